@@ -1,0 +1,46 @@
+# What CI runs is what a person runs. Each target works alone on a fresh clone.
+
+PYTHON ?= python3
+ARGS ?=
+BGT_CHROMIUM ?= $(shell for name in chromium chromium-browser google-chrome; do command -v $$name && break; done)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help app test check bench clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+
+app: .venv/with-app ## install what the app needs and open it; ARGS="-- --models DIR" reaches the app
+	$(BIN)/streamlit run app/main.py $(ARGS)
+
+test: check ## check, then all tests; ARGS="-k probes" reaches pytest
+	@$(if $(BGT_CHROMIUM),,echo "Browser tests skipped: no Chromium found. Install one, or set BGT_CHROMIUM to its path.")
+	BGT_CHROMIUM="$(BGT_CHROMIUM)" $(BIN)/python -m pytest $(ARGS)
+
+check: .venv/with-dev ## lint, formatting, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+bench: .venv/with-dev ## run every benchmark, one after another
+	@set -e; for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python "$$file" $(ARGS); done
+
+clean: ## remove the environment and every cache; runs and data stay
+	rm -rf .venv dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find app bgt_core probes tests benchmarks analysis -name __pycache__ -prune -exec rm -rf {} +
+
+# .venv/with-EXTRA is a stamp: it is made again when the wanted versions change, and costs nothing otherwise.
+.venv/with-%: .venv/with-torch pyproject.toml
+	$(PIP) install --constraint constraints.txt --editable ".[$*]"
+	@touch $@
+
+# First and alone, so that no other requirement chooses which build of torch arrives.
+.venv/with-torch: constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+	  "Python 3.11 or newer is needed, %s is %s; try: make PYTHON=python3.11" % (sys.executable, sys.version.split()[0]))'
+	$(PYTHON) -m venv .venv
+	$(PIP) install $$(grep '^torch==' constraints.txt)
+	@touch $@

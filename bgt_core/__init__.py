@@ -1,0 +1,53 @@
+"""Bilingual Generative Transformer: sentence embeddings that keep meaning and manner apart."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+PRETRAINED = Path(__file__).parent / "pretrained" / "bgt-small"
+
+# Names are imported when they are first used, so that `bgt --help` starts without torch.
+_HOMES = {
+    "Beam": "generate",
+    "Embedder": "embedder",
+    "GREEDY": "generate",
+    "RECIPES": "recipes",
+    "Sample": "generate",
+    "info": "checkpoint",
+    "transfer": "generate",
+}
+
+__all__ = ["GREEDY", "PRETRAINED", "RECIPES", "BadInput", "Beam", "Embedder", "Sample", "info", "load", "transfer"]
+
+from bgt_core.errors import BadInput  # noqa: E402
+
+if TYPE_CHECKING:
+    from bgt_core.checkpoint import info as info
+    from bgt_core.embedder import Embedder as Embedder
+    from bgt_core.generate import GREEDY as GREEDY
+    from bgt_core.generate import Beam as Beam
+    from bgt_core.generate import Sample as Sample
+    from bgt_core.generate import transfer as transfer
+    from bgt_core.recipes import RECIPES as RECIPES
+
+
+def load(path: str | Path = PRETRAINED, device: str = "cpu") -> Embedder:
+    """The model in a checkpoint, or in the newest of a run; without a path the one that ships.
+
+    Raises BadInput for a folder that is missing, incomplete or damaged.
+    """
+    from bgt_core import checkpoint
+    from bgt_core.embedder import Embedder
+
+    found = checkpoint.load(Path(path), device)
+    return Embedder(found.model, found.tokenizer, found.recipe.langs)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bgt_core' has no attribute '{name}'")
+    return getattr(import_module(f"bgt_core.{_HOMES[name]}"), name)

@@ -1,0 +1,210 @@
+"""A checkpoint: a folder of plain files, each checked against its hash when it is read.
+
+    config.json             recipe, arguments, step, sizes, hashes; written last
+    model.safetensors       weights
+    tokenizer.model         SentencePiece
+    optimizer.safetensors   only while training: AdamW's moments
+
+Nothing is ever unpickled. A folder is written under another name and renamed, so what is there is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from bgt_core import __version__, recipes
+from bgt_core.contracts import BadInput
+from bgt_core.recipes import Recipe
+from bgt_core.text import Tokenizer
+
+CONFIG, WEIGHTS, TOKENIZER, OPTIMIZER = "config.json", "model.safetensors", "tokenizer.model", "optimizer.safetensors"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint that was read and found whole."""
+
+    folder: Path
+    config: Mapping[str, object]
+    recipe: Recipe
+    model: nn.Module
+    tokenizer: Tokenizer
+
+
+def save(
+    folder: Path,
+    recipe: Recipe,
+    model: nn.Module,
+    tokenizer: Tokenizer,
+    step: int,
+    optimizer: torch.optim.Optimizer | None = None,
+    dtype: torch.dtype = torch.float32,
+    notes: Mapping[str, object] | None = None,
+) -> None:
+    """Write a new folder, whole or not at all; BadInput if it is there already."""
+    if folder.exists():
+        raise BadInput(f"{folder}: is there already; name another folder or remove it.", 2)
+
+    weights = {name: value.detach().to("cpu", dtype).contiguous() for name, value in model.named_parameters()}
+    partial = folder.with_name(folder.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    save_file(weights, partial / WEIGHTS)
+    tokenizer.save(partial / TOKENIZER)
+    if optimizer is not None:
+        save_file(optimizer_state(model, optimizer), partial / OPTIMIZER)
+    config = {
+        "format": FORMAT,
+        "version": __version__,
+        "recipe": recipe.name,
+        "arguments": dict(recipe.arguments),
+        "step": step,
+        "parameters": sum(value.numel() for value in weights.values()),
+        "files": {path.name: sha256(path) for path in sorted(partial.iterdir())},
+        **(notes or {}),
+    }
+    (partial / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    for path in partial.iterdir():
+        sync(path)
+    partial.rename(folder)
+    sync(folder.parent)
+
+
+def load(path: Path, device: torch.device | str = "cpu") -> Checkpoint:
+    """Read a checkpoint, or the newest of a run. BadInput says which file is missing, damaged or unknown."""
+    folder = find(path)
+    config = read_config(folder)
+    verify(folder, config)
+    recipe = recipes.build(str(config["recipe"]), config["arguments"])  # type: ignore[arg-type]
+    tokenizer = Tokenizer.load(folder / TOKENIZER)
+    model = recipe.model(tokenizer)
+    fill(model, load_tensors(folder / WEIGHTS), folder / WEIGHTS)
+    return Checkpoint(folder, config, recipe, model.to(device), tokenizer)
+
+
+def find(path: Path) -> Path:
+    """The checkpoint at `path`: itself, or a run's newest."""
+    if (path / CONFIG).is_file():
+        return path
+    if newest := steps_of(path):
+        return newest[-1]
+    if not path.exists():
+        raise BadInput(
+            f"{path}: no such checkpoint. Train one with `bgt train`, or leave --model out for the one that ships.", 3
+        )
+    raise BadInput(f"{path}: no checkpoint here: it has no {CONFIG} and no step-* folder with one.", 3)
+
+
+def steps_of(run: Path) -> list[Path]:
+    """The whole checkpoints of a run, oldest first."""
+    return sorted(path for path in run.glob("step-*") if path.name[5:].isdigit() and (path / CONFIG).is_file())
+
+
+def read_config(folder: Path) -> dict[str, object]:
+    path = folder / CONFIG
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: not valid JSON ({error}). Copy the checkpoint again.") from None
+    missing = [key for key in ("format", "recipe", "arguments", "files", "step") if key not in config]
+    if missing:
+        raise BadInput(f"{path}: not a checkpoint's configuration: {', '.join(missing)} missing.")
+    if config["format"] != FORMAT:
+        raise BadInput(
+            f"{path}: format {config['format']}, this version reads {FORMAT}. Install the version that wrote it."
+        )
+    return config
+
+
+def verify(folder: Path, config: Mapping[str, object]) -> None:
+    """Every file named in the configuration is there with its hash."""
+    files: Mapping[str, str] = config["files"]  # type: ignore[assignment]
+    for name in (WEIGHTS, TOKENIZER):
+        if name not in files:
+            raise BadInput(f"{folder / CONFIG}: names no {name}; a checkpoint needs one.")
+    for name, expected in files.items():
+        if not (folder / name).is_file():
+            raise BadInput(f"{folder / name}: missing. Copy the checkpoint again.")
+        found = sha256(folder / name)
+        if found != expected:
+            raise BadInput(
+                f"{folder / name}: damaged: its hash is {found[:12]}, {CONFIG} says {expected[:12]}. Copy the checkpoint again."
+            )
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise BadInput(f"{path}: not a safetensors file ({error}). Copy the checkpoint again.") from None
+
+
+def fill(model: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
+    """Copy weights into the model; both must name the same parameters and shapes."""
+    own = dict(model.named_parameters())
+    for name in sorted(own.keys() ^ weights.keys()):
+        raise BadInput(f"{path}: parameter '{name}' is {'missing' if name in own else 'not in this recipe'}.")
+    with torch.no_grad():
+        for name, parameter in own.items():
+            if parameter.shape != weights[name].shape:
+                found, expected = list(weights[name].shape), list(parameter.shape)
+                raise BadInput(f"{path}: parameter '{name}' has shape {found}, the recipe makes {expected}.")
+            parameter.copy_(weights[name])
+
+
+def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """AdamW's state by parameter name: "exp_avg/encoders.en...", "step/..."."""
+    return {
+        f"{key}/{name}": value.detach().cpu().contiguous()
+        for name, parameter in model.named_parameters()
+        for key, value in optimizer.state[parameter].items()
+    }
+
+
+def fill_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, folder: Path) -> None:
+    """Restore AdamW's state from a checkpoint that was saved while training."""
+    path = folder / OPTIMIZER
+    if not path.is_file():
+        raise BadInput(f"{path}: missing: this checkpoint was made for use, not to train on from.", 3)
+    state = load_tensors(path)
+    for name, parameter in model.named_parameters():
+        for key in ("step", "exp_avg", "exp_avg_sq"):
+            optimizer.state[parameter][key] = state[f"{key}/{name}"].to(parameter.device)
+
+
+def info(path: Path) -> dict[str, object]:
+    """What a checkpoint says of itself, every hash checked, with each file's size in bytes."""
+    folder = find(path)
+    config = read_config(folder)
+    verify(folder, config)
+    return {
+        "folder": str(folder),
+        **config,
+        "bytes": {name: (folder / name).stat().st_size for name in config["files"]},
+    }  # type: ignore[union-attr]
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Ask the system to put a file or folder on disk before what is done next."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

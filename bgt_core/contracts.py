@@ -1,0 +1,151 @@
+"""The nouns of this package; read this first.
+
+Data flows one way, from text to numbers:
+
+    text -> Tokens -> Batch -> Posterior / Outputs -> { Loss | vectors | text }
+
+Shape letters, here and everywhere: B sentences in a batch, T tokens of the longest of them, H hidden
+units, L latent units, V pieces of the vocabulary, N sentences, D units of any vector.
+
+Languages are keys ("en", "fr"), never "source" and "target": two languages are the paper's model,
+more languages are the same code with more keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bgt_core.errors import BadInput as BadInput  # part of the nouns; lives alone so that `--help` needs no torch
+
+PAD, UNK, BOS, EOS = 0, 1, 2, 3  # piece ids, fixed when a tokenizer is trained
+
+SEMANTIC, LANGUAGE = "semantic", "language"
+LATENTS = (SEMANTIC, LANGUAGE)  # what users choose between: `--latent semantic|language`
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """One side of a batch: right-padded piece ids of B sentences, each ending in EOS."""
+
+    ids: Tensor  # (B, T) int64
+    mask: Tensor  # (B, T) bool, True at real pieces (EOS included)
+    lang: str
+
+    @classmethod
+    def pad(cls, sentences: Sequence[Sequence[int]], lang: str) -> Tokens:
+        """Piece ids of B sentences -> one padded side, (B, T)."""
+        ids = np.full((len(sentences), max(map(len, sentences))), PAD, dtype=np.int64)
+        for row, sentence in zip(ids, sentences, strict=True):
+            row[: len(sentence)] = sentence
+        padded = torch.from_numpy(ids)
+        return cls(padded, padded != PAD, lang)
+
+    def to(self, device: torch.device | str) -> Tokens:
+        """The same side on another device; the copy does not block when the memory is pinned."""
+        return Tokens(self.ids.to(device, non_blocking=True), self.mask.to(device, non_blocking=True), self.lang)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """B translations: one side a language, and the language that explains both."""
+
+    sides: Mapping[str, Tokens]
+    anchor: str  # its sentence gives the semantic latent of the whole batch (paper, sec. 3)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.sides.values())).ids)
+
+    def other(self, lang: str) -> str:
+        """The language that `lang` is translated from."""
+        return next(key for key in self.sides if key != lang)
+
+    def to(self, device: torch.device | str) -> Batch:
+        return Batch({lang: side.to(device) for lang, side in self.sides.items()}, self.anchor)
+
+
+class Posterior(Protocol):
+    """q(z | sentence) of B sentences."""
+
+    mean: Tensor  # (B, L)
+
+    def rsample(self) -> Tensor:
+        """A reparameterised draw, (B, L)."""
+        ...
+
+    def kl(self) -> Tensor:
+        """KL to the prior in nats, summed over latent units, (B,)."""
+        ...
+
+
+class OutputLayer(Protocol):
+    """The last layer of a decoder: features and latent to scores of the next piece."""
+
+    def logits(self, features: Tensor, latent: Tensor) -> Tensor:
+        """(B, T, H), (B, L) -> (B, T, V)."""
+        ...
+
+    def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
+        """(loss, nats): the smoothed loss summed over the batch, a scalar with gradient, and each
+        sentence's plain negative log-likelihood without one, (B,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a decoder says of `target`: features, output layer and target stay together, so that
+    logits never meet the wrong side; full logits are made on request only."""
+
+    name: str  # "reconstruct/en", "translate/fr": the language is the predicted one
+    features: Tensor  # (B, T, H)
+    latent: Tensor  # (B, L)
+    layer: OutputLayer
+    target: Tokens
+
+    def logits(self) -> Tensor:
+        """Scores of every piece at every position, (B, T, V)."""
+        return self.layer.logits(self.features, self.latent)
+
+    def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+        """(loss, nats): see `OutputLayer.nll`."""
+        return self.layer.nll(self.features, self.latent, self.target, smoothing)
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a model makes of a batch; objectives read nothing else."""
+
+    meaning: Mapping[str, Posterior]  # the semantic posterior of each side
+    posteriors: Mapping[str, Posterior]  # those that pay KL: the anchor's meaning, each side's own
+    predictions: Sequence[Prediction] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Sums over the sentence pairs of a batch; the training loop divides by the pairs of a whole
+    update, so that accumulation over uneven micro-batches changes nothing."""
+
+    total: Tensor  # scalar with gradient, what is minimised
+    terms: Mapping[str, Tensor]  # scalars without gradient, nats: "reconstruct/en", "kl/semantic"
+
+
+class Objective(Protocol):
+    """Reads `Outputs`; holds no model and no parameters."""
+
+    def __call__(self, out: Outputs, step: int) -> Loss: ...
+
+
+class Embeds(Protocol):
+    """All that STS, probes and the app see of a model (`bgt_core.Embedder`, or an adapter)."""
+
+    langs: Sequence[str]
+    latents: Sequence[str]
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        """N sentences -> (N, D) float32, in the order given."""
+        ...

@@ -1,0 +1,1 @@
+"""Files of translations to batches: read, filter, store, batch."""

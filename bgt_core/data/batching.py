@@ -1,0 +1,107 @@
+"""A corpus to batches: which pairs make up step s, and how they are cut to fit a device.
+
+An optimiser step is an *update*: a uniformly random set of pairs. It follows from (seed, step) alone, so training
+starts anywhere without a saved position, and it is the same on every device. Only then is it sorted by length and cut
+into micro-batches, for memory; gradients add up over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bgt_core.contracts import BadInput, Batch, Tokens
+from bgt_core.data.parallel import Corpus
+
+ROUNDS = 6  # of the Feistel network; 4 make a permutation look random, the rest is cheap
+WINDOW = 8192  # validation pairs sorted together
+
+
+@dataclass(frozen=True)
+class Batching:
+    """How a corpus becomes updates and micro-batches.
+
+    The anchor, whose sentence gives the semantic latent, alternates over micro-batches and steps: micro-batch i of
+    step s takes language (seed + s + i) modulo their number. The paper alternates "within a batch" (sec. 3); its
+    released code does so per micro-batch, with a counter that a restart forgets.
+    """
+
+    batch_tokens: int  # about so many an update, counted on the longer side of each pair, EOS included (paper: 25,000)
+    micro_tokens: int  # padded tokens of the longer side that fit the device's memory; changes no update
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.batch_tokens < 1 or self.micro_tokens < 1 or self.seed < 0:
+            raise BadInput(f"{self}: tokens must be at least 1, and the seed not negative", exit_code=2)
+
+    def updates(self, corpus: Corpus) -> int:
+        """Optimiser steps an epoch; in each epoch every pair comes once."""
+        if not len(corpus):
+            raise BadInput(f"the {corpus.split} split of {corpus.folder} holds no pairs to draw from")
+        return min(len(corpus), -(-corpus.tokens // self.batch_tokens))
+
+    def batches(self, corpus: Corpus, step: int) -> list[Batch]:
+        """The micro-batches of optimiser step `step` (from 0), the longest sentences first."""
+        updates = self.updates(corpus)
+        epoch, update = divmod(step, updates)
+        first, last = (len(corpus) * edge // updates for edge in (update, update + 1))
+        indices = permute(np.arange(first, last), len(corpus), self.seed, epoch)
+        return list(_cut(corpus, indices, self.micro_tokens, turn=self.seed + step))
+
+
+def validation(corpus: Corpus, micro_tokens: int) -> Iterator[Batch]:
+    """Every pair once, in the same batches with the same alternating anchors each time."""
+    turn = 0
+    for start in range(0, len(corpus), WINDOW):
+        indices = np.arange(start, min(start + WINDOW, len(corpus)))
+        for batch in _cut(corpus, indices, micro_tokens, turn):
+            yield batch
+            turn += 1
+
+
+def permute(positions: np.ndarray, size: int, seed: int, epoch: int) -> np.ndarray:
+    """What stands at `positions` of the permutation of range(size) that (seed, epoch) names; int64, same shape.
+
+    A Feistel network permutes the numbers of an even count of bits without a table; numbers past `size` go through it
+    again until they fall inside (cycle walking), which keeps it a permutation.
+    """
+    half = np.uint64(max(1, -(-(size - 1).bit_length() // 2)))
+    mask = (np.uint64(1) << half) - np.uint64(1)
+    keys = np.random.SeedSequence([seed, epoch]).generate_state(ROUNDS, np.uint64)
+
+    def network(numbers: np.ndarray) -> np.ndarray:
+        left, right = numbers >> half, numbers & mask
+        for key in keys:
+            left, right = right, left ^ (_mix(right ^ key) & mask)
+        return left << half | right
+
+    found = network(positions.astype(np.uint64))
+    while (outside := found >= size).any():
+        found[outside] = network(found[outside])
+    return found.astype(np.int64)
+
+
+def _mix(numbers: np.ndarray) -> np.ndarray:
+    """Spreads every bit over all 64 (the finaliser of splitmix64; Steele et al., 2014)."""
+    numbers = (numbers ^ numbers >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ numbers >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ numbers >> np.uint64(31)
+
+
+def _cut(corpus: Corpus, indices: np.ndarray, micro_tokens: int, turn: int) -> Iterator[Batch]:
+    """Pairs of similar length together, at most `micro_tokens` padded tokens on the longer side.
+
+    A longer pair stands alone. The longest come first: where memory is too small, the first batch shows it.
+    """
+    lengths = corpus.lengths(indices)  # (B, languages)
+    longer = lengths.max(axis=1)
+    order = np.lexsort((lengths.sum(axis=1), longer))[::-1]
+    start = 0
+    while start < len(order):
+        count = max(1, micro_tokens // int(longer[order[start]]))
+        chosen = indices[order[start : start + count]]
+        sides = {lang: Tokens.pad(corpus.take(lang, chosen), lang) for lang in corpus.langs}
+        yield Batch(sides, anchor=corpus.langs[turn % len(corpus.langs)])
+        start, turn = start + count, turn + 1

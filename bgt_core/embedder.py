@@ -1,0 +1,80 @@
+"""What users hold of a model: sentences in, vectors out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import nn
+
+from bgt_core.contracts import LANGUAGE, LATENTS, SEMANTIC, BadInput, Tokens
+from bgt_core.text import Tokenizer
+
+BATCH_TOKENS = 8_192
+
+
+class Embedder:
+    """A trained model with its tokenizer.
+
+    `langs` are its languages, `latents` what can be read: "semantic", one space for all languages, and
+    "language", a space of its own in each. Vectors are posterior means, dropout off, not normalised;
+    compare them by cosine.
+    """
+
+    latents = LATENTS
+
+    def __init__(self, model: nn.Module, tokenizer: Tokenizer, langs: Sequence[str]):
+        self.model = model.eval()
+        self.tokenizer = tokenizer
+        self.langs = tuple(langs)
+        self.device = next(model.parameters()).device
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        """N sentences of one language -> (N, D) float32, in the order given.
+
+        An empty sentence is embedded as the end-of-sentence piece alone. Raises BadInput for a language
+        or latent the model does not have.
+        """
+        encoder = self.model.encoders[self.encoder_name(lang, latent)]
+        ids = self.tokenizer.encode(sentences)
+        order = sorted(range(len(ids)), key=lambda row: len(ids[row]))
+        parts = [np.zeros((0, self.width(lang, latent)), dtype=np.float32)]
+        with torch.inference_mode():
+            for rows in by_tokens(order, [len(sentence) for sentence in ids]):
+                side = Tokens.pad([ids[row] for row in rows], lang).to(self.device)
+                parts.append(encoder(side).mean.float().cpu().numpy())
+        vectors = np.concatenate(parts)  # (N, D), by length
+        back = np.empty_like(vectors)
+        back[order] = vectors
+        return back
+
+    def width(self, lang: str, latent: str = SEMANTIC) -> int:
+        """Units of that latent."""
+        empty = Tokens.pad(self.tokenizer.encode([""]), lang).to(self.device)
+        with torch.inference_mode():
+            return self.model.encoders[self.encoder_name(lang, latent)](empty).mean.shape[-1]
+
+    @staticmethod
+    def similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Cosine of each row of left with the same row of right: (N, D), (N, D) -> (N,)."""
+        norms = np.linalg.norm(left, axis=-1) * np.linalg.norm(right, axis=-1)
+        return (left * right).sum(-1) / np.maximum(norms, np.finfo(np.float32).tiny)
+
+    def encoder_name(self, lang: str, latent: str) -> str:
+        """The encoder that reads `latent` from a sentence of `lang`."""
+        if lang not in self.langs:
+            raise BadInput(f"This model has no language '{lang}'; it has {', '.join(self.langs)}.", 2)
+        if latent not in self.latents:
+            raise BadInput(f"There is no latent '{latent}'; choose from {', '.join(self.latents)}.", 2)
+        return lang if latent == LANGUAGE else SEMANTIC
+
+
+def by_tokens(order: Sequence[int], lengths: Sequence[int], budget: int = BATCH_TOKENS) -> list[list[int]]:
+    """Cut rows, sorted by rising length, into batches of at most `budget` padded tokens."""
+    batches: list[list[int]] = []
+    for row in order:
+        if not batches or (len(batches[-1]) + 1) * lengths[row] > budget:
+            batches.append([])
+        batches[-1].append(row)
+    return batches

@@ -1,0 +1,1 @@
+"""Evaluations: they know an embedder and never a model class."""

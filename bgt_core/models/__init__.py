@@ -1,0 +1,1 @@
+"""Models: `Batch -> Outputs`. No losses, schedules or devices here."""

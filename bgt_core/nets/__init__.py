@@ -1,0 +1,1 @@
+"""Networks: bodies that read a sentence, heads that make a posterior of it, decoders that write one."""

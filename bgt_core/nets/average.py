@@ -1,0 +1,34 @@
+"""Averaging: a sentence is the mean of its piece vectors."""
+
+from __future__ import annotations
+
+import math
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bgt_core.contracts import EOS, Tokens
+from bgt_core.nets.transformer import embedding, mean_over
+
+
+class Average(nn.Module):
+    """The mean of the pieces' directions, each weighted by how rare the piece is: a / (a + p).
+
+    The weights are those of Arora et al. (2017, SIF), from the tokenizer's own unigram probabilities,
+    and are not trained: with free norms a margin loss learns good directions but weights that serve
+    similarity worse. EOS is left out: its share, one in T, would tell the length.
+    """
+
+    rarity: Tensor
+
+    def __init__(self, probabilities: Tensor, width: int, smooth: float = 5e-4):
+        super().__init__()
+        self.width = width
+        self.table = embedding(len(probabilities), width)
+        self.register_buffer("rarity", smooth / (smooth + probabilities), persistent=False)  # (V,)
+
+    def forward(self, side: Tokens) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        directions = F.normalize(self.table(side.ids), dim=-1)  # (B, T, H)
+        weighted = directions * self.rarity[side.ids][:, :, None] * math.sqrt(self.width)  # a unit is about N(0, 1)
+        return mean_over(weighted, side.mask & (side.ids != EOS))

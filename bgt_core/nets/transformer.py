@@ -1,0 +1,210 @@
+"""The Transformer: its parts, the encoder's body, and the decoder that reads a latent vector."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bgt_core.contracts import EOS, PAD, OutputLayer, Prediction, Tokens
+from bgt_core.nets.dropout import Dropout
+
+
+def embedding(vocab_size: int, width: int) -> nn.Embedding:
+    """A piece table (V, H), N(0, 1/H) with a zero row for padding."""
+    table = nn.Embedding(vocab_size, width, padding_idx=PAD)
+    nn.init.normal_(table.weight, std=width**-0.5)
+    with torch.no_grad():
+        table.weight[PAD].zero_()
+    return table
+
+
+def linear(inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
+    """A Linear with Xavier weights and zero bias, as the released code starts it."""
+    layer = nn.Linear(inputs, outputs, bias=bias)
+    nn.init.xavier_uniform_(layer.weight)
+    if bias:
+        nn.init.zeros_(layer.bias)
+    return layer
+
+
+def sinusoids(start: int, length: int, like: Tensor) -> Tensor:
+    """Fixed positions start..start+length-1: sines, then cosines, (length, H)."""
+    half = like.shape[-1] // 2
+    rates = torch.exp(torch.arange(half, device=like.device) * (-math.log(10_000) / max(1, half - 1)))
+    angles = torch.arange(start, start + length, device=like.device)[:, None] * rates
+    return torch.cat([angles.sin(), angles.cos()], dim=-1).to(like.dtype)
+
+
+class WordInput(nn.Module):
+    """Piece ids -> embedding * sqrt(H) + positions, with dropout: (B, T) -> (B, T, H)."""
+
+    def __init__(self, table: nn.Embedding, dropout: float):
+        super().__init__()
+        self.table, self.dropout = table, Dropout(dropout)
+
+    def forward(self, ids: Tensor, start: int = 0) -> Tensor:
+        words = self.table(ids) * math.sqrt(self.table.embedding_dim)
+        return self.dropout(words + sinusoids(start, ids.shape[1], words))
+
+
+class SelfAttention(nn.Module):
+    """Multi-head self-attention; `cache` holds the keys and values of the steps before."""
+
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width {width} is not a multiple of {heads} heads")
+        self.heads = heads
+        self.qkv, self.out = linear(width, 3 * width), linear(width, width)
+
+    def forward(self, x: Tensor, allowed: Tensor | None, cache: KeyValues | None = None) -> Tensor:
+        """x (B, T, H), allowed broadcastable to (B, heads, T, S) -> (B, T, H)."""
+        batch, length, width = x.shape
+        q, k, v = self.qkv(x).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)  # (B, heads, T, H/heads)
+        if cache is not None:
+            k, v = cache.extend(k, v)
+        if x.is_cuda:
+            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
+        else:  # many tiny products: plain batched matmuls are several times faster than SDPA on a CPU
+            scores = (q @ k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
+            if allowed is not None:
+                scores = scores.masked_fill(~allowed, float("-inf"))
+            mixed = scores.softmax(-1).to(v.dtype) @ v
+        return self.out(mixed.transpose(1, 2).reshape(batch, length, width))
+
+
+@dataclass
+class KeyValues:
+    """The keys and values one layer has seen in a search, (B, heads, S, H/heads)."""
+
+    keys: Tensor | None = None
+    values: Tensor | None = None
+
+    def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        if self.keys is not None and self.values is not None:
+            keys, values = torch.cat([self.keys, keys], dim=2), torch.cat([self.values, values], dim=2)
+        self.keys, self.values = keys, values
+        return keys, values
+
+    def select(self, rows: Tensor) -> None:
+        """Keep these hypotheses, in this order."""
+        assert self.keys is not None and self.values is not None
+        self.keys, self.values = self.keys[rows], self.values[rows]
+
+
+class FeedForward(nn.Sequential):
+    def __init__(self, width: int, inner: int):
+        super().__init__(linear(width, inner), nn.ReLU(), linear(inner, width))
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention and feed-forward, LayerNorm after each residual."""
+
+    def __init__(self, width: int, inner: int, heads: int, dropout: float):
+        super().__init__()
+        self.attention, self.feed = SelfAttention(width, heads), FeedForward(width, inner)
+        self.norm_attention, self.norm_feed = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
+        x = self.norm_attention(x + self.dropout(self.attention(x, allowed)))
+        return self.norm_feed(x + self.dropout(self.feed(x)))
+
+
+class Transformer(nn.Module):
+    """An encoder's body: the mean over all real positions, EOS included, of the last layer (paper, sec. 3)."""
+
+    def __init__(self, table: nn.Embedding, layers: int, inner: int, heads: int, dropout: float):
+        super().__init__()
+        self.width = table.embedding_dim
+        self.words = WordInput(table, dropout)
+        self.layers = nn.ModuleList(EncoderLayer(self.width, inner, heads, dropout) for _ in range(layers))
+
+    def forward(self, side: Tokens) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        allowed = side.mask[:, None, None, :]  # (B, 1, 1, T)
+        x = self.words(side.ids)  # (B, T, H)
+        for layer in self.layers:
+            x = layer(x, allowed)
+        return mean_over(x, side.mask)
+
+
+def mean_over(x: Tensor, mask: Tensor) -> Tensor:
+    """The mean of x (B, T, H) over the positions of mask (B, T); zero where there are none: (B, H)."""
+    weights = mask.to(x.dtype)[:, :, None]
+    return (x * weights).sum(1) / weights.sum(1).clamp(min=1)
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, the latent in place of cross-attention, feed-forward.
+
+    Attention fusion: Linear([x ; z]) in the slot where a translator attends to its source (paper,
+    sec. 2). It is computed as Linear_x(x) + Linear_z(z), the same map, with z's part once a sentence.
+    The released code applies a ReLU here and drops its result: there is none.
+    """
+
+    def __init__(self, width: int, latent: int, inner: int, heads: int, dropout: float):
+        super().__init__()
+        self.attention, self.feed = SelfAttention(width, heads), FeedForward(width, inner)
+        self.fuse_hidden, self.fuse_latent = linear(width, width), linear(latent, width, bias=False)
+        self.norm_attention, self.norm_fuse, self.norm_feed = (nn.LayerNorm(width) for _ in range(3))
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor, latent: Tensor, allowed: Tensor | None, cache: KeyValues | None) -> Tensor:
+        x = self.norm_attention(x + self.dropout(self.attention(x, allowed, cache)))
+        fused = self.fuse_hidden(x) + self.fuse_latent(latent)[:, None, :]  # (B, T, H)
+        x = self.norm_fuse(x + self.dropout(fused))
+        return self.norm_feed(x + self.dropout(self.feed(x)))
+
+
+class Decoder(nn.Module):
+    """p(sentence | latent): a Transformer that has nothing to attend to but its own past.
+
+    It starts from EOS and reads the pieces before (teacher forcing in training, `step` in search).
+    `layer` is the output layer, which gets the latent as well (Logit fusion).
+    """
+
+    def __init__(
+        self,
+        table: nn.Embedding,
+        layer: OutputLayer,
+        latent: int,
+        layers: int,
+        inner: int,
+        heads: int,
+        dropout: float,
+        word_dropout: float = 0.0,
+    ):
+        super().__init__()
+        width = table.embedding_dim
+        self.words = WordInput(table, dropout)
+        self.layers = nn.ModuleList(DecoderLayer(width, latent, inner, heads, dropout) for _ in range(layers))
+        self.layer = layer
+        self.word_dropout = word_dropout  # share of past pieces hidden in training: the latent must tell them
+
+    def forward(self, name: str, latent: Tensor, target: Tokens) -> Prediction:
+        """What the decoder says of `target` (B, T), given latent (B, L)."""
+        past = F.pad(target.ids[:, :-1], (1, 0), value=EOS)  # (B, T)
+        x = self.words(past)  # (B, T, H)
+        if self.training and self.word_dropout:
+            x = x * (torch.rand_like(x[:, :, :1]) >= self.word_dropout)
+        length = x.shape[1]
+        causal = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()[None, None]
+        for layer in self.layers:
+            x = layer(x, latent, causal, None)
+        return Prediction(name, x, latent, self.layer, target)
+
+    def start(self) -> list[KeyValues]:
+        """An empty cache for a search."""
+        return [KeyValues() for _ in self.layers]
+
+    def step(self, pieces: Tensor, position: int, latent: Tensor, cache: list[KeyValues]) -> Tensor:
+        """The last pieces (B,) at `position` -> scores of the next ones, (B, V)."""
+        x = self.words(pieces[:, None], position)  # (B, 1, H)
+        for layer, past in zip(self.layers, cache, strict=True):
+            x = layer(x, latent, None, past)
+        return self.layer.logits(x, latent)[:, 0]

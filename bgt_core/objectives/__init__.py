@@ -1,0 +1,1 @@
+"""Objectives: `(Outputs, step) -> Loss`. They read outputs only and hold no parameters."""

@@ -1,0 +1,46 @@
+"""Progress of a training run: a rich bar on a terminal, plain lines elsewhere; always on stderr."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+
+from rich import progress
+from rich.console import Console
+
+
+class Progress:
+    """Called with each row of metrics."""
+
+    def __init__(self) -> None:
+        self.bar = None
+        if sys.stderr.isatty():
+            columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), progress.MofNCompleteColumn())
+            self.bar = progress.Progress(*columns, progress.TimeRemainingColumn(), console=Console(stderr=True))
+            self.task = self.bar.add_task("training", total=None)
+
+    def __enter__(self) -> Progress:
+        if self.bar:
+            self.bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.bar:
+            self.bar.stop()
+
+    def __call__(self, row: dict[str, object]) -> None:
+        values = " ".join(
+            f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+            for name, value in row.items()
+            if name not in ("kind", "step", "steps")
+        )
+        line = f"{row['kind']} {row['step']}/{row['steps']} {values}"
+        if self.bar is None:
+            print(line, file=sys.stderr, flush=True)
+        elif row["kind"] == "valid":
+            self.bar.console.print(line)
+        else:
+            self.bar.update(self.task, completed=row["step"], total=row["steps"])
+            self.bar.update(self.task, description=f"loss {row['loss']:.4g}, {row['tokens_per_second']:,.0f} tokens/s")

@@ -1,0 +1,62 @@
+"""Recipes: one function a system, one literal list of them.
+
+A recipe's arguments are its ablations: `bgt train bgt --set read=mean` trains what the released code
+does. A checkpoint stores the recipe's name and all its arguments, which is how it is built again.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import json
+from collections.abc import Callable, Mapping
+
+from bgt_core.contracts import BadInput
+from bgt_core.recipes.bgt import bgt, bgt_small
+from bgt_core.recipes.recipe import DataConfig, Recipe
+
+__all__ = ["RECIPES", "DataConfig", "Recipe", "build", "parse_overrides"]
+
+RECIPES: dict[str, Callable[..., Recipe]] = {"bgt": bgt, "bgt-small": bgt_small}
+
+
+def build(name: str, arguments: Mapping[str, object]) -> Recipe:
+    """The recipe of that name with these arguments; BadInput names what is unknown or of a wrong type."""
+    if name not in RECIPES:
+        raise BadInput(f"Unknown recipe '{name}'.{_hint(name, RECIPES)} There are: {', '.join(RECIPES)}.", 2)
+    known = inspect.signature(RECIPES[name]).parameters
+    for key, value in arguments.items():
+        if key not in known:
+            raise BadInput(
+                f"Recipe '{name}' has no argument '{key}'.{_hint(key, known)} It has: {', '.join(known)}.", 2
+            )
+        default = known[key].default
+        wanted = (
+            (float, int)
+            if isinstance(default, float)
+            else (list, tuple)
+            if isinstance(default, tuple)
+            else type(default)
+        )
+        if not isinstance(value, wanted) or isinstance(value, bool) != isinstance(default, bool):
+            raise BadInput(f"Recipe '{name}': {key}={value!r} should be like its default, {default!r}.", 2)
+    return RECIPES[name](**arguments)
+
+
+def parse_overrides(texts: list[str]) -> dict[str, object]:
+    """["width=128", "read=mean"] -> {"width": 128, "read": "mean"}."""
+    overrides: dict[str, object] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (key and equals and value):
+            raise BadInput(f"'{text}' is not of the form NAME=VALUE, as in width=128.", 2)
+        try:
+            overrides[key] = json.loads(value)
+        except json.JSONDecodeError:
+            overrides[key] = value
+    return overrides
+
+
+def _hint(word: str, known: object) -> str:
+    near = difflib.get_close_matches(word, list(known), n=1)  # type: ignore[call-overload]
+    return f" Did you mean '{near[0]}'?" if near else ""

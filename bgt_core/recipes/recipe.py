@@ -1,0 +1,45 @@
+"""What a recipe is: everything a run needs but the text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from torch import nn
+
+from bgt_core.contracts import BadInput, Objective
+from bgt_core.text import Tokenizer
+from bgt_core.train.config import TrainConfig
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Which pairs are trained on, and how their text is cut into pieces."""
+
+    vocab_size: int  # of the joint SentencePiece model
+    lowercase: bool = True
+    min_pieces: int = 5  # a pair is kept when every side has so many pieces, EOS not counted (paper, sec. 4)
+    max_pieces: int = 100
+    valid_pairs: int = 10_000  # held out, about; no sentence of the first language is on both sides
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.min_pieces <= self.max_pieces:
+            raise BadInput(f"min_pieces {self.min_pieces} must be from 1 to max_pieces ({self.max_pieces})", 2)
+        if self.vocab_size < 8:
+            raise BadInput(f"vocab_size {self.vocab_size} is too small to hold the special pieces", 2)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One system: how its model is built, what it minimises, on which data, how long.
+
+    `name` and `arguments` are the call that made it; a checkpoint stores them and nothing else of it.
+    """
+
+    name: str
+    arguments: Mapping[str, object]
+    langs: tuple[str, ...]
+    model: Callable[[Tokenizer], nn.Module]
+    objective: Objective
+    data: DataConfig
+    train: TrainConfig

@@ -1,0 +1,193 @@
+"""A training run: from parallel text and a recipe to a folder of checkpoints.
+
+    OUT/run.json        what was asked for: recipe, arguments, data
+    OUT/tokenizer.model trained on the data, unless one is given
+    OUT/data/           the token store
+    OUT/metrics.jsonl   one row a report
+    OUT/step-0000200/   checkpoints; the newest two are kept
+
+Started again with `resume`, a run goes on from its newest whole checkpoint and ends in the weights it
+would have had without the interruption: bit for bit on a CPU with the same number of threads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+
+from bgt_core import checkpoint, recipes
+from bgt_core.contracts import BadInput
+from bgt_core.data.parallel import Corpus, prepare, sentences
+from bgt_core.recipes import Recipe
+from bgt_core.text import Tokenizer
+from bgt_core.train.device import pick_device
+from bgt_core.train.loop import Hooks, make_optimizer, train
+
+KEEP = 2  # checkpoints of a run; the one before the newest survives a kill during the write
+
+Report = Callable[[dict[str, object]], None]
+
+
+def start(
+    recipe: Recipe,
+    sources: Sequence[Path],
+    out: Path,
+    *,
+    tokenizer: Path | None = None,
+    strict: bool = False,
+    device: str = "auto",
+    report: Report = lambda row: None,
+) -> Path:
+    """Begin a run in the new folder `out`; returns its last checkpoint.
+
+    Raises BadInput for text that can't be used; nothing of `out` is left behind then.
+    """
+    if out.exists() and any(out.iterdir()):
+        raise BadInput(f"{out}: not empty. Go on with --resume, or name another folder.", 2)
+    where = pick_device(device)
+    existed = out.exists()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        cutter = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
+        store(recipe, sources, cutter, out, strict)
+        cutter.save(out / checkpoint.TOKENIZER)
+        settings = {"recipe": recipe.name, "arguments": dict(recipe.arguments), "data": [str(path) for path in sources]}
+        write_atomically(out / "run.json", json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
+    except BaseException:
+        for path in out.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if not existed:
+            out.rmdir()
+        raise
+    return _train(recipe, cutter, out, where, report, begun=None)
+
+
+def resume(out: Path, *, device: str = "auto", report: Report = lambda row: None) -> Path:
+    """Go on with the run in `out` from its newest whole checkpoint; returns its last checkpoint."""
+    try:
+        settings = json.loads((out / "run.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadInput(f"{out}: nothing to resume: no run.json. Start the run without --resume.", 3) from None
+    recipe = recipes.build(settings["recipe"], settings["arguments"])
+    saved = checkpoint.steps_of(out)
+    begun = checkpoint.load(saved[-1]) if saved else None
+    return _train(recipe, Tokenizer.load(out / checkpoint.TOKENIZER), out, pick_device(device), report, begun)
+
+
+def _train(
+    recipe: Recipe,
+    tokenizer: Tokenizer,
+    out: Path,
+    device: torch.device,
+    report: Report,
+    begun: checkpoint.Checkpoint | None,
+) -> Path:
+    if begun:
+        model, step = begun.model, int(str(begun.config["step"]))
+    else:
+        torch.manual_seed(recipe.train.seed)
+        model, step = recipe.model(tokenizer), 0
+    model = model.to(device).train()
+    optimizer = make_optimizer(model, recipe.train)
+    if begun:
+        checkpoint.fill_optimizer(model, optimizer, begun.folder)
+    for leftover in out.glob("*.partial"):
+        shutil.rmtree(leftover)
+    metrics = out / "metrics.jsonl"
+    keep_rows(metrics, step)
+
+    def record(row: dict[str, object]) -> None:
+        with metrics.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+        report(row)
+
+    def save(done: int) -> None:
+        folder = out / f"step-{done:07d}"
+        if folder.exists():  # the last step, when it is one of those saved anyway
+            return
+        checkpoint.save(folder, recipe, model, tokenizer, done, optimizer)
+        for old in checkpoint.steps_of(out)[:-KEEP]:
+            shutil.rmtree(old)
+
+    signals = Signals()
+    corpora = Corpus.open(out / "data", "train"), Corpus.open(out / "data", "valid")
+    with signals:
+        train(
+            model, optimizer, recipe.objective, *corpora, recipe.train, device, Hooks(record, save, signals.came), step
+        )
+    if signals.came():
+        raise Interrupted(f"Stopped; the state is saved. Go on with: bgt train --resume --out {out}")
+    return checkpoint.steps_of(out)[-1]
+
+
+class Interrupted(BadInput):
+    """A signal ended the run after it had saved."""
+
+    def __init__(self, message: str):
+        super().__init__(message, 130)
+
+
+class Signals:
+    """SIGTERM and SIGINT end the run after the step in progress; a second SIGINT ends it at once."""
+
+    def __init__(self) -> None:
+        self.seen = False
+
+    def came(self) -> bool:
+        return self.seen
+
+    def _note(self, number: int, frame: object) -> None:
+        if self.seen and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.seen = True
+
+    def __enter__(self) -> None:
+        self.before = {number: signal.signal(number, self._note) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+
+
+def train_tokenizer(recipe: Recipe, sources: Sequence[Path], strict: bool) -> Tokenizer:
+    """One joint SentencePiece model over every side of the data."""
+    text = sentences(sources, recipe.langs, strict=strict)
+    return Tokenizer.train(text, recipe.data.vocab_size, lowercase=recipe.data.lowercase)
+
+
+def store(recipe: Recipe, sources: Sequence[Path], tokenizer: Tokenizer, out: Path, strict: bool) -> Corpus:
+    """The token store of the run."""
+    data = recipe.data
+    return prepare(
+        sources,
+        recipe.langs,
+        tokenizer,
+        out / "data",
+        min_pieces=data.min_pieces,
+        max_pieces=data.max_pieces,
+        valid_pairs=data.valid_pairs,
+        seed=recipe.train.seed,
+        strict=strict,
+    )
+
+
+def keep_rows(metrics: Path, step: int) -> None:
+    """Drop the rows of steps that will be done again, and a row cut off by a kill."""
+    if not metrics.exists():
+        return
+    rows = metrics.read_text(encoding="utf-8").splitlines(keepends=True)
+    whole = [row for row in rows if row.endswith("\n") and json.loads(row)["step"] <= step]
+    write_atomically(metrics, "".join(whole))
+
+
+def write_atomically(path: Path, text: str) -> None:
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text, encoding="utf-8")
+    checkpoint.sync(partial)
+    os.replace(partial, path)

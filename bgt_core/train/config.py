@@ -1,0 +1,43 @@
+"""How long a run trains, how fast, and in which portions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bgt_core.contracts import BadInput
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How long, how fast, and in which portions."""
+
+    epochs: float = 20.0
+    batch_tokens: int = 25_000  # an update's tokens (the longer side of each pair), whatever the device
+    micro_tokens: int = 4_000  # a micro-batch's padded tokens a side: what fits the device's memory
+    learning_rate: float = 5e-4  # the peak
+    warmup_steps: int = 4_000  # linear to the peak, then 1 / sqrt(step)
+    cooldown: float = 0.0  # share of the run, at its end, in which the rate also falls linearly to 0
+    weight_decay: float = 1e-4  # decoupled, on every parameter, as in the released code
+    clip: float = 25.0  # the gradient's largest norm, nats per pair
+    valid_every: int = 1_000  # updates
+    save_every: int = 1_000  # updates
+    precision: str = "auto"  # fp32, bf16 (autocast), or bf16 where the device has it
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name in (
+            "epochs",
+            "batch_tokens",
+            "micro_tokens",
+            "learning_rate",
+            "warmup_steps",
+            "clip",
+            "valid_every",
+            "save_every",
+        ):
+            if getattr(self, name) <= 0:
+                raise BadInput(f"{name} {getattr(self, name)} must be above 0", 2)
+        if not 0 <= self.cooldown <= 1:
+            raise BadInput(f"cooldown {self.cooldown} is a share of the run, from 0 to 1", 2)
+        if self.precision not in ("auto", "fp32", "bf16"):
+            raise BadInput(f"precision '{self.precision}' is none of auto, fp32, bf16", 2)

@@ -1,0 +1,34 @@
+"""Where a run computes and in which precision."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+import torch
+
+from bgt_core.contracts import BadInput
+
+
+def pick_device(name: str) -> torch.device:
+    """ "auto", "cpu" or "cuda[:i]" -> a device that is there."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise BadInput(f"Device '{name}' is none of auto, cpu, cuda, cuda:1, ...", 2) from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise BadInput(f"Device '{name}': no CUDA device is available here; use --device cpu.", 3)
+    return device
+
+
+def autocast(device: torch.device, precision: str) -> AbstractContextManager:
+    """bf16 autocast if `precision` is bf16, or auto on hardware that multiplies bf16 natively."""
+    if precision == "auto" and device.type == "cuda":
+        bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
+    elif precision == "auto":
+        capabilities = torch.cpu.get_capabilities()
+        bf16 = bool(capabilities.get("amx_bf16") or capabilities.get("avx512_bf16"))
+    else:
+        bf16 = precision == "bf16"
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=bf16)

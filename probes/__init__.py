@@ -1,0 +1,1 @@
+"""What a latent knows: small classifiers trained on a model's vectors, beside baselines, with intervals."""

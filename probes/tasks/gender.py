@@ -1,0 +1,139 @@
+"""Gender: is the article of the right gender? (paper, sec. 6.2)
+
+Every sentence is used twice, as written and with one article swapped to the other gender, so the two
+labels are balanced and nothing but the article tells them apart. One swap a sentence; the article is
+drawn among those that pass these rules, which would rather skip an article than swap a pronoun:
+
+- elided l' has no gender and is never touched, nor are du, au, des, del, al, or "un" in l'un, quelqu'un;
+- after "de" and "à" (es: "a", "de") a swap would give "de le", "à le", "de el", which two words betray:
+  they contract, whatever the noun;
+- "le", "la", "los", "las" may be pronouns of a verb. They are skipped after a hyphen, after a word that
+  only a verb follows (a subject pronoun, a negation, another such pronoun, "qui", "pour"), and before a word that
+  looks like a verb: a frequent form, or an ending. Nouns with such an ending are lost too: le dîner, el mar;
+- "un" and "une" are skipped where no noun follows: un de, une des, un à, un ou;
+- what follows must be a word, after one space.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from probes.task import Items, ProbeTask
+
+LABELS = ("correct", "swapped")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What one language swaps and skips; words in lower case."""
+
+    other: dict[str, str]  # article -> the other gender
+    clitics: frozenset[str]  # articles that may be pronouns
+    contracts: frozenset[str]  # not after these
+    verbs: frozenset[str]  # a clitic is skipped after `before_verbs` and before `verbs` or `endings`
+    before_verbs: frozenset[str]
+    endings: re.Pattern[str]
+    alone: frozenset[str]  # an article followed by one of these has no noun
+
+
+_FR = Rules(
+    other={"le": "la", "la": "le", "un": "une", "une": "un"},
+    clitics=frozenset({"le", "la"}),
+    contracts=frozenset({"de", "à", "jusqu'à", "jusqu’à"}),
+    before_verbs=frozenset(
+        "je tu il elle on nous vous ils elles ne me te se y qui ça cela ceci pour sans peux peut peuvent veux veut "
+        "veulent dois doit va vais vas vont allons allez faut fais fait laisse laissez vient viens pouvez voulez devez "
+        "pourrais pourrait voudrais voudrait faire laisser voici voilà".split()
+    ),
+    verbs=frozenset(
+        "fais fait font vois voit voient sais sait savent dis dit disent veux veut peux peut peut-être mets met prends "
+        "prend prennent tiens tient suis connais connaît crois croit lis lit lui leur ferai fera feras feront sera "
+        "regarde regardes trouve trouves donne donnes aime aimes pense penses porte portes garde gardes cherche "
+        "cherches laisse laisses demande demandes mange manges vends vend rends rend perds perd sens sent sont "
+        "comprends comprend reconnais déteste espère jure promets promet sut fit vit prit".split()
+    ),
+    endings=re.compile(r"(er|ir|oir|re|ez|ais|ait|aient|èrent|irent|rai|ras|ra|ront|rons|riez)$"),
+    alone=frozenset("de des du d à au aux ou et est en par n'est qui que".split()),
+)
+_ES = Rules(
+    other={"el": "la", "la": "el", "los": "las", "las": "los"},
+    clitics=frozenset({"la", "los", "las"}),
+    contracts=frozenset({"de", "a"}),
+    before_verbs=frozenset(
+        "yo tú él ella usted nosotros nosotras vosotros ellos ellas ustedes no ya nunca me te se nos os quien quién "
+        "si siempre también jamás aún así".split()
+    ),
+    verbs=frozenset(
+        "he has ha hemos han había vi vio veo ve ven vas va van voy quiero quiere quieres quieren tengo tiene tienes "
+        "tienen hago hace haces hacen sé sabe saben conozco conoce dijo dice digo puso pongo pone llevo lleva llama "
+        "compra compro amo ama odio odia necesito necesita encontró dejó deja leo lee hizo tuvo dio doy da pude puede "
+        "puedo pueden que de del más cuales cual".split()
+    ),
+    endings=re.compile(
+        r"(ar|er|ir|aba|aban|ía|ían|aron|ieron|ó|é|amos|emos|imos|ando|iendo|rá|rán|rás|ría|aste|iste)$"
+    ),
+    alone=frozenset("que de del más cuales cual".split()),
+)
+RULES = {"fr": _FR, "es": _ES}
+
+_WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*(?:['’](?= |$))?")
+_FOLLOWER = re.compile(r" ([^\W\d_]+(?:-[^\W\d_]+)*)")
+
+
+def candidates(sentence: str, lang: str) -> list[re.Match[str]]:
+    """The articles that may be swapped, by the rules above."""
+    rules = RULES[lang]
+    found = []
+    articles = re.compile(rf"(?<![\w'’-])(?:(?:d|qu)['’])?({'|'.join(rules.other)})(?![\w'’-])", re.IGNORECASE)
+    for match in articles.finditer(sentence):
+        article = match[1].lower()
+        follower = _FOLLOWER.match(sentence, match.end())
+        if not follower:
+            continue
+        following = follower[1].lower()
+        words = re.findall(r"[\w'’-]+|[^\w\s]", sentence[: match.start()].lower())
+        before = words[-1] if words else ""
+        before = re.split("['’]", before)[-1] or before[:-1] + "e"  # "qu'il" -> il, "n'" -> ne
+        if before in rules.contracts or following in rules.alone:
+            continue
+        clitic = article in rules.clitics
+        verb = following in rules.verbs or rules.endings.search(following)
+        if clitic and (before in rules.before_verbs or before.rpartition("-")[2] in rules.before_verbs or verb):
+            continue
+        found.append(match)
+    return found
+
+
+def swap(sentence: str, lang: str, rng: Random) -> str | None:
+    """The sentence with one article of the other gender, its case kept; None if no article may be swapped."""
+    found = candidates(sentence, lang)
+    if not found:
+        return None
+    match = rng.choice(found)
+    article, (start, end) = match[1], match.span(1)
+    other = RULES[lang].other[article.lower()]
+    other = other.upper() if article.isupper() else other.capitalize() if article[0].isupper() else other
+    return sentence[:start] + other + sentence[end:]
+
+
+def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
+    """Both versions of each sentence, in one group; a text that turns up again is skipped with its other version."""
+    items = Items([], [], [])
+    seen: set[str] = set()
+    for group, sentence in enumerate(sentences):
+        swapped = swap(sentence, lang, rng)
+        if swapped is None or not seen.isdisjoint({sentence, swapped}):
+            continue
+        seen |= {sentence, swapped}
+        items.sentences.extend((sentence, swapped))
+        items.labels.extend(LABELS)
+        items.groups.extend((group, group))
+    return items
+
+
+GENDER = ProbeTask(
+    "gender", "has one article been swapped to the other gender?", build, tuple(sorted(RULES, reverse=True))
+)

@@ -1,0 +1,54 @@
+"""Length: the bin of the number of words (paper, sec. 6.2).
+
+Words are runs of letters and digits, so l'eau has two and punctuation counts for nothing; in Chinese and
+Japanese a character is a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from random import Random
+
+from probes.task import Items, ProbeTask
+
+BINS = 6
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
+
+
+def words(sentence: str) -> int:
+    """The number of words of a sentence."""
+    return len(_WORD.findall(sentence))
+
+
+def edges(lengths: Sequence[int], bins: int = BINS) -> list[int]:
+    """The largest length of each bin, bins as equally frequent as whole lengths allow."""
+    counts = sorted(Counter(lengths).items())
+    left, found, inside = len(lengths), [], 0
+    for place, (length, count) in enumerate(counts):
+        inside += count
+        following = counts[place + 1][1] if place + 1 < len(counts) else 0
+        share = left / (bins - len(found))
+        # close the bin here when taking the next length would overshoot more than stopping now falls short
+        if len(found) < bins - 1 and inside + following - share > share - inside:
+            found.append(length)
+            left, inside = left - inside, 0
+    return found if found and found[-1] == counts[-1][0] else [*found, counts[-1][0]]
+
+
+def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
+    """Every sentence with a word; the label names the lengths of its bin, as in "7-9"."""
+    counted = [(sentence, count) for sentence in sentences if (count := words(sentence))]
+    if not counted:
+        return Items([], [], [])
+    names, low = {}, min(count for _, count in counted)
+    for high in edges([count for _, count in counted]):
+        name = str(low) if low == high else f"{low}-{high}"
+        names |= dict.fromkeys(range(low, high + 1), name)
+        low = high + 1
+    kept = [sentence for sentence, _ in counted]
+    return Items(kept, [names[count] for _, count in counted], list(range(len(kept))))
+
+
+LENGTH = ProbeTask("length", f"how many words? ({BINS} bins of about equal frequency)", build)

@@ -1,0 +1,226 @@
+"""Updates, micro-batches and their order."""
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from bgt_core.contracts import EOS, BadInput, Batch
+from bgt_core.data.batching import Batching, permute, validation
+from bgt_core.data.parallel import Corpus, prepare
+from bgt_core.text import Tokenizer
+
+LANGS = ("en", "fr")
+
+
+class Words(Tokenizer):
+    """One piece a word that is a number: that number."""
+
+    def __init__(self):
+        self.model, self.sha256, self.vocab_size = b"", "words", 2000
+
+    def encode(self, sentences: Sequence[str], *, threads: int = 1) -> list[list[int]]:
+        return [[*map(int, text.split()), EOS] for text in sentences]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """600 pairs of 5 to 40 pieces; the first piece of each side is the number of the pair."""
+    rng = np.random.default_rng(0)
+    lines = []
+    for number in range(10, 610):
+        sides = (" ".join([str(number)] + ["5"] * int(rng.integers(4, 40))) for _ in LANGS)
+        lines.append("\t".join(sides) + "\n")
+    folder = tmp_path_factory.mktemp("batching")
+    (folder / "corpus.tsv").write_text("".join(lines))
+    return prepare([folder / "corpus.tsv"], LANGS, Words(), folder / "store", valid_pairs=60, seed=1)
+
+
+def numbers(batches: list[Batch]) -> list[int]:
+    """Which pairs are in the batches; both sides of each must belong together."""
+    for batch in batches:
+        assert torch.equal(batch.sides["en"].ids[:, 0], batch.sides["fr"].ids[:, 0])
+    return [number for batch in batches for number in batch.sides["en"].ids[:, 0].tolist()]
+
+
+def same(left: list[Batch], right: list[Batch]) -> bool:
+    return len(left) == len(right) and all(
+        a.anchor == b.anchor and all(torch.equal(a.sides[lang].ids, b.sides[lang].ids) for lang in LANGS)
+        for a, b in zip(left, right, strict=True)
+    )
+
+
+@pytest.mark.parametrize("size", [*range(1, 70), 255, 256, 257, 1000, 4095, 4097])
+def test_a_permutation_visits_everything_once(size: int) -> None:
+    for epoch in range(3):
+        assert sorted(permute(np.arange(size), size, seed=5, epoch=epoch)) == list(range(size))
+
+
+def test_parts_of_a_permutation_are_the_whole() -> None:
+    whole = permute(np.arange(1000), 1000, seed=5, epoch=2)
+    parts = [permute(np.arange(start, start + 100), 1000, seed=5, epoch=2) for start in range(0, 1000, 100)]
+    assert np.array_equal(np.concatenate(parts), whole)
+
+
+def test_permutations_look_random() -> None:
+    """Over 2000 keys every number of 0..9 stands equally often everywhere; chi-square with 81 degrees of freedom."""
+    table = np.zeros((10, 10))
+    neighbours = 0
+    for epoch in range(2000):
+        found = permute(np.arange(10), 10, seed=0, epoch=epoch)
+        table[np.arange(10), found] += 1
+        neighbours += int((np.abs(np.diff(found)) == 1).sum())
+    assert ((table - 200) ** 2 / 200).sum() < 140  # p < 0.0001 for a fair shuffle
+    assert abs(neighbours / 2000 - 1.8) < 0.15  # 9 places, 2/10 chance each
+
+
+def test_large_corpora_are_permuted_without_a_table() -> None:
+    found = permute(np.arange(1000), 10**12, seed=1, epoch=0)
+    assert len(set(found.tolist())) == 1000
+    assert 0 <= found.min() < 10**10
+    assert 99 * 10**10 < found.max() < 10**12
+
+
+def test_seeds_and_epochs_differ() -> None:
+    orders = [tuple(permute(np.arange(50), 50, seed, epoch)) for seed in range(3) for epoch in range(3)]
+    assert len(set(orders)) == 9
+
+
+def test_an_epoch_visits_every_pair_once(corpus: Corpus) -> None:
+    batching = Batching(batch_tokens=1000, micro_tokens=300, seed=1)
+    updates = batching.updates(corpus)
+    assert updates == -(-corpus.tokens // 1000)
+    expected = sorted(ids[0] for ids in corpus.take("en", np.arange(len(corpus))))
+    epochs = [
+        [numbers(batching.batches(corpus, step)) for step in range(epoch * updates, (epoch + 1) * updates)]
+        for epoch in range(2)
+    ]
+    for epoch in epochs:
+        assert sorted(chain.from_iterable(epoch)) == expected
+    assert {frozenset(update) for update in epochs[0]}.isdisjoint(map(frozenset, epochs[1]))
+
+
+def test_updates_hold_about_the_tokens_asked(corpus: Corpus) -> None:
+    batching = Batching(batch_tokens=2000, micro_tokens=300, seed=1)
+    for step in range(batching.updates(corpus)):
+        batches = batching.batches(corpus, step)
+        longer = [torch.stack([side.mask.sum(1) for side in batch.sides.values()]).amax(0).sum() for batch in batches]
+        assert 1600 < sum(longer) < 2400
+
+
+def test_memory_changes_no_update(corpus: Corpus) -> None:
+    """The pairs of a step and how often each language is the anchor do not depend on the device."""
+    small, large = (Batching(batch_tokens=1500, micro_tokens=size, seed=3) for size in (100, 5000))
+    for step in range(5):
+        assert sorted(numbers(small.batches(corpus, step))) == sorted(numbers(large.batches(corpus, step)))
+    assert len(small.batches(corpus, 0)) > len(large.batches(corpus, 0)) == 1
+
+
+def test_micro_batches_keep_their_budget(corpus: Corpus) -> None:
+    for step in range(5):
+        batches = Batching(batch_tokens=2000, micro_tokens=200, seed=1).batches(corpus, step)
+        widths = [max(side.ids.shape[1] for side in batch.sides.values()) for batch in batches]
+        assert all(len(batch) * width <= 200 for batch, width in zip(batches, widths, strict=True))
+        assert widths == sorted(widths, reverse=True)  # what needs most memory comes first
+        fuller = [(len(batch) + 1) * width > 200 for batch, width in zip(batches, widths, strict=True)]
+        assert all(fuller[:-1])
+
+
+def test_a_pair_past_the_budget_stands_alone(corpus: Corpus) -> None:
+    batches = Batching(batch_tokens=1000, micro_tokens=8, seed=1).batches(corpus, 0)
+    assert {len(batch) for batch in batches} == {1}
+
+
+def test_sides_end_in_eos_and_hold_the_ids_of_the_corpus(corpus: Corpus) -> None:
+    stored = {int(ids[0]): ids.tolist() for ids in corpus.take("fr", np.arange(len(corpus)))}
+    for batch in Batching(1000, 300, seed=1).batches(corpus, 0):
+        side = batch.sides["fr"]
+        for ids, mask in zip(side.ids, side.mask, strict=True):
+            assert ids[mask].tolist() == stored[int(ids[0])]
+            assert ids[mask][-1] == EOS
+
+
+def test_length_sorting_saves_padding(corpus: Corpus) -> None:
+    batches = Batching(batch_tokens=4000, micro_tokens=400, seed=1).batches(corpus, 0)
+    padding = torch.cat([(~batch.sides[lang].mask).flatten() for batch in batches for lang in LANGS])
+    indices = permute(np.arange(160), len(corpus), 1, 0)
+    lengths = corpus.lengths(indices)
+    unsorted = 1 - np.mean([part.sum() / (len(part) * part.max(0).sum()) for part in np.split(lengths, 16)])
+    assert padding.float().mean() < 0.75 * unsorted
+
+
+def test_anchors_alternate_over_micro_batches_and_steps(corpus: Corpus) -> None:
+    for seed in (0, 1):
+        batching = Batching(batch_tokens=1000, micro_tokens=200, seed=seed)
+        for step in range(4):
+            anchors = [batch.anchor for batch in batching.batches(corpus, step)]
+            assert len(anchors) > 3
+            assert anchors == [LANGS[(seed + step + i) % 2] for i in range(len(anchors))]
+
+
+def test_training_may_start_at_any_step(corpus: Corpus) -> None:
+    batching = Batching(batch_tokens=1000, micro_tokens=200, seed=7)
+    far = 3 * batching.updates(corpus) + 2
+    in_order = [batching.batches(corpus, step) for step in range(far + 1)]
+    again = Batching(1000, 200, 7).batches(Corpus.open(corpus.folder), far)
+    assert same(again, in_order[far])
+    assert not same(in_order[far], in_order[far - 1])
+    script = (
+        "import sys; from bgt_core.data.batching import Batching; from bgt_core.data.parallel import Corpus\n"
+        "batches = Batching(1000, 200, 7).batches(Corpus.open(sys.argv[1]), int(sys.argv[2]))\n"
+        "print([(b.anchor, b.sides['en'].ids.tolist()) for b in batches])"
+    )
+    command = [sys.executable, "-c", script, str(corpus.folder), str(far)]
+    other_process = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    assert other_process == str([(batch.anchor, batch.sides["en"].ids.tolist()) for batch in in_order[far]])
+
+
+def test_seeds_give_other_updates(corpus: Corpus) -> None:
+    left, right = (Batching(1000, 200, seed).batches(corpus, 0) for seed in (1, 2))
+    assert set(numbers(left)) != set(numbers(right))
+
+
+def test_more_updates_than_pairs_are_never_asked_for(corpus: Corpus) -> None:
+    batching = Batching(batch_tokens=1, micro_tokens=1, seed=1)
+    assert batching.updates(corpus) == len(corpus)
+    assert [len(batching.batches(corpus, step)) for step in range(5)] == [1] * 5
+
+
+def test_validation_visits_every_pair_once_in_a_fixed_order(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bgt_core.data.batching.WINDOW", 25)
+    valid = Corpus.open(corpus.folder, "valid")
+    batches = list(validation(valid, 200))
+    assert sorted(numbers(batches)) == sorted(ids[0] for ids in valid.take("en", np.arange(len(valid))))
+    assert len(numbers(batches)) == 60
+    assert [batch.anchor for batch in batches] == [LANGS[i % 2] for i in range(len(batches))]
+    assert same(batches, list(validation(Corpus.open(corpus.folder, "valid"), 200)))
+
+
+def test_an_empty_split(corpus: Corpus, tmp_path: Path) -> None:
+    (tmp_path / "corpus.tsv").write_text("5 6 7 8 9\t5 6 7 8 9\n")
+    prepare([tmp_path / "corpus.tsv"], LANGS, Words(), tmp_path / "store", valid_pairs=0, seed=1)
+    valid = Corpus.open(tmp_path / "store", "valid")
+    assert list(validation(valid, 100)) == []
+    with pytest.raises(BadInput, match=r"the valid split of .* holds no pairs"):
+        Batching(100, 100, 1).batches(valid, 0)
+
+
+@pytest.mark.parametrize("numbers", [(0, 1, 1), (1, 0, 1), (1, 1, -1)])
+def test_impossible_settings_are_refused(numbers: tuple[int, int, int]) -> None:
+    with pytest.raises(BadInput, match="must be at least 1"):
+        Batching(*numbers)
+
+
+def test_both_languages_anchor_equally_often(corpus: Corpus) -> None:
+    batching = Batching(batch_tokens=1000, micro_tokens=150, seed=1)
+    pairs: Counter[str] = Counter()
+    for step in range(40):
+        for batch in batching.batches(corpus, step):
+            pairs[batch.anchor] += len(batch)
+    assert abs(pairs["en"] / pairs.total() - 0.5) < 0.02

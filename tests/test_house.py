@@ -1,0 +1,147 @@
+"""What the house promises as a whole: names, commands, documents, and nothing unsafe or private inside."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def kept_files(*suffixes: str) -> list[Path]:
+    """Files that are, or would be, committed; all of them without `suffixes`."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
+    paths = [ROOT / name for name in names if name.endswith(suffixes or "")]
+    found = [path for path in paths if path.is_file()]
+    assert found, f"git lists no {suffixes} files in {ROOT}"
+    return found
+
+
+def test_public_names_are_there_once() -> None:
+    import bgt_core
+
+    assert {"load", "RECIPES"} <= set(bgt_core.__all__)
+    assert len(bgt_core.__all__) == len(set(bgt_core.__all__))  # ruff keeps their order
+    for name in bgt_core.__all__:
+        assert getattr(bgt_core, name) is not None
+
+
+@pytest.mark.parametrize("entry", PROJECT["project"]["scripts"].values())
+def test_help_needs_no_torch(entry: str) -> None:
+    module, function = entry.split(":")
+    code = f"""
+import sys
+from {module} import {function}
+sys.argv = ["command", "--help"]
+try:
+    {function}()
+except SystemExit as end:
+    assert not end.code, end.code
+heavy = {{"torch", "sklearn", "pandas", "streamlit"}} & set(sys.modules)
+assert not heavy, f"--help imports {{heavy}}"
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "Usage" in done.stdout
+
+
+def test_the_readme_example_runs() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
+    assert blocks
+    for block in blocks:
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(compile(block, "README.md", "exec"), {})
+        words = out.getvalue().split()
+        assert {"semantic", "language"} <= set(words), out.getvalue()
+
+
+def test_links_in_documents_lead_somewhere() -> None:
+    broken = [
+        f"{page.relative_to(ROOT)}: {link}"
+        for page in kept_files(".md")
+        for link in re.findall(r"\]\(([^)\s#]+)", page.read_text("utf-8"))
+        if not re.match(r"[a-z]+:", link) and not (page.parent / link).exists()
+    ]
+    assert not broken
+
+
+def test_no_file_names_a_place_on_somebodys_machine() -> None:
+    private = re.compile(r"(?<![\w.:/*-])/(?:work|root|home|Users)\b")
+    found = []
+    for path in kept_files():
+        try:
+            lines = path.read_text("utf-8").splitlines()
+        except UnicodeDecodeError:  # weights, pictures
+            continue
+        found += [f"{path.relative_to(ROOT)}:{n}: {line}" for n, line in enumerate(lines, 1) if private.search(line)]
+    assert not found
+
+
+def loads_pickle(call: ast.Call) -> bool:
+    """Whether a call may run code hidden in the file that it reads."""
+    options = {keyword.arg: keyword.value for keyword in call.keywords}
+    match ast.unparse(call.func).split("."):
+        case ["pickle" | "dill" | "joblib" | "cloudpickle", "load" | "loads" | "Unpickler"] | [*_, "read_pickle"]:
+            return True
+        case ["torch", "load"]:
+            return getattr(options.get("weights_only"), "value", None) is not True
+        case [*_, "load" | "open_memmap"]:
+            return getattr(options.get("allow_pickle"), "value", False) is not False
+    return False
+
+
+@pytest.mark.parametrize(
+    ("source", "unsafe"),
+    [
+        ("pickle.load(file)", True),
+        ("torch.load(path)", True),
+        ("torch.load(path, weights_only=flag)", True),
+        ("torch.load(path, weights_only=True)", False),
+        ("np.load(path, allow_pickle=True)", True),
+        ("np.load(path)", False),
+    ],
+)
+def test_unsafe_loading_is_recognised(source: str, unsafe: bool) -> None:
+    assert loads_pickle(ast.parse(source, mode="eval").body) is unsafe
+
+
+def test_nothing_loads_a_pickle() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
+        for path in kept_files(".py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and loads_pickle(node)
+    ]
+    assert not found
+
+
+def test_the_wheel_holds_the_library_and_nothing_else() -> None:
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert set(PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == packages - {"app", "tests"}
+    for package in ("bgt_core", "probes"):
+        assert (ROOT / package / "py.typed").exists()
+
+
+def test_every_requirement_is_pinned_within_its_range() -> None:
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    pins = {canonicalize_name(pin.name): pin for pin in map(Requirement, (x for x in lines if x and x[0] != "#"))}
+    extras = PROJECT["project"]["optional-dependencies"]
+    wanted = [*PROJECT["project"]["dependencies"], *extras["app"], *extras["dev"]]  # what `make` installs
+    for requirement in map(Requirement, wanted):
+        if requirement.name == PROJECT["project"]["name"]:
+            continue
+        (pin,) = pins[canonicalize_name(requirement.name)].specifier
+        assert pin.operator == "==", f"{requirement.name} is not pinned"
+        assert pin.version in requirement.specifier, f"{pin} is outside {requirement}"

@@ -87,9 +87,12 @@ def load(path: Path, device: torch.device | str = "cpu") -> Checkpoint:
     folder = find(path)
     config = read_config(folder)
     verify(folder, config)
-    recipe = recipes.build(str(config["recipe"]), config["arguments"])  # type: ignore[arg-type]
     tokenizer = Tokenizer.load(folder / TOKENIZER)
-    model = recipe.model(tokenizer)
+    try:
+        recipe = recipes.build(str(config["recipe"]), config["arguments"])  # type: ignore[arg-type]
+        model = recipe.model(tokenizer)
+    except BadInput as error:
+        raise BadInput(f"{folder / CONFIG}: {error}") from None
     fill(model, load_tensors(folder / WEIGHTS), folder / WEIGHTS)
     return Checkpoint(folder, config, recipe, model.to(device), tokenizer)
 
@@ -118,9 +121,11 @@ def read_config(folder: Path) -> dict[str, object]:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"{path}: not valid JSON ({error}). Copy the checkpoint again.") from None
-    missing = [key for key in ("format", "recipe", "arguments", "files", "step") if key not in config]
-    if missing:
-        raise BadInput(f"{path}: not a checkpoint's configuration: {', '.join(missing)} missing.")
+    kinds = {"format": int, "recipe": str, "arguments": dict, "files": dict, "step": int}
+    config = config if isinstance(config, dict) else {}
+    wrong = [key for key, kind in kinds.items() if not isinstance(config.get(key), kind)]
+    if wrong:
+        raise BadInput(f"{path}: not a checkpoint's configuration: {', '.join(wrong)} missing or of a wrong kind.")
     if config["format"] != FORMAT:
         raise BadInput(
             f"{path}: format {config['format']}, this version reads {FORMAT}. Install the version that wrote it."

@@ -8,6 +8,7 @@ checkpoint, 130 interrupted with the state saved.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +20,8 @@ from bgt_core.errors import BadInput
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from bgt_core.embedder import Embedder
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, help=__doc__.splitlines()[0]
@@ -237,7 +240,7 @@ def export(
     print(out)
 
 
-def load(model: Path, device: str):  # type: ignore[no-untyped-def]  # an Embedder; its import brings torch
+def load(model: Path, device: str) -> Embedder:
     import bgt_core
     from bgt_core.train.device import pick_device
 
@@ -267,6 +270,7 @@ def write_vectors(vectors: np.ndarray, out: Path) -> None:
     import os
 
     import numpy as np
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     partial = out.with_name(out.name + ".partial")
@@ -277,16 +281,17 @@ def write_vectors(vectors: np.ndarray, out: Path) -> None:
         else:
             save_file({"vectors": vectors}, partial)
         os.replace(partial, out)
-    except OSError as error:
-        raise BadInput(f"{out}: can't be written ({error.strerror}).", 3) from None
+    except (OSError, SafetensorError) as error:
+        partial.unlink(missing_ok=True)
+        raise BadInput(f"{out}: can't be written ({error}).", 3) from None
 
 
 def parse_years(text: str) -> list[str]:
     """ "2012-2014" -> ["2012", "2013", "2014"]; "2012,2015" -> ["2012", "2015"]."""
     years: list[str] = []
     for part in text.split(","):
-        first, dash, last = part.partition("-")
-        if not (first.isdigit() and (last.isdigit() if dash else True)):
+        match = re.fullmatch(r"(\d{4})(?:-(\d{4}))?", part)
+        if not match or int(match[1]) > int(match[2] or match[1]):
             raise BadInput(f"--years {text}: expected years as in 2012-2016 or 2012,2014.", 2)
-        years += [str(year) for year in range(int(first), int(last or first) + 1)]
+        years += [str(year) for year in range(int(match[1]), int(match[2] or match[1]) + 1)]
     return years

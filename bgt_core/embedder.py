@@ -10,6 +10,7 @@ from torch import nn
 
 from bgt_core.contracts import LANGUAGE, LATENTS, SEMANTIC, BadInput, Tokens
 from bgt_core.text import Tokenizer
+from bgt_core.vectors import cosines
 
 BATCH_TOKENS = 8_192
 
@@ -58,8 +59,7 @@ class Embedder:
     @staticmethod
     def similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Cosine of each row of left with the same row of right: (N, D), (N, D) -> (N,)."""
-        norms = np.linalg.norm(left, axis=-1) * np.linalg.norm(right, axis=-1)
-        return (left * right).sum(-1) / np.maximum(norms, np.finfo(np.float32).tiny)
+        return cosines(left, right)
 
     def encoder_name(self, lang: str, latent: str) -> str:
         """The encoder that reads `latent` from a sentence of `lang`."""

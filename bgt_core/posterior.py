@@ -22,7 +22,8 @@ class Gaussian:
 
     def kl(self) -> Tensor:
         """KL(q || N(0, I)) in closed form: nats summed over latent units, (B,)."""
-        mean, log_variance = self.mean.float(), self.log_variance.float()
+        exact = torch.promote_types(self.mean.dtype, torch.float32)  # half precision would lose small terms
+        mean, log_variance = self.mean.to(exact), self.log_variance.to(exact)
         return 0.5 * (mean.square() + log_variance.exp() - 1.0 - log_variance).sum(-1)
 
 

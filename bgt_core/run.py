@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from bgt_core import checkpoint, recipes
 from bgt_core.contracts import BadInput
@@ -29,6 +30,7 @@ from bgt_core.text import Tokenizer
 from bgt_core.train.device import pick_device
 from bgt_core.train.loop import Hooks, make_optimizer, train
 
+SETTINGS = "run.json"
 KEEP = 2  # checkpoints of a run; the one before the newest survives a kill during the write
 
 Report = Callable[[dict[str, object]], None]
@@ -48,51 +50,63 @@ def start(
 
     Raises BadInput for text that can't be used; nothing of `out` is left behind then.
     """
-    if out.exists() and any(out.iterdir()):
-        raise BadInput(f"{out}: not empty. Go on with --resume, or name another folder.", 2)
-    where = pick_device(device)
-    existed = out.exists()
+    if (out / SETTINGS).exists():
+        raise BadInput(f"{out}: holds a run. Go on with --resume, or name another folder.", 2)
+    where, existed = pick_device(device), out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"{out}: can't be made a folder ({error.strerror}); name another.", 3) from None
+    if any(out.iterdir()):
+        raise BadInput(f"{out}: not empty, and no run to go on with. Remove it, or name another folder.", 2)
+    try:
         cutter = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
+        model = fresh(recipe, cutter)  # before the long work, so that sizes that make no model end the run here
         store(recipe, sources, cutter, out, strict)
         cutter.save(out / checkpoint.TOKENIZER)
         settings = {"recipe": recipe.name, "arguments": dict(recipe.arguments), "data": [str(path) for path in sources]}
-        write_atomically(out / "run.json", json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
+        write_atomically(out / SETTINGS, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
     except BaseException:
         for path in out.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         if not existed:
             out.rmdir()
         raise
-    return _train(recipe, cutter, out, where, report, begun=None)
+    return _train(recipe, cutter, model, out, where, report, begun=None)
 
 
 def resume(out: Path, *, device: str = "auto", report: Report = lambda row: None) -> Path:
     """Go on with the run in `out` from its newest whole checkpoint; returns its last checkpoint."""
     try:
-        settings = json.loads((out / "run.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BadInput(f"{out}: nothing to resume: no run.json. Start the run without --resume.", 3) from None
-    recipe = recipes.build(settings["recipe"], settings["arguments"])
+        settings = json.loads((out / SETTINGS).read_text(encoding="utf-8"))
+        recipe = recipes.build(settings["recipe"], settings["arguments"])
+    except (FileNotFoundError, NotADirectoryError):
+        raise BadInput(f"{out}: nothing to resume: no {SETTINGS}. Start the run without --resume.", 3) from None
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise BadInput(f"{out / SETTINGS}: damaged ({error!r}). Start a new run.") from None
+    tokenizer = Tokenizer.load(out / checkpoint.TOKENIZER)
     saved = checkpoint.steps_of(out)
     begun = checkpoint.load(saved[-1]) if saved else None
-    return _train(recipe, Tokenizer.load(out / checkpoint.TOKENIZER), out, pick_device(device), report, begun)
+    model = begun.model if begun else fresh(recipe, tokenizer)
+    return _train(recipe, tokenizer, model, out, pick_device(device), report, begun)
+
+
+def fresh(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
+    """The untrained model: the same for the same seed."""
+    torch.manual_seed(recipe.train.seed)
+    return recipe.model(tokenizer)
 
 
 def _train(
     recipe: Recipe,
     tokenizer: Tokenizer,
+    model: nn.Module,
     out: Path,
     device: torch.device,
     report: Report,
     begun: checkpoint.Checkpoint | None,
 ) -> Path:
-    if begun:
-        model, step = begun.model, int(str(begun.config["step"]))
-    else:
-        torch.manual_seed(recipe.train.seed)
-        model, step = recipe.model(tokenizer), 0
+    step = int(str(begun.config["step"])) if begun else 0
     model = model.to(device).train()
     optimizer = make_optimizer(model, recipe.train)
     if begun:

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 STRENGTHS = (0.001, 0.01, 0.1, 1.0)  # C, the inverse of the L2 penalty
 
@@ -21,6 +22,7 @@ def logistic(strength: float) -> Pipeline:
     return make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=1_000, tol=1e-3))
 
 
+@threadpool_limits.wrap(limits=1)  # matrices this small gain nothing from threads, and on a busy machine lose minutes
 def predict(
     make: Make,
     inputs: np.ndarray,

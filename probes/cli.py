@@ -126,24 +126,34 @@ def print_results(results: Sequence[ProbeResult]) -> None:
     level = f"{100 * results[0].ci:g}% CI"
     rows = [
         [
-            row.task, row.lang, row.latent, str(row.n_train), str(row.n_test), str(row.classes), f"{100 * row.accuracy:.1f}",
-            f"{100 * row.ci_low:.1f}-{100 * row.ci_high:.1f}", f"{100 * row.sd:.1f}", row.note,
+            row.task,
+            row.lang,
+            row.latent,
+            *map(str, (row.n_train, row.n_test, row.classes)),
+            f"{100 * row.accuracy:.1f}",
+            f"{100 * row.ci_low:.1f}-{100 * row.ci_high:.1f}",
+            f"{100 * row.sd:.1f}",
+            row.note,
         ]
         for result in results
         for row in result.rows
-    ]  # fmt: skip
+    ]
     show(["task", "lang", "latent", "train", "test", "classes", "accuracy", level, "sd", "note"], rows)
     gaps = [result.difference for result in results if result.difference]
     if gaps:
         print()
-        show(
-            ["task", "lang", "difference", "points", level, "McNemar p"],
+        rows = [
             [
-                [gap.task, gap.lang, f"{gap.first} - {gap.second}", f"{gap.points:+.1f}",
-                 f"{gap.ci_low:+.1f} to {gap.ci_high:+.1f}", f"{gap.mcnemar_p:.2g}"]
-                for gap in gaps
-            ],
-        )  # fmt: skip
+                gap.task,
+                gap.lang,
+                f"{gap.first} - {gap.second}",
+                f"{gap.points:+.1f}",
+                f"{gap.ci_low:+.1f} to {gap.ci_high:+.1f}",
+                f"{gap.mcnemar_p:.2g}",
+            ]
+            for gap in gaps
+        ]
+        show(["task", "lang", "difference", "points", level, "McNemar p"], rows)
 
 
 def write_csv(results: Sequence[ProbeResult], file: Path) -> None:

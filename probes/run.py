@@ -14,7 +14,7 @@ from bgt_core.errors import BadInput
 from probes.baselines import BASELINES, MAJORITY
 from probes.build import FOLDS, RARE, default_sentences, splits
 from probes.classifier import STRENGTHS, logistic, predict
-from probes.statistics import mcnemar, paired_bootstrap, wilson
+from probes.significance import mcnemar, paired_bootstrap, wilson
 from probes.task import Difference, Items, ProbeResult, ProbeTask, Row
 from probes.tasks import find
 
@@ -50,7 +50,8 @@ def run_probe(
     task = find(task) if isinstance(task, str) else task
     task.check(lang)
     check(bgt, lang, latents, seeds, ci)
-    items, left_out = select(task.items(sentences or default_sentences(lang, seed), lang, seed), max_items, seed)
+    sentences = default_sentences(lang, seed) if sentences is None else sentences
+    items, left_out = select(task.items(sentences, lang, seed), max_items, seed)
     labels = np.array(items.labels)
     if len(labels) < LEAST or len(set(items.labels)) < 2:
         found = f"{len(labels)} items with {len(set(items.labels))} labels"
@@ -61,7 +62,7 @@ def run_probe(
 
     right: dict[str, np.ndarray] = {}  # predictor -> (tested items,) booleans, the same items for all
     rows: dict[str, Row] = {}
-    probes = {name: (logistic, STRENGTHS) for name in latents} | (
+    probes = dict.fromkeys(latents, (logistic, STRENGTHS)) | (
         BASELINES if baselines else {MAJORITY: BASELINES[MAJORITY]}
     )
     for name, (make, strengths) in probes.items():

@@ -5,6 +5,7 @@ Files: ROOT/YEAR/DATASET.tsv, lines "gold <tab> sentence <tab> sentence", gold f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from scipy.stats import pearsonr
 
 from bgt_core.contracts import BadInput, Embeds
+from bgt_core.vectors import cosines
 
 AGGREGATION = "mean over years of the unweighted mean of per-dataset Pearson x 100 of cosines"
 
@@ -62,15 +64,15 @@ def read_sts(root: Path, years: Sequence[str]) -> list[StsSet]:
 def read_set(path: Path, year: str) -> StsSet:
     """One file of gold <tab> sentence <tab> sentence; further columns are left alone."""
     gold, left, right = [], [], []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        columns = line.split("\t")
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
-            score, one, two = float(columns[0]), columns[1], columns[2]
-        except (ValueError, IndexError):
-            raise BadInput(
-                f"{path}:{number}: expected gold <tab> sentence <tab> sentence, found {line[:60]!r}."
-            ) from None
-        gold.append(score)
+            score, one, two = line.decode("utf-8").split("\t")[:3]
+            if not math.isfinite(value := float(score)):
+                raise ValueError(value)
+        except ValueError:  # too few columns, bytes that are not UTF-8, gold that is no number
+            found = repr(line[:60].decode("utf-8", "replace"))
+            raise BadInput(f"{path}:{number}: expected gold <tab> sentence <tab> sentence in UTF-8, found {found}.") from None
+        gold.append(value)
         left.append(one)
         right.append(two)
     if len(gold) < 2:
@@ -82,8 +84,7 @@ def score_set(bgt: Embeds, data: StsSet, *, lang: str, latent: str) -> float:
     """Pearson x 100 between gold and cosine; 0 where all cosines are equal."""
     left = bgt.embed(data.left, lang=lang, latent=latent)
     right = bgt.embed(data.right, lang=lang, latent=latent)
-    norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-    cosine = (left * right).sum(1) / np.maximum(norms, np.finfo(np.float32).tiny)
+    cosine = cosines(left, right)
     if np.ptp(cosine) < 1e-6:
         return 0.0
     return 100 * float(pearsonr(cosine, data.gold).statistic)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import SEMANTIC, Batch, Outputs, Posterior
+from bgt_core.contracts import SEMANTIC, BadInput, Batch, Outputs, Posterior
 
 READS: dict[str, Callable[[Posterior], Tensor]] = {
     "sample": lambda posterior: posterior.rsample(),  # the ELBO of the paper
@@ -31,6 +31,8 @@ class BGT(nn.Module):
         read: str = "sample",
     ):
         super().__init__()
+        if read not in READS:
+            raise BadInput(f"read '{read}' is none of {', '.join(READS)}", 2)
         self.encoders = nn.ModuleDict(encoders)
         self.decoders = nn.ModuleDict(decoders)
         self.translators = nn.ModuleDict(translators)

@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from bgt_core.contracts import BadInput
+
 STEPS = 1 << 16  # a 16-bit draw decides each unit, four to a random word
 
 
@@ -19,7 +21,7 @@ class Dropout(nn.Module):
     def __init__(self, probability: float):
         super().__init__()
         if not 0 <= probability < 1:
-            raise ValueError(f"dropout {probability} is not in [0, 1)")
+            raise BadInput(f"dropout {probability} must be from 0 to below 1", 2)
         self.probability = probability
 
     def forward(self, x: Tensor) -> Tensor:

@@ -6,6 +6,8 @@ product is the same at every position, so it is computed once a sentence.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -85,7 +87,9 @@ class _FusedNLL(torch.autograd.Function):
     """Sum of logsumexp - (1 - smoothing) * gold score, and each token's logsumexp - gold score."""
 
     @staticmethod
-    def forward(ctx, x, weight, offset, rows, target, smoothing):  # type: ignore[no-untyped-def]
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, offset: Tensor | None, rows: Tensor, target: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
         """x (N, H), weight (V, H), offset (B, V) or None, rows (N,) each token's sentence."""
         wants = any(ctx.needs_input_grad[:3])
         exact = torch.promote_types(x.dtype, torch.float32)  # softmax and sums, whatever the products are
@@ -118,7 +122,7 @@ class _FusedNLL(torch.autograd.Function):
         return loss, nats
 
     @staticmethod
-    def backward(ctx, grad, _):  # type: ignore[no-untyped-def]
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         grad_x, grad_weight, grad_offset = ctx.saved_tensors
         if grad_offset is not None:
             grad_offset = grad_offset * grad

@@ -9,12 +9,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import EOS, PAD, OutputLayer, Prediction, Tokens
+from bgt_core.contracts import EOS, PAD, BadInput, OutputLayer, Prediction, Tokens
 from bgt_core.nets.dropout import Dropout
 
 
 def embedding(vocab_size: int, width: int) -> nn.Embedding:
     """A piece table (V, H), N(0, 1/H) with a zero row for padding."""
+    if width < 1:
+        raise BadInput(f"width {width} must be at least 1", 2)
     table = nn.Embedding(vocab_size, width, padding_idx=PAD)
     nn.init.normal_(table.weight, std=width**-0.5)
     with torch.no_grad():
@@ -44,6 +46,8 @@ class WordInput(nn.Module):
 
     def __init__(self, table: nn.Embedding, dropout: float):
         super().__init__()
+        if table.embedding_dim % 2:
+            raise BadInput(f"width {table.embedding_dim} must be even: half of each position are sines", 2)
         self.table, self.dropout = table, Dropout(dropout)
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
@@ -56,8 +60,8 @@ class SelfAttention(nn.Module):
 
     def __init__(self, width: int, heads: int):
         super().__init__()
-        if width % heads:
-            raise ValueError(f"width {width} is not a multiple of {heads} heads")
+        if heads < 1 or width % heads:
+            raise BadInput(f"width {width} is not a multiple of {heads} heads; choose heads that divide it", 2)
         self.heads = heads
         self.qkv, self.out = linear(width, 3 * width), linear(width, width)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
+import math
 from collections.abc import Callable, Mapping
 
 from bgt_core.contracts import BadInput
@@ -40,6 +41,8 @@ def build(name: str, arguments: Mapping[str, object]) -> Recipe:
         )
         if not isinstance(value, wanted) or isinstance(value, bool) != isinstance(default, bool):
             raise BadInput(f"Recipe '{name}': {key}={value!r} should be like its default, {default!r}.", 2)
+        if isinstance(value, float | int) and not (math.isfinite(value) and (value >= 0 or default < 0)):
+            raise BadInput(f"Recipe '{name}': {key}={value!r} should be a finite number, and not negative.", 2)
     return RECIPES[name](**arguments)
 
 

@@ -81,9 +81,9 @@ def bgt_small(
     langs: Sequence[str] = ("en", "fr"),
     vocab_size: int = 8_000,
     width: int = 256,
-    semantic: int = 640,
+    semantic: int = 512,
     language: int = 64,
-    encoder_layers: int = 3,
+    encoder_layers: int = 2,
     language_layers: int = 1,
     decoder_layers: int = 1,
     inner: int = 512,
@@ -91,20 +91,22 @@ def bgt_small(
     dropout: float = 0.1,
     word_dropout: float = 0.2,
     read: str = "sample",
-    kl_warmup: int = 600,
-    semantic_weight: float = 0.1,
-    language_weight: float = 1.0,
+    share: float = 0.1,
+    log_variance: float = -3.0,
+    kl_warmup: int = 100,
+    semantic_weight: float = 0.02,
+    language_weight: float = 0.5,
     label_smoothing: float = 0.1,
-    margin: float = 0.4,
-    margin_weight: float = 30.0,
+    margin: float = 0.6,
+    margin_weight: float = 60.0,
     min_pieces: int = 3,
     valid_pairs: int = 2_000,
-    epochs: float = 8.0,
-    batch_tokens: int = 12_000,
-    micro_tokens: int = 6_000,
-    learning_rate: float = 1e-3,
+    epochs: float = 3.0,
+    batch_tokens: int = 8_000,
+    micro_tokens: int = 4_000,
+    learning_rate: float = 1.5e-3,
     warmup_steps: int = 300,
-    cooldown: float = 0.3,
+    cooldown: float = 0.4,
     weight_decay: float = 1e-4,
     valid_every: int = 200,
     save_every: int = 200,
@@ -125,7 +127,7 @@ def bgt_small(
         average = Average(torch.from_numpy(tokenizer.probabilities()), semantic)
 
         def encoder(layers: int, latent: int) -> Encoder:
-            return Encoder(Transformer(table, layers, inner, heads, dropout), GaussianHead(width, latent))
+            return Encoder(Transformer(table, layers, inner, heads, dropout), GaussianHead(width, latent, log_variance))
 
         def decoder(latent: int) -> Decoder:
             layer = TiedOutput(table, latent)
@@ -133,7 +135,7 @@ def bgt_small(
 
         return BGT(
             encoders={
-                SEMANTIC: AveragePath(average, encoder(encoder_layers, semantic)),
+                SEMANTIC: AveragePath(average, encoder(encoder_layers, semantic), share),
                 **{lang: encoder(language_layers, language) for lang in langs},
             },
             decoders={lang: decoder(language + semantic) for lang in langs},

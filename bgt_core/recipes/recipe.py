@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -43,3 +44,9 @@ class Recipe:
     objective: Objective
     data: DataConfig
     train: TrainConfig
+
+    def __post_init__(self) -> None:
+        codes = [lang for lang in self.langs if isinstance(lang, str) and re.fullmatch(r"[a-z]{2,3}(-\w+)?", lang)]
+        if len(set(codes)) < max(2, len(self.langs)):
+            found = ", ".join(map(str, self.langs))
+            raise BadInput(f"langs {found}: expected two language codes or more, each once, as in en, fr", 2)

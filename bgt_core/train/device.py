@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractContextManager
 
 import torch
@@ -13,12 +14,11 @@ def pick_device(name: str) -> torch.device:
     """ "auto", "cpu" or "cuda[:i]" -> a device that is there."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise BadInput(f"Device '{name}' is none of auto, cpu, cuda, cuda:1, ...", 2) from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise BadInput(f"Device '{name}': no CUDA device is available here; use --device cpu.", 3)
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
+        raise BadInput(f"Device '{name}' is none of auto, cpu, cuda, cuda:1, ...", 2)
+    device = torch.device(name)
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise BadInput(f"Device '{name}': no such CUDA device is available here; use --device cpu.", 3)
     return device
 
 

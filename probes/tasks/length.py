@@ -1,4 +1,4 @@
-"""Length: the bin of the number of words (paper, sec. 6.2).
+"""Length: the bin of the number of words (paper, sec. 5.2).
 
 Words are runs of letters and digits, so l'eau has two and punctuation counts for nothing; in Chinese and
 Japanese a character is a word.

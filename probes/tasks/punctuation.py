@@ -1,4 +1,4 @@
-"""Punctuation: the number of punctuation marks (paper, sec. 6.2 and footnote 13).
+"""Punctuation: the number of punctuation marks (paper, sec. 5.2 and footnote 13).
 
 Marks are ASCII punctuation and the usual French and Spanish ones. Each character counts: "..." is three
 marks, "…" is one, the apostrophe of l'eau is one. Sentences without any are skipped.

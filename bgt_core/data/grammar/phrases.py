@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from bgt_core.data.grammar.lexicon import BE, MASS
 from bgt_core.data.grammar.words import VOWEL, Lexeme, french
 
+T = TypeVar("T")
 NUMBERS = {"two": "deux", "three": "trois", "four": "quatre", "five": "cinq", "six": "six", "ten": "dix"}
 _ALLER, _AVOIR, _ETRE = french("aller"), french("avoir"), french("être")
 _WITH_ETRE = frozenset("aller venir arriver retourner revenir".split())
@@ -30,7 +31,7 @@ class Voice:
             self.made[factor] = self.rng.choice(options)
         return self.made[factor]
 
-    def word(self, variants: Sequence):
+    def word(self, variants: Sequence[T]) -> T:
         """The same choice for every word of the sentence that has a synonym."""
         return variants[0] if len(variants) == 1 or self.pick("words", "first", "second") == "first" else variants[1]
 
@@ -164,12 +165,12 @@ def _en_says(v: Voice, subject: NP, verb: Lexeme, tense: str, neg: str = "") -> 
     person, text = _en_person(subject), en_np(v, subject)
     auxiliary, main = _en_verb(v, verb, person, tense, neg)
     pronoun = subject.noun.kind.isdigit()
-    if auxiliary and (neg == "not" or (pronoun and auxiliary in _SHORT and text != "there")):
-        if v.pick("form", "full", "short") == "short":
-            if neg == "not":
-                auxiliary, neg = _NOT.get(auxiliary, auxiliary + "n't"), ""
-            else:
-                auxiliary = _SHORT[auxiliary]
+    shortens = auxiliary and (neg == "not" or (pronoun and auxiliary in _SHORT and text != "there"))
+    if shortens and v.pick("form", "full", "short") == "short":
+        if neg == "not":
+            auxiliary, neg = _NOT.get(auxiliary, auxiliary + "n't"), ""
+        else:
+            auxiliary = _SHORT[auxiliary]
     tail = v.word(verb.en).tail
     return " ".join(filter(None, (text, auxiliary, neg, main, tail))).replace(" '", "'")
 

@@ -68,7 +68,7 @@ def _s(word: str) -> str:
 def english(text: str) -> English:
     """The forms of "eat/ate/eaten" or "look for"."""
     head, _, tail = text.partition(" ")
-    base, past, participle = (head.split("/") + ["", ""])[:3]
+    base, past, participle = [*head.split("/"), "", ""][:3]
     stem = re.sub(r"^((?:be|for)?[^aeiou]*[aeiou])([bdgmnprt])$", r"\1\2\2", base)  # stop -> stopp(ed), stopp(ing)
     regular = re.sub(r"(?<![aeou])y$", "i", stem.removesuffix("e")) + "ed"
     ing = (stem if stem.endswith("ee") else stem.removesuffix("e")) + "ing"
@@ -130,7 +130,7 @@ def _many(word: str) -> str:
 
 def french_adjective(text: str) -> tuple[bool, dict[tuple[str, bool], str], str]:
     """Stands before the noun?, forms by (gender, plural), masculine before a vowel."""
-    masculine, feminine, vowel = (text.removeprefix("<").split("/") + ["", ""])[:3]
+    masculine, feminine, vowel = [*text.removeprefix("<").split("/"), "", ""][:3]
     feminine = (
         feminine or re.sub("et$", "èt", re.sub("er$", "èr", re.sub("x$", "s", masculine))).removesuffix("e") + "e"
     )

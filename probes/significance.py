@@ -18,7 +18,8 @@ def wilson(right: int, n: int, level: float = 0.95) -> tuple[float, float]:
     p, scale = right / n, 1 + z * z / n
     middle = (p + z * z / (2 * n)) / scale
     half = z / scale * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return max(0.0, middle - half), min(1.0, middle + half)
+    low, high = middle - half, middle + half
+    return (0.0 if right == 0 else low), (1.0 if right == n else high)  # exact where rounding would miss
 
 
 def paired_bootstrap(

@@ -1,0 +1,1 @@
+"""The app: `streamlit run app/main.py`. Pages draw what `state` hands them; `charts` is pure."""

@@ -1,0 +1,1 @@
+"""One file a page: a `page()` each, no torch, no maths."""

@@ -1,0 +1,92 @@
+"""What is this model?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+import streamlit as st
+from streamlit.navigation.page import Page
+
+from app import charts, rows, state
+
+EXAMPLES = {  # what is asked for: a sentence for its meaning, one for its manner
+    "Turn a question into an exclamation": ("Where did you buy that coat?", "So, the train is late again!"),
+    "Say in English what is written in French": ("Le jardinier a vendu la maison.", "My sister likes tea."),
+    "Make a short sentence long": ("I am tired.", "Well, my sister thinks that it is going to rain tomorrow morning."),
+}
+COLLAPSED = 0.1  # nats: a latent that costs less carries next to nothing
+
+
+def page(two_latents: Page, style: Page) -> None:
+    loaded = state.model()
+    st.title("A sentence, in two parts")
+    st.markdown(
+        "This model reads a sentence twice. Its **semantic latent** keeps what the sentence means, in one space for "
+        "all languages; its **language latent** keeps how that language said it. It learnt this from translations."
+    )
+    cards(loaded)
+    links(two_latents, style)
+    scores(loaded.info.get("scores"))
+    training(loaded)
+    card(loaded.info.get("card"))
+
+
+def cards(loaded: state.Loaded) -> None:
+    info = loaded.info
+    with st.container(horizontal=True):
+        st.metric("Languages", loaded.languages, border=True)
+        st.metric("Parameters", f"{info['parameters'] / 1e6:.1f} M", border=True)
+        st.metric("Training steps", f"{info['step']:,}", border=True)
+        start = info["files"]["model.safetensors"][:8]
+        st.metric("Checkpoint", start, border=True, help="The start of its weights' SHA-256 hash.")
+
+
+def links(two_latents: Page, style: Page) -> None:
+    st.subheader("Try it")
+    st.page_link(two_latents, label="See what each latent holds", icon=":material/scatter_plot:")
+    for label, (source, manner) in EXAMPLES.items():
+        asked = {"source": source, "style": manner}
+        st.page_link(style, label=label, icon=":material/edit_note:", query_params=asked)
+
+
+def scores(measured: Mapping[str, object] | None) -> None:
+    """A table of what was measured: {measure: number} or {measure: {column: number}}."""
+    if not measured:
+        return
+    st.subheader("Measured")
+    columns = {name: value if isinstance(value, Mapping) else {"": value} for name, value in measured.items()}
+    st.table(pd.DataFrame(columns).T, border="horizontal", alt="Scores of this model, a row a measure")
+
+
+def training(loaded: state.Loaded) -> None:
+    reports = [row for row in loaded.log if row.get("kind") == "valid"]
+    held_out = loaded.info.get("validation") or (reports[-1] if reports else None)
+    if not held_out:
+        return
+    st.subheader("On held-out pairs")
+    with st.container(horizontal=True):
+        st.metric("ELBO, nats a pair", f"{held_out['elbo']:.1f}", border=True)
+        for name, value in held_out.items():
+            if name.startswith("kl/"):
+                low = "possible collapse" if value < COLLAPSED else None
+                st.metric(f"KL {rows.name(name[3:])}, nats", f"{value:.1f}", low, "red", delta_arrow="off", border=True)
+    if len(reports) < 2:
+        return
+    left, right = st.columns(2)
+    quiet = {"displayModeBar": False}
+    left.plotly_chart(charts.elbo_curve(reports), alt="The ELBO of held-out pairs over training steps", config=quiet)
+    kl = charts.kl_curves(reports, loaded.bgt.langs, state.theme())
+    right.plotly_chart(kl, alt="KL of each latent on held-out pairs over training steps", config=quiet)
+    with st.expander("The same as a table"):
+        st.dataframe(charts.validations(reports).drop(columns=["kind", "steps"]), hide_index=True)
+
+
+def card(told: Mapping[str, object] | None) -> None:
+    """The model's card: lists of records as tables (data, licences), anything else as a line."""
+    for name, value in (told or {}).items():
+        st.subheader(name.capitalize())
+        if isinstance(value, list) and value and isinstance(value[0], Mapping):
+            st.dataframe(pd.DataFrame(value), hide_index=True, alt=f"The model's card: {name}")
+        else:
+            st.text(", ".join(map(str, value)) if isinstance(value, list) else str(value))

@@ -1,0 +1,92 @@
+"""What a model's card states, measured: `python -m probes.card --sts DIR --retrieval FILE --sentences FILE`.
+
+    --sts        YEAR/DATASET.tsv: gold, sentence, sentence
+    --retrieval  translations never trained on, a TSV of the model's two languages: retrieval, and the
+                 sources and styles of generation
+    --sentences  sentences of the first language never trained on, one a line: length and punctuation
+
+Prints one JSON document. A tf-idf bag of words stands beside the latents on STS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+import bgt_core
+from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.evaluation.retrieval import precision_at_1
+from bgt_core.evaluation.sts import AGGREGATION, StsSet, read_sts, sts
+from bgt_core.evaluation.style import style_scores
+from probes.run import run_probe
+
+
+class TfIdf:
+    """A bag of words weighted by rarity, fitted on the very sentences it is scored on (no gold scores)."""
+
+    langs, latents = ("en",), ("semantic",)
+
+    def __init__(self, sets: Sequence[StsSet]):
+        self.bag = TfidfVectorizer().fit([text for data in sets for text in (*data.left, *data.right)])
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        """(N, words) float32."""
+        return self.bag.transform(sentences).toarray().astype(np.float32)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", type=Path, default=bgt_core.PRETRAINED)
+    parser.add_argument("--sts", type=Path, required=True)
+    parser.add_argument("--years", nargs="+", default=["2012", "2013", "2014", "2015"])
+    parser.add_argument("--retrieval", type=Path, required=True)
+    parser.add_argument("--sentences", type=Path, required=True)
+    parser.add_argument("--transfers", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+
+    bgt = bgt_core.load(asked.model)
+    first, second = bgt.langs
+    sets = read_sts(asked.sts, asked.years)
+    scores = {latent: round(sts(bgt, sets, lang=first, latent=latent).average, 2) for latent in bgt.latents}
+    scores["tf-idf"] = round(sts(TfIdf(sets), sets).average, 2)
+
+    pairs = list(read_pairs(asked.retrieval, bgt.langs, Skipped()))
+    here, there = (bgt.embed([pair[side] for pair in pairs], lang=bgt.langs[side]) for side in (0, 1))
+    retrieval = {
+        f"{first}->{second}": precision_at_1(here, there),
+        f"{second}->{first}": precision_at_1(there, here),
+    }
+
+    drawn = random.Random(asked.seed).sample([pair[0] for pair in pairs], 2 * asked.transfers)
+    sources, styles = drawn[: asked.transfers], drawn[asked.transfers :]
+    written = bgt_core.transfer(bgt, sources, styles, lang=first)
+    transfer = vars(style_scores(bgt, written, sources, styles, lang=first))
+
+    sentences = asked.sentences.read_text(encoding="utf-8").splitlines()
+    probes = {task: run_probe(bgt, task, first, sentences) for task in ("length", "punctuation")}
+    accuracy = {
+        task: {
+            row.latent: [round(100 * value, 1) for value in (row.accuracy, row.ci_low, row.ci_high)]
+            for row in found.rows
+        }
+        for task, found in probes.items()
+    }
+    measured = {
+        "sts": {"aggregation": f"{AGGREGATION}, {asked.years[0]}-{asked.years[-1]}", **scores},
+        "retrieval": {"metric": "precision at 1", "pairs": len(pairs), **retrieval},
+        "transfer": {"outputs": len(written), **{name: round(value, 3) for name, value in transfer.items()}},
+        "probes": {"metric": "accuracy, 95% interval", **accuracy},
+    }
+    print(json.dumps(measured, indent=2))
+
+
+if __name__ == "__main__":
+    main()

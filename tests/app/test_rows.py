@@ -1,0 +1,44 @@
+"""What is counted on a sentence's surface, and a user's own lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from app import rows
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "punctuation", "mark"),
+    [
+        ("Where is it?", 3, 1, "question"),
+        ("Où est-ce ?", 2, 2, "question"),  # the French mark stands alone and is no word
+        ("Well, it rains...", 3, 2, "ellipsis"),
+        ("Well, it rains…", 3, 2, "ellipsis"),
+        ("So what!", 2, 1, "exclamation"),
+        ("It is.", 2, 1, "full stop"),
+        ("It is", 2, 0, "none"),
+        ("As follows:", 2, 1, "other"),
+        ("", 0, 0, "none"),
+    ],
+)
+def test_counts(text: str, words: int, punctuation: int, mark: str) -> None:
+    assert (rows.words(text), rows.punctuation(text), rows.mark(text)) == (words, punctuation, mark)
+
+
+def test_built_in_rows_are_pairs() -> None:
+    table = rows.built_in(20)
+    assert table["id"].is_unique and not table["own"].any()
+    assert table["lang"].tolist() == ["en"] * 20 + ["fr"] * 20
+    for _, pair in table.groupby("pair"):
+        one, other = pair.itertuples()
+        assert (one.text, one.translation) == (other.translation, other.text)
+
+
+def test_typed_lines_are_cleaned_bounded_and_numbered_on() -> None:
+    kept, over = rows.typed("  One  line.\n\nOne line.\nAnother\u200b.\n", "fr", 5)
+    assert kept["text"].tolist() == ["One line.", "Another."]
+    assert kept["id"].tolist() == ["own5", "own6"] and kept["own"].all() and set(kept["lang"]) == {"fr"}
+    assert over == 0
+    kept, over = rows.typed("\n".join(map(str, range(300))), "en", 10)
+    assert (len(kept), over) == (rows.MAX_OWN - 10, 300 - (rows.MAX_OWN - 10))
+    assert len(rows.typed(" \n", "en", 0)[0]) == 0

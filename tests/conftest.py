@@ -1,0 +1,121 @@
+"""Shared by all tests: one thread, a small true corpus, and recipes small enough to build in milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from bgt_core import checkpoint, recipes
+from bgt_core.contracts import Batch, Tokens
+from bgt_core.data.grammar import Pair, pairs
+from bgt_core.recipes import Recipe
+from bgt_core.text import Tokenizer
+
+torch.set_num_threads(1)  # sums in one order, whatever the machine
+
+LANGS = ("en", "fr")
+TINY: dict[str, dict[str, object]] = {
+    "bgt": {"width": 16, "encoder_layers": 1, "inner": 24, "heads": 2, "dropout": 0.0},
+    "bgt-small": {
+        "width": 16,
+        "semantic": 12,
+        "language": 6,
+        "encoder_layers": 1,
+        "language_layers": 1,
+        "inner": 24,
+        "heads": 2,
+        "dropout": 0.1,
+        "word_dropout": 0.2,
+        "kl_warmup": 10,
+        "min_pieces": 2,
+        "valid_pairs": 20,
+        "epochs": 2.0,
+        "batch_tokens": 600,
+        "micro_tokens": 400,
+        "learning_rate": 1e-2,
+        "warmup_steps": 5,
+        "valid_every": 5,
+        "save_every": 2,
+    },
+}
+SHARED = {"vocab_size": 400}
+
+
+@pytest.fixture(scope="session")
+def grammar() -> list[Pair]:
+    return pairs(300, seed=3)
+
+
+@pytest.fixture(scope="session")
+def tsv(grammar: list[Pair], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """300 translations, English then French."""
+    path = tmp_path_factory.mktemp("corpus") / "pairs.tsv"
+    path.write_text("".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in grammar), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def tokenizer(grammar: list[Pair]) -> Tokenizer:
+    text = [text for pair in grammar for text in pair.texts.values()]
+    return Tokenizer.train(text, SHARED["vocab_size"], lowercase=True)
+
+
+@pytest.fixture(scope="session")
+def batch(grammar: list[Pair], tokenizer: Tokenizer) -> Batch:
+    """Six translations of different lengths; English is the anchor."""
+    ids = {lang: tokenizer.encode([pair.texts[lang] for pair in grammar[:6]]) for lang in LANGS}
+    return Batch({lang: Tokens.pad(ids[lang], lang) for lang in LANGS}, anchor="en")
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Callable[..., Recipe]:
+    """tiny(name, **arguments): that recipe at sizes for tests."""
+
+    def build(name: str = "bgt-small", **arguments: object) -> Recipe:
+        return recipes.build(name, {**SHARED, **TINY[name], **arguments})
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def stirred() -> Callable[[torch.nn.Module], torch.nn.Module]:
+    """stirred(model): the model with every parameter away from where it starts, zeros included."""
+
+    def stir(model: torch.nn.Module) -> torch.nn.Module:
+        generator = torch.Generator().manual_seed(0)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter += 0.3 * torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
+        return model
+
+    return stir
+
+
+@pytest.fixture(scope="session")
+def saved(
+    tiny: Callable[..., Recipe],
+    stirred: Callable[[torch.nn.Module], torch.nn.Module],
+    tokenizer: Tokenizer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """A checkpoint of an untrained model; tests that damage it copy it first."""
+    torch.manual_seed(0)
+    recipe = tiny()
+    folder = tmp_path_factory.mktemp("saved") / "model"
+    checkpoint.save(folder, recipe, stirred(recipe.model(tokenizer)), tokenizer, step=7)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def random_tokens() -> Callable[..., Tokens]:
+    """random_tokens(lengths, vocab_size, seed): sentences of these lengths, EOS included."""
+
+    def draw(lengths: Sequence[int], vocab_size: int, seed: int = 0, lang: str = "en") -> Tokens:
+        rng = np.random.default_rng(seed)
+        return Tokens.pad([[*rng.integers(4, vocab_size, length - 1), 3] for length in lengths], lang)
+
+    return draw

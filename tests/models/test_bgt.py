@@ -1,0 +1,123 @@
+"""Who reads whom in the model: stub networks write down what they were given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from bgt_core.contracts import Batch, Prediction, Tokens
+from bgt_core.models.bgt import BGT
+from bgt_core.posterior import Gaussian
+from bgt_core.recipes import Recipe
+from bgt_core.text import Tokenizer
+
+NUMBER = {"en": 1.0, "fr": 2.0}
+
+
+class Reads(nn.Module):
+    """Mean = `base` + the number of the side's language, two units; variance e**-2."""
+
+    def __init__(self, base: float):
+        super().__init__()
+        self.base = base
+
+    def forward(self, side: Tokens) -> Gaussian:
+        mean = torch.full((len(side.ids), 2), self.base + NUMBER[side.lang])
+        return Gaussian(mean, torch.full_like(mean, -2.0))
+
+
+class Writes(nn.Module):
+    def forward(self, name: str, latent: Tensor, target: Tokens) -> Prediction:
+        return Prediction(name, torch.zeros(0), latent, None, target)  # type: ignore[arg-type]
+
+
+def model(read: str) -> BGT:
+    return BGT(
+        encoders={"semantic": Reads(10), "en": Reads(20), "fr": Reads(30)},
+        decoders={"en": Writes(), "fr": Writes()},
+        translators={"en": Writes(), "fr": Writes()},
+        read=read,
+    )
+
+
+def batch(anchor: str) -> Batch:
+    return Batch({lang: Tokens.pad([[5, 3]] * 4, lang) for lang in ("en", "fr")}, anchor)
+
+
+@pytest.mark.parametrize(("anchor", "shared"), [("en", 11.0), ("fr", 12.0)])
+def test_the_anchor_explains_both_sides_and_pays(anchor: str, shared: float) -> None:
+    out = model("mean")(batch(anchor))
+    latents = {prediction.name: prediction.latent[0].tolist() for prediction in out.predictions}
+    assert latents == {
+        "reconstruct/en": [21, 21, shared, shared],  # [language ; semantic]
+        "reconstruct/fr": [32, 32, shared, shared],
+        "translate/en": [12, 12],  # English from the French sentence's meaning, whoever the anchor is
+        "translate/fr": [11, 11],
+    }
+    for prediction in out.predictions:
+        assert prediction.target.lang == prediction.name.split("/")[1]
+    assert {name: posterior.mean[0, 0].item() for name, posterior in out.posteriors.items()} == {
+        "semantic": shared,
+        "en": 21,
+        "fr": 32,
+    }
+    assert {lang: posterior.mean[0, 0].item() for lang, posterior in out.meaning.items()} == {"en": 11, "fr": 12}
+
+
+def test_reconstruction_reads_one_draw_and_translation_reads_means() -> None:
+    torch.manual_seed(0)
+    out = {prediction.name: prediction.latent for prediction in model("sample")(batch("en")).predictions}
+    assert torch.equal(out["reconstruct/en"][:, 2:], out["reconstruct/fr"][:, 2:])  # one draw explains both
+    for name, mean in (("reconstruct/en", [21, 21, 11, 11]), ("reconstruct/fr", [32, 32, 11, 11])):
+        noise = out[name] - torch.tensor(mean)
+        assert (noise != 0).all()
+        assert noise.abs().max() < 5 * 0.37  # sigma = e**-1
+    assert (out["translate/en"] == 12).all()
+    assert (out["translate/fr"] == 11).all()
+
+
+def test_means_are_read_without_noise(
+    tiny: Callable[..., Recipe],
+    stirred: Callable[[nn.Module], nn.Module],
+    tokenizer: Tokenizer,
+    batch: Batch,
+) -> None:
+    for read, same in (("mean", True), ("sample", False)):
+        model = stirred(tiny("bgt", read=read).model(tokenizer)).eval()
+        nats = []
+        for seed in (1, 2):
+            torch.manual_seed(seed)
+            nats.append(model(batch).predictions[0].nll()[0])
+        assert torch.equal(*nats) is same
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 1e-12)])
+@pytest.mark.parametrize("name", ["bgt", "bgt-small"])
+def test_padding_moves_no_posterior_and_no_nats(
+    name: str,
+    dtype: torch.dtype,
+    tolerance: float,
+    tiny: Callable[..., Recipe],
+    tokenizer: Tokenizer,
+    batch: Batch,
+) -> None:
+    torch.manual_seed(0)
+    model = tiny(name, read="mean").model(tokenizer).to(dtype).eval()
+    lengths = {lang: side.mask.sum(1) for lang, side in batch.sides.items()}
+    assert all(len(set(found.tolist())) > 2 for found in lengths.values())
+    together = model(batch)
+    for row in range(len(batch)):
+        sides = {}
+        for lang, side in batch.sides.items():
+            places = slice(int(lengths[lang][row]))
+            sides[lang] = Tokens(side.ids[row : row + 1, places], side.mask[row : row + 1, places], lang)
+        alone = model(Batch(sides, batch.anchor))
+        for one, many in zip(alone.predictions, together.predictions, strict=True):
+            torch.testing.assert_close(one.nll()[1][0], many.nll()[1][row], rtol=tolerance, atol=tolerance)
+        for key, posterior in together.posteriors.items():
+            found = alone.posteriors[key]
+            torch.testing.assert_close(found.mean[0], posterior.mean[row], rtol=tolerance, atol=tolerance)
+            torch.testing.assert_close(found.kl()[0], posterior.kl()[row], rtol=tolerance, atol=tolerance)

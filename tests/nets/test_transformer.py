@@ -1,0 +1,197 @@
+"""The Transformer's parts against torch's own, and what padding and caching must not change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from bgt_core.contracts import EOS, PAD, BadInput, Tokens
+from bgt_core.nets.output import TiedOutput, UntiedOutput
+from bgt_core.nets.transformer import (
+    Decoder,
+    DecoderLayer,
+    EncoderLayer,
+    SelfAttention,
+    Transformer,
+    WordInput,
+    embedding,
+    sinusoids,
+)
+
+V, H, L = 19, 8, 5
+Stir = Callable[[nn.Module], nn.Module]
+
+
+@pytest.fixture(params=["tied", "untied"])
+def decoder(request: pytest.FixtureRequest, stirred: Stir) -> Decoder:
+    torch.manual_seed(0)
+    table = embedding(V, H)
+    layer = TiedOutput(table, L) if request.param == "tied" else UntiedOutput(V, H, L)
+    made = stirred(Decoder(table, layer, L, layers=2, inner=12, heads=2, dropout=0.1, word_dropout=0.3)).double().eval()
+    assert isinstance(made, Decoder)
+    return made
+
+
+def test_an_encoder_layer_is_torchs(stirred: Stir) -> None:
+    ours = stirred(EncoderLayer(H, 12, 2, dropout=0.0)).double()
+    theirs = nn.TransformerEncoderLayer(H, 2, 12, dropout=0.0, batch_first=True, dtype=torch.float64)
+    assert isinstance(ours, EncoderLayer)
+    pairs = [
+        (theirs.self_attn.in_proj_weight, ours.attention.qkv.weight),
+        (theirs.self_attn.in_proj_bias, ours.attention.qkv.bias),
+        (theirs.self_attn.out_proj, ours.attention.out),
+        (theirs.linear1, ours.feed[0]),
+        (theirs.linear2, ours.feed[2]),
+        (theirs.norm1, ours.norm_attention),
+        (theirs.norm2, ours.norm_feed),
+    ]
+    with torch.no_grad():
+        for to, source in pairs:
+            if isinstance(to, nn.Module):
+                to.load_state_dict(source.state_dict())
+            else:
+                to.copy_(source)
+    x, mask = torch.randn(3, 5, H, dtype=torch.float64), torch.arange(5) < torch.tensor([[5], [2], [1]])
+    expected = theirs(x, src_key_padding_mask=~mask)
+    torch.testing.assert_close(ours(x, mask[:, None, None, :])[mask], expected[mask], rtol=1e-10, atol=1e-10)
+
+
+def test_positions_are_sines_then_cosines() -> None:
+    table = sinusoids(3, 4, torch.zeros(1, 8, dtype=torch.float64))  # (4, 8)
+    for row, position in enumerate(range(3, 7)):
+        angles = [position * 10_000 ** (-i / 3) for i in range(4)]
+        expected = [*map(math.sin, angles), *map(math.cos, angles)]
+        torch.testing.assert_close(table[row], torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-5)
+
+
+def test_words_are_scaled_embeddings_with_positions() -> None:
+    words = WordInput(embedding(V, H), dropout=0.0)
+    ids = torch.tensor([[5, 6]])
+    expected = words.table.weight[ids] * H**0.5 + sinusoids(0, 2, words.table.weight)
+    torch.testing.assert_close(words(ids), expected)
+
+
+def test_an_encoder_does_not_see_padding(random_tokens: Callable[..., Tokens], stirred: Stir) -> None:
+    torch.manual_seed(0)
+    body = stirred(Transformer(embedding(V, H), layers=2, inner=12, heads=2, dropout=0.1)).double().eval()
+    lengths = [3, 11, 1, 6]
+    side = random_tokens(lengths, V)
+    together = body(side)
+    for row, length in enumerate(lengths):
+        alone = body(Tokens(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
+        torch.testing.assert_close(alone[0], together[row], rtol=1e-12, atol=1e-12)
+
+
+def test_an_encoder_reads_every_piece_and_its_place(random_tokens: Callable[..., Tokens]) -> None:
+    torch.manual_seed(0)
+    body = Transformer(embedding(V, H), layers=1, inner=12, heads=2, dropout=0.0).double()
+    side = random_tokens([6], V)
+    found = body(side)
+    for place in range(6):
+        changed = side.ids.clone()
+        changed[0, place] = 4 if changed[0, place] != 4 else 5
+        assert (body(Tokens(changed, side.mask, "en")) - found).abs().max() > 1e-3
+    swapped = side.ids[:, [1, 0, 2, 3, 4, 5]]
+    assert not torch.equal(swapped, side.ids)
+    assert (body(Tokens(swapped, side.mask, "en")) - found).abs().max() > 1e-3
+
+
+def test_attention_fusion_is_one_linear_of_hidden_and_latent(stirred: Stir) -> None:
+    layer = stirred(DecoderLayer(H, L, 12, 2, dropout=0.0)).double()
+    assert isinstance(layer, DecoderLayer)
+    joint = nn.Linear(H + L, H, dtype=torch.float64)
+    with torch.no_grad():
+        joint.weight.copy_(torch.cat([layer.fuse_hidden.weight, layer.fuse_latent.weight], dim=1))
+        joint.bias.copy_(layer.fuse_hidden.bias)
+    x, z = torch.randn(2, 4, H, dtype=torch.float64), torch.randn(2, L, dtype=torch.float64)
+    causal = torch.ones(4, 4, dtype=torch.bool).tril()[None, None]
+    read = layer.norm_attention(x + layer.attention(x, causal))
+    fused = layer.norm_fuse(read + joint(torch.cat([read, z[:, None].expand(-1, 4, -1)], dim=-1)))
+    expected = layer.norm_feed(fused + layer.feed(fused))
+    torch.testing.assert_close(layer(x, z, causal, None), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_decoder_sees_its_past_and_nothing_else(decoder: Decoder, random_tokens: Callable[..., Tokens]) -> None:
+    target, z = random_tokens([6], V), torch.randn(1, L, dtype=torch.float64)
+    scores = decoder("x", z, target).logits()  # (1, 6, V)
+    for place in range(6):
+        changed = target.ids.clone()
+        changed[0, place] = 4 if changed[0, place] != 4 else 5
+        moved = (decoder("x", z, Tokens(changed, target.mask, "en")).logits() - scores).abs().amax(-1)[0]
+        assert (moved[: place + 1] < 1e-12).all()  # the piece at `place` is predicted there and read after it
+        assert (moved[place + 1 :] > 1e-6).all()
+    assert ((decoder("x", z + 1, target).logits() - scores).abs().amax(-1) > 1e-6).all()
+
+
+def test_steps_with_a_cache_give_the_scores_of_teacher_forcing(
+    decoder: Decoder, random_tokens: Callable[..., Tokens]
+) -> None:
+    target, z = random_tokens([9, 9, 9], V), torch.randn(3, L, dtype=torch.float64)
+    expected = decoder("x", z, target).logits()  # (3, 9, V)
+    pieces, cache = torch.full((3,), EOS), decoder.start()
+    for position in range(9):
+        scores = decoder.step(pieces, position, z, cache)
+        torch.testing.assert_close(scores, expected[:, position], rtol=1e-10, atol=1e-10)
+        pieces = target.ids[:, position]
+
+
+def test_a_cache_follows_its_hypotheses(decoder: Decoder, random_tokens: Callable[..., Tokens]) -> None:
+    """After two steps keep rows 2, 0, 0: scores are those of the kept sentences."""
+    target, z = random_tokens([4, 4, 4], V), torch.randn(3, L, dtype=torch.float64)
+    pieces, cache = torch.full((3,), EOS), decoder.start()
+    for position in range(2):
+        decoder.step(pieces, position, z, cache)
+        pieces = target.ids[:, position]
+    rows = torch.tensor([2, 0, 0])
+    for past in cache:
+        past.select(rows)
+    scores = decoder.step(pieces[rows], 2, z[rows], cache)
+    kept = Tokens(target.ids[rows], target.mask[rows], "en")
+    torch.testing.assert_close(scores, decoder("x", z[rows], kept).logits()[:, 2], rtol=1e-10, atol=1e-10)
+
+
+def test_a_sentence_costs_the_same_nats_in_any_batch(decoder: Decoder, random_tokens: Callable[..., Tokens]) -> None:
+    lengths = [4, 12, 1, 7]
+    target, z = random_tokens(lengths, V), torch.randn(4, L, dtype=torch.float64)
+    _, together = decoder("x", z, target).nll()
+    for row, length in enumerate(lengths):
+        alone = Tokens(target.ids[row : row + 1, :length], target.mask[row : row + 1, :length], "en")
+        _, nats = decoder("x", z[row : row + 1], alone).nll()
+        torch.testing.assert_close(nats[0], together[row], rtol=1e-12, atol=1e-12)
+
+
+def test_word_dropout_hides_past_pieces_in_training_only(stirred: Stir, random_tokens: Callable[..., Tokens]) -> None:
+    """With all words hidden but by chance none, a decoder can't tell two pasts apart."""
+    table = embedding(V, H)
+    decoder = stirred(Decoder(table, TiedOutput(table, L), L, 1, 12, 2, dropout=0.0, word_dropout=1 - 1e-7))
+    z, one, two = torch.randn(1, L), random_tokens([8], V, seed=1), random_tokens([8], V, seed=2)
+    decoder.train()
+    torch.testing.assert_close(decoder("x", z, one).logits(), decoder("x", z, two).logits())
+    decoder.eval()
+    assert (decoder("x", z, one).logits() - decoder("x", z, two).logits())[:, 1:].abs().max() > 0.1
+
+
+def test_the_row_of_padding_starts_at_zero() -> None:
+    table = embedding(200, 64)
+    assert not table.weight[PAD].any()
+    assert abs(table.weight[4:].std().item() * 64**0.5 - 1) < 0.05
+
+
+def test_attention_is_torchs_own_product() -> None:
+    attention = SelfAttention(H, 2).double()
+    x = torch.randn(2, 5, H, dtype=torch.float64)
+    q, k, v = (part.view(2, 5, 2, H // 2).transpose(1, 2) for part in attention.qkv(x).chunk(3, dim=-1))
+    mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(2, 5, H)
+    causal = torch.ones(5, 5, dtype=torch.bool).tril()[None, None]
+    torch.testing.assert_close(attention(x, causal), attention.out(mixed), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("width", "heads"), [(8, 3), (8, 0)])
+def test_heads_share_the_width_evenly(width: int, heads: int) -> None:
+    with pytest.raises(BadInput, match=f"width {width} .* {heads} heads"):
+        SelfAttention(width, heads)

@@ -1,0 +1,85 @@
+"""The bound, with numbers by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from bgt_core.contracts import Outputs
+from bgt_core.objectives.elbo import Elbo
+
+
+@dataclass
+class Says:
+    """A prediction of two sentences with known nats; smoothing s adds 100 s to its loss."""
+
+    name: str
+    nats: list[float]
+
+    def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+        nats = torch.tensor(self.nats)
+        return nats.sum() + 100 * smoothing, nats
+
+
+@dataclass
+class Costs:
+    """A posterior with known KL."""
+
+    nats: list[float]
+
+    def kl(self) -> Tensor:
+        return torch.tensor(self.nats, requires_grad=True)
+
+
+OUT = Outputs(
+    meaning={},
+    posteriors={"semantic": Costs([1.0, 2.0]), "en": Costs([10.0, 20.0]), "fr": Costs([100.0, 200.0])},  # type: ignore[dict-item]
+    predictions=[  # type: ignore[list-item]
+        Says("reconstruct/en", [1e3, 2e3]),
+        Says("reconstruct/fr", [3e3, 4e3]),
+        Says("translate/en", [1e4, 2e4]),
+        Says("translate/fr", [3e4, 4e4]),
+    ],
+)
+NLL = 110_000
+TERMS = {
+    "reconstruct/en": 3000,
+    "reconstruct/fr": 7000,
+    "translate/en": 30_000,
+    "translate/fr": 70_000,
+    "kl/semantic": 3,
+    "kl/en": 30,
+    "kl/fr": 300,
+}
+
+
+@pytest.mark.parametrize(
+    ("elbo", "step", "total"),
+    [
+        (Elbo(100, 0.0), 0, NLL),  # no KL at the first step
+        (Elbo(100, 0.0), 25, NLL + 0.25 * 333),
+        (Elbo(100, 0.0), 100, NLL + 333),
+        (Elbo(100, 0.0), 10_000, NLL + 333),
+        (Elbo(0, 0.0), 0, NLL + 333),  # no warm-up
+        (Elbo(100, 0.1), 0, NLL + 2 * 10),  # labels are smoothed in the two translations only
+        (Elbo(0, 0.0, semantic_weight=0.5, language_weight=2.0), 0, NLL + 0.5 * 3 + 2 * 330),
+        (Elbo(10, 0.0, semantic_weight=0.0, language_weight=3.0), 5, NLL + 0.5 * 3 * 330),
+    ],
+)
+def test_total(elbo: Elbo, step: int, total: float) -> None:
+    loss = elbo(OUT, step)
+    assert loss.total.item() == pytest.approx(total)
+    assert {name: value.item() for name, value in loss.terms.items()} == TERMS  # never weighted, never smoothed
+    assert not any(value.requires_grad for value in loss.terms.values())
+
+
+def test_gradient_of_the_kl_is_its_weight() -> None:
+    posterior = Costs([1.0, 2.0])
+    made: list[Tensor] = []
+    posterior.kl = lambda: made.append(torch.tensor([1.0, 2.0], requires_grad=True)) or made[-1]  # type: ignore[method-assign]
+    out = replace(OUT, posteriors={"semantic": posterior})
+    Elbo(10, 0.0, semantic_weight=0.3)(out, 5).total.backward()
+    torch.testing.assert_close(made[0].grad, torch.full((2,), 0.15))

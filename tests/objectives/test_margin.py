@@ -1,0 +1,61 @@
+"""The margin loss, by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from bgt_core.contracts import Outputs
+from bgt_core.objectives.margin import Margin
+from bgt_core.posterior import Point
+
+
+def angles(*degrees: float) -> Point:
+    """Unit vectors at these angles, each of another length."""
+    turned = torch.tensor([math.radians(degree) for degree in degrees], dtype=torch.float64)
+    lengths = torch.arange(1, len(degrees) + 1, dtype=torch.float64)[:, None]
+    return Point((lengths * torch.stack([turned.cos(), turned.sin()], dim=1)).requires_grad_())
+
+
+def cos(degrees: float) -> float:
+    return math.cos(math.radians(degrees))
+
+
+def outputs(left: Point, right: Point) -> Outputs:
+    return Outputs({"en": left, "fr": right}, {}, [])
+
+
+def test_three_pairs_by_hand() -> None:
+    """en at 0, 60, 180; fr at 10, 80, 150: 10, 20 and 30 degrees apart, each nearest to its own."""
+    loss = Margin(margin=0.6, weight=2.0)(outputs(angles(0, 60, 180), angles(10, 80, 150)), step=0)
+    hinges = [
+        0,  # en 0: 0.6 - cos(10) + cos(80) is below 0
+        0.6 - cos(20) + cos(50),  # en 60: the nearest wrong answer is fr 10
+        0,  # en 180: 0.6 - cos(30) + cos(100) is below 0
+        0.6 - cos(10) + cos(50),  # fr 10: en 60
+        0,  # fr 80: 0.6 - cos(20) + cos(80) is below 0
+        0,  # fr 150: 0.6 - cos(30) + cos(90) is below 0
+    ]
+    assert max(0.6 - cos(10) + cos(80), 0.6 - cos(30) + cos(100), 0.6 - cos(20) + cos(80), 0.6 - cos(30)) < 0
+    assert loss.terms["margin"].item() == pytest.approx(sum(hinges), rel=1e-6)
+    assert loss.total.item() == pytest.approx(2 * sum(hinges), rel=1e-6)
+    assert not loss.terms["margin"].requires_grad
+
+
+def test_a_pair_alone_costs_nothing_and_has_a_finite_gradient() -> None:
+    left, right = angles(0), angles(90)
+    loss = Margin()(outputs(left, right), 0)
+    loss.total.backward()
+    assert loss.total.item() == 0
+    assert torch.isfinite(left.mean.grad).all()
+
+
+def test_its_gradient_brings_translations_together() -> None:
+    left, right = angles(0, 40, 80), angles(30, 75, 100)
+    before = Margin()(outputs(left, right), 0)
+    before.total.backward()
+    with torch.no_grad():
+        moved = [Point(side.mean - 0.01 * side.mean.grad) for side in (left, right)]
+    assert Margin()(outputs(*moved), 0).total < before.total

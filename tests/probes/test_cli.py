@@ -1,0 +1,137 @@
+"""`bgt-probe`, through typer's runner, on a fake model."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from probes.cli import app
+
+
+class Fake:
+    langs = ("en", "fr")
+    latents = ("semantic", "language")
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        rows = [[len(sentence), sentence.count(" "), sentence.count(".")] for sentence in sentences]
+        return np.array(rows, dtype=np.float32) if latent == "language" else np.ones((len(rows), 2), dtype=np.float32)
+
+
+@pytest.fixture(autouse=True)
+def loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bgt_core.load", lambda path, device: Fake())
+
+
+def probe(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+QUICK = ("--lang", "fr", "--task", "punctuation", "--max-items", "400", "--seeds", "2")
+
+
+def test_the_table_is_on_stdout_and_progress_on_stderr() -> None:
+    result = probe(*QUICK)
+    assert result.exit_code == 0, result.stderr
+    head, *rows = (line.split("\t") for line in result.stdout.split("\n\n")[0].splitlines())
+    assert head == ["task", "lang", "latent", "train", "test", "classes", "accuracy", "95% CI", "sd", "note"]
+    assert [row[2] for row in rows] == ["semantic", "language", "majority", "length", "word 1-2-grams"]
+    assert all(row[4] == "80" for row in rows)
+    assert rows[0][9] == "not separable from majority"
+    assert "semantic - language" in result.stdout
+    assert "punctuation fr: semantic" in result.stderr
+    assert "punctuation fr: semantic" not in result.stdout
+
+
+def test_json_is_one_document_with_a_schema() -> None:
+    document = json.loads(probe(*QUICK, "--json", "--latent", "language").stdout)
+    assert document["schema"] == "bgt-probe/1"
+    (result,) = document["results"]
+    assert (result["task"], result["seeds"], result["difference"]) == ("punctuation", 2, None)
+    row = result["rows"][0]
+    assert row["latent"] == "language"
+    assert 0 <= row["ci_low"] <= row["accuracy"] <= row["ci_high"] <= 1
+
+
+def test_csv_holds_the_numbers_of_the_json(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    document = json.loads(probe(*QUICK, "--json", "--no-baselines", "--csv", str(file)).stdout)
+    with file.open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert [row["latent"] for row in rows] == ["semantic", "language"]
+    assert [float(row["accuracy"]) for row in rows] == [row["accuracy"] for row in document["results"][0]["rows"]]
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
+
+
+def test_ones_own_sentences(tmp_path: Path) -> None:
+    file = tmp_path / "own.tsv"
+    file.write_text("".join(f"x\tNumber {number}{'.' * (number % 2 + 1)}\n" for number in range(400)), encoding="utf-8")
+    result = probe(
+        "--lang", "en", "--task", "punctuation", "--data", str(file), "--column", "2", "--seeds", "1", "--json"
+    )
+    assert result.exit_code == 0, result.stderr
+    rows = json.loads(result.stdout)["results"][0]["rows"]
+    assert next(row["accuracy"] for row in rows if row["latent"] == "language") == 1.0
+
+
+def test_several_tasks_in_the_order_asked_each_once() -> None:
+    result = probe(*QUICK, "--task", "length,punctuation", "--no-baselines", "--json")
+    assert [found["task"] for found in json.loads(result.stdout)["results"]] == ["punctuation", "length"]
+
+
+def test_listing_tasks_needs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("bgt_core.load")
+    result = probe("--list-tasks")
+    assert result.exit_code == 0
+    assert [line.split("\t")[:2] for line in result.stdout.splitlines()[1:]] == [
+        ["gender", "fr, es"],
+        ["length", "any"],
+        ["punctuation", "any"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--lang", "fr", "--task", "gendr"), 2, "Unknown task 'gendr'. Did you mean 'gender'?"),
+        (("--lang", "en", "--task", "gender"), 2, "Task 'gender' has no definition for 'en'; available: fr, es."),
+        ((), 2, "Say which language"),
+        (("--lang", "fr", "--column", "2"), 2, "give --data too"),
+        (("--lang", "fr", "--data", "absent.txt"), 3, "absent.txt: can't be read"),
+        (("--lang", "fr", "--csv", "absent/rows.csv"), 2, "there is no folder absent"),
+        (("--lang", "fr", "--task", "length", "--latent", "meaning"), 2, "There is no latent 'meaning'"),
+        (("--lang", "es", "--task", "length"), 2, "Model is en-fr; --lang es needs a model trained with 'es'."),
+        (("--lang", "fr", "--seeds", "99"), 2, "choose 1 to 10"),
+        (("--lang", "fr", "--device", "abacus"), 2, "abacus"),
+    ],
+)
+def test_usage_errors_are_one_line_on_stderr_and_an_exit_code(
+    arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    result = probe(*arguments)
+    assert result.exit_code == code
+    assert message in result.stderr
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+
+
+def test_help_is_quick_and_imports_no_torch() -> None:
+    code = (
+        "import sys\nfrom probes.cli import app\n"
+        "try: app(['--help'])\nexcept SystemExit as stop: assert not stop.code\n"
+        "assert not {'torch', 'sklearn', 'scipy'} & set(sys.modules)"
+    )
+    start = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "120"}
+    )
+    assert done.returncode == 0, done.stderr
+    assert "--task" in done.stdout
+    assert time.perf_counter() - start < 5  # about 0.2 s on an idle core

@@ -1,0 +1,228 @@
+"""Labels made from raw text, and who is trained and tested on what."""
+
+import gzip
+import lzma
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+import zstandard
+
+from bgt_core.errors import BadInput
+from probes.build import default_sentences, read_sentences, splits
+from probes.tasks import TASKS, find
+from probes.tasks.gender import candidates, swap
+from probes.tasks.length import edges, words
+
+
+def test_gender_labels_both_versions_of_a_sentence_and_skips_one_without_an_article() -> None:
+    sentences = ["Je vois la lune.", "Paul dort.", "Le chat dort.", "Voilà un arbre.", "Elle lit une lettre."]
+    items = TASKS["gender"].items(sentences, "fr")
+    assert list(zip(items.sentences, items.labels, items.groups, strict=True)) == [
+        ("Je vois la lune.", "correct", 0),
+        ("Je vois le lune.", "swapped", 0),
+        ("Le chat dort.", "correct", 2),
+        ("La chat dort.", "swapped", 2),
+        ("Voilà un arbre.", "correct", 3),
+        ("Voilà une arbre.", "swapped", 3),
+        ("Elle lit une lettre.", "correct", 4),
+        ("Elle lit un lettre.", "swapped", 4),
+    ]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "L'eau de l'étang est à l'ombre.",
+        "Je la vois.",
+        "Il ne le sait pas.",
+        "Donne-le !",
+        "Elle vient pour le voir.",
+        "Tu le regardes ?",
+        "Le voici.",
+        "Quelqu'un vient.",
+        "L'un dort.",
+        "Il sort de la maison.",
+        "Elle va à la gare.",
+        "Le, dit-il.",
+        "C'est un de mes amis.",
+        "Qui le dit ?",
+        "Il faut le faire.",
+        "Il parle du chat au roi.",
+    ],
+)
+def test_what_is_no_article_or_would_give_itself_away_is_not_swapped_in_french(sentence: str) -> None:
+    assert swap(sentence, "fr", Random(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("sentence", "swapped"),
+    [
+        ("D'une main sûre.", "D'un main sûre."),
+        ("LA LUNE BRILLE.", "LE LUNE BRILLE."),
+        ("Une femme dort.", "Un femme dort."),
+        ("Il dit qu’un ami dort.", "Il dit qu’une ami dort."),
+        ("Je le donne à un ami.", "Je le donne à une ami."),
+        ("Donne-moi le livre.", "Donne-moi la livre."),
+    ],
+)
+def test_a_swap_keeps_case_and_the_rest(sentence: str, swapped: str | None) -> None:
+    assert swap(sentence, "fr", Random(0)) == swapped
+
+
+@pytest.mark.parametrize(
+    ("sentence", "swapped"),
+    [
+        ("El perro duerme.", "La perro duerme."),
+        ("Veo las casas.", "Veo los casas."),
+        ("No la veo.", None),
+        ("Él duerme.", None),
+        ("Viene de la casa.", None),
+        ("Me los dio.", None),
+        ("Habla del libro.", None),
+    ],
+)
+def test_spanish(sentence: str, swapped: str | None) -> None:
+    assert swap(sentence, "es", Random(0)) == swapped
+
+
+def test_one_swap_a_sentence_and_every_article_has_its_chance() -> None:
+    sentence = "Le chat voit la lune et un arbre."
+    assert len(candidates(sentence, "fr")) == 3
+    made = {swap(sentence, "fr", Random(seed)) for seed in range(40)}
+    assert made == {
+        "La chat voit la lune et un arbre.",
+        "Le chat voit le lune et un arbre.",
+        "Le chat voit la lune et une arbre.",
+    }
+
+
+def test_gender_is_balanced_and_holds_no_text_twice() -> None:
+    sentences = ["Un élève lit.", "Une élève lit.", "La lune brille.", "La lune brille."]
+    items = TASKS["gender"].items(sentences, "fr")
+    assert items.sentences == ["Un élève lit.", "Une élève lit.", "La lune brille.", "Le lune brille."]
+    assert Counter(items.labels) == {"correct": 2, "swapped": 2}
+
+
+def test_gender_of_the_built_in_sentences_gives_thousands_of_items() -> None:
+    items = TASKS["gender"].items(default_sentences("fr"), "fr")
+    assert len(items.sentences) > 4_000
+    assert len(set(items.sentences)) == len(items.sentences)
+    assert set(Counter(items.labels).values()) == {len(items.labels) // 2}
+
+
+def test_length_labels_name_their_lengths_and_a_sentence_without_a_word_is_skipped() -> None:
+    sentences = ["Go.", "Run now!", "...", "He sees the cat.", "She reads her book today."]
+    items = TASKS["length"].items(sentences, "en")
+    assert list(zip(items.sentences, items.labels, strict=True)) == [
+        ("Go.", "1"),
+        ("Run now!", "2"),
+        ("He sees the cat.", "3-4"),
+        ("She reads her book today.", "5"),
+    ]
+
+
+def test_words() -> None:
+    assert words("L'eau, c'est bon !") == 5
+    assert words("猫が好き。") == 4
+
+
+def test_length_bins_are_six_and_about_equal() -> None:
+    lengths = [length for length in range(1, 61) for _ in range(10)]
+    assert edges(lengths) == [10, 20, 30, 40, 50, 60]
+    skewed = [1] * 500 + list(range(2, 102))
+    assert edges(skewed) == [1, 21, 41, 61, 81, 101]
+
+
+def test_punctuation_counts_each_mark_and_skips_a_sentence_without() -> None:
+    sentences = ["Oui.", "¿Qué?", "Non", "« Bon... », dit-elle…", ", ".join("abcdefghijklm")]
+    items = TASKS["punctuation"].items(sentences, "fr")
+    assert dict(zip(items.sentences, items.labels, strict=True)) == {
+        "Oui.": "1",
+        "¿Qué?": "2",
+        "« Bon... », dit-elle…": "8",
+        ", ".join("abcdefghijklm"): "11+",
+    }
+
+
+def test_punctuation_keeps_at_most_so_many_a_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("probes.tasks.punctuation.AT_MOST", 3)
+    items = TASKS["punctuation"].items([f"a{number}." for number in range(9)] + ["b, c."], "en")
+    assert Counter(items.labels) == {"1": 3, "2": 1}
+
+
+def test_an_unknown_task_and_an_undefined_language_say_what_there_is() -> None:
+    with pytest.raises(BadInput, match=r"Unknown task 'gendr'\. Did you mean 'gender'\?"):
+        find("gendr")
+    with pytest.raises(BadInput, match=r"Unknown task 'xyz'\. Choose from gender, length, punctuation"):
+        find("xyz")
+    with pytest.raises(BadInput, match="Task 'gender' has no definition for 'en'; available: fr, es") as caught:
+        TASKS["gender"].items(["The cat."], "en")
+    assert caught.value.exit_code == 2
+
+
+def test_splits_never_divide_a_group_and_test_no_item_twice() -> None:
+    groups = [number // 2 for number in range(400)]
+    tested = []
+    for train, dev, test in splits(groups, 10, seed=3):
+        assert sorted([*train, *dev, *test]) == list(range(400))
+        of = [{groups[row] for row in rows} for rows in (train, dev, test)]
+        assert not of[0] & of[1] and not of[0] & of[2] and not of[1] & of[2]
+        assert (len(train), len(dev), len(test)) == (320, 40, 40)
+        tested += test
+    assert sorted(tested) == list(range(400))
+
+
+def test_splits_depend_on_the_seed_alone() -> None:
+    groups = list(range(100))
+    assert list(splits(groups, 2, 1)) == list(splits(groups, 2, 1))
+    assert list(splits(groups, 2, 1)) != list(splits(groups, 2, 2))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "pack"),
+    [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress), (".zst", zstandard.ZstdCompressor().compress)],
+)
+def test_sentences_are_read_from_text_and_tsv(tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]) -> None:
+    text = tmp_path / f"a.txt{suffix}"
+    text.write_bytes(pack("Été.\r\n\nDeux  mots.\nÉté.\n".encode()))
+    assert read_sentences(text) == ["Été.", "Deux mots."]
+    table = tmp_path / f"a.tsv{suffix}"
+    table.write_bytes(pack(b"One.\tUn.\nTwo.\tDeux.\n"))
+    assert read_sentences(table, 2) == ["Un.", "Deux."]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "column", "message", "code"),
+    [
+        ("a.tsv", b"a\tb\n", None, "a.tsv:1: 2 columns; say which", 2),
+        ("a.tsv", b"a\tb\nc\n", 2, "a.tsv:2: 1 columns, so there is no --column 2", 4),
+        ("a.tsv", b"a\tb\n", 0, "no --column 0", 4),
+        ("a.txt", b"ok\n\xff\n", None, "a.txt:2: not UTF-8", 4),
+        ("a.gz", gzip.compress(b"text" * 99)[:-9], None, "a.gz: cut short or damaged", 4),
+        ("a.xz", lzma.compress(b"text" * 99)[:-9], None, "a.xz: cut short or damaged", 4),
+        ("a.zst", zstandard.ZstdCompressor().compress(b"text" * 99)[:-2], None, "a.zst: cut short or damaged", 4),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(
+    tmp_path: Path, name: str, content: bytes, column: int | None, message: str, code: int
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(content)
+    with pytest.raises(BadInput) as caught:
+        read_sentences(file, column)
+    assert message in str(caught.value)
+    assert caught.value.exit_code == code
+
+
+def test_a_missing_file_is_something_absent(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="can't be read") as caught:
+        read_sentences(tmp_path / "none.txt")
+    assert caught.value.exit_code == 3
+
+
+def test_there_are_no_built_in_sentences_of_other_languages() -> None:
+    with pytest.raises(BadInput, match="No built-in sentences for 'ja'"):
+        default_sentences("ja")

@@ -1,0 +1,174 @@
+"""What every recipe promises; a new one joins by its name in RECIPES and in TINY of conftest.py."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from bgt_core import checkpoint, recipes
+from bgt_core.contracts import BadInput, Batch
+from bgt_core.recipes import RECIPES, Recipe
+from bgt_core.text import Tokenizer
+
+Tiny = Callable[..., Recipe]
+
+every_recipe = pytest.mark.parametrize("name", RECIPES)
+
+
+@every_recipe
+def test_it_builds_and_predicts_every_side(name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch) -> None:
+    recipe = tiny(name)
+    assert recipe.name == name
+    assert recipe.langs == ("en", "fr")
+    out = recipe.model(tokenizer)(batch)
+    assert list(out.meaning) == list(recipe.langs)
+    assert {prediction.target.lang for prediction in out.predictions} == set(recipe.langs)
+    for prediction in out.predictions:
+        assert prediction.target is batch.sides[prediction.target.lang]
+        assert prediction.logits().shape == (*prediction.target.ids.shape, tokenizer.vocab_size)
+    for posterior in (*out.meaning.values(), *out.posteriors.values()):
+        assert posterior.mean.shape == posterior.rsample().shape
+        assert posterior.kl().shape == (len(batch),)
+        assert (posterior.kl() >= 0).all()
+
+
+@every_recipe
+def test_every_parameter_learns(
+    name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch, stirred: Callable[[nn.Module], nn.Module]
+) -> None:
+    recipe = tiny(name)
+    torch.manual_seed(0)
+    model = stirred(recipe.model(tokenizer))  # from the start itself a zero head would let nothing through
+    loss = recipe.objective(model(batch), step=1_000_000)
+    assert torch.isfinite(loss.total)
+    assert set(loss.terms) >= {"kl/semantic"}
+    loss.total.backward()
+    for path, parameter in model.named_parameters():
+        assert parameter.grad is not None, f"{path} gets no gradient"
+        assert torch.isfinite(parameter.grad).all(), path
+        assert parameter.grad.any(), f"the gradient of {path} is zero"
+
+
+@every_recipe
+def test_the_first_loss_is_finite_and_near_uniform(name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch) -> None:
+    """Untrained, a piece costs about log V: neither the start of the weights nor the scale of the scores is off."""
+    torch.manual_seed(0)
+    recipe = tiny(name)
+    model = recipe.model(tokenizer)
+    terms = recipe.objective(model(batch), step=0).terms
+    for lang, side in batch.sides.items():
+        uniform = torch.log(torch.tensor(float(tokenizer.vocab_size)))
+        for kind in ("reconstruct", "translate"):
+            assert 0.8 * uniform < terms[f"{kind}/{lang}"] / side.mask.sum() < 2.5 * uniform
+
+
+@every_recipe
+def test_the_same_seed_builds_the_same_model(name: str, tiny: Tiny, tokenizer: Tokenizer) -> None:
+    made = []
+    for seed in (5, 5, 6):
+        torch.manual_seed(seed)
+        made.append(torch.cat([parameter.flatten() for parameter in tiny(name).model(tokenizer).parameters()]))
+    assert torch.equal(made[0], made[1])
+    assert not torch.equal(made[0], made[2])
+
+
+@every_recipe
+def test_a_checkpoint_brings_it_back(
+    name: str,
+    tiny: Tiny,
+    tokenizer: Tokenizer,
+    batch: Batch,
+    stirred: Callable[[nn.Module], nn.Module],
+    tmp_path: Path,
+) -> None:
+    recipe = tiny(name)
+    torch.manual_seed(0)
+    model = stirred(recipe.model(tokenizer)).eval()
+    checkpoint.save(tmp_path / "model", recipe, model, tokenizer, step=3)
+    found = checkpoint.load(tmp_path / "model")
+    assert (found.recipe.name, found.recipe.langs, found.config["step"]) == (name, recipe.langs, 3)
+    assert json.loads(json.dumps(recipe.arguments)) == json.loads(json.dumps(found.recipe.arguments))
+    assert (found.recipe.objective, found.recipe.data, found.recipe.train) == (recipe.objective, recipe.data, recipe.train)
+    assert found.tokenizer.model == tokenizer.model
+    results = []
+    for each in (model, found.model.eval()):
+        torch.manual_seed(1)
+        results.append(recipe.objective(each(batch), step=10).total)
+    assert torch.equal(*results)
+
+
+@every_recipe
+def test_its_arguments_are_named_in_errors(name: str) -> None:
+    with pytest.raises(BadInput, match=f"'{name}' has no argument 'widht'. Did you mean 'width'?") as error:
+        recipes.build(name, {"widht": 3})
+    assert error.value.exit_code == 2
+
+
+@every_recipe
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("width", "wide"),
+        ("width", 1.5),
+        ("width", True),
+        ("dropout", "a lot"),
+        ("dropout", None),
+        ("langs", "en,fr"),
+        ("read", 3),
+        ("learning_rate", float("nan")),
+        ("epochs", float("inf")),
+    ],
+)
+def test_a_value_of_a_wrong_kind_is_refused(name: str, argument: str, value: object) -> None:
+    with pytest.raises(BadInput, match=argument) as error:
+        recipes.build(name, {argument: value})
+    assert error.value.exit_code == 2
+
+
+@every_recipe
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("read", "median"),
+        ("heads", 3),
+        ("heads", 0),
+        ("width", 0),
+        ("width", -8),
+        ("width", 15),
+        ("dropout", 1.0),
+        ("dropout", -0.5),
+        ("epochs", 0.0),
+        ("langs", ["en"]),
+        ("langs", ["en", "en"]),
+    ],
+)
+def test_a_value_that_makes_no_model_is_refused(
+    name: str, argument: str, value: object, tiny: Tiny, tokenizer: Tokenizer
+) -> None:
+    with pytest.raises(BadInput) as error:
+        tiny(name, **{argument: value}).model(tokenizer)
+    assert argument in str(error.value)
+    assert error.value.exit_code == 2
+
+
+def test_an_unknown_recipe_is_named_with_its_nearest() -> None:
+    with pytest.raises(BadInput, match=r"'bgt-smal'.*'bgt-small'") as error:
+        recipes.build("bgt-smal", {})
+    assert error.value.exit_code == 2
+
+
+def test_overrides_are_json_or_words() -> None:
+    found = recipes.parse_overrides(["width=128", "read=mean", "dropout=0.5", 'langs=["en","de"]', "name=a=b"])
+    assert found == {"width": 128, "read": "mean", "dropout": 0.5, "langs": ["en", "de"], "name": "a=b"}
+
+
+@pytest.mark.parametrize("text", ["width", "=3", "width=", ""])
+def test_an_override_without_name_or_value_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="NAME=VALUE") as error:
+        recipes.parse_overrides([text])
+    assert error.value.exit_code == 2

@@ -1,0 +1,279 @@
+"""Checkpoints: whole or refused, by name, and never a pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+import bgt_core
+from bgt_core import checkpoint
+from bgt_core.contracts import BadInput, Batch
+from bgt_core.recipes import Recipe
+from bgt_core.text import Tokenizer
+from bgt_core.train.loop import make_optimizer
+
+
+@pytest.fixture
+def copy(saved: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(saved, tmp_path / "copy"))
+
+
+def rehash(folder: Path) -> None:
+    """Make the configuration agree with the files, as somebody who means harm would."""
+    change(folder, lambda config: config["files"].update({name: sha256(folder / name) for name in config["files"]}))
+
+
+def change(folder: Path, edit: Callable[[dict], object]) -> None:
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    edit(config)
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def weights(folder: Path) -> Path:
+    return folder / "model.safetensors"
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+
+
+def rewrite(folder: Path, edit: Callable[[dict], object]) -> None:
+    tensors = load_file(weights(folder))
+    edit(tensors)
+    save_file(tensors, weights(folder))
+    rehash(folder)
+
+
+def name_of(folder: Path, part: str) -> str:
+    return next(name for name in load_file(weights(folder)) if part in name)
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a flipped bit": (lambda path: flip(weights(path)), r"model\.safetensors: damaged"),
+    "a flipped bit in the tokenizer": (lambda path: flip(path / "tokenizer.model"), r"tokenizer\.model: damaged"),
+    "truncated weights": (
+        lambda path: weights(path).write_bytes(weights(path).read_bytes()[:-100]),
+        r"model\.safetensors: damaged",
+    ),
+    "truncated weights with a new hash": (
+        lambda path: (weights(path).write_bytes(weights(path).read_bytes()[:-100]), rehash(path)),
+        r"model\.safetensors: not a safetensors file",
+    ),
+    "weights that are a pickle": (
+        lambda path: (weights(path).write_bytes(pickle.dumps({"a": 1})), rehash(path)),
+        r"model\.safetensors: not a safetensors file",
+    ),
+    "no weights": (lambda path: weights(path).unlink(), r"model\.safetensors: missing"),
+    "no tokenizer": (lambda path: (path / "tokenizer.model").unlink(), r"tokenizer\.model: missing"),
+    "another tokenizer": (
+        lambda path: ((path / "tokenizer.model").write_bytes(b"words"), rehash(path)),
+        r"tokenizer\.model: .*SentencePiece",
+    ),
+    "a parameter less": (
+        lambda path: rewrite(path, lambda tensors: tensors.pop(name_of(path, "norm_feed.bias"))),
+        r"model\.safetensors: parameter '.*norm_feed\.bias' is missing",
+    ),
+    "a parameter more": (
+        lambda path: rewrite(path, lambda tensors: tensors.update(extra=torch.zeros(1))),
+        r"model\.safetensors: parameter 'extra' is not in this recipe",
+    ),
+    "another shape": (
+        lambda path: rewrite(path, lambda tensors: tensors.update({name_of(path, "norm_feed.bias"): torch.zeros(3)})),
+        r"model\.safetensors: parameter '.*norm_feed\.bias' has shape \[3\], the recipe makes \[16\]",
+    ),
+    "a wider recipe": (
+        lambda path: change(path, lambda config: config["arguments"].update(width=32)),
+        r"model\.safetensors: parameter '.*' has shape",
+    ),
+    "no JSON": (lambda path: (path / "config.json").write_text("{", "utf-8"), r"config\.json: not valid JSON"),
+    "not UTF-8": (lambda path: (path / "config.json").write_bytes(b'{"\xff": 1}'), r"config\.json: not valid JSON"),
+    "JSON of something else": (lambda path: (path / "config.json").write_text("3"), r"config\.json: .*recipe"),
+    "an empty object": (lambda path: (path / "config.json").write_text("{}"), r"config\.json: .*recipe"),
+    "arguments that are a list": (
+        lambda path: change(path, lambda config: config.update(arguments=["width"])),
+        r"config\.json: .*arguments",
+    ),
+    "files that are a list": (
+        lambda path: change(path, lambda config: config.update(files=["model.safetensors"])),
+        r"config\.json: .*files",
+    ),
+    "another format": (lambda path: change(path, lambda config: config.update(format=99)), r"config\.json: format 99"),
+    "an unknown recipe": (
+        lambda path: change(path, lambda config: config.update(recipe="gpt")),
+        r"config\.json: .*'gpt'",
+    ),
+    "an unknown argument": (
+        lambda path: change(path, lambda config: config["arguments"].update(depth=3)),
+        r"config\.json: .*'depth'",
+    ),
+    "an impossible argument": (
+        lambda path: change(path, lambda config: config["arguments"].update(heads=5)),
+        r"config\.json: .*5 heads",
+    ),
+    "weights it does not name": (
+        lambda path: change(path, lambda config: config["files"].pop("model.safetensors")),
+        r"config\.json: names no model\.safetensors",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damage_is_named_with_its_file(copy: Path, damage: str) -> None:
+    harm, message = DAMAGE[damage]
+    checkpoint.load(copy)  # whole before
+    harm(copy)
+    with pytest.raises(BadInput, match=message) as error:
+        bgt_core.load(copy)
+    assert error.value.exit_code == 4
+    assert str(copy) in str(error.value)
+
+
+def test_what_is_not_there_is_absent(tmp_path: Path) -> None:
+    for folder, message in ((tmp_path / "nowhere", "no such checkpoint"), (tmp_path, "no checkpoint here")):
+        with pytest.raises(BadInput, match=message) as error:
+            bgt_core.load(folder)
+        assert error.value.exit_code == 3
+        assert str(folder) in str(error.value)
+
+
+def test_nothing_is_unpickled(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a pickle was read")
+
+    monkeypatch.setattr(torch, "load", refuse)
+    for name in ("load", "loads", "Unpickler"):
+        monkeypatch.setattr(pickle, name, refuse)
+    assert bgt_core.load(copy).embed(["The dog."], lang="en").shape == (1, 12)
+
+
+def test_loading_is_exact_and_from_a_run_takes_the_newest(saved: Path, tmp_path: Path) -> None:
+    for step in (3, 12, 7):
+        shutil.copytree(saved, tmp_path / f"step-{step:07d}")
+        change(tmp_path / f"step-{step:07d}", lambda config, step=step: config.update(step=step))
+    shutil.copytree(saved, tmp_path / "step-0000099.partial")
+    (tmp_path / "step-0000050").mkdir()
+    found = checkpoint.load(tmp_path)
+    assert found.config["step"] == 12
+    for name, parameter in found.model.named_parameters():
+        assert torch.equal(parameter, load_file(weights(saved))[name])
+
+
+def test_saving_replaces_nothing(
+    saved: Path, copy: Path, tiny: Callable[..., Recipe], tokenizer: Tokenizer
+) -> None:
+    before = {path.name: sha256(path) for path in copy.iterdir()}
+    with pytest.raises(BadInput, match="is there already") as error:
+        checkpoint.save(copy, tiny(), tiny().model(tokenizer), tokenizer, step=1)
+    assert error.value.exit_code == 2
+    assert {path.name: sha256(path) for path in copy.iterdir()} == before
+
+
+def test_a_save_that_dies_leaves_nothing_that_loads(
+    tiny: Callable[..., Recipe], tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = tiny()
+    model = recipe.model(tokenizer)
+    calls = []
+
+    def die(path: Path) -> None:
+        calls.append(path)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "sync", die)
+        with pytest.raises(KeyboardInterrupt):
+            checkpoint.save(tmp_path / "step-0000001", recipe, model, tokenizer, step=1)
+    assert calls
+    assert not (tmp_path / "step-0000001").exists()
+    with pytest.raises(BadInput, match="no checkpoint here"):
+        checkpoint.load(tmp_path)
+    checkpoint.save(tmp_path / "step-0000001", recipe, model, tokenizer, step=1)  # over what was left
+    assert checkpoint.load(tmp_path).config["step"] == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["step-0000001"]
+
+
+def test_tied_parameters_are_stored_once(saved: Path, tokenizer: Tokenizer) -> None:
+    tensors = load_file(weights(saved))
+    model = checkpoint.load(saved).model
+    assert set(tensors) == {name for name, _ in model.named_parameters()}
+    assert sum(tensor.shape == (tokenizer.vocab_size, 16) for tensor in tensors.values()) == 1
+    size = sum(tensor.numel() for tensor in tensors.values())
+    assert checkpoint.info(saved)["parameters"] == size
+    assert weights(saved).stat().st_size < 4 * size + 20_000
+    tables = {id(body.words.table.weight) for name, body in model.named_modules() if hasattr(body, "words")}
+    assert len(tables) == 1  # tied again after loading
+
+
+def test_half_precision_is_near_and_half_as_large(
+    saved: Path, tmp_path: Path, batch: Batch, tokenizer: Tokenizer
+) -> None:
+    found = checkpoint.load(saved)
+    checkpoint.save(tmp_path / "half", found.recipe, found.model, tokenizer, step=7, dtype=torch.float16)
+    assert weights(tmp_path / "half").stat().st_size < 0.6 * weights(saved).stat().st_size
+    again = checkpoint.load(tmp_path / "half")
+    side = batch.sides["en"]
+    for name, one, other in zip("sef", found.model.encoders.values(), again.model.encoders.values(), strict=True):
+        full, half = one.eval()(side).mean, other.eval()(side).mean
+        assert half.dtype == torch.float32
+        assert (full - half).norm() < 5e-3 * full.norm(), name
+
+
+def test_info_says_what_there_is(saved: Path, copy: Path) -> None:
+    found = checkpoint.info(saved)
+    assert json.loads(json.dumps(found)) == found
+    assert (found["recipe"], found["step"], found["format"]) == ("bgt-small", 7, 1)
+    assert found["arguments"]["semantic"] == 12
+    assert found["files"] == {name: sha256(saved / name) for name in ("model.safetensors", "tokenizer.model")}
+    assert found["bytes"]["model.safetensors"] == weights(saved).stat().st_size
+    flip(weights(copy))
+    with pytest.raises(BadInput, match="damaged"):
+        checkpoint.info(copy)
+
+
+def test_the_optimiser_goes_on_where_it_was(
+    tiny: Callable[..., Recipe],
+    tokenizer: Tokenizer,
+    batch: Batch,
+    tmp_path: Path,
+    saved: Path,
+) -> None:
+    recipe = tiny()
+
+    def update(model: nn.Module, optimizer: torch.optim.Optimizer, step: int) -> None:
+        torch.manual_seed(step)
+        recipe.objective(model(batch), step).total.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    torch.manual_seed(0)
+    model = recipe.model(tokenizer)
+    optimizer = make_optimizer(model, recipe.train)
+    for step in range(3):
+        update(model, optimizer, step)
+    checkpoint.save(tmp_path / "model", recipe, model, tokenizer, step=3, optimizer=optimizer)
+    found = checkpoint.load(tmp_path / "model")
+    again = make_optimizer(found.model, recipe.train)
+    checkpoint.fill_optimizer(found.model, again, tmp_path / "model")
+    found.model.train()
+    for one, its in ((model, optimizer), (found.model, again)):
+        update(one, its, 3)
+    for (name, one), other in zip(model.named_parameters(), found.model.parameters(), strict=True):
+        assert torch.equal(one, other), name
+    with pytest.raises(BadInput, match=r"optimizer\.safetensors: missing") as error:
+        checkpoint.fill_optimizer(found.model, again, saved)
+    assert error.value.exit_code == 3

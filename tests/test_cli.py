@@ -1,0 +1,276 @@
+"""The command: results on stdout, one line on stderr for what is foreseeable, and nothing half-written."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+import bgt_core
+from bgt_core import checkpoint, cli
+from bgt_core.data.grammar import Pair
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Bgt = Callable[..., Done]
+
+
+@pytest.fixture
+def bgt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bgt:
+    """bgt("embed", "-", stdin=b"..."): the command in this process, through its `main`."""
+
+    def call(*arguments: object, stdin: bytes = b"") -> Done:
+        monkeypatch.setattr(sys, "argv", ["bgt", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        out, err = capsys.readouterr()
+        return Done(int(end.value.code or 0), out, err)
+
+    return call
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, tsv: Path) -> Path:
+    """A folder with good and bad things in it, the working one."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(saved, "model")
+    shutil.copytree(saved, "corrupt")
+    with open("corrupt/model.safetensors", "r+b") as file:
+        file.seek(-9, os.SEEK_END)
+        file.write(b"!")
+    shutil.copy(tsv, "pairs.tsv")
+    for name, content in {
+        "text.txt": "The dog sleeps.\nAnna reads.\n".encode(),
+        "empty.txt": b"",
+        "blank.txt": b" \n\n",
+        "empty.tsv": b"",
+        "one.tsv": b"only one column\n" * 9,
+        "latin.txt": b"fine\ncaf\xe9\n",
+        "latin.tsv": b"fine\tbien\ncaf\xe9\tcaf\xe9\n",
+        "mine": b"mine",
+        "sts/2012/A.tsv": b"5\tThe dog sleeps.\tThe dog sleeps.\n0\tAnna reads.\tA car.\n2\tA car.\tThe red car.\n",
+        "sts/2013/bad.tsv": b"5\tone sentence\n",
+    }.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_bytes(content)
+    return tmp_path
+
+
+TRAIN = "train bgt-small --device cpu --out run"
+ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, what the line says
+    "corrupted checkpoint": ("embed text.txt --out x.npy --model corrupt", 4, r"corrupt/model\.safetensors: damaged"),
+    "corrupted checkpoint, info": ("info corrupt", 4, r"model\.safetensors: damaged"),
+    "corrupted checkpoint, generate": ("generate --source a --style b --model corrupt", 4, "damaged"),
+    "corrupted checkpoint, sts": ("sts --data sts --years 2012 --model corrupt", 4, "damaged"),
+    "corrupted checkpoint, export": ("export corrupt --out x", 4, "damaged"),
+    "no checkpoint": ("embed text.txt --out x.npy --model nowhere", 3, "nowhere: no such checkpoint"),
+    "a folder without one": ("info sts", 3, "no checkpoint here"),
+    "empty file": ("embed empty.txt --out x.npy --model model", 4, "empty.txt: empty"),
+    "blank file": ("embed blank.txt --out x.npy --model model", 4, "blank.txt: empty"),
+    "absent file": ("embed absent.txt --out x.npy --model model", 3, "absent.txt"),
+    "not UTF-8": ("embed latin.txt --out x.npy --model model", 4, "latin.txt:2: not UTF-8"),
+    "unknown language": ("embed text.txt --out x.npy --model model --lang de", 2, "'de'.*en, fr"),
+    "unknown latent": ("embed text.txt --out x.npy --model model --latent style", 2, "'style'.*semantic, language"),
+    "unknown suffix": ("embed text.txt --out x.pkl --model model", 2, r"x\.pkl.*\.npy or \.safetensors"),
+    "no folder for vectors": ("embed text.txt --out nowhere/x.npy --model model", 3, "nowhere/x.npy: can't be written"),
+    "no folder for tensors": (
+        "embed text.txt --out nowhere/x.safetensors --model model",
+        3,
+        "nowhere/x.safetensors: can't be written",
+    ),
+    "a folder in the way": ("embed text.txt --out sts/x.npy --model model", 3, "sts/x.npy: can't be written"),
+    "unknown device": ("embed text.txt --out x.npy --model model --device gpu", 2, "'gpu'"),
+    "empty source": ("generate --source= --style b --model model", 2, "--source is empty"),
+    "blank style": ("generate --source a --style=\u00a0 --model model", 2, "--style is empty"),
+    "generate in an unknown language": ("generate --source a --style b --lang de --model model", 2, "'de'"),
+    "an empty beam": ("generate --source a --style b --beam 0 --model model", 2, "beam of 0"),
+    "no temperature": ("generate --source a --style b --sample --temperature 0 --model model", 2, "Temperature 0"),
+    "no length": ("generate --source a --style b --max-length 0 --model model", 2, "max_length 0"),
+    "sts without data": ("sts --data nowhere --model model", 3, "nowhere/2012: no STS files"),
+    "sts of a bad line": ("sts --data sts --years 2013 --model model", 4, r"bad\.tsv:1"),
+    "sts of no years": ("sts --data sts --years soon --model model", 2, "--years soon"),
+    "sts of years backwards": ("sts --data sts --years 2016-2012 --model model", 2, "--years 2016-2012"),
+    "sts in an unknown latent": ("sts --data sts --years 2012 --latent all --model model", 2, "'all'"),
+    "export over something": ("export model --out sts", 2, "sts: is there already"),
+    "unknown recipe": ("train bgt-smal --data pairs.tsv --out run", 2, "'bgt-smal'. Did you mean 'bgt-small'"),
+    "unknown argument": (f"{TRAIN} --data pairs.tsv --set widht=3", 2, "'widht'. Did you mean 'width'"),
+    "wrong argument": (f"{TRAIN} --data pairs.tsv --set width=wide", 2, "width='wide'"),
+    "impossible argument": (f"{TRAIN} --data pairs.tsv --set heads=7 --set vocab_size=400", 2, "7 heads"),
+    "no argument": (f"{TRAIN} --data pairs.tsv --set width", 2, "NAME=VALUE"),
+    "one language": (f"{TRAIN} --data pairs.tsv --langs en", 2, "langs en"),
+    "no --data": (TRAIN, 2, "--data"),
+    "no recipe": ("train --data pairs.tsv --out run", 2, "recipe"),
+    "absent data": (f"{TRAIN} --data absent.tsv", 3, "absent.tsv"),
+    "empty data": (f"{TRAIN} --data empty.tsv", 4, "empty.tsv is empty"),
+    "one column": (f"{TRAIN} --data one.tsv", 4, r"one\.tsv:1: 1 column, expected 2"),
+    "not UTF-8, strict": (f"{TRAIN} --data latin.tsv --strict", 4, r"latin\.tsv:2: .*UTF-8"),
+    "a third language": (f"{TRAIN} --data pairs.tsv --langs en,fr,es", 4, "2 columns, expected 3"),
+    "too many pieces": (f"{TRAIN} --data pairs.tsv --set vocab_size=90000", 4, "90000 pieces are too many"),
+    "no tokenizer": (f"{TRAIN} --data pairs.tsv --tokenizer absent.model", 3, "absent.model"),
+    "a file in the way": ("train bgt-small --data pairs.tsv --out mine", 3, "mine: can't be made a folder"),
+    "a folder in use": ("train bgt-small --data pairs.tsv --out sts", 2, "sts: not empty"),
+    "nothing to resume": ("train --resume --out run", 3, "run: nothing to resume"),
+    "resume and more": ("train --resume --out run --data pairs.tsv", 2, "--resume"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_is_one_line_and_a_code(name: str, bgt: Bgt, here: Path) -> None:
+    command, code, message = ERRORS[name]
+    if name == "a folder in the way":
+        Path("sts/x.npy").mkdir()
+    before = {path: path.stat().st_mtime_ns for path in here.rglob("*")}
+    done = bgt(*command.split(" "))
+    assert done.code == code, done.err
+    assert done.out == ""
+    assert re.search(message, done.err)
+    assert done.err.startswith("bgt: ")
+    assert done.err.count("\n") == 1
+    assert "Traceback" not in done.err
+    after = {path: path.stat().st_mtime_ns for path in here.rglob("*")}
+    assert set(after) == set(before)  # nothing new, nothing lost
+    assert {path: time for path, time in after.items() if path.is_file()} == {
+        path: time for path, time in before.items() if path.is_file()
+    }
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["embed text.txt", "embed --out x.npy", "generate --source a", "train bgt-small --data pairs.tsv", "embde", "sts"],
+)
+def test_usage_errors_say_what_is_missing(command: str, bgt: Bgt, here: Path) -> None:
+    done = bgt(*command.split())
+    assert (done.code, done.out) == (2, "")
+    assert "Traceback" not in done.err
+    assert "Usage" in done.err
+
+
+def test_an_error_in_a_process_of_its_own(here: Path) -> None:
+    """As a shell sees it."""
+    code = "from bgt_core.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "info", str(here / "corrupt")], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 4
+    assert done.stdout == ""
+    assert done.stderr.startswith("bgt: ") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("latent", ["semantic", "language"])
+@pytest.mark.parametrize("suffix", [".npy", ".safetensors"])
+def test_embed_writes_a_row_a_line(latent: str, suffix: str, bgt: Bgt, here: Path) -> None:
+    lines = ["Le chien dort.", "", "Où est la voiture ?", "Le chien dort."]
+    text = "\r\n".join(lines).encode() + b"\r\n"
+    out = here / f"vectors{suffix}"
+    done = bgt("embed", "-", "--out", out, "--lang", "fr", "--latent", latent, "--model", "model", stdin=text)
+    assert (done.code, done.out) == (0, "")
+    assert f"{latent} latent" in done.err
+    found = np.load(out) if suffix == ".npy" else load_file(out)["vectors"]
+    expected = bgt_core.load("model").embed(lines, lang="fr", latent=latent)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, expected)
+    assert not list(here.glob("*.partial"))
+
+
+def test_embed_reads_a_file_as_it_reads_stdin(bgt: Bgt, here: Path) -> None:
+    for source, stdin, out in (("text.txt", b"", "one.npy"), ("-", Path("text.txt").read_bytes(), "two.npy")):
+        assert bgt("embed", source, "--out", out, "--model", "model", stdin=stdin).code == 0
+    assert Path("one.npy").read_bytes() == Path("two.npy").read_bytes()
+    assert np.load("one.npy").shape == (2, 12)
+
+
+def test_sts_prints_json_and_a_table_of_the_same_numbers(bgt: Bgt, here: Path) -> None:
+    command = ("sts", "--data", "sts", "--years", "2012", "--model", "model")
+    found = json.loads(bgt(*command, "--json").out)
+    assert found["schema"] == "bgt-sts/1"
+    assert set(found["latents"]) == {"semantic", "language"}
+    for scores in found["latents"].values():
+        assert list(scores["datasets"]) == ["2012/A"]
+        assert scores["average"] == scores["years"]["2012"] == scores["datasets"]["2012/A"]
+        assert -100 <= scores["average"] <= 100
+    done = bgt(*command)
+    table = [line.split("\t") for line in done.out.splitlines()]
+    assert table[0] == ["STS", "pairs", "semantic", "language"]
+    assert table[1][:2] == ["2012 A", "3"]
+    assert table[-1] == ["average", "", *(f"{scores['average']:.1f}" for scores in found["latents"].values())]
+    assert "Pearson" in done.err
+    assert "without SMT" in done.err
+
+
+def test_generate_prints_one_line(bgt: Bgt, here: Path) -> None:
+    command = ("generate", "--source", "The dog sleeps.", "--style", "Oh, a car!", "--model", "model", "--max-length", 5)
+    done = bgt(*command)
+    assert (done.code, done.err) == (0, "")
+    expected = bgt_core.transfer(
+        bgt_core.load("model"), ["The dog sleeps."], ["Oh, a car!"], lang="en", search=bgt_core.Beam(5), max_length=5
+    )
+    assert done.out == expected[0] + "\n"
+    drawn = [bgt(*command, "--sample", "--seed", seed).out for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_info_prints_json_and_text(bgt: Bgt, here: Path) -> None:
+    found = json.loads(bgt("info", "model", "--json").out)
+    assert found["schema"] == "bgt-info/1"
+    assert (found["recipe"], found["step"]) == ("bgt-small", 7)
+    text = bgt("info", "model").out
+    assert "recipe: bgt-small" in text
+    assert found["files"]["model.safetensors"] in text
+
+
+def test_export_leaves_the_optimiser_out(bgt: Bgt, here: Path) -> None:
+    done = bgt("export", "model", "--out", "half", "--half")
+    assert (done.code, done.out) == (0, "half\n")
+    assert {path.name for path in Path("half").iterdir()} == {"config.json", "model.safetensors", "tokenizer.model"}
+    full, half = (bgt_core.load(name).embed(["The dog sleeps."], lang="en") for name in ("model", "half"))
+    np.testing.assert_allclose(half, full, rtol=0.05, atol=0.02)
+    assert not np.array_equal(full, half)
+
+
+def test_train_to_the_end_then_use(bgt: Bgt, here: Path, grammar: list[Pair]) -> None:
+    sizes = "vocab_size=300 width=8 semantic=8 language=4 encoder_layers=1 inner=8 heads=1 min_pieces=2".split()
+    length = "valid_pairs=10 epochs=0.5 batch_tokens=2000 micro_tokens=2000 save_every=1".split()
+    sets = [part for text in (*sizes, *length) for part in ("--set", text)]
+    done = bgt(*TRAIN.split(), "--data", "pairs.tsv", "--langs", "en,fr", *sets)
+    assert done.code == 0, done.err
+    last = checkpoint.steps_of(Path("run"))[-1]
+    assert done.out == f"{last}\n"
+    assert re.search(r"^train \d+/\d+ loss ", done.err, re.M)
+    assert re.search(r"^valid \d+/\d+ elbo ", done.err, re.M)
+    assert bgt("info", "run").code == 0
+    assert bgt("train", "--resume", "--out", "run", "--device", "cpu").out == f"{last}\n"
+    again = bgt(*TRAIN.split(), "--data", "pairs.tsv")
+    assert (again.code, again.out) == (2, "")
+    assert "--resume" in again.err
+    assert bgt("embed", "text.txt", "--out", "x.npy", "--model", "run").code == 0
+    assert np.isfinite(np.load("x.npy")).all()
+
+
+def test_version(bgt: Bgt) -> None:
+    assert bgt("--version").out == f"{bgt_core.__version__}\n"
+
+
+def test_no_words_show_the_commands(bgt: Bgt) -> None:
+    done = bgt()
+    for command in ("train", "embed", "sts", "generate", "info", "export"):
+        assert command in done.out + done.err

@@ -1,0 +1,104 @@
+"""Sentences in, vectors out: order, batches, languages, latents."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import bgt_core
+from bgt_core import embedder
+from bgt_core.contracts import BadInput, Tokens
+from bgt_core.data.grammar import Pair
+from bgt_core.embedder import by_tokens
+
+
+@pytest.fixture(scope="module")
+def model(saved: Path) -> bgt_core.Embedder:
+    return bgt_core.load(saved)
+
+
+def test_each_vector_is_the_posterior_mean_of_its_sentence(model: bgt_core.Embedder, grammar: list[Pair]) -> None:
+    for lang in ("en", "fr"):
+        sentences = [pair.texts[lang] for pair in grammar[:40]]
+        for latent, name in (("semantic", "semantic"), ("language", lang)):
+            found = model.embed(sentences, lang=lang, latent=latent)
+            assert found.dtype == np.float32
+            assert found.shape == (40, model.width(lang, latent))
+            for row, ids in zip(found, model.tokenizer.encode(sentences), strict=True):
+                with torch.inference_mode():
+                    mean = model.model.encoders[name](Tokens.pad([ids], lang)).mean[0].numpy()
+                np.testing.assert_allclose(row, mean, rtol=1e-4, atol=1e-5)
+
+
+def test_order_is_kept(model: bgt_core.Embedder, grammar: list[Pair], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedder, "BATCH_TOKENS", 100)
+    sentences = [pair.texts["en"] for pair in grammar[:60]]
+    order = list(range(60))
+    random.Random(0).shuffle(order)
+    straight = model.embed(sentences, lang="en")
+    shuffled = model.embed([sentences[row] for row in order], lang="en")
+    np.testing.assert_allclose(shuffled, straight[order], rtol=1e-4, atol=1e-5)
+    assert np.abs(straight - straight[order]).max() > 0.1
+
+
+def test_batches_hold_every_row_once_within_the_budget() -> None:
+    lengths = [9, 1, 4, 4, 30, 2, 7, 7, 7, 3]
+    order = sorted(range(10), key=lengths.__getitem__)
+    batches = by_tokens(order, lengths, budget=20)
+    assert [row for batch in batches for row in batch] == order
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= 20
+    assert [4] in batches  # longer than the budget: alone
+    assert len(batches) < 6
+    assert by_tokens([], []) == []
+
+
+def test_no_sentences_give_no_rows(model: bgt_core.Embedder) -> None:
+    assert model.embed([], lang="en").shape == (0, 12)
+    assert model.embed([], lang="fr", latent="language").shape == (0, 6)
+
+
+def test_an_empty_sentence_is_the_end_alone(model: bgt_core.Embedder) -> None:
+    both = model.embed(["", "The dog sleeps.", " \u200b "], lang="en")
+    assert np.isfinite(both).all()
+    np.testing.assert_allclose(both[0], both[2], atol=1e-6)
+    assert np.abs(both[0] - both[1]).max() > 0.01
+
+
+def test_the_semantic_space_is_one_and_the_language_spaces_are_not(model: bgt_core.Embedder) -> None:
+    text = ["David est ici."]
+    assert np.array_equal(model.embed(text, lang="en"), model.embed(text, lang="fr"))
+    assert not np.allclose(
+        model.embed(text, lang="en", latent="language"), model.embed(text, lang="fr", latent="language")
+    )
+
+
+def test_embedding_draws_nothing(model: bgt_core.Embedder) -> None:
+    torch.manual_seed(1)
+    first = model.embed(["The dog sleeps."], lang="en")
+    assert np.array_equal(model.embed(["The dog sleeps."], lang="en"), first)
+    after = torch.rand(1)
+    torch.manual_seed(1)
+    assert torch.equal(torch.rand(1), after)
+    assert not model.model.training
+
+
+def test_what_the_model_lacks_is_named(model: bgt_core.Embedder) -> None:
+    with pytest.raises(BadInput, match="'de'.*en, fr") as error:
+        model.embed(["Hallo"], lang="de")
+    assert error.value.exit_code == 2
+    with pytest.raises(BadInput, match="'style'.*semantic, language") as error:
+        model.embed(["Hello"], lang="en", latent="style")
+    assert error.value.exit_code == 2
+
+
+def test_similarity_is_the_cosine_of_rows(model: bgt_core.Embedder) -> None:
+    left = np.array([[1, 0], [3, 4], [0, 0], [2, 2], [-1, 0]], dtype=np.float32)
+    right = np.array([[5, 0], [4, -3], [1, 1], [1, 0], [7, 0]], dtype=np.float32)
+    np.testing.assert_allclose(model.similarity(left, right), [1, 0, 0, 0.5**0.5, -1], atol=1e-6)
+    tiny = np.full((1, 3), 1e-30, dtype=np.float32)
+    assert np.isfinite(model.similarity(tiny, tiny)).all()

@@ -1,0 +1,73 @@
+"""Posteriors against sampling and against torch.distributions."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.distributions import Normal, kl_divergence
+
+from bgt_core.posterior import Gaussian, Point
+
+DRAWS = 100_000
+
+
+@pytest.fixture
+def posterior() -> Gaussian:
+    """Three sentences, four units: wide, narrow, and the prior itself in the last row."""
+    mean = torch.tensor([[0.5, -1.0, 2.0, 0.0], [0.1, 0.0, -0.2, 0.3], [0.0] * 4], dtype=torch.float64)
+    log_variance = torch.tensor([[0.5, -1.0, 0.2, 1.1], [-3.0, -4.0, -2.0, -5.0], [0.0] * 4], dtype=torch.float64)
+    return Gaussian(mean, log_variance)
+
+
+def draws(posterior: Gaussian) -> torch.Tensor:
+    torch.manual_seed(0)
+    copies = Gaussian(posterior.mean.expand(DRAWS, -1, -1), posterior.log_variance.expand(DRAWS, -1, -1))
+    return copies.rsample()
+
+
+def test_kl_is_the_mean_log_ratio_of_draws(posterior: Gaussian) -> None:
+    z = draws(posterior)  # (draws, 3, 4)
+    q = Normal(posterior.mean, posterior.log_variance.exp().sqrt())
+    ratios = (q.log_prob(z) - Normal(0.0, 1.0).log_prob(z)).sum(-1)  # (draws, 3)
+    error = ratios.std(0) / DRAWS**0.5
+    assert ((ratios.mean(0) - posterior.kl()).abs() <= 4 * error + 1e-12).all()
+    assert posterior.kl()[:2].min() > 1
+    assert posterior.kl()[2] == 0
+
+
+def test_kl_is_that_of_torch(posterior: Gaussian) -> None:
+    q = Normal(posterior.mean, posterior.log_variance.exp().sqrt())
+    expected = kl_divergence(q, Normal(torch.zeros_like(q.mean), torch.ones_like(q.mean))).sum(-1)
+    torch.testing.assert_close(posterior.kl(), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_kl_of_half_precision_is_computed_in_float32() -> None:
+    mean, log_variance = torch.full((1, 4096), 0.01), torch.full((1, 4096), -0.01)
+    half = Gaussian(mean.bfloat16(), log_variance.bfloat16()).kl()
+    assert half.dtype == torch.float32
+    expected = Gaussian(mean.bfloat16().double(), log_variance.bfloat16().double()).kl()
+    torch.testing.assert_close(half.double(), expected, rtol=1e-2, atol=0)
+
+
+def test_draws_have_the_moments_they_should(posterior: Gaussian) -> None:
+    z, variance = draws(posterior), posterior.log_variance.exp()
+    assert ((z.mean(0) - posterior.mean).abs() < 4 * (variance / DRAWS).sqrt()).all()
+    assert ((z.var(0) / variance - 1).abs() < 4 * (2 / DRAWS) ** 0.5).all()
+    units = (z - posterior.mean).flatten(1).T  # (12, draws): independent of each other
+    correlations = torch.corrcoef(units) - torch.eye(12, dtype=torch.float64)
+    assert correlations.abs().max() < 5 / DRAWS**0.5
+
+
+def test_gradients_pass_through_a_draw() -> None:
+    mean, log_variance = (torch.zeros(1, 3, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    torch.manual_seed(0)
+    z = Gaussian(mean, log_variance).rsample()
+    z.sum().backward()
+    torch.testing.assert_close(mean.grad, torch.ones_like(mean))
+    torch.testing.assert_close(log_variance.grad, 0.5 * z.detach())  # d(sigma * e)/d(log sigma^2) = sigma * e / 2
+
+
+def test_a_point_pays_nothing_and_stays_where_it_is() -> None:
+    mean = torch.tensor([[3.0, -4.0], [100.0, 0.0]])
+    assert torch.equal(Point(mean).kl(), torch.zeros(2))
+    assert torch.equal(Point(mean).rsample(), mean)

@@ -1,0 +1,266 @@
+"""A run that is killed anywhere goes on to the weights it would have had."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from bgt_core import checkpoint, run
+from bgt_core.contracts import BadInput
+from bgt_core.recipes import Recipe
+from bgt_core.text import Tokenizer
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def sha256(folder: Path) -> str:
+    return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+
+
+def rows(out: Path) -> list[dict]:
+    return [json.loads(line) for line in (out / "metrics.jsonl").read_text("utf-8").splitlines()]
+
+
+@pytest.fixture(scope="module")
+def recipe(tiny: Callable[..., Recipe]) -> Recipe:
+    """Some twenty steps, dropout and sampling included, a checkpoint every two and a validation every five."""
+    return tiny("bgt-small", epochs=1.4, batch_tokens=350, micro_tokens=250)
+
+
+@pytest.fixture(scope="module")
+def whole(recipe: Recipe, tsv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run that nothing interrupts."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    run.start(recipe, [tsv], out, device="cpu")
+    return out
+
+
+def one_of_each(found: list[dict]) -> None:
+    """Each step is reported once, in order, and every validation is there."""
+    seen = [(row["step"], row["kind"]) for row in found]
+    assert len(seen) == len(set(seen))
+    assert [step for step, _ in seen] == sorted(step for step, _ in seen)
+    steps = found[-1]["steps"]
+    assert [step for step, kind in seen if kind == "valid"] == [*range(5, steps, 5), steps]
+    assert seen[-2:] == [(steps, "train"), (steps, "valid")]
+
+
+def test_a_run_leaves_what_it_says(whole: Path, recipe: Recipe, tsv: Path) -> None:
+    kept = checkpoint.steps_of(whole)
+    assert len(kept) == run.KEEP
+    names = {"run.json", "tokenizer.model", "data", "metrics.jsonl"}
+    assert {path.name for path in whole.iterdir()} == names | {folder.name for folder in kept}
+    found = checkpoint.load(whole)
+    assert found.folder == kept[-1]
+    assert found.config["step"] == rows(whole)[-1]["steps"] > 15
+    assert found.recipe.arguments == recipe.arguments | {"langs": list(recipe.langs)}
+    settings = json.loads((whole / "run.json").read_text("utf-8"))
+    assert settings == {"recipe": "bgt-small", "arguments": found.config["arguments"], "data": [str(tsv)]}
+    one_of_each(rows(whole))
+
+
+def test_the_same_run_again_is_the_same(whole: Path, recipe: Recipe, tsv: Path, tmp_path: Path) -> None:
+    torch.randn(5)
+    folder = run.start(recipe, [tsv], tmp_path / "run", tokenizer=whole / "tokenizer.model", device="cpu")
+    assert sha256(folder) == sha256(checkpoint.steps_of(whole)[-1])
+
+
+class Killed(BaseException):
+    """What a SIGKILL is to the code it strikes: nothing after it happens."""
+
+
+@contextlib.contextmanager
+def killed(after: int, monkeypatch: pytest.MonkeyPatch):  # noqa: ANN201
+    """The process dies at the `after`-th of the moments at which a run touches the disk."""
+    left = [after]
+
+    def fatal(function: Callable) -> Callable:
+        def call(*args: object, **options: object) -> object:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+            return function(*args, **options)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save_file", fatal(checkpoint.save_file))
+        patch.setattr(checkpoint, "sync", fatal(checkpoint.sync))
+        patch.setattr(checkpoint, "sha256", fatal(checkpoint.sha256))
+        patch.setattr(Path, "rename", fatal(Path.rename))
+        patch.setattr(os, "replace", fatal(os.replace))
+        patch.setattr(shutil, "rmtree", fatal(shutil.rmtree))
+        yield
+
+
+def test_a_run_killed_at_any_touch_of_the_disk_ends_in_the_same_weights(
+    whole: Path, recipe: Recipe, tsv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed again and again, each time a few moments further on: before, during and after saves."""
+    out = tmp_path / "run"
+    shutil.copytree(whole, out)
+    for folder in checkpoint.steps_of(out):
+        shutil.rmtree(folder)  # as after a kill before the first checkpoint
+    (out / "metrics.jsonl").write_text("", "utf-8")
+    draw, deaths, partials = random.Random(1), 0, 0
+    while True:
+        try:
+            with killed(draw.randrange(3, 40), monkeypatch):
+                folder = run.resume(out, device="cpu")
+            break
+        except Killed:
+            deaths += 1
+            partials += bool(list(out.glob("*.partial")))
+            with (out / "metrics.jsonl").open("a", encoding="utf-8") as file:
+                file.write('{"kind": "train", "step": 3')  # a row cut off
+    assert deaths > 3
+    assert partials > 1
+    assert sha256(folder) == sha256(checkpoint.steps_of(whole)[-1])
+    assert {path.name for path in out.iterdir()} == {path.name for path in whole.iterdir()}
+    one_of_each(rows(out))
+
+
+def begin(arguments: list[str]) -> subprocess.Popen:
+    """The command in a process of its own, on one thread."""
+    code = "import torch; torch.set_num_threads(1); from bgt_core.cli import main; main()"
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-c", code, "train", *arguments, "--device", "cpu"],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for_checkpoints(process: subprocess.Popen, out: Path, count: int) -> None:
+    """Until the run has saved `count` steps beyond those it began with."""
+    before = {path.name for path in checkpoint.steps_of(out)} if out.exists() else set()
+    seen: set[str] = set()
+    deadline = time.monotonic() + 120
+    while len(seen) < count:
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline, "no checkpoint in two minutes"
+        if out.exists():
+            seen |= {path.name for path in checkpoint.steps_of(out)} - before
+        time.sleep(0.002)
+
+
+def test_a_process_killed_or_asked_to_stop_ends_in_the_same_weights(
+    whole: Path, recipe: Recipe, tsv: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    sets = [f"--set={name}={json.dumps(value)}" for name, value in recipe.arguments.items()]
+    last = rows(whole)[-1]["steps"]
+
+    process = begin(["bgt-small", f"--data={tsv}", f"--out={out}", *sets])
+    wait_for_checkpoints(process, out, 1)
+    process.kill()
+    process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL
+    first = checkpoint.load(out).config["step"]
+    assert first < last
+
+    process = begin(["--resume", f"--out={out}"])
+    wait_for_checkpoints(process, out, 2)
+    process.terminate()
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert output == ""
+    assert errors.splitlines()[-1].endswith(f"Go on with: bgt train --resume --out {out}")
+    assert "Traceback" not in errors
+    second = checkpoint.load(out).config["step"]
+    assert first < second < last
+    assert rows(out)[-1]["step"] == second
+    assert not list(out.glob("*.partial"))
+
+    folder = run.resume(out, device="cpu")
+    assert sha256(folder) == sha256(checkpoint.steps_of(whole)[-1])
+    found = rows(out)
+    assert len({(row["step"], row["kind"]) for row in found}) == len(found)
+    assert [row["step"] for row in found] == sorted(row["step"] for row in found)
+
+
+def test_a_finished_run_resumes_to_itself(whole: Path, tmp_path: Path) -> None:
+    out = Path(shutil.copytree(whole, tmp_path / "run"))
+    before = (out / "metrics.jsonl").read_bytes()
+    assert run.resume(out, device="cpu") == checkpoint.steps_of(out)[-1]
+    assert (out / "metrics.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("existed", [True, False])
+@pytest.mark.parametrize("trouble", ["bad data", "bad model", "bad tokenizer", "bad device"])
+def test_a_run_that_can_not_begin_leaves_nothing(
+    existed: bool, trouble: str, tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path
+) -> None:
+    out, one_column = tmp_path / "run", tmp_path / "pairs.tsv"
+    if existed:
+        out.mkdir()
+    one_column.write_text("only one column\n" * 50, "utf-8")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(BadInput):
+        run.start(
+            tiny(heads=5) if trouble == "bad model" else tiny(),
+            [one_column if trouble == "bad data" else tsv],
+            out,
+            tokenizer=one_column if trouble == "bad tokenizer" else None,
+            device="gpu" if trouble == "bad device" else "cpu",
+        )
+    assert sorted(tmp_path.iterdir()) == before
+    assert not existed or not list(out.iterdir())
+
+
+def test_a_folder_in_use_is_left_alone(recipe: Recipe, whole: Path, tsv: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    for out, message, code in (
+        (whole, "holds a run.*--resume", 2),
+        (tmp_path, "not empty", 2),
+        (tmp_path / "notes.txt", "can't be made a folder", 3),
+        (tmp_path / "notes.txt" / "run", "can't be made a folder", 3),
+    ):
+        with pytest.raises(BadInput, match=message) as error:
+            run.start(recipe, [tsv], out, device="cpu")
+        assert error.value.exit_code == code
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_what_is_no_run_can_not_be_resumed(tmp_path: Path, whole: Path) -> None:
+    with pytest.raises(BadInput, match="nothing to resume") as error:
+        run.resume(tmp_path / "nowhere", device="cpu")
+    assert error.value.exit_code == 3
+    out = Path(shutil.copytree(whole, tmp_path / "run"))
+    for content in ("{", "{}", "[]", '{"recipe": "bgt-small", "arguments": 3}'):
+        (out / "run.json").write_text(content)
+        with pytest.raises(BadInput, match=r"run\.json: damaged") as error:
+            run.resume(out, device="cpu")
+        assert error.value.exit_code == 4
+
+
+def test_rows_of_steps_to_be_done_again_are_dropped(tmp_path: Path) -> None:
+    metrics = tmp_path / "metrics.jsonl"
+    whole_rows = [json.dumps({"kind": "train", "step": step}) + "\n" for step in (2, 4, 4, 6)]
+    metrics.write_text("".join(whole_rows) + '{"kind": "train", "st', "utf-8")
+    run.keep_rows(metrics, 4)
+    assert metrics.read_text("utf-8") == "".join(whole_rows[:3])
+    run.keep_rows(tmp_path / "absent.jsonl", 4)
+    assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
+
+
+def test_the_tokenizer_is_trained_on_all_sides(whole: Path) -> None:
+    tokenizer = Tokenizer.load(whole / "tokenizer.model")
+    assert tokenizer.vocab_size == 400
+    assert 1 not in tokenizer.encode(["the mother", "la mère"])[0] + tokenizer.encode(["la mère, où"])[0]

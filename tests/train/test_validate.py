@@ -1,0 +1,69 @@
+"""Scores on held-out pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from bgt_core.contracts import Batch, Outputs
+from bgt_core.posterior import Gaussian
+from bgt_core.recipes import Recipe
+from bgt_core.text import Tokenizer
+from bgt_core.train.validate import validate
+
+CPU = torch.device("cpu")
+
+
+def halves(batch: Batch) -> list[Batch]:
+    """The same pairs as two batches of different sizes."""
+    parts = []
+    for rows in (slice(0, 2), slice(2, None)):
+        sides = {
+            lang: type(side)(side.ids[rows], side.mask[rows], lang) for lang, side in batch.sides.items()
+        }
+        parts.append(Batch(sides, batch.anchor))
+    return parts
+
+
+def test_means_are_over_pairs_and_the_bound_leaves_translation_out(
+    tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch, stirred: Callable[[nn.Module], nn.Module]
+) -> None:
+    torch.manual_seed(0)
+    model = stirred(tiny("bgt", read="mean", dropout=0.5).model(tokenizer)).train()
+    found = validate(model, halves(batch), CPU, "fp32", seed=1)
+    assert model.training
+    out = model.eval()(batch)
+    expected = {prediction.name: prediction.nll()[1].mean().item() for prediction in out.predictions}
+    expected |= {f"kl/{name}": posterior.kl().mean().item() for name, posterior in out.posteriors.items()}
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, rel=1e-5)
+    bound = sum(value for name, value in expected.items() if not name.startswith("translate/"))
+    assert len(expected) == 7
+    assert found["elbo"] == pytest.approx(-bound, rel=1e-5)
+
+
+def test_it_is_the_same_each_time_and_leaves_no_gradient(
+    tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
+) -> None:
+    model = tiny("bgt-small").model(tokenizer)
+    torch.manual_seed(1)
+    first = validate(model, halves(batch), CPU, "fp32", seed=1)
+    torch.manual_seed(2)
+    assert validate(model, halves(batch), CPU, "fp32", seed=1) == first
+    assert validate(model, halves(batch), CPU, "fp32", seed=2)["elbo"] != first["elbo"]
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_a_unit_counts_as_active_when_its_mean_varies(batch: Batch) -> None:
+    class Units(nn.Module):
+        """Three units: one varies, one is constant though far from 0, one varies too little."""
+
+        def forward(self, batch: Batch) -> Outputs:
+            rank = batch.sides["en"].mask.sum(1).float()
+            mean = torch.stack([rank, torch.full_like(rank, 1000.0), 0.001 * rank], dim=1)
+            return Outputs({}, {"semantic": Gaussian(mean, torch.zeros_like(mean))}, [])
+
+    assert validate(Units(), halves(batch), CPU, "fp32", seed=1)["active/semantic"] == 1

@@ -18,6 +18,7 @@ PALETTE = {
     "dark": ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00"),
 }
 REST = "#999999"
+INK = {"light": "#31333f", "dark": "#fafafa"}  # Streamlit's own greys for titles are too pale to read
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "pentagon")  # a language each
 STARS = ("star", "star-diamond", "star-square", "star-triangle-up", "asterisk", "hexagram")  # the user's sentences
 GLYPHS = ("●", "◆", "■", "▲", "✚", "⬟")
@@ -58,6 +59,8 @@ def latent_map(
             symbol = (STARS if own else SYMBOLS)[langs.index(lang)]
             for value, group in split(part, colour):
                 trace = points(group, symbol, 15 if own else 6, chosen)
+                if own:
+                    trace.marker.line.update(width=1.2, color=INK[theme])
                 if value is None:
                     trace.marker.update(color=group[colour], coloraxis="coloraxis")
                 else:
@@ -67,7 +70,7 @@ def latent_map(
                 figure.add_trace(trace, row=place, col=1)
         figure.update_xaxes(PLAIN, row=place, col=1)
         figure.update_yaxes(PLAIN, scaleanchor=f"x{place if place > 1 else ''}", row=place, col=1)
-    figure.update_annotations(x=0, xanchor="left", font_size=14)  # the panels' titles
+    figure.update_annotations(x=0, xanchor="left", font={"size": 14, "color": INK[theme]})  # the panels' titles
     figure.update_layout(
         height=height,
         margin={"l": 4, "r": 4, "t": 28, "b": 56},
@@ -96,7 +99,8 @@ def latent_map(
                 "yanchor": "top",
                 "thickness": 8,
                 "len": 1,
-                "title": {"text": COLOURS[colour], "side": "bottom"},
+                "tickfont_color": INK[theme],
+                "title": {"text": COLOURS[colour], "side": "bottom", "font_color": INK[theme]},
             },
         },
     )

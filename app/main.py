@@ -40,7 +40,10 @@ def main() -> None:
         )
         return
     sidebar(loaded)
-    page.run()
+    try:
+        page.run()
+    except BadInput as error:  # the model is busy with somebody else's request
+        st.error(str(error), icon=":material/hourglass:")
 
 
 def sidebar(loaded: state.Loaded) -> None:
@@ -50,4 +53,5 @@ def sidebar(loaded: state.Loaded) -> None:
         st.link_button("The paper", "https://aclanthology.org/2020.emnlp-main.122/", icon=":material/menu_book:")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -72,6 +72,7 @@ def _load(path: str) -> Loaded:
     folder = Path(info["folder"])
     logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # a checkpoint's own; a run's
     log = next((read_log(file) for file in logs if file.is_file()), [])
+    log = [row for row in log if row["step"] <= info["step"]]  # the run may have gone on
     return Loaded(bgt_core.load(folder, str(pick_device("auto"))), info, log)
 
 
@@ -194,8 +195,6 @@ def agreements(semantic: Space, language: Mapping[str, Space]) -> pd.DataFrame:
         parts = []
         for lang, own in language.items():
             values = own.rows.loc[own.given, column].tolist()
-            if not values:  # a language of which there are only the user's own sentences
-                continue
             (meaning, chance), (manner, _) = (geometry.agreement(space.of(lang), values) for space in (semantic, own))
             parts.append((meaning, manner, chance))
         table[title] = [f"{share:.0%}" for share in np.mean(parts, axis=0)]

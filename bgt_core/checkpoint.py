@@ -4,6 +4,7 @@
     model.safetensors       weights
     tokenizer.model         SentencePiece
     optimizer.safetensors   only while training: AdamW's moments
+    metrics.jsonl           only of an exported model: the rows of its run
 
 Nothing is ever unpickled. A folder is written under another name and renamed, so what is there is whole.
 """
@@ -29,6 +30,7 @@ from bgt_core.recipes import Recipe
 from bgt_core.text import Tokenizer
 
 CONFIG, WEIGHTS, TOKENIZER, OPTIMIZER = "config.json", "model.safetensors", "tokenizer.model", "optimizer.safetensors"
+METRICS = "metrics.jsonl"
 FORMAT = 1
 
 
@@ -51,9 +53,13 @@ def save(
     step: int,
     optimizer: torch.optim.Optimizer | None = None,
     dtype: torch.dtype = torch.float32,
-    notes: Mapping[str, object] | None = None,
+    metrics: bytes = b"",
+    card: Mapping[str, object] | None = None,
 ) -> None:
-    """Write a new folder, whole or not at all; BadInput if it is there already."""
+    """Write a new folder, whole or not at all; BadInput if it is there already.
+
+    `metrics` are the rows of the run that led here, `card` what the model was measured to score.
+    """
     if folder.exists():
         raise BadInput(f"{folder}: is there already; name another folder or remove it.", 2)
 
@@ -63,6 +69,8 @@ def save(
     partial.mkdir(parents=True)
     save_file(weights, partial / WEIGHTS)
     tokenizer.save(partial / TOKENIZER)
+    if metrics:
+        (partial / METRICS).write_bytes(metrics)
     if optimizer is not None:
         save_file(optimizer_state(model, optimizer), partial / OPTIMIZER)
     config = {
@@ -73,7 +81,7 @@ def save(
         "step": step,
         "parameters": sum(value.numel() for value in weights.values()),
         "files": {path.name: sha256(path) for path in sorted(partial.iterdir())},
-        **(notes or {}),
+        **({"card": card} if card else {}),
     }
     (partial / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     for path in partial.iterdir():

@@ -228,6 +228,9 @@ def export(
     path: Annotated[Path, typer.Argument(help="A checkpoint or run folder.")],
     out: Annotated[Path, typer.Option(help="A new folder.")],
     half: Annotated[bool, typer.Option("--half", help="Store weights in 16 bits.")] = False,
+    card: Annotated[
+        Path | None, typer.Option(help="Measured figures to keep with it, as `python -m probes.card` prints.")
+    ] = None,
 ) -> None:
     """Copy a checkpoint for use: without the optimiser's state, in half the bytes if asked."""
     import torch
@@ -235,9 +238,29 @@ def export(
     from bgt_core import checkpoint
 
     found = checkpoint.load(path)
-    dtype = torch.float16 if half else torch.float32
-    checkpoint.save(out, found.recipe, found.model, found.tokenizer, int(str(found.config["step"])), dtype=dtype)
+    rows = found.folder.parent / checkpoint.METRICS
+    checkpoint.save(
+        out,
+        found.recipe,
+        found.model,
+        found.tokenizer,
+        int(str(found.config["step"])),
+        dtype=torch.float16 if half else torch.float32,
+        metrics=rows.read_bytes() if rows.is_file() else b"",
+        card=read_card(card) if card else None,
+    )
     print(out)
+
+
+def read_card(path: Path) -> dict[str, object]:
+    """The measured figures of a model card."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path}: no readable JSON ({error}).", 3) from None
+    if not isinstance(found, dict):
+        raise BadInput(f"{path}: expected a JSON object of figures.")
+    return found
 
 
 def load(model: Path, device: str) -> Embedder:

@@ -113,7 +113,7 @@ def _train(
         checkpoint.fill_optimizer(model, optimizer, begun.folder)
     for leftover in out.glob("*.partial"):
         shutil.rmtree(leftover)
-    metrics = out / "metrics.jsonl"
+    metrics = out / checkpoint.METRICS
     keep_rows(metrics, step)
 
     def record(row: dict[str, object]) -> None:

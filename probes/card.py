@@ -55,37 +55,42 @@ def main() -> None:
     bgt = bgt_core.load(asked.model)
     first, second = bgt.langs
     sets = read_sts(asked.sts, asked.years)
-    scores = {latent: round(sts(bgt, sets, lang=first, latent=latent).average, 2) for latent in bgt.latents}
-    scores["tf-idf"] = round(sts(TfIdf(sets), sets).average, 2)
+    scores = {latent: sts(bgt, sets, lang=first, latent=latent).average for latent in bgt.latents}
+    bag = sts(TfIdf(sets), sets).average
 
     pairs = list(read_pairs(asked.retrieval, bgt.langs, Skipped()))
     here, there = (bgt.embed([pair[side] for pair in pairs], lang=bgt.langs[side]) for side in (0, 1))
-    retrieval = {
-        f"{first}->{second}": precision_at_1(here, there),
-        f"{second}->{first}": precision_at_1(there, here),
-    }
-
     drawn = random.Random(asked.seed).sample([pair[0] for pair in pairs], 2 * asked.transfers)
     sources, styles = drawn[: asked.transfers], drawn[asked.transfers :]
     written = bgt_core.transfer(bgt, sources, styles, lang=first)
-    transfer = vars(style_scores(bgt, written, sources, styles, lang=first))
+    transfer = style_scores(bgt, written, sources, styles, lang=first)
 
     sentences = asked.sentences.read_text(encoding="utf-8").splitlines()
-    probes = {task: run_probe(bgt, task, first, sentences) for task in ("length", "punctuation")}
-    accuracy = {
-        task: {
-            row.latent: [round(100 * value, 1) for value in (row.accuracy, row.ci_low, row.ci_high)]
-            for row in found.rows
-        }
-        for task, found in probes.items()
+    probed = {task: run_probe(bgt, task, first, sentences) for task in ("length", "punctuation")}
+    accuracy = {task: {row.latent: 100 * row.accuracy for row in found.rows} for task, found in probed.items()}
+    years = f"{asked.years[0]}-{asked.years[-1]}"
+    table = {
+        f"STS {years}, Pearson x 100": {**scores, "baseline": bag},
+        f"Retrieval {first} to {second}, %": {"semantic": 100 * precision_at_1(here, there)},
+        f"Retrieval {second} to {first}, %": {"semantic": 100 * precision_at_1(there, here)},
+        "Generated text, cosine to its source": {"semantic": transfer.to_source},
+        "Generated text, cosine to its style": {"semantic": transfer.to_style},
+        "Generated text, length correlation with its style": {"": transfer.length},
+        **{
+            f"{task.capitalize()} probe, accuracy %": {
+                **{name: found[name] for name in bgt.latents},
+                "baseline": found["majority"],
+            }
+            for task, found in accuracy.items()
+        },
     }
-    measured = {
-        "sts": {"aggregation": f"{AGGREGATION}, {asked.years[0]}-{asked.years[-1]}", **scores},
-        "retrieval": {"metric": "precision at 1", "pairs": len(pairs), **retrieval},
-        "transfer": {"outputs": len(written), **{name: round(value, 3) for name, value in transfer.items()}},
-        "probes": {"metric": "accuracy, 95% interval", **accuracy},
+    detail = {
+        "sts": f"{AGGREGATION}, 2013 without SMT; the baseline is tf-idf",
+        "retrieval": f"precision at 1 among {len(pairs)} translations",
+        "generation": f"{len(written)} outputs, beam 5, source and style drawn from the retrieval sentences",
+        "probes": {task: [vars(row) for row in found.rows] for task, found in probed.items()},
     }
-    print(json.dumps(measured, indent=2))
+    print(json.dumps({"scores": table, "detail": detail}, indent=2, default=float))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ def page() -> None:
     if not set(rows.GRAMMAR_LANGS) <= set(langs):
         st.info(f"This page's sentences are English and French; this model reads {loaded.languages}.")
         return
-    choice = controls.choose(langs)
+    choice = controls.choose(rows.GRAMMAR_LANGS)
     table = pd.concat([state.built_in(choice.pairs), *st.session_state.get("own", [])], ignore_index=True)
     method, semantic, language = controls.maps(loaded, table, choice)
     explore(semantic, language, method, choice, langs)

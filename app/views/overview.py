@@ -55,8 +55,11 @@ def scores(measured: Mapping[str, object] | None) -> None:
     if not measured:
         return
     st.subheader("Measured")
-    columns = {name: value if isinstance(value, Mapping) else {"": value} for name, value in measured.items()}
-    st.table(pd.DataFrame(columns).T, border="horizontal", alt="Scores of this model, a row a measure")
+    table = {name: value if isinstance(value, Mapping) else {"": value} for name, value in measured.items()}
+    shown = pd.DataFrame.from_dict(table, orient="index").map(
+        lambda value: "" if pd.isna(value) else value if isinstance(value, str) else f"{value:.3g}"
+    )
+    st.table(shown, border="horizontal", alt="Scores of this model, a row a measure")
 
 
 def training(loaded: state.Loaded) -> None:

@@ -60,7 +60,9 @@ def test_a_category_keeps_its_colour_when_others_are_absent(table: pd.DataFrame)
 
 
 def test_a_category_is_in_the_legend_once(table: pd.DataFrame) -> None:
-    figure = charts.latent_map({"English": table[table["lang"] == "en"], "French": table[table["lang"] == "fr"]}, "mark", LANGS)
+    figure = charts.latent_map(
+        {"English": table[table["lang"] == "en"], "French": table[table["lang"] == "fr"]}, "mark", LANGS
+    )
     listed = [trace.legendgroup for trace in markers(figure) if trace.showlegend]
     assert Counter(listed) == Counter(set(table["mark"]))
 
@@ -85,7 +87,9 @@ def test_lines_join_translations(table: pd.DataFrame) -> None:
     where = {row.id: (row.x, row.y) for row in table.itertuples()}
 
     def joined(**choice: object) -> set[frozenset]:
-        (trace,) = (t for t in charts.latent_map({"": table}, "mark", LANGS, lines=True, **choice).data if t.mode == "lines")
+        (trace,) = (
+            t for t in charts.latent_map({"": table}, "mark", LANGS, lines=True, **choice).data if t.mode == "lines"
+        )
         points = list(zip(trace.x, trace.y, strict=True))
         assert all(gap == (None, None) for gap in points[2::3])
         return {frozenset(points[at : at + 2]) for at in range(0, len(points), 3)}
@@ -110,5 +114,6 @@ def test_curves_show_the_reports_on_held_out_pairs() -> None:
     assert (list(elbo.x), list(elbo.y)) == ([2, 4], [-2, -4])
     curves = {trace.name: trace for trace in charts.kl_curves(log, LANGS).data}
     assert {name: trace.y[0] for name, trace in curves.items()} == {"semantic": 3.0, "English": 2.0, "French": 1.0}
-    on_map = charts.latent_map({"": rows.built_in(2).assign(x=0.0, y=0.0)}, "lang", LANGS)
-    assert {t.legendgroup: t.marker.color for t in markers(on_map)} == {"en": curves["English"].line.color, "fr": curves["French"].line.color}
+    on_map = markers(charts.latent_map({"": rows.built_in(2).assign(x=0.0, y=0.0)}, "lang", LANGS))
+    for trace, curve in zip(on_map, (curves["English"], curves["French"]), strict=True):
+        assert (trace.marker.color, trace.marker.symbol) == (curve.line.color, curve.marker.symbol)

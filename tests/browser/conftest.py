@@ -14,7 +14,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 FLAGS = [
@@ -77,13 +77,25 @@ def address(serve: Callable[..., str], saved: Path) -> str:
 
 
 @pytest.fixture
-def visit(chromium: Browser) -> Iterator[Callable[..., Page]]:
+def settle() -> Callable[[Page], None]:
+    """settle(page): wait until the script has run and what it sent is drawn."""
+
+    def wait(page: Page) -> None:
+        page.wait_for_timeout(300)
+        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+        page.wait_for_timeout(300)
+
+    return wait
+
+
+@pytest.fixture
+def visit(chromium: Browser, settle: Callable[[Page], None]) -> Iterator[Callable[..., Page]]:
     """visit(address, **context): a settled page; at the end, nothing may have gone wrong in it or left this machine."""
     contexts, wrong = [], []
 
-    def note(message: object) -> None:
+    def note(message: ConsoleMessage) -> None:
         if message.type == "error":
-            wrong.append(message.text)
+            wrong.append(f"{message.text} {message.location['url']}")
 
     def go(address: str, **options: object) -> Page:
         contexts.append(chromium.new_context(**options))
@@ -104,10 +116,3 @@ def visit(chromium: Browser) -> Iterator[Callable[..., Page]]:
 
 def local(url: str) -> bool:
     return url.startswith(("http://localhost:", "data:", "blob:"))
-
-
-def settle(page: Page) -> None:
-    """Wait until the script has run and what it sent is drawn."""
-    page.wait_for_timeout(300)
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
-    page.wait_for_timeout(300)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
+from typing import Any
 
 from rich import progress
 from rich.console import Console
@@ -30,17 +31,27 @@ class Progress:
         if self.bar:
             self.bar.stop()
 
-    def __call__(self, row: dict[str, object]) -> None:
+    def __call__(self, row: dict[str, Any]) -> None:
+        if row["kind"] == "data":
+            self.print("data: " + ", ".join(f"{count} {what}" for what, count in row["pairs"].items()))
+            for example in row["skipped"]:
+                self.print(f"skipped {example}")
+            return
         values = " ".join(
             f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
             for name, value in row.items()
             if name not in ("kind", "step", "steps")
         )
         line = f"{row['kind']} {row['step']}/{row['steps']} {values}"
-        if self.bar is None:
-            print(line, file=sys.stderr, flush=True)
-        elif row["kind"] == "valid":
-            self.bar.console.print(line)
+        if self.bar is None or row["kind"] == "valid":
+            self.print(line)
         else:
             self.bar.update(self.task, completed=row["step"], total=row["steps"])
             self.bar.update(self.task, description=f"loss {row['loss']:.4g}, {row['tokens_per_second']:,.0f} tokens/s")
+
+    def print(self, line: str) -> None:
+        """A line of its own, above the bar where there is one."""
+        if self.bar is None:
+            print(line, file=sys.stderr, flush=True)
+        else:
+            self.bar.console.print(line, markup=False, highlight=False)

@@ -62,7 +62,9 @@ def start(
     try:
         cutter = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
         model = fresh(recipe, cutter)  # before the long work, so that sizes that make no model end the run here
-        store(recipe, sources, cutter, out, strict)
+        told = store(recipe, sources, cutter, out, strict).store
+        pairs = told["pairs"] | {f"skipped ({reason})": lines for reason, lines in told["skipped"].items()}
+        report({"kind": "data", "pairs": pairs, "skipped": told["skipped_examples"]})
         cutter.save(out / checkpoint.TOKENIZER)
         settings = {"recipe": recipe.name, "arguments": dict(recipe.arguments), "data": [str(path) for path in sources]}
         write_atomically(out / SETTINGS, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")

@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
 
-app: .venv/with-app ## install what the app needs and open it; ARGS="-- --models DIR" reaches the app
+app: .venv/with-app ## install what the app needs and open it; ARGS="-- --model PATH" reaches the app
 	$(BIN)/streamlit run app/main.py $(ARGS)
 
 test: check ## check, then all tests; ARGS="-k probes" reaches pytest

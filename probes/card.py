@@ -4,6 +4,7 @@
     --retrieval  translations never trained on, a TSV of the model's two languages: retrieval, and the
                  sources and styles of generation
     --sentences  sentences of the first language never trained on, one a line: length and punctuation
+    --about      JSON with what can't be measured (data, licences, command, time), kept as it is
 
 Prints one JSON document. A tf-idf bag of words stands beside the latents on STS.
 """
@@ -48,6 +49,7 @@ def main() -> None:
     parser.add_argument("--years", nargs="+", default=["2012", "2013", "2014", "2015"])
     parser.add_argument("--retrieval", type=Path, required=True)
     parser.add_argument("--sentences", type=Path, required=True)
+    parser.add_argument("--about", type=Path)
     parser.add_argument("--transfers", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
@@ -84,13 +86,22 @@ def main() -> None:
             for task, found in accuracy.items()
         },
     }
-    detail = {
-        "sts": f"{AGGREGATION}, 2013 without SMT; the baseline is tf-idf",
-        "retrieval": f"precision at 1 among {len(pairs)} translations",
-        "generation": f"{len(written)} outputs, beam 5, source and style drawn from the retrieval sentences",
-        "probes": {task: [vars(row) for row in found.rows] for task, found in probed.items()},
-    }
-    print(json.dumps({"scores": table, "detail": detail}, indent=2, default=float))
+    protocol = [
+        {"score": "STS", "how": f"{AGGREGATION}; 2013 without SMT; the baseline is tf-idf"},
+        {"score": "Retrieval", "how": f"precision at 1 among {len(pairs)} translations"},
+        {
+            "score": "Generated text",
+            "how": f"{len(written)} outputs, beam 5; source and style from the retrieval sentences",
+        },
+        {
+            "score": "Probes",
+            "how": "test accuracy of logistic regression, 5 splits; the baseline is the majority class",
+        },
+    ]
+    kept = ("task", "latent", "n_test", "accuracy", "ci_low", "ci_high")
+    rows = [{name: vars(row)[name] for name in kept} for found in probed.values() for row in found.rows]
+    about = json.loads(asked.about.read_text(encoding="utf-8")) if asked.about else {}
+    print(json.dumps({"scores": table, "protocol": protocol, "probes": rows, **about}, indent=2, ensure_ascii=False))
 
 
 if __name__ == "__main__":

@@ -27,9 +27,10 @@ def page(two_latents: Page, style: Page) -> None:
     )
     cards(loaded)
     links(two_latents, style)
-    scores(loaded.info.get("scores"))
+    told = dict(loaded.info.get("card", {}))
+    scores(told.pop("scores", None))
     training(loaded)
-    card(loaded.info.get("card"))
+    card(told)
 
 
 def cards(loaded: state.Loaded) -> None:
@@ -64,7 +65,7 @@ def scores(measured: Mapping[str, object] | None) -> None:
 
 def training(loaded: state.Loaded) -> None:
     reports = [row for row in loaded.log if row.get("kind") == "valid"]
-    held_out = loaded.info.get("validation") or (reports[-1] if reports else None)
+    held_out = reports[-1] if reports else None
     if not held_out:
         return
     st.subheader("On held-out pairs")
@@ -85,9 +86,9 @@ def training(loaded: state.Loaded) -> None:
         st.dataframe(charts.validations(reports).drop(columns=["kind", "steps"]), hide_index=True)
 
 
-def card(told: Mapping[str, object] | None) -> None:
+def card(told: Mapping[str, object]) -> None:
     """The model's card: lists of records as tables (data, licences), anything else as a line."""
-    for name, value in (told or {}).items():
+    for name, value in told.items():
         st.subheader(name.capitalize())
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
             st.dataframe(pd.DataFrame(value), hide_index=True, alt=f"The model's card: {name}")

@@ -98,8 +98,12 @@ def test_the_overview_tells_the_checkpoint(on: Callable, saved: Path) -> None:
 def test_the_overview_draws_the_log_and_the_card(on: Callable, saved: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(saved, tmp_path / "model"))
     config = json.loads((folder / "config.json").read_text("utf-8"))
-    config["scores"] = {"STS": {"semantic": 71.25, "language": 12.5}, "Retrieval": {"semantic": 93.75}}
-    config["card"] = {"training data": [{"name": "Tatoeba", "licence": "CC BY 2.0 FR"}], "limits": "short sentences"}
+    scores = {"STS": {"semantic": 71.25, "language": 12.5}, "Retrieval": {"semantic": 93.75}}
+    config["card"] = {
+        "scores": scores,
+        "training data": [{"name": "Tatoeba", "licence": "CC BY 2.0 FR"}],
+        "limits": "short sentences",
+    }
     (folder / "config.json").write_text(json.dumps(config), "utf-8")
     kl = {"kl/semantic": 12.0, "kl/en": 0.05, "kl/fr": 1.0}
     log = [{"kind": "valid", "step": step, "steps": 9, "elbo": -90.0 + step, **kl} for step in (2, 4, 9)]

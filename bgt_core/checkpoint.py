@@ -153,7 +153,8 @@ def verify(folder: Path, config: Mapping[str, object]) -> None:
         found = sha256(folder / name)
         if found != expected:
             raise BadInput(
-                f"{folder / name}: damaged: its hash is {found[:12]}, {CONFIG} says {expected[:12]}. Copy the checkpoint again."
+                f"{folder / name}: damaged: its hash is {found[:12]}, {CONFIG} says {str(expected)[:12]}. "
+                "Copy the checkpoint again."
             )
 
 

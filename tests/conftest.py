@@ -24,7 +24,6 @@ TINY: dict[str, dict[str, object]] = {
         "width": 16,
         "semantic": 12,
         "language": 6,
-        "encoder_layers": 1,
         "language_layers": 1,
         "inner": 24,
         "heads": 2,

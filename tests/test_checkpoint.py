@@ -173,9 +173,7 @@ def test_loading_is_exact_and_from_a_run_takes_the_newest(saved: Path, tmp_path:
         assert torch.equal(parameter, load_file(weights(saved))[name])
 
 
-def test_saving_replaces_nothing(
-    saved: Path, copy: Path, tiny: Callable[..., Recipe], tokenizer: Tokenizer
-) -> None:
+def test_saving_replaces_nothing(saved: Path, copy: Path, tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:
     before = {path.name: sha256(path) for path in copy.iterdir()}
     with pytest.raises(BadInput, match="is there already") as error:
         checkpoint.save(copy, tiny(), tiny().model(tokenizer), tokenizer, step=1)

@@ -60,7 +60,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, tsv: Path
         file.write(b"!")
     shutil.copy(tsv, "pairs.tsv")
     for name, content in {
-        "text.txt": "The dog sleeps.\nAnna reads.\n".encode(),
+        "text.txt": b"The dog sleeps.\nAnna reads.\n",
         "empty.txt": b"",
         "blank.txt": b" \n\n",
         "empty.tsv": b"",
@@ -169,7 +169,11 @@ def test_an_error_in_a_process_of_its_own(here: Path) -> None:
     """As a shell sees it."""
     code = "from bgt_core.cli import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code, "info", str(here / "corrupt")], cwd=ROOT, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", code, "info", str(here / "corrupt")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 4
     assert done.stdout == ""
@@ -218,7 +222,17 @@ def test_sts_prints_json_and_a_table_of_the_same_numbers(bgt: Bgt, here: Path) -
 
 
 def test_generate_prints_one_line(bgt: Bgt, here: Path) -> None:
-    command = ("generate", "--source", "The dog sleeps.", "--style", "Oh, a car!", "--model", "model", "--max-length", 5)
+    command = (
+        "generate",
+        "--source",
+        "The dog sleeps.",
+        "--style",
+        "Oh, a car!",
+        "--model",
+        "model",
+        "--max-length",
+        5,
+    )
     done = bgt(*command)
     assert (done.code, done.err) == (0, "")
     expected = bgt_core.transfer(
@@ -248,7 +262,7 @@ def test_export_leaves_the_optimiser_out(bgt: Bgt, here: Path) -> None:
 
 
 def test_train_to_the_end_then_use(bgt: Bgt, here: Path, grammar: list[Pair]) -> None:
-    sizes = "vocab_size=300 width=8 semantic=8 language=4 encoder_layers=1 inner=8 heads=1 min_pieces=2".split()
+    sizes = "vocab_size=300 width=8 semantic=8 language=4 inner=8 heads=1 min_pieces=2".split()
     length = "valid_pairs=10 epochs=0.5 batch_tokens=2000 micro_tokens=2000 save_every=1".split()
     sets = [part for text in (*sizes, *length) for part in ("--set", text)]
     done = bgt(*TRAIN.split(), "--data", "pairs.tsv", "--langs", "en,fr", *sets)

@@ -88,10 +88,10 @@ def test_embedding_draws_nothing(model: bgt_core.Embedder) -> None:
 
 
 def test_what_the_model_lacks_is_named(model: bgt_core.Embedder) -> None:
-    with pytest.raises(BadInput, match="'de'.*en, fr") as error:
+    with pytest.raises(BadInput, match=r"'de'.*en, fr") as error:
         model.embed(["Hallo"], lang="de")
     assert error.value.exit_code == 2
-    with pytest.raises(BadInput, match="'style'.*semantic, language") as error:
+    with pytest.raises(BadInput, match=r"'style'.*semantic, language") as error:
         model.embed(["Hello"], lang="en", latent="style")
     assert error.value.exit_code == 2
 

@@ -71,7 +71,9 @@ def read_set(path: Path, year: str) -> StsSet:
                 raise ValueError(value)
         except ValueError:  # too few columns, bytes that are not UTF-8, gold that is no number
             found = repr(line[:60].decode("utf-8", "replace"))
-            raise BadInput(f"{path}:{number}: expected gold <tab> sentence <tab> sentence in UTF-8, found {found}.") from None
+            raise BadInput(
+                f"{path}:{number}: expected gold <tab> sentence <tab> sentence in UTF-8, found {found}."
+            ) from None
         gold.append(value)
         left.append(one)
         right.append(two)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import Tokens
-from bgt_core.nets.average import Average
 from bgt_core.posterior import Gaussian
 
 
@@ -27,6 +27,18 @@ class GaussianHead(nn.Module):
         return Gaussian(self.mean(features), self.log_variance(features) + self.start)
 
 
+class SpreadHead(nn.Module):
+    """The body's vector is the posterior mean itself; each unit has one trained log-variance for all sentences."""
+
+    def __init__(self, latent: int, log_variance: float = 0.0):
+        super().__init__()
+        self.log_variance = nn.Parameter(torch.full((latent,), log_variance))
+
+    def forward(self, features: Tensor) -> Gaussian:
+        """(B, L) -> posterior over (B, L)."""
+        return Gaussian(features, self.log_variance.expand_as(features))
+
+
 class Encoder(nn.Module):
     """q(z | sentence) = head(body(sentence))."""
 
@@ -36,22 +48,3 @@ class Encoder(nn.Module):
 
     def forward(self, side: Tokens) -> Gaussian:
         return self.head(self.body(side))
-
-
-class AveragePath(nn.Module):
-    """An encoder whose posterior mean is the average of the sentence's own piece vectors, corrected.
-
-    The wrapped encoder's mean, zero at the start and scaled by `share`, is added to it. Averages are strong
-    sentence embeddings after minutes of training, Transformers after days (paper, table 2: SP 71.9, BGT
-    73.1). Unscaled, Adam grows the correction into one large vector common to all sentences within ten
-    steps, since every weight moves at once, and the average drowns.
-    """
-
-    def __init__(self, average: Average, encoder: Encoder, share: float):
-        super().__init__()
-        self.average, self.encoder, self.share = average, encoder, share
-        nn.init.zeros_(encoder.head.mean.weight)
-
-    def forward(self, side: Tokens) -> Gaussian:
-        posterior = self.encoder(side)
-        return Gaussian(self.average(side) + self.share * posterior.mean, posterior.log_variance)

@@ -10,7 +10,7 @@ from torch import nn
 from bgt_core.contracts import SEMANTIC
 from bgt_core.models.bgt import BGT
 from bgt_core.nets.average import Average
-from bgt_core.nets.encoders import AveragePath, Encoder, GaussianHead
+from bgt_core.nets.encoders import Encoder, GaussianHead, SpreadHead
 from bgt_core.nets.output import TiedOutput, UntiedOutput
 from bgt_core.nets.transformer import Decoder, Transformer, embedding
 from bgt_core.objectives.combine import Sum
@@ -81,9 +81,8 @@ def bgt_small(
     langs: Sequence[str] = ("en", "fr"),
     vocab_size: int = 8_000,
     width: int = 256,
-    semantic: int = 512,
+    semantic: int = 576,
     language: int = 64,
-    encoder_layers: int = 2,
     language_layers: int = 1,
     decoder_layers: int = 1,
     inner: int = 512,
@@ -91,17 +90,16 @@ def bgt_small(
     dropout: float = 0.0,
     word_dropout: float = 0.2,
     read: str = "sample",
-    share: float = 0.1,
     log_variance: float = -3.0,
     kl_warmup: int = 100,
-    semantic_weight: float = 0.02,
-    language_weight: float = 0.5,
+    semantic_weight: float = 0.01,
+    language_weight: float = 0.2,
     label_smoothing: float = 0.1,
     margin: float = 0.6,
-    margin_weight: float = 60.0,
+    margin_weight: float = 200.0,
     min_pieces: int = 3,
     valid_pairs: int = 2_000,
-    epochs: float = 3.0,
+    epochs: float = 2.5,
     batch_tokens: int = 8_000,
     micro_tokens: int = 4_000,
     learning_rate: float = 1.5e-3,
@@ -116,9 +114,11 @@ def bgt_small(
 
         bgt train bgt-small --langs en,fr --data pairs.tsv.xz --out runs/small
 
-    What differs from `bgt`: one piece table for all encoders and decoders, tied to the output; the
-    semantic mean starts as an average of piece vectors and is also trained by a margin loss; language
-    latents are narrow; past words are dropped in the decoders. Its card states what it scores.
+    What differs from `bgt`: the semantic mean is the average of the sentence's piece vectors, and a margin
+    loss trains it too (averages are strong after minutes, Transformers after days: a 2-layer one added to
+    the average cost 2.7 points on STS Benchmark dev after 200 updates); language latents are narrow; KL
+    weights let the semantic latent speak freely and the language latents little; one piece table serves
+    all, tied to the output; past words are dropped in the decoders. Its card states what it scores.
     """
     arguments = dict(locals())
 
@@ -126,8 +126,9 @@ def bgt_small(
         table = embedding(tokenizer.vocab_size, width)
         average = Average(torch.from_numpy(tokenizer.probabilities()), semantic)
 
-        def encoder(layers: int, latent: int) -> Encoder:
-            return Encoder(Transformer(table, layers, inner, heads, dropout), GaussianHead(width, latent, log_variance))
+        def encoder() -> Encoder:
+            body = Transformer(table, language_layers, inner, heads, dropout)
+            return Encoder(body, GaussianHead(width, language, log_variance))
 
         def decoder(latent: int) -> Decoder:
             layer = TiedOutput(table, latent)
@@ -135,8 +136,8 @@ def bgt_small(
 
         return BGT(
             encoders={
-                SEMANTIC: AveragePath(average, encoder(encoder_layers, semantic), share),
-                **{lang: encoder(language_layers, language) for lang in langs},
+                SEMANTIC: Encoder(average, SpreadHead(semantic, log_variance)),
+                **{lang: encoder() for lang in langs},
             },
             decoders={lang: decoder(language + semantic) for lang in langs},
             translators={lang: decoder(semantic) for lang in langs},

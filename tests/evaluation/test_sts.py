@@ -96,6 +96,6 @@ def test_a_bad_file_is_named(tmp_path: Path, content: bytes, where: str) -> None
 
 
 def test_a_missing_year_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="2015.*no STS files") as error:
+    with pytest.raises(BadInput, match=r"2015.*no STS files") as error:
         read_sts(tmp_path, ["2015"])
     assert error.value.exit_code == 3

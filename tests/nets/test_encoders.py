@@ -1,22 +1,12 @@
-"""Heads, and the average that a correction is added to."""
+"""Heads: from what a body read to a posterior."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 
 import torch
-from torch import nn
 
-from bgt_core.contracts import Tokens
-from bgt_core.nets.average import Average
-from bgt_core.nets.encoders import AveragePath, Encoder, GaussianHead
-from bgt_core.nets.transformer import Transformer, embedding
-
-
-def parts() -> tuple[Average, Encoder]:
-    torch.manual_seed(0)
-    body = Transformer(embedding(30, 8), layers=1, inner=12, heads=2, dropout=0.0)
-    return Average(torch.rand(30), 5), Encoder(body, GaussianHead(8, 5))
+from bgt_core.nets.encoders import GaussianHead, SpreadHead
 
 
 def test_a_head_is_two_linear_maps_without_bias() -> None:
@@ -29,18 +19,12 @@ def test_a_head_is_two_linear_maps_without_bias() -> None:
     torch.testing.assert_close(head(x).log_variance, x @ head.log_variance.weight.T - 2)
 
 
-def test_the_mean_starts_as_the_average(random_tokens: Callable[..., Tokens]) -> None:
-    average, encoder = parts()
-    side = random_tokens([4, 7], 30)
-    assert torch.equal(AveragePath(average, encoder, share=0.5)(side).mean, average(side))
-
-
-def test_the_correction_is_scaled_and_the_variance_is_the_encoders(
-    random_tokens: Callable[..., Tokens], stirred: Callable[[nn.Module], nn.Module]
-) -> None:
-    average, encoder = parts()
-    path, side = stirred(AveragePath(average, encoder, share=0.5)), random_tokens([4, 7], 30)
-    alone = encoder(side)
-    torch.testing.assert_close(path(side).mean, average(side) + 0.5 * alone.mean)
-    assert (0.5 * alone.mean).abs().max() > 0.01
-    torch.testing.assert_close(path(side).log_variance, alone.log_variance)
+def test_a_spread_head_keeps_the_mean_and_has_one_variance_for_all() -> None:
+    head = SpreadHead(6, log_variance=-3.0)
+    x = torch.randn(2, 6)
+    posterior = head(x)
+    assert torch.equal(posterior.mean, x)
+    assert (posterior.log_variance == -3).all() and posterior.log_variance.shape == (2, 6)
+    posterior.kl().sum().backward()
+    expected = (math.exp(-3) - 1) / 2 * 2  # d KL / d log-variance = (exp(v) - 1) / 2, for two sentences
+    torch.testing.assert_close(head.log_variance.grad, torch.full((6,), expected))

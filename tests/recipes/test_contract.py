@@ -93,7 +93,11 @@ def test_a_checkpoint_brings_it_back(
     found = checkpoint.load(tmp_path / "model")
     assert (found.recipe.name, found.recipe.langs, found.config["step"]) == (name, recipe.langs, 3)
     assert json.loads(json.dumps(recipe.arguments)) == json.loads(json.dumps(found.recipe.arguments))
-    assert (found.recipe.objective, found.recipe.data, found.recipe.train) == (recipe.objective, recipe.data, recipe.train)
+    assert (found.recipe.objective, found.recipe.data, found.recipe.train) == (
+        recipe.objective,
+        recipe.data,
+        recipe.train,
+    )
     assert found.tokenizer.model == tokenizer.model
     results = []
     for each in (model, found.model.eval()):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from bgt_core.train.config import TrainConfig
@@ -29,4 +31,4 @@ def test_a_cooldown_ends_near_zero_and_changes_nothing_before() -> None:
     assert cooled[:751] == plain[:751]
     assert cooled[875] == pytest.approx(plain[875] / 2)
     assert cooled[-1] == pytest.approx(plain[-1] / 250)
-    assert all(later < earlier for earlier, later in zip(cooled[750:], cooled[751:], strict=False))
+    assert all(later < earlier for earlier, later in pairwise(cooled[750:]))

@@ -21,9 +21,7 @@ def halves(batch: Batch) -> list[Batch]:
     """The same pairs as two batches of different sizes."""
     parts = []
     for rows in (slice(0, 2), slice(2, None)):
-        sides = {
-            lang: type(side)(side.ids[rows], side.mask[rows], lang) for lang, side in batch.sides.items()
-        }
+        sides = {lang: type(side)(side.ids[rows], side.mask[rows], lang) for lang, side in batch.sides.items()}
         parts.append(Batch(sides, batch.anchor))
     return parts
 

@@ -1,0 +1,55 @@
+"""The losses of tiny runs, kept: a refactor leaves them alone, a change of computation says so by renewing them.
+
+.venv/bin/python tests/golden/test_golden.py > tests/golden/losses.json
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+import torch
+
+from bgt_core import recipes, run
+from bgt_core.data.grammar import pairs
+from bgt_core.recipes import RECIPES
+from bgt_core.train import loop
+
+KEPT = Path(__file__).with_name("losses.json")
+COMMON: dict[str, object] = {"vocab_size": 300, "width": 16, "inner": 24, "heads": 2, "dropout": 0.1, "epochs": 1.0}
+COMMON |= {"batch_tokens": 900, "micro_tokens": 300, "warmup_steps": 3, "learning_rate": 1e-2, "kl_warmup": 4}
+SIZES = {"bgt": {"encoder_layers": 1}, "bgt-small": {"semantic": 12, "language": 6, "min_pieces": 5, "valid_pairs": 20}}
+
+
+def curve(name: str, folder: Path) -> dict[str, float]:
+    """What the last report and the last validation of a tiny fp32 run say."""
+    torch.set_num_threads(1)
+    text = folder / "pairs.tsv"
+    text.write_text("".join("\t".join(pair.texts.values()) + "\n" for pair in pairs(160, seed=5)), encoding="utf-8")
+    recipe = recipes.build(name, {**COMMON, **SIZES[name]})
+    recipe = replace(recipe, train=replace(recipe.train, precision="fp32"), data=replace(recipe.data, valid_pairs=20))
+    rows: list[dict[str, object]] = []
+    with patch.object(loop, "REPORT_SECONDS", math.inf):  # one report, at the end, however slow the machine
+        run.start(recipe, [text], folder / "run", device="cpu", report=rows.append)
+    told = [row for row in rows if row["kind"] in ("train", "valid")]
+    dull = ("kind", "steps", "tokens_per_second")
+    return {f"{row['kind']}/{key}": value for row in told for key, value in row.items() if key not in dull}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_losses_are_those_kept(name: str, tmp_path: Path) -> None:
+    kept = json.loads(KEPT.read_text(encoding="utf-8"))[name]
+    assert curve(name, tmp_path) == pytest.approx(kept, rel=1e-4)
+
+
+if __name__ == "__main__":
+    found = {}
+    for recipe_name in RECIPES:
+        with tempfile.TemporaryDirectory() as place:
+            found[recipe_name] = curve(recipe_name, Path(place))
+    print(json.dumps(found, indent=2))

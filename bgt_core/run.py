@@ -24,7 +24,8 @@ from torch import nn
 
 from bgt_core import checkpoint, recipes
 from bgt_core.contracts import BadInput
-from bgt_core.data.parallel import Corpus, prepare, sentences
+from bgt_core.data.parallel import sentences
+from bgt_core.data.store import Corpus, prepare
 from bgt_core.recipes import Recipe
 from bgt_core.text import Tokenizer
 from bgt_core.train.device import pick_device

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bgt_core.contracts import BadInput, Batch, Tokens
-from bgt_core.data.parallel import Corpus
+from bgt_core.data.store import Corpus
 
 ROUNDS = 6  # of the Feistel network; 4 make a permutation look random, the rest is cheap
 WINDOW = 8192  # validation pairs sorted together

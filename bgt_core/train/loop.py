@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import Objective
 from bgt_core.data.batching import Batching, validation
-from bgt_core.data.parallel import Corpus
+from bgt_core.data.store import Corpus
 from bgt_core.train.config import TrainConfig
 from bgt_core.train.device import autocast
 from bgt_core.train.schedule import learning_rate

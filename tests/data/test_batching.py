@@ -13,7 +13,7 @@ import torch
 
 from bgt_core.contracts import EOS, BadInput, Batch
 from bgt_core.data.batching import Batching, permute, validation
-from bgt_core.data.parallel import Corpus, prepare
+from bgt_core.data.store import Corpus, prepare
 from bgt_core.text import Tokenizer
 
 LANGS = ("en", "fr")
@@ -172,7 +172,7 @@ def test_training_may_start_at_any_step(corpus: Corpus) -> None:
     assert same(again, in_order[far])
     assert not same(in_order[far], in_order[far - 1])
     script = (
-        "import sys; from bgt_core.data.batching import Batching; from bgt_core.data.parallel import Corpus\n"
+        "import sys; from bgt_core.data.batching import Batching; from bgt_core.data.store import Corpus\n"
         "batches = Batching(1000, 200, 7).batches(Corpus.open(sys.argv[1]), int(sys.argv[2]))\n"
         "print([(b.anchor, b.sides['en'].ids.tolist()) for b in batches])"
     )

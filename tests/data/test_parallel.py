@@ -17,8 +17,9 @@ import pytest
 import zstandard
 
 from bgt_core.contracts import EOS, BadInput
-from bgt_core.data import parallel
-from bgt_core.data.parallel import Corpus, Skipped, prepare, read_pairs, sentences
+from bgt_core.data import parallel, store
+from bgt_core.data.parallel import Skipped, read_pairs, sentences
+from bgt_core.data.store import Corpus, prepare
 from bgt_core.text import Tokenizer
 
 LANGS = ("en", "fr")
@@ -251,8 +252,8 @@ def test_the_filter_keeps_5_to_100_pieces(tmp_path: Path) -> None:
 def test_the_store_gives_back_what_the_tokenizer_made(
     source: Path, monkeypatch: pytest.MonkeyPatch, vocab_size: int, dtype: type
 ) -> None:
-    monkeypatch.setattr(parallel, "CHUNK", 64)
-    monkeypatch.setattr(parallel, "BLOCK", 100)
+    monkeypatch.setattr(store, "CHUNK", 64)
+    monkeypatch.setattr(store, "BLOCK", 100)
     tokenizer = Words(vocab_size)
     make(source, tokenizer=tokenizer)
     stored = []
@@ -344,11 +345,11 @@ def test_an_error_leaves_nothing(source: Path) -> None:
 def test_a_kill_leaves_no_store(source: Path) -> None:
     script = (
         "import os, signal, sys\n"
-        "from bgt_core.data import parallel\n"
+        "from bgt_core.data import parallel, store\n"
         "from bgt_core.text import Tokenizer\n"
-        "parallel._split = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "store._split = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "tokenizer = Tokenizer.train(parallel.sentences([sys.argv[1]], ('en', 'fr')), 40, lowercase=True)\n"
-        "parallel.prepare([sys.argv[1]], ('en', 'fr'), tokenizer, sys.argv[2], valid_pairs=9, seed=1)\n"
+        "store.prepare([sys.argv[1]], ('en', 'fr'), tokenizer, sys.argv[2], valid_pairs=9, seed=1)\n"
     )
     out = source.with_name("store")
     done = subprocess.run([sys.executable, "-c", script, str(source), str(out)], check=False)
@@ -358,15 +359,15 @@ def test_a_kill_leaves_no_store(source: Path) -> None:
 
 
 def test_a_process_that_comes_second_takes_the_finished_store(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    split = parallel._split
+    split = store._split
 
-    def slowly(work: Path, store: dict) -> None:
-        monkeypatch.setattr(parallel, "_split", split)
-        monkeypatch.setattr(parallel.os, "getpid", lambda: 1)
+    def slowly(work: Path, told: dict) -> None:
+        monkeypatch.setattr(store, "_split", split)
+        monkeypatch.setattr(store.os, "getpid", lambda: 1)
         make(source)
-        split(work, store)
+        split(work, told)
 
-    monkeypatch.setattr(parallel, "_split", slowly)
+    monkeypatch.setattr(store, "_split", slowly)
     assert len(make(source)) > 300
     assert sorted(file.name for file in source.parent.iterdir()) == ["corpus.tsv", "store"]
 
@@ -412,7 +413,9 @@ def test_a_damaged_store_is_refused(source: Path) -> None:
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten times the pairs, same peak: a list of them would need ten times as much."""
-    monkeypatch.setattr(parallel, "CHUNK", 64)
+    monkeypatch.setattr(store, "CHUNK", 64)
+    monkeypatch.setattr(store, "BLOCK", 4096)
+    monkeypatch.setattr(parallel, "ROWS", 64)
     monkeypatch.setattr(parallel, "BLOCK", 4096)
     peaks = []
     for size in (500, 500, 5000):  # the first call also pays for what is made once

@@ -12,7 +12,7 @@ from torch import nn
 
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.grammar import Pair
-from bgt_core.data.parallel import Corpus, prepare
+from bgt_core.data.store import Corpus, prepare
 from bgt_core.recipes import Recipe
 from bgt_core.text import Tokenizer
 from bgt_core.train.config import TrainConfig

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import ctypes
+import sys
 from contextlib import AbstractContextManager
 
 import torch
@@ -32,3 +34,13 @@ def autocast(device: torch.device, precision: str) -> AbstractContextManager:
     else:
         bf16 = precision == "bf16"
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=bf16)
+
+
+def release_memory() -> None:
+    """Hand freed memory back to the system, where the C library is glibc.
+
+    Batches of ever new shapes leave its heap full of holes: without this a small run on a CPU grew from 2 to
+    6 GB within an hour. A call costs a tenth of a step.
+    """
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+        libc.malloc_trim(0)

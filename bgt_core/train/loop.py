@@ -14,7 +14,7 @@ from bgt_core.contracts import Objective
 from bgt_core.data.batching import Batching, validation
 from bgt_core.data.store import Corpus
 from bgt_core.train.config import TrainConfig
-from bgt_core.train.device import autocast
+from bgt_core.train.device import autocast, release_memory
 from bgt_core.train.schedule import learning_rate
 from bgt_core.train.validate import validate
 
@@ -100,6 +100,7 @@ def train(
                 row | {"learning_rate": rate, "gradient_norm": float(norm), "tokens_per_second": tokens / elapsed}
             )
             sums.clear()
+            release_memory()
             tokens, pairs_seen, since = 0, 0, time.perf_counter()
         if done % config.valid_every == 0 or done == steps:
             paused = time.perf_counter()

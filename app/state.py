@@ -20,7 +20,6 @@ import bgt_core
 from app import geometry, rows
 from bgt_core import BadInput
 from bgt_core.contracts import LANGUAGE, SEMANTIC
-from bgt_core.train.device import pick_device
 
 MAX_CHARACTERS = 500  # of a sentence to generate from: far past what models are trained on
 PATIENCE = 60  # seconds to wait for another session's request
@@ -73,7 +72,7 @@ def _load(path: str) -> Loaded:
     logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # a checkpoint's own; a run's
     log = next((read_log(file) for file in logs if file.is_file()), [])
     log = [row for row in log if row["step"] <= info["step"]]  # the run may have gone on
-    return Loaded(bgt_core.load(folder, str(pick_device("auto"))), info, log)
+    return Loaded(bgt_core.load(folder), info, log)
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:

@@ -35,15 +35,17 @@ if TYPE_CHECKING:
     from bgt_core.recipes import RECIPES as RECIPES
 
 
-def load(path: str | Path = PRETRAINED, device: str = "cpu") -> Embedder:
+def load(path: str | Path = PRETRAINED, device: str = "auto") -> Embedder:
     """The model in a checkpoint, or in the newest of a run; without a path the one that ships.
 
-    Raises BadInput for a folder that is missing, incomplete or damaged.
+    `device` is "cpu", "cuda", "cuda:1", or "auto": a GPU where there is one. Raises BadInput for a folder that
+    is missing, incomplete or damaged.
     """
     from bgt_core import checkpoint
     from bgt_core.embedder import Embedder
+    from bgt_core.train.device import pick_device
 
-    found = checkpoint.load(Path(path), device)
+    found = checkpoint.load(Path(path), pick_device(device))
     return Embedder(found.model, found.tokenizer, found.recipe.langs)
 
 
@@ -51,3 +53,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'bgt_core' has no attribute '{name}'")
     return getattr(import_module(f"bgt_core.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

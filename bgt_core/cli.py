@@ -265,9 +265,8 @@ def read_card(path: Path) -> dict[str, object]:
 
 def load(model: Path, device: str) -> Embedder:
     import bgt_core
-    from bgt_core.train.device import pick_device
 
-    return bgt_core.load(model, str(pick_device(device)))
+    return bgt_core.load(model, device)
 
 
 def read_lines(source: Path) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import ctypes
+import re
 import sys
 from contextlib import AbstractContextManager
 
@@ -40,7 +40,7 @@ def release_memory() -> None:
     """Hand freed memory back to the system, where the C library is glibc.
 
     Batches of ever new shapes leave its heap full of holes: without this a small run on a CPU grew from 2 to
-    6 GB within an hour. A call costs a tenth of a step.
+    6 GB in ten minutes. A call costs a tenth of a step.
     """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)

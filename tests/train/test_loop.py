@@ -162,6 +162,11 @@ def test_a_run_that_is_stopped_and_begun_again_ends_in_the_same_weights(
         if stop:
             assert done == stop == log.saved[-1] == log.rows[-1]["step"]
             torch.randn(7)  # what a process that starts again has drawn meanwhile
+            state, moments = model.state_dict(), optimizer.state_dict()
+            model = recipe.model(tokenizer).train()
+            model.load_state_dict(state)
+            optimizer = make_optimizer(model, CONFIG)
+            optimizer.load_state_dict(moments)
             train(model, optimizer, recipe.objective, mirrored, valid, CONFIG, CPU, Log(), start=done)
         return [parameter.detach().clone() for parameter in model.parameters()]
 

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
     from bgt_core.embedder import Embedder
 
-app = typer.Typer(
-    no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, help=__doc__.splitlines()[0]
-)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
 ModelOption = Annotated[
     Path, typer.Option("--model", help="A checkpoint or run folder.", show_default="the model that ships")

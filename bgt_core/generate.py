@@ -14,6 +14,7 @@ from bgt_core.nets.transformer import Decoder
 from bgt_core.text import Tokenizer
 
 NEVER = (PAD, UNK, BOS)  # pieces that no search writes
+AT_ONCE = 64  # sentences searched together: bounds the memory, B x beam x V scores
 
 
 class Writes(Embeds, Protocol):
@@ -83,8 +84,11 @@ def transfer(
     meaning = torch.from_numpy(bgt.embed(sources, lang=lang, latent=SEMANTIC)).to(device)
     latent = bgt.model.join(manner, meaning)  # (B, L_lang + L)
     generator = torch.Generator(device).manual_seed(seed)
+    written: list[list[int]] = []
     with torch.inference_mode():
-        return bgt.tokenizer.decode(write(bgt.model.decoders[lang], latent, search, max_length, generator))
+        for part in latent.split(AT_ONCE):
+            written += write(bgt.model.decoders[lang], part, search, max_length, generator)
+    return bgt.tokenizer.decode(written)
 
 
 def write(

@@ -93,7 +93,7 @@ def bgt_small(
     log_variance: float = -3.0,
     kl_warmup: int = 100,
     semantic_weight: float = 0.01,
-    language_weight: float = 0.2,
+    language_weight: float = 0.4,
     label_smoothing: float = 0.1,
     margin: float = 0.6,
     margin_weight: float = 200.0,

@@ -1,9 +1,20 @@
 """Does a small model, trained from text to checkpoint, find the factors the text was made of?
 
 Each pair of the grammar has a meaning, shared by both languages, and a manner drawn for each language on its own: its
-filler word and its final mark show in the text and in nothing else. Every claim that training should bring about is
-also asked of the same model before training, where it must fail. Over seeds 1 to 3 the trained model gave: retrieval
-RETRIEVAL.
+filler word and its final mark. Found over seeds 1 to 3, before training in brackets; probes as area under the curve:
+
+    retrieval by the semantic latent, chance 0.002     0.79 to 0.83    (0.04 to 0.06); by the language latent 0.003
+    meaning, probe of the semantic latent              0.94 to 0.96    (0.91 to 0.93)
+             probe of the language latent              0.69 to 0.75    (0.68 to 0.71)
+             semantic, probe of the other language     0.93 to 0.94    (0.53 to 0.57)
+    manner,  probe of the language latent              0.73 to 0.81    (0.71 to 0.75)
+             probe of the semantic latent              0.61 to 0.68    (0.55 to 0.58)
+    nats lost with another sentence's semantic latent  1.2 to 1.7      (0.0); with its translation's 0.1 to 0.3
+              with another sentence's language latent  8.0 to 10.9     (0.0)
+
+An average of words tells its words and any Transformer tells the marks it reads, so probes within one language say
+little of training. Retrieval, probes across languages and what the decoder loses do; those are also asked of the
+untrained model, which must fail.
 """
 
 from __future__ import annotations
@@ -31,9 +42,8 @@ SEED = 1
 ARGUMENTS: dict[str, object] = {
     "vocab_size": 800,
     "width": 48,
-    "semantic": 32,
+    "semantic": 64,
     "language": 5,
-    "encoder_layers": 1,
     "language_layers": 1,
     "decoder_layers": 1,
     "inner": 96,
@@ -41,11 +51,10 @@ ARGUMENTS: dict[str, object] = {
     "dropout": 0.0,
     "word_dropout": 0.4,
     "read": "sample",
-    "share": 1.0,
     "log_variance": -3.0,
     "kl_warmup": 100,
-    "semantic_weight": 0.05,
-    "language_weight": 0.35,  # dearer than the semantic one: what both could tell, the shared latent tells
+    "semantic_weight": 0.01,
+    "language_weight": 0.5,  # dearer than the semantic one: what both could tell, the shared latent tells
     "label_smoothing": 0.0,
     "margin": 0.4,
     "margin_weight": 20.0,
@@ -54,7 +63,7 @@ ARGUMENTS: dict[str, object] = {
     "epochs": 3.5,
     "batch_tokens": 500,
     "micro_tokens": 500,
-    "learning_rate": 8e-3,
+    "learning_rate": 1.2e-2,
     "warmup_steps": 40,
     "cooldown": 0.3,
     "weight_decay": 1e-4,
@@ -173,9 +182,9 @@ def manner(corpus: tuple[list[Pair], list[Pair]]) -> dict[str, np.ndarray]:
 
 
 def test_the_semantic_latent_finds_translations(trained: Reading, untrained: Reading) -> None:
-    assert trained.retrieval(SEMANTIC) > 0.5
+    assert trained.retrieval(SEMANTIC) > 0.6
     assert trained.retrieval(LANGUAGE) < 0.03
-    assert untrained.retrieval(SEMANTIC) < 0.25
+    assert untrained.retrieval(SEMANTIC) < 0.15
 
 
 @pytest.mark.parametrize("lang", LANGS)
@@ -183,8 +192,8 @@ def test_meaning_is_in_the_semantic_latent_more_than_in_the_language_latent(
     lang: str, trained: Reading, meaning: np.ndarray
 ) -> None:
     semantic, language = (trained.predicts(meaning, (lang, latent), (lang, latent)) for latent in (SEMANTIC, LANGUAGE))
-    assert semantic > language + 0.08
-    assert semantic > 0.8
+    assert semantic > language + 0.12
+    assert semantic > 0.9
 
 
 @pytest.mark.parametrize("lang", LANGS)
@@ -194,8 +203,8 @@ def test_manner_is_in_the_language_latent_more_than_in_the_semantic_latent(
     semantic, language = (
         trained.predicts(manner[lang], (lang, latent), (lang, latent)) for latent in (SEMANTIC, LANGUAGE)
     )
-    assert language > semantic + 0.07
-    assert language > 0.65
+    assert language > semantic + 0.06
+    assert language > 0.68
 
 
 @pytest.mark.parametrize(("learnt", "asked"), [("en", "fr"), ("fr", "en")])
@@ -205,7 +214,7 @@ def test_meaning_is_read_in_a_language_the_probe_never_saw(
     def transferred(model: Reading, latent: str) -> float:
         return model.predicts(meaning, (learnt, latent), (asked, latent))
 
-    assert transferred(trained, SEMANTIC) > 0.75
+    assert transferred(trained, SEMANTIC) > 0.85
     assert transferred(trained, LANGUAGE) < 0.65  # each language has a space of its own
     assert transferred(untrained, SEMANTIC) < 0.65
 
@@ -231,8 +240,8 @@ def test_the_decoder_takes_meaning_from_one_latent_and_manner_from_the_other(
         }
 
     found = costs(trained)
-    assert found["another's meaning"] > 0.5
+    assert found["another's meaning"] > 0.8
     assert found["its translation's meaning"] < 0.3 * found["another's meaning"]  # it means the same
-    assert found["another's manner"] > 1
-    assert found["another's manner, first piece"] > 2 * found["another's meaning, first piece"]  # fillers come first
+    assert found["another's manner"] > 4
+    assert found["another's manner, first piece"] > 3 * found["another's meaning, first piece"]  # fillers come first
     assert max(map(abs, costs(untrained).values())) < 0.2

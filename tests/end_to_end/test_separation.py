@@ -1,16 +1,18 @@
 """Does a small model, trained from text to checkpoint, find the factors the text was made of?
 
 Each pair of the grammar has a meaning, shared by both languages, and a manner drawn for each language on its own: its
-filler word and its final mark. Found over seeds 1 to 3, before training in brackets; probes as area under the curve:
+filler word and its final mark. Found over seeds 1 to 4, before training in brackets; probes as area under the curve:
 
-    retrieval by the semantic latent, chance 0.002     0.79 to 0.83    (0.04 to 0.06); by the language latent 0.003
-    meaning, probe of the semantic latent              0.94 to 0.96    (0.91 to 0.93)
-             probe of the language latent              0.69 to 0.75    (0.68 to 0.71)
-             semantic, probe of the other language     0.93 to 0.94    (0.53 to 0.57)
-    manner,  probe of the language latent              0.73 to 0.81    (0.71 to 0.75)
-             probe of the semantic latent              0.61 to 0.68    (0.55 to 0.58)
-    nats lost with another sentence's semantic latent  1.2 to 1.7      (0.0); with its translation's 0.1 to 0.3
-              with another sentence's language latent  8.0 to 10.9     (0.0)
+    retrieval by the semantic latent, chance 0.002     0.78 to 0.79    (0.07 to 0.08)
+              by the language latent                   0.00            (0.00)
+    meaning, probe of the semantic latent              0.97 to 0.98    (0.95 to 0.97)
+             probe of the language latent              0.69 to 0.73    (0.68 to 0.73)
+             semantic, probe of the other language     0.96 to 0.97    (0.53 to 0.58)
+    manner,  probe of the language latent              0.72 to 0.80    (0.65 to 0.77)
+             probe of the semantic latent              0.60 to 0.63    (0.58 to 0.62)
+    nats lost with another sentence's semantic latent  2.2 to 2.5      (0.0)
+              with its own translation's               0.1 to 0.3      (0.0)
+              with another sentence's language latent  5.9 to 7.9      (0.0)
 
 An average of words tells its words and any Transformer tells the marks it reads, so probes within one language say
 little of training. Retrieval, probes across languages and what the decoder loses do; those are also asked of the
@@ -192,7 +194,7 @@ def test_meaning_is_in_the_semantic_latent_more_than_in_the_language_latent(
     lang: str, trained: Reading, meaning: np.ndarray
 ) -> None:
     semantic, language = (trained.predicts(meaning, (lang, latent), (lang, latent)) for latent in (SEMANTIC, LANGUAGE))
-    assert semantic > language + 0.12
+    assert semantic > language + 0.15
     assert semantic > 0.9
 
 
@@ -240,8 +242,8 @@ def test_the_decoder_takes_meaning_from_one_latent_and_manner_from_the_other(
         }
 
     found = costs(trained)
-    assert found["another's meaning"] > 0.8
+    assert found["another's meaning"] > 1
     assert found["its translation's meaning"] < 0.3 * found["another's meaning"]  # it means the same
-    assert found["another's manner"] > 4
-    assert found["another's manner, first piece"] > 3 * found["another's meaning, first piece"]  # fillers come first
+    assert found["another's manner"] > 3
+    assert found["another's manner, first piece"] > 2 * found["another's meaning, first piece"]  # fillers come first
     assert max(map(abs, costs(untrained).values())) < 0.2

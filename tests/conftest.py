@@ -19,7 +19,7 @@ torch.set_num_threads(1)  # sums in one order, whatever the machine
 
 LANGS = ("en", "fr")
 TINY: dict[str, dict[str, object]] = {
-    "bgt": {"width": 16, "encoder_layers": 1, "inner": 24, "heads": 2, "dropout": 0.0},
+    "bgt": {"width": 16, "encoder_layers": 1, "inner": 24, "heads": 2, "dropout": 0.0, "valid_pairs": 20},
     "bgt-small": {
         "width": 16,
         "semantic": 12,

@@ -79,6 +79,8 @@ def read_set(path: Path, year: str) -> StsSet:
         right.append(two)
     if len(gold) < 2:
         raise BadInput(f"{path}: {len(gold)} pairs; a correlation needs at least 2.")
+    if len(set(gold)) == 1:
+        raise BadInput(f"{path}: every gold score is {gold[0]}; a correlation needs different ones.")
     return StsSet(year, path.stem, np.array(gold), left, right)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bgt_core.contracts import SEMANTIC, Loss, Outputs
+from bgt_core.contracts import SEMANTIC, BadInput, Loss, Outputs
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,10 @@ class Elbo:
     label_smoothing: float = 0.1
     semantic_weight: float = 1.0  # of the semantic latent's KL
     language_weight: float = 1.0  # of each language latent's KL
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.label_smoothing < 1:
+            raise BadInput(f"label_smoothing {self.label_smoothing} must be from 0 to below 1", 2)
 
     def __call__(self, out: Outputs, step: int) -> Loss:
         anneal = min(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0

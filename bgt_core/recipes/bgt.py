@@ -33,6 +33,8 @@ def bgt(
     read: str = "sample",
     kl_warmup: int = 65_536,
     label_smoothing: float = 0.1,
+    min_pieces: int = 5,
+    valid_pairs: int = 10_000,
     epochs: float = 20.0,
     batch_tokens: int = 25_000,
     micro_tokens: int = 4_000,
@@ -72,7 +74,7 @@ def bgt(
         langs=tuple(langs),
         model=model,
         objective=Elbo(kl_warmup, label_smoothing),
-        data=DataConfig(vocab_size),
+        data=DataConfig(vocab_size, min_pieces=min_pieces, valid_pairs=valid_pairs),
         train=TrainConfig(epochs, batch_tokens, micro_tokens, learning_rate, warmup_steps, seed=seed),
     )
 

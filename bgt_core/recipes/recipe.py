@@ -26,6 +26,8 @@ class DataConfig:
     def __post_init__(self) -> None:
         if not 1 <= self.min_pieces <= self.max_pieces:
             raise BadInput(f"min_pieces {self.min_pieces} must be from 1 to max_pieces ({self.max_pieces})", 2)
+        if self.valid_pairs < 1:
+            raise BadInput(f"valid_pairs {self.valid_pairs} must be at least 1: validation needs held-out pairs", 2)
         if self.vocab_size < 8:
             raise BadInput(f"vocab_size {self.vocab_size} is too small to hold the special pieces", 2)
 

@@ -22,8 +22,15 @@ from bgt_core.train import loop
 
 KEPT = Path(__file__).with_name("losses.json")
 COMMON: dict[str, object] = {"vocab_size": 300, "width": 16, "inner": 24, "heads": 2, "dropout": 0.1, "epochs": 1.0}
-COMMON |= {"batch_tokens": 900, "micro_tokens": 300, "warmup_steps": 3, "learning_rate": 1e-2, "kl_warmup": 4}
-SIZES = {"bgt": {"encoder_layers": 1}, "bgt-small": {"semantic": 12, "language": 6, "min_pieces": 5, "valid_pairs": 20}}
+COMMON |= {
+    "batch_tokens": 900,
+    "micro_tokens": 300,
+    "warmup_steps": 3,
+    "learning_rate": 1e-2,
+    "kl_warmup": 4,
+    "valid_pairs": 20,
+}
+SIZES = {"bgt": {"encoder_layers": 1}, "bgt-small": {"semantic": 12, "language": 6, "min_pieces": 5}}
 
 
 def curve(name: str, folder: Path) -> dict[str, float]:
@@ -32,7 +39,7 @@ def curve(name: str, folder: Path) -> dict[str, float]:
     text = folder / "pairs.tsv"
     text.write_text("".join("\t".join(pair.texts.values()) + "\n" for pair in pairs(160, seed=5)), encoding="utf-8")
     recipe = recipes.build(name, {**COMMON, **SIZES[name]})
-    recipe = replace(recipe, train=replace(recipe.train, precision="fp32"), data=replace(recipe.data, valid_pairs=20))
+    recipe = replace(recipe, train=replace(recipe.train, precision="fp32"))
     rows: list[dict[str, object]] = []
     with patch.object(loop, "REPORT_SECONDS", math.inf):  # one report, at the end, however slow the machine
         run.start(recipe, [text], folder / "run", device="cpu", report=rows.append)

@@ -71,7 +71,7 @@ def start(
         write_atomically(out / SETTINGS, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
     except BaseException:
         for path in out.iterdir():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            remove(path)
         if not existed:
             out.rmdir()
         raise
@@ -115,7 +115,7 @@ def _train(
     if begun:
         checkpoint.fill_optimizer(model, optimizer, begun.folder)
     for leftover in out.glob("*.partial"):
-        shutil.rmtree(leftover)
+        remove(leftover)
     metrics = out / checkpoint.METRICS
     keep_rows(metrics, step)
 
@@ -192,6 +192,11 @@ def store(recipe: Recipe, sources: Sequence[Path], tokenizer: Tokenizer, out: Pa
         seed=recipe.train.seed,
         strict=strict,
     )
+
+
+def remove(path: Path) -> None:
+    """A file, or a folder with all it holds."""
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def keep_rows(metrics: Path, step: int) -> None:

@@ -115,6 +115,7 @@ def test_a_run_killed_at_any_touch_of_the_disk_ends_in_the_same_weights(
     for folder in checkpoint.steps_of(out):
         shutil.rmtree(folder)  # as after a kill before the first checkpoint
     (out / "metrics.jsonl").write_text("", "utf-8")
+    (out / "metrics.jsonl.partial").write_text("{", "utf-8")  # killed while it dropped rows
     draw, deaths, partials = random.Random(1), 0, 0
     while True:
         try:

@@ -77,7 +77,7 @@ def main() -> None:
         f"Retrieval {second} to {first}, %": {"semantic": 100 * precision_at_1(there, here)},
         "Generated text, cosine to its source": {"semantic": transfer.to_source},
         "Generated text, cosine to its style": {"semantic": transfer.to_style},
-        "Generated text, length correlation with its style": {"": transfer.length},
+        "Generated text, length correlation with its style": {"language": transfer.length},
         **{
             f"{task.capitalize()} probe, accuracy %": {
                 **{name: found[name] for name in bgt.latents},

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
+from bgt_core.train.device import pick_device
 from probes.cli import app
 
 
@@ -27,7 +28,7 @@ class Fake:
 
 @pytest.fixture(autouse=True)
 def loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bgt_core.load", lambda path, device: Fake())
+    monkeypatch.setattr("bgt_core.load", lambda path, device: pick_device(device) and Fake())
 
 
 def probe(*arguments: str) -> Result:

@@ -10,10 +10,10 @@ from streamlit.navigation.page import Page
 
 from app import charts, rows, state
 
-EXAMPLES = {  # what is asked for: a sentence for its meaning, one for its manner
-    "Turn a question into an exclamation": ("Where did you buy that coat?", "So, the train is late again!"),
-    "Say in English what is written in French": ("Le jardinier a vendu la maison.", "My sister likes tea."),
-    "Make a short sentence long": ("I am tired.", "Well, my sister thinks that it is going to rain tomorrow morning."),
+EXAMPLES = {  # what is asked for: a sentence for its meaning, one for its manner, the language of the manner
+    "Turn a question into a statement": ("Can you help me?", "He is my friend.", "en"),
+    "Say in English what is written in French": ("Il fait très froid aujourd'hui.", "It's late.", "en"),
+    "Say in French what is written in English": ("I want to buy a new car.", "Il fait froid.", "fr"),
 }
 COLLAPSED = 0.1  # nats: a latent that costs less carries next to nothing
 
@@ -46,8 +46,8 @@ def cards(loaded: state.Loaded) -> None:
 def links(two_latents: Page, style: Page) -> None:
     st.subheader("Try it")
     st.page_link(two_latents, label="See what each latent holds", icon=":material/scatter_plot:")
-    for label, (source, manner) in EXAMPLES.items():
-        asked = {"source": source, "style": manner}
+    for label, (source, manner, lang) in EXAMPLES.items():
+        asked = {"source": source, "style": manner, "lang": lang}
         st.page_link(style, label=label, icon=":material/edit_note:", query_params=asked)
 
 

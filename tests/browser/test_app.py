@@ -91,7 +91,7 @@ def lit(page: Page, chart: int) -> list[str]:
 
 def test_an_example_leads_to_its_output(visit: Visit, settle: Settle, address: str) -> None:
     page = visit(address)
-    page.get_by_role("link", name="Turn a question into an exclamation").click()
+    page.get_by_role("link", name="Say in French what is written in English").click()
     expect(page.get_by_role("heading", level=1, name=PAGES["Change the style"])).to_be_visible()
     settle(page)
     source = page.get_by_label("Source")

@@ -47,7 +47,7 @@ def links(two_latents: Page, style: Page) -> None:
     st.subheader("Try it")
     st.page_link(two_latents, label="See what each latent holds", icon=":material/scatter_plot:")
     for label, (source, manner, lang) in EXAMPLES.items():
-        asked = {"source": source, "style": manner, "lang": lang}
+        asked = {"source": source, "style": manner, "lang": rows.name(lang)}
         st.page_link(style, label=label, icon=":material/edit_note:", query_params=asked)
 
 

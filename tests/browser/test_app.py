@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -96,6 +97,7 @@ def test_an_example_leads_to_its_output(visit: Visit, settle: Settle, address: s
     settle(page)
     source = page.get_by_label("Source")
     assert source.input_value()
+    expect(page).to_have_url(re.compile("lang=French"))  # Streamlit takes what a control does not know out again
     source.press("Control+Enter")
     expect(page.get_by_role("heading", name="Output")).to_be_visible(timeout=15_000)
 

@@ -138,7 +138,7 @@ def _sample(sentences: Iterable[str], size: int) -> list[str]:
 def _reason(error: str, vocab_size: int) -> str:
     """SentencePiece's internal check, in the words of someone who chose a vocabulary size."""
     if largest := re.search(r"set it to a value <= (\d+)", error):
-        return f"{vocab_size} pieces are too many for this text: the largest possible is {largest[1]} (vocab_size={largest[1]})"
+        return f"vocab_size {vocab_size} is too large for this text: the largest possible is {largest[1]}"
     if smallest := re.search(r"required_chars\. \d+ vs (\d+)", error):
-        return f"{vocab_size} pieces are too few for the characters of this text: it needs {smallest[1]} and more"
+        return f"vocab_size {vocab_size} is too small for the characters of this text: it needs {smallest[1]} and more"
     return f"SentencePiece could not train {vocab_size} pieces: {error}"

@@ -125,7 +125,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, what the line
     "one column": (f"{TRAIN} --data one.tsv", 4, r"one\.tsv:1: 1 column, expected 2"),
     "not UTF-8, strict": (f"{TRAIN} --data latin.tsv --strict", 4, r"latin\.tsv:2: .*UTF-8"),
     "a third language": (f"{TRAIN} --data pairs.tsv --langs en,fr,es", 4, "2 columns, expected 3"),
-    "too many pieces": (f"{TRAIN} --data pairs.tsv --set vocab_size=90000", 4, "90000 pieces are too many"),
+    "too many pieces": (f"{TRAIN} --data pairs.tsv --set vocab_size=90000", 4, "vocab_size 90000 is too large"),
     "no tokenizer": (f"{TRAIN} --data pairs.tsv --tokenizer absent.model", 3, "absent.model"),
     "a file in the way": ("train bgt-small --data pairs.tsv --out mine", 3, "mine: can't be made a folder"),
     "a folder in use": ("train bgt-small --data pairs.tsv --out sts", 2, "sts: not empty"),

@@ -123,8 +123,8 @@ def test_an_error_of_the_reader_reaches_the_caller() -> None:
 @pytest.mark.parametrize(
     ("text", "size", "message"),
     [
-        (TEXT, 9000, r"9000 pieces are too many .* largest possible is \d+"),
-        (TEXT, 5, r"5 pieces are too few .* needs \d+"),
+        (TEXT, 9000, r"vocab_size 9000 is too large .* largest possible is \d+"),
+        (TEXT, 5, r"vocab_size 5 is too small .* needs \d+"),
         ([], 60, "no text"),
         (["", " \u200b"], 60, "no text"),
     ],

@@ -153,7 +153,8 @@ def _split(work: Path, store: Json) -> None:
                 splits[split]["pairs"] += int(chosen.sum())
                 splits[split]["tokens"] += int(longer[chosen].sum())
     if not splits["train"]["pairs"]:
-        raise BadInput(f"valid_pairs={wanted} leaves no pair to train on; hold out fewer: the sources give {len(hashes)}", 2)
+        found = f"valid_pairs={wanted} leaves no pair to train on; the sources give {len(hashes)}"
+        raise BadInput(f"{found}: hold out fewer", 2)
     store["splits"] = splits
     (work / "hashes").unlink()
 

@@ -18,6 +18,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -39,7 +40,7 @@ class Checkpoint:
     """A checkpoint that was read and found whole."""
 
     folder: Path
-    config: Mapping[str, object]
+    config: Mapping[str, Any]
     recipe: Recipe
     model: nn.Module
     tokenizer: Tokenizer
@@ -97,7 +98,7 @@ def load(path: Path, device: torch.device | str = "cpu") -> Checkpoint:
     verify(folder, config)
     tokenizer = Tokenizer.load(folder / TOKENIZER)
     try:
-        recipe = recipes.build(str(config["recipe"]), config["arguments"])  # type: ignore[arg-type]
+        recipe = recipes.build(config["recipe"], config["arguments"])
         model = recipe.model(tokenizer)
     except BadInput as error:
         raise BadInput(f"{folder / CONFIG}: {error}") from None
@@ -123,7 +124,7 @@ def steps_of(run: Path) -> list[Path]:
     return sorted(path for path in run.glob("step-*") if path.name[5:].isdigit() and (path / CONFIG).is_file())
 
 
-def read_config(folder: Path) -> dict[str, object]:
+def read_config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
@@ -141,9 +142,9 @@ def read_config(folder: Path) -> dict[str, object]:
     return config
 
 
-def verify(folder: Path, config: Mapping[str, object]) -> None:
+def verify(folder: Path, config: Mapping[str, Any]) -> None:
     """Every file named in the configuration is there with its hash."""
-    files: Mapping[str, str] = config["files"]  # type: ignore[assignment]
+    files = config["files"]
     for name in (WEIGHTS, TOKENIZER):
         if name not in files:
             raise BadInput(f"{folder / CONFIG}: names no {name}; a checkpoint needs one.")
@@ -198,7 +199,7 @@ def fill_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, folder: P
             optimizer.state[parameter][key] = state[f"{key}/{name}"].to(parameter.device)
 
 
-def info(path: Path) -> dict[str, object]:
+def info(path: Path) -> dict[str, Any]:
     """What a checkpoint says of itself, every hash checked, with each file's size in bytes."""
     folder = find(path)
     config = read_config(folder)
@@ -207,7 +208,7 @@ def info(path: Path) -> dict[str, object]:
         "folder": str(folder),
         **config,
         "bytes": {name: (folder / name).stat().st_size for name in config["files"]},
-    }  # type: ignore[union-attr]
+    }
 
 
 def sha256(path: Path) -> str:

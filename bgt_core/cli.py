@@ -140,8 +140,7 @@ def sts(
     bgt = load(model, device)
     latents = list(bgt.latents) if latent == "both" else [latent]
     scores = {name: evaluation.sts(bgt, sets, lang=lang, latent=name) for name in latents}
-    smt = "with" if any(item.year == "2013" and item.name.upper() == "SMT" for item in sets) else "without"
-    note = f"{evaluation.AGGREGATION}; 2013 {smt} SMT"
+    note = evaluation.aggregation(sets)
     if as_json:
         found = {
             name: {
@@ -242,7 +241,7 @@ def export(
         found.recipe,
         found.model,
         found.tokenizer,
-        int(str(found.config["step"])),
+        found.config["step"],
         dtype=torch.float16 if half else torch.float32,
         metrics=rows.read_bytes() if rows.is_file() else b"",
         card=read_card(card) if card else None,

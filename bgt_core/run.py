@@ -109,7 +109,7 @@ def _train(
     report: Report,
     begun: checkpoint.Checkpoint | None,
 ) -> Path:
-    step = int(str(begun.config["step"])) if begun else 0
+    step = begun.config["step"] if begun else 0
     model = model.to(device).train()
     optimizer = make_optimizer(model, recipe.train)
     if begun:

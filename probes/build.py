@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import lzma
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
-import zstandard
-
 from bgt_core.data.grammar import pairs
+from bgt_core.data.parallel import lines
 from bgt_core.errors import BadInput
 from bgt_core.text import normalise
 
@@ -37,9 +33,9 @@ def read_sentences(file: Path, column: int | None = None) -> list[str]:
     or lacks that column, and names the line.
     """
     sentences = []
-    for number, line in enumerate(_read(file).removesuffix(b"\n").split(b"\n"), 1):
+    for number, line in enumerate(lines(file), 1):
         try:
-            cells = line.decode().removesuffix("\r").split("\t")
+            cells = line.decode().split("\t")
         except UnicodeDecodeError:
             raise BadInput(f"{file}:{number}: not UTF-8; convert the file to UTF-8.") from None
         if column is None and len(cells) > 1:
@@ -50,28 +46,6 @@ def read_sentences(file: Path, column: int | None = None) -> list[str]:
             raise BadInput(f"{file}:{number}: {len(cells)} columns, so there is no --column {column}.")
         sentences.append(normalise(cells[(column or 1) - 1]))
     return list(dict.fromkeys(filter(None, sentences)))
-
-
-def _read(file: Path) -> bytes:
-    try:
-        raw = file.read_bytes()
-        return {".gz": gzip.decompress, ".xz": lzma.decompress, ".zst": _unzst}.get(file.suffix, bytes)(raw)
-    except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
-        raise BadInput(f"{file}: cut short or damaged: {error}; fetch it again.") from None
-    except OSError as error:
-        raise BadInput(f"{file}: can't be read ({error.strerror}).", 3) from None
-
-
-def _unzst(raw: bytes) -> bytes:
-    """Frame by frame: zstandard's own reader takes a truncated file for a complete one."""
-    parts = []
-    while raw:
-        frame = zstandard.ZstdDecompressor().decompressobj()
-        parts.append(frame.decompress(raw))
-        if not frame.eof:
-            raise EOFError("the last frame has no end")
-        raw = frame.unused_data
-    return b"".join(parts)
 
 
 def splits(groups: Sequence[int], seeds: int, seed: int = 0) -> Iterator[tuple[list[int], list[int], list[int]]]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,10 +22,12 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import bgt_core
+from bgt_core.cli import read_card
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.evaluation.retrieval import precision_at_1
-from bgt_core.evaluation.sts import AGGREGATION, StsSet, read_sts, sts
+from bgt_core.evaluation.sts import StsSet, aggregation, read_sts, sts
 from bgt_core.evaluation.style import style_scores
+from probes.build import read_sentences
 from probes.run import run_probe
 
 
@@ -42,7 +45,15 @@ class TfIdf:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and print; a foreseeable error is one line and an exit code."""
+    try:
+        measure()
+    except bgt_core.BadInput as error:
+        print(f"probes.card: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+def measure() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, default=bgt_core.PRETRAINED)
     parser.add_argument("--sts", type=Path, required=True)
@@ -54,6 +65,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
 
+    about = read_card(asked.about) if asked.about else {}
     bgt = bgt_core.load(asked.model)
     first, second = bgt.langs
     sets = read_sts(asked.sts, asked.years)
@@ -62,12 +74,16 @@ def main() -> None:
 
     pairs = list(read_pairs(asked.retrieval, bgt.langs, Skipped()))
     here, there = (bgt.embed([pair[side] for pair in pairs], lang=bgt.langs[side]) for side in (0, 1))
+    if len(pairs) < 2 * asked.transfers:
+        raise bgt_core.BadInput(
+            f"{asked.retrieval}: {len(pairs)} pairs; --transfers {asked.transfers} needs twice as many."
+        )
     drawn = random.Random(asked.seed).sample([pair[0] for pair in pairs], 2 * asked.transfers)
     sources, styles = drawn[: asked.transfers], drawn[asked.transfers :]
     written = bgt_core.transfer(bgt, sources, styles, lang=first)
     transfer = style_scores(bgt, written, sources, styles, lang=first)
 
-    sentences = asked.sentences.read_text(encoding="utf-8").splitlines()
+    sentences = read_sentences(asked.sentences)
     probed = {task: run_probe(bgt, task, first, sentences) for task in ("length", "punctuation")}
     accuracy = {task: {row.latent: 100 * row.accuracy for row in found.rows} for task, found in probed.items()}
     years = f"{asked.years[0]}-{asked.years[-1]}"
@@ -87,7 +103,7 @@ def main() -> None:
         },
     }
     protocol = [
-        {"score": "STS", "how": f"{AGGREGATION}; 2013 without SMT; the baseline is tf-idf"},
+        {"score": "STS", "how": f"{aggregation(sets)}; the baseline is tf-idf"},
         {"score": "Retrieval", "how": f"precision at 1 among {len(pairs)} translations"},
         {
             "score": "Generated text",
@@ -100,7 +116,6 @@ def main() -> None:
     ]
     kept = ("task", "latent", "n_test", "accuracy", "ci_low", "ci_high")
     rows = [{name: vars(row)[name] for name in kept} for found in probed.values() for row in found.rows]
-    about = json.loads(asked.about.read_text(encoding="utf-8")) if asked.about else {}
     print(json.dumps({"scores": table, "protocol": protocol, "probes": rows, **about}, indent=2, ensure_ascii=False))
 
 

@@ -117,15 +117,15 @@ def _rows(files: Sequence[Path], langs: Sequence[str]) -> Iterator[Sequence[byte
         return _moses(files)
     if files[0].suffix == ".parquet":
         return _parquet(files[0], langs)
-    return (line.split(b"\t") for line in _lines(files[0]))
+    return (line.split(b"\t") for line in lines(files[0]))
 
 
 def _moses(files: Sequence[Path]) -> Iterator[Sequence[bytes]]:
     counts = [0] * len(files)
-    for lines in zip_longest(*map(_lines, files)):
-        counts = [count + (line is not None) for count, line in zip(counts, lines, strict=True)]
-        if None not in lines:
-            yield lines
+    for row in zip_longest(*map(lines, files)):
+        counts = [count + (line is not None) for count, line in zip(counts, row, strict=True)]
+        if None not in row:
+            yield row
     if len(set(counts)) > 1:
         found = ", ".join(f"{file} has {count}" for file, count in zip(files, counts, strict=True))
         raise BadInput(f"line-aligned files need the same number of lines; {found}")
@@ -151,12 +151,15 @@ def _parquet(file: Path, langs: Sequence[str]) -> Iterator[Sequence[bytes | None
         raise BadInput(f"{file} is not a Parquet file, or is damaged: {error}") from error
 
 
-def _lines(file: Path) -> Iterator[bytes]:
-    """Lines as bytes, without their line feed and a carriage return before it."""
+def lines(file: Path) -> Iterator[bytes]:
+    """Lines of a file (plain, .gz, .xz, .zst) as bytes, without their line feed and a carriage return before it.
+
+    Raises `BadInput` for a file that is absent, cut short or damaged, and for a line of more than 16 MiB.
+    """
     rest = b""
     for block in _blocks(file):
-        *lines, rest = (rest + block).split(b"\n")
-        for line in lines:
+        *whole, rest = (rest + block).split(b"\n")
+        for line in whole:
             yield line.removesuffix(b"\r")
         if len(rest) > LONGEST_LINE:
             raise BadInput(f"{file} has a line of more than {LONGEST_LINE} bytes; expected text, one sentence a line")
@@ -173,6 +176,8 @@ def _blocks(file: Path) -> Iterator[bytes]:
                 yield block
     except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
         raise BadInput(f"{file} is cut short or damaged: {error}; fetch it again") from error
+    except OSError as error:
+        raise BadInput(f"{file}: can't be read ({error.strerror})", exit_code=3) from error
 
 
 def _unzst(raw: BinaryIO) -> Iterator[bytes]:

@@ -16,8 +16,6 @@ from scipy.stats import pearsonr
 from bgt_core.contracts import BadInput, Embeds
 from bgt_core.vectors import cosines
 
-AGGREGATION = "mean over years of the unweighted mean of per-dataset Pearson x 100 of cosines"
-
 
 @dataclass(frozen=True)
 class StsSet:
@@ -46,6 +44,13 @@ class StsScores:
     def average(self) -> float:
         """The mean over years."""
         return float(np.mean(list(self.years.values())))
+
+
+def aggregation(sets: Sequence[StsSet]) -> str:
+    """What `StsScores.average` is, in words; published scores differ by whether 2013 has its SMT set."""
+    names = {(data.year, data.name.upper()) for data in sets}
+    smt = f"; 2013 {'with' if ('2013', 'SMT') in names else 'without'} SMT" if "2013" in dict(names) else ""
+    return f"mean over years of the unweighted mean of per-dataset Pearson x 100 of cosines{smt}"
 
 
 def read_sts(root: Path, years: Sequence[str]) -> list[StsSet]:

@@ -10,7 +10,7 @@ import difflib
 import inspect
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from bgt_core.contracts import BadInput
 from bgt_core.recipes.bgt import bgt, bgt_small
@@ -60,6 +60,6 @@ def parse_overrides(texts: list[str]) -> dict[str, object]:
     return overrides
 
 
-def _hint(word: str, known: object) -> str:
-    near = difflib.get_close_matches(word, list(known), n=1)  # type: ignore[call-overload]
+def _hint(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), n=1)
     return f" Did you mean '{near[0]}'?" if near else ""

@@ -33,13 +33,16 @@ def bgt(
     read: str = "sample",
     kl_warmup: int = 65_536,
     label_smoothing: float = 0.1,
+    lowercase: bool = True,
     min_pieces: int = 5,
+    max_pieces: int = 100,
     valid_pairs: int = 10_000,
     epochs: float = 20.0,
     batch_tokens: int = 25_000,
     micro_tokens: int = 4_000,
     learning_rate: float = 5e-4,
     warmup_steps: int = 4_000,
+    precision: str = "auto",
     seed: int = 1,
 ) -> Recipe:
     """The paper's model at the paper's sizes: 3 encoders of 5 layers, 4 decoders of 1, no table shared.
@@ -74,8 +77,10 @@ def bgt(
         langs=tuple(langs),
         model=model,
         objective=Elbo(kl_warmup, label_smoothing),
-        data=DataConfig(vocab_size, min_pieces=min_pieces, valid_pairs=valid_pairs),
-        train=TrainConfig(epochs, batch_tokens, micro_tokens, learning_rate, warmup_steps, seed=seed),
+        data=DataConfig(vocab_size, lowercase, min_pieces, max_pieces, valid_pairs),
+        train=TrainConfig(
+            epochs, batch_tokens, micro_tokens, learning_rate, warmup_steps, precision=precision, seed=seed
+        ),
     )
 
 
@@ -99,7 +104,9 @@ def bgt_small(
     label_smoothing: float = 0.1,
     margin: float = 0.6,
     margin_weight: float = 200.0,
+    lowercase: bool = True,
     min_pieces: int = 3,
+    max_pieces: int = 100,
     valid_pairs: int = 2_000,
     epochs: float = 2.5,
     batch_tokens: int = 8_000,
@@ -110,6 +117,7 @@ def bgt_small(
     weight_decay: float = 1e-4,
     valid_every: int = 200,
     save_every: int = 200,
+    precision: str = "auto",
     seed: int = 1,
 ) -> Recipe:
     """The model that ships: the paper's parts, made to learn on a laptop in an hour.
@@ -153,7 +161,7 @@ def bgt_small(
         langs=tuple(langs),
         model=model,
         objective=Sum((elbo, Margin(margin, margin_weight))),
-        data=DataConfig(vocab_size, min_pieces=min_pieces, valid_pairs=valid_pairs),
+        data=DataConfig(vocab_size, lowercase, min_pieces, max_pieces, valid_pairs),
         train=TrainConfig(
             epochs,
             batch_tokens,
@@ -164,6 +172,7 @@ def bgt_small(
             weight_decay,
             valid_every=valid_every,
             save_every=save_every,
+            precision=precision,
             seed=seed,
         ),
     )

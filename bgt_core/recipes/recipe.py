@@ -52,3 +52,6 @@ class Recipe:
         if len(set(codes)) < max(2, len(self.langs)):
             found = ", ".join(map(str, self.langs))
             raise BadInput(f"langs {found}: expected two language codes or more, each once, as in en, fr", 2)
+        for lang in codes:
+            if hasattr(nn.ModuleDict, lang):  # "to" is Tongan; torch keeps the name for itself
+                raise BadInput(f"langs: '{lang}' can't name a part of a model; choose another code", 2)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -29,6 +28,7 @@ COMMON |= {
     "learning_rate": 1e-2,
     "kl_warmup": 4,
     "valid_pairs": 20,
+    "precision": "fp32",
 }
 SIZES = {"bgt": {"encoder_layers": 1}, "bgt-small": {"semantic": 12, "language": 6, "min_pieces": 5}}
 
@@ -39,7 +39,6 @@ def curve(name: str, folder: Path) -> dict[str, float]:
     text = folder / "pairs.tsv"
     text.write_text("".join("\t".join(pair.texts.values()) + "\n" for pair in pairs(160, seed=5)), encoding="utf-8")
     recipe = recipes.build(name, {**COMMON, **SIZES[name]})
-    recipe = replace(recipe, train=replace(recipe.train, precision="fp32"))
     rows: list[dict[str, object]] = []
     with patch.object(loop, "REPORT_SECONDS", math.inf):  # one report, at the end, however slow the machine
         run.start(recipe, [text], folder / "run", device="cpu", report=rows.append)

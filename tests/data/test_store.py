@@ -1,0 +1,253 @@
+"""The token store: what is kept, who is held out, and that it is whole or not there."""
+
+import json
+import signal
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bgt_core.contracts import EOS, BadInput
+from bgt_core.data import parallel, store
+from bgt_core.data.parallel import Skipped, read_pairs, sentences
+from bgt_core.data.store import Corpus, prepare
+from bgt_core.text import Tokenizer
+
+LANGS = ("en", "fr")
+
+
+def tsv(pairs: Iterable[tuple[str, ...]]) -> bytes:
+    return "".join("\t".join(pair) + "\n" for pair in pairs).encode()
+
+
+class Words(Tokenizer):
+    """One piece a word, so that a test can count pieces; ids are made from the word itself."""
+
+    def __init__(self, vocab_size: int = 1000):
+        self.model, self.sha256, self.vocab_size = b"", f"words-{vocab_size}", vocab_size
+
+    def encode(self, sentences: Sequence[str], *, threads: int = 1) -> list[list[int]]:
+        return [
+            [*(4 + sum(map(ord, word)) % (self.vocab_size - 4) for word in text.split()), EOS] for text in sentences
+        ]
+
+
+def words(*counts: int) -> tuple[str, ...]:
+    return tuple(" ".join(f"w{n}" for n in range(count)) for count in counts)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """400 pairs of 5 to 12 words; each English sentence has four translations, in any mix of case."""
+    rng = np.random.default_rng(0)
+    pairs = []
+    for number in range(100):
+        english = f"sentence number {number} " + " ".join(["word"] * int(rng.integers(2, 9)))
+        for variant in range(4):
+            french = f"phrase {number} variante {variant} " + " ".join(["mot"] * int(rng.integers(1, 8)))
+            pairs.append((english.title() if variant % 2 else english, french))
+    source = tmp_path / "corpus.tsv"
+    source.write_bytes(tsv(sorted(pairs, key=lambda pair: len(pair[0] + pair[1]), reverse=True)))
+    return source
+
+
+def make(source: Path, **options) -> Corpus:
+    defaults = {"tokenizer": Words(), "out": source.with_name("store"), "valid_pairs": 40, "seed": 1}
+    return prepare([source], LANGS, **(defaults | options))
+
+
+def test_the_filter_keeps_5_to_100_pieces(tmp_path: Path) -> None:
+    sizes = [(4, 50), (50, 4), (5, 100), (100, 5), (101, 50), (50, 101), (4, 101)]
+    source = tmp_path / "corpus.tsv"
+    source.write_bytes(tsv(words(*size) for size in sizes))
+    corpus = make(source, valid_pairs=0)
+    assert corpus.lengths(np.arange(2)).tolist() == [[6, 101], [101, 6]]  # EOS counts here
+    assert corpus.store["pairs"] == {"kept": 2, "too short": 3, "too long": 2}
+    assert corpus.store["longest"] == {"en": 101, "fr": 101}
+    assert corpus.tokens == 202
+
+
+@pytest.mark.parametrize(("vocab_size", "dtype"), [(65_536, np.uint16), (65_537, np.uint32)])
+def test_the_store_gives_back_what_the_tokenizer_made(
+    source: Path, monkeypatch: pytest.MonkeyPatch, vocab_size: int, dtype: type
+) -> None:
+    monkeypatch.setattr(store, "CHUNK", 64)
+    monkeypatch.setattr(store, "BLOCK", 100)
+    tokenizer = Words(vocab_size)
+    make(source, tokenizer=tokenizer)
+    stored = []
+    for split in ("train", "valid"):
+        corpus = Corpus.open(source.with_name("store"), split)
+        everything = np.arange(len(corpus))
+        sides = [corpus.take(lang, everything) for lang in corpus.langs]
+        assert {ids.dtype.type for side in sides for ids in side} == {dtype}
+        assert corpus.lengths(everything).tolist() == [[len(a), len(b)] for a, b in zip(*sides, strict=True)]
+        assert corpus.tokens == sum(max(len(a), len(b)) for a, b in zip(*sides, strict=True))
+        assert corpus.sentence("fr", 3).tolist() == sides[1][3].tolist()
+        stored += [(tuple(a.tolist()), tuple(b.tolist())) for a, b in zip(*sides, strict=True)]
+    texts = zip(*read_pairs(source, LANGS, Skipped()), strict=True)
+    expected = list(zip(*(map(tuple, tokenizer.encode(side)) for side in texts), strict=True))
+    assert sorted(stored) == sorted(expected)
+    assert corpus.store["longest"] == {lang: max(len(pair[i]) for pair in stored) for i, lang in enumerate(LANGS)}
+    assert corpus.store["tokens"] == {lang: sum(len(pair[i]) for pair in stored) for i, lang in enumerate(LANGS)}
+
+
+def test_mapped_files_are_read_only(source: Path) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        make(source).sentence("en", 0)[0] = 7
+
+
+def test_no_sentence_of_the_first_language_is_on_both_sides(source: Path) -> None:
+    make(source, tokenizer=Tokenizer.train(sentences([source], LANGS), 40, lowercase=True), min_pieces=1)
+    folder = source.with_name("store")
+    train, valid = (Corpus.open(folder, split) for split in ("train", "valid"))
+    english = [{tuple(ids.tolist()) for ids in split.take("en", np.arange(len(split)))} for split in (train, valid)]
+    assert len(train) + len(valid) == 400
+    assert 40 <= len(valid) < 44
+    assert not english[0] & english[1]
+    assert len(english[0]) + len(english[1]) == 100
+
+
+def test_another_seed_holds_out_other_pairs(source: Path) -> None:
+    held_out = set()
+    for seed in range(3):
+        make(source, seed=seed, out=source.with_name(f"store{seed}"))
+        valid = Corpus.open(source.with_name(f"store{seed}"), "valid")
+        held_out.add(tuple(tuple(ids.tolist()) for ids in valid.take("fr", np.arange(len(valid)))))
+    assert len(held_out) == 3
+
+
+def test_a_second_call_reuses_the_store(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = make(source)
+    before = {file.name: file.stat().st_mtime_ns for file in first.folder.iterdir()}
+    moved = source.rename(source.with_name("moved.tsv"))
+    monkeypatch.setattr(Words, "encode", None)  # nothing is tokenised again
+    again = make(moved)
+    assert {file.name: file.stat().st_mtime_ns for file in again.folder.iterdir()} == before
+    assert (len(again), again.store) == (len(first), first.store)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [({"seed": 2}, "seed"), ({"min_pieces": 6}, "min_pieces"), ({"tokenizer": Words(999)}, "tokenizer")],
+)
+def test_a_store_of_other_settings_is_left_alone(source: Path, options: dict, named: str) -> None:
+    make(source)
+    with pytest.raises(BadInput, match=rf"store was made with other {named}; delete it or choose another"):
+        make(source, **options)
+
+
+def test_changed_sources_are_noticed(source: Path) -> None:
+    make(source)
+    source.write_bytes(source.read_bytes() + tsv([words(9, 9)]))
+    with pytest.raises(BadInput, match="made with other sources"):
+        make(source)
+
+
+def test_skipped_lines_are_reported_by_the_store(source: Path) -> None:
+    source.write_bytes(b"bad\n" + source.read_bytes())
+    corpus = make(source)
+    assert corpus.store["skipped"] == {"wrong number of columns": 1}
+    assert corpus.store["skipped_examples"] == [f"{source}:1: 1 column, expected 2 (en, fr)"]
+    for out in ("store", "other"):  # strict holds for a store that is there, too
+        with pytest.raises(BadInput, match=r"corpus\.tsv:1: 1 column"):
+            make(source, strict=True, out=source.with_name(out))
+
+
+def test_an_error_leaves_nothing(source: Path) -> None:
+    source.write_bytes(source.read_bytes() + b"bad\n")
+    with pytest.raises(BadInput, match=":401: "):
+        make(source, strict=True)
+    assert list(source.parent.iterdir()) == [source]
+
+
+def test_a_kill_leaves_no_store(source: Path) -> None:
+    script = (
+        "import os, signal, sys\n"
+        "from bgt_core.data import parallel, store\n"
+        "from bgt_core.text import Tokenizer\n"
+        "store._split = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "tokenizer = Tokenizer.train(parallel.sentences([sys.argv[1]], ('en', 'fr')), 40, lowercase=True)\n"
+        "store.prepare([sys.argv[1]], ('en', 'fr'), tokenizer, sys.argv[2], valid_pairs=9, seed=1)\n"
+    )
+    out = source.with_name("store")
+    done = subprocess.run([sys.executable, "-c", script, str(source), str(out)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert not out.exists()
+    assert len(make(source, out=out)) > 300
+
+
+def test_a_process_that_comes_second_takes_the_finished_store(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    split = store._split
+
+    def slowly(work: Path, told: dict) -> None:
+        monkeypatch.setattr(store, "_split", split)
+        monkeypatch.setattr(store.os, "getpid", lambda: 1)
+        make(source)
+        split(work, told)
+
+    monkeypatch.setattr(store, "_split", slowly)
+    assert len(make(source)) > 300
+    assert sorted(file.name for file in source.parent.iterdir()) == ["corpus.tsv", "store"]
+
+
+def test_nothing_left_to_train_on_is_refused(source: Path) -> None:
+    with pytest.raises(BadInput, match="no pair is left of 400: each side needs 50 to 100 pieces, 400 are too short"):
+        make(source, min_pieces=50)
+    with pytest.raises(BadInput, match="valid_pairs=400 leaves no pair to train on; the sources give 400"):
+        make(source, valid_pairs=400)
+
+
+@pytest.mark.parametrize("options", [{"min_pieces": 0}, {"max_pieces": 4}, {"valid_pairs": -1}, {"seed": -1}])
+def test_impossible_settings_are_refused(source: Path, options: dict) -> None:
+    with pytest.raises(BadInput) as error:
+        make(source, **options)
+    assert error.value.exit_code == 2
+    assert next(iter(options)) in str(error.value)
+
+
+def test_a_damaged_store_is_refused(source: Path) -> None:
+    folder = make(source).folder
+    with pytest.raises(BadInput, match="no split 'test'; choose from train, valid"):
+        Corpus.open(folder, "test")
+    ids = (folder / "fr.ids").read_bytes()
+    (folder / "fr.ids").write_bytes(ids[:-2])
+    with pytest.raises(BadInput, match=r"damaged, or of another version: fr\.ids; prepare it again"):
+        Corpus.open(folder)
+    (folder / "fr.ids").unlink()
+    with pytest.raises(BadInput, match=r"fr\.ids"):
+        Corpus.open(folder)
+    (folder / "fr.ids").write_bytes(ids)
+    store = json.loads((folder / "store.json").read_text())
+    other = store | {"settings": store["settings"] | {"format": 99}}
+    for text in ("{", "[]", "{}", json.dumps(other)):
+        (folder / "store.json").write_text(text)
+        with pytest.raises(BadInput, match=r"store\.json"):
+            Corpus.open(folder)
+    (folder / "store.json").unlink()
+    with pytest.raises(BadInput, match="holds no token store") as error:
+        Corpus.open(folder)
+    assert error.value.exit_code == 3
+
+
+def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten times the pairs, same peak: a list of them would need ten times as much."""
+    monkeypatch.setattr(store, "CHUNK", 64)
+    monkeypatch.setattr(store, "BLOCK", 4096)
+    monkeypatch.setattr(parallel, "ROWS", 64)
+    monkeypatch.setattr(parallel, "BLOCK", 4096)
+    peaks = []
+    for size in (500, 500, 5000):  # the first call also pays for what is made once
+        source = tmp_path / f"{size}.tsv"
+        source.write_bytes(
+            tsv((f"sentence number {n} of many", f"phrase {n} sur beaucoup d'autres") for n in range(size))
+        )
+        tracemalloc.start()
+        make(source, out=tmp_path / f"store{len(peaks)}", valid_pairs=10)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 1.3 * peaks[1]

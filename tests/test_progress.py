@@ -1,0 +1,52 @@
+"""Progress and tables: drawn on a terminal, plain elsewhere."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from bgt_core.progress import Progress
+from bgt_core.tables import show
+
+DATA = {"kind": "data", "pairs": {"kept": 9, "too short": 1}, "skipped": ["a.tsv:2: 1 column, expected 2 (en, fr)"]}
+TRAIN = {"kind": "train", "step": 3, "steps": 10, "loss": 12.5, "tokens_per_second": 4321.0}
+VALID = {"kind": "valid", "step": 3, "steps": 10, "elbo": -81.25}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def told(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr("sys.stderr", stream)
+    with Progress() as progress:
+        for row in (DATA, TRAIN, VALID):
+            progress(row)
+    return stream.getvalue()
+
+
+def test_plain_lines_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert told(io.StringIO(), monkeypatch).splitlines() == [
+        "data: 9 kept, 1 too short",
+        "skipped a.tsv:2: 1 column, expected 2 (en, fr)",
+        "train 3/10 loss 12.5 tokens_per_second 4321",
+        "valid 3/10 elbo -81.25",
+    ]
+
+
+def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    drawn = told(Terminal(), monkeypatch)
+    for part in ("loss 12.5, 4,321 tokens/s", "3/10", "valid 3/10 elbo -81.25", "skipped a.tsv:2"):
+        assert part in drawn
+    assert "train 3/10" not in drawn  # the bar says it
+
+
+def test_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream, expected in (io.StringIO(), "latent\tscore\nsemantic\t66.2\n"), (Terminal(), "66.2 │"):
+        monkeypatch.setattr("sys.stdout", stream)
+        show(["latent", "score"], [["semantic", "66.2"]])
+        assert expected in stream.getvalue()

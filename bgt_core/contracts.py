@@ -4,8 +4,9 @@ Data flows one way, from text to numbers:
 
     text -> Tokens -> Batch -> Posterior / Outputs -> { Loss | vectors | text }
 
-Shape letters, here and everywhere: B sentences in a batch, T tokens of the longest of them, H hidden
-units, L latent units, V pieces of the vocabulary, N sentences, D units of any vector.
+Shape letters, here and everywhere: B sentences in a batch, T tokens of the longest of them, N real tokens
+of all of them, H hidden units, L latent units, V pieces of the vocabulary. Outside a batch: N sentences, D
+units of any vector.
 
 Languages are keys ("en", "fr"), never "source" and "target": two languages are the paper's model,
 more languages are the same code with more keys.
@@ -36,6 +37,11 @@ class Tokens:
     ids: Tensor  # (B, T) int64
     mask: Tensor  # (B, T) bool, True at real pieces (EOS included)
     lang: str
+    places: Tensor = None  # (N,) int64, where mask.flatten() is True; found here, so that no GPU has to be asked
+
+    def __post_init__(self) -> None:
+        if self.places is None:
+            object.__setattr__(self, "places", self.mask.flatten().nonzero().squeeze(1))
 
     @classmethod
     def pad(cls, sentences: Sequence[Sequence[int]], lang: str) -> Tokens:
@@ -48,7 +54,12 @@ class Tokens:
 
     def to(self, device: torch.device | str) -> Tokens:
         """The same side on another device; the copy does not block when the memory is pinned."""
-        return Tokens(self.ids.to(device, non_blocking=True), self.mask.to(device, non_blocking=True), self.lang)
+        ids, mask, places = (part.to(device, non_blocking=True) for part in (self.ids, self.mask, self.places))
+        return Tokens(ids, mask, self.lang, places)
+
+    def pin(self) -> Tokens:
+        """The same side in memory that a GPU copies from on its own."""
+        return Tokens(self.ids.pin_memory(), self.mask.pin_memory(), self.lang, self.places.pin_memory())
 
 
 @dataclass(frozen=True)
@@ -68,6 +79,9 @@ class Batch:
     def to(self, device: torch.device | str) -> Batch:
         return Batch({lang: side.to(device) for lang, side in self.sides.items()}, self.anchor)
 
+    def pin(self) -> Batch:
+        return Batch({lang: side.pin() for lang, side in self.sides.items()}, self.anchor)
+
 
 class Posterior(Protocol):
     """q(z | sentence) of B sentences."""
@@ -86,30 +100,35 @@ class Posterior(Protocol):
 class OutputLayer(Protocol):
     """The last layer of a decoder: features and latent to scores of the next piece."""
 
-    def logits(self, features: Tensor, latent: Tensor) -> Tensor:
-        """(B, T, H), (B, L) -> (B, T, V)."""
+    def share(self, latent: Tensor) -> Tensor:
+        """What the latent adds to the scores of every piece of its sentence, made once: (B, L) -> (B, any)."""
+        ...
+
+    def logits(self, features: Tensor, share: Tensor) -> Tensor:
+        """(N, H) and the share of each row's sentence -> (N, V)."""
         ...
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """(loss, nats): the smoothed loss summed over the batch, a scalar with gradient, and each
+        """(N, H), (B, L) -> (loss, nats): the smoothed loss summed over the batch, a scalar with gradient, and each
         sentence's plain negative log-likelihood without one, (B,)."""
         ...
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a decoder says of `target`: features, output layer and target stay together, so that
-    logits never meet the wrong side; full logits are made on request only."""
+    """What a decoder says of the N real pieces of `target`: features, output layer and target stay
+    together, so that logits never meet the wrong side; full logits are made on request only."""
 
     name: str  # "reconstruct/en", "translate/fr": the language is the predicted one
-    features: Tensor  # (B, T, H)
+    features: Tensor  # (N, H), in the order of target.ids[target.mask]
     latent: Tensor  # (B, L)
     layer: OutputLayer
     target: Tokens
 
     def logits(self) -> Tensor:
-        """Scores of every piece at every position, (B, T, V)."""
-        return self.layer.logits(self.features, self.latent)
+        """Scores of the whole vocabulary for each real piece, (N, V)."""
+        rows = self.target.places // self.target.ids.shape[1]
+        return self.layer.logits(self.features, self.layer.share(self.latent)[rows])
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
         """(loss, nats): see `OutputLayer.nll`."""

@@ -8,7 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bgt_core.contracts import EOS, Tokens
-from bgt_core.nets.transformer import embedding, mean_over
+from bgt_core.nets.packing import Layout
+from bgt_core.nets.transformer import embedding
 
 
 class Average(nn.Module):
@@ -29,6 +30,9 @@ class Average(nn.Module):
 
     def forward(self, side: Tokens) -> Tensor:
         """Tokens (B, T) -> (B, H)."""
-        directions = F.normalize(self.table(side.ids), dim=-1)  # (B, T, H)
-        weighted = directions * self.rarity[side.ids][:, :, None] * math.sqrt(self.width)  # a unit is about N(0, 1)
-        return mean_over(weighted, side.mask & (side.ids != EOS))
+        layout = Layout.of(side)
+        ids = layout.pack(side.ids)  # (N,)
+        counts = ids != EOS
+        weights = self.rarity[ids] * counts * math.sqrt(self.width)  # (N,): a unit of the mean is about N(0, 1)
+        total = layout.sum(F.normalize(self.table(ids), dim=-1) * weights[:, None])  # (B, H)
+        return total / layout.sum(counts).clamp(min=1)[:, None]

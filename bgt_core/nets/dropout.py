@@ -32,4 +32,5 @@ class Dropout(nn.Module):
         words = torch.randint(-(2**63), 2**63 - 1, ((x.numel() + 3) // 4,))
         draws = words.view(torch.int16)[: x.numel()].view(x.shape)
         dropped = round(self.probability * STEPS)
-        return x * (draws >= dropped - STEPS // 2) * (STEPS / (STEPS - dropped))
+        kept = draws.ge_(dropped - STEPS // 2).to(x.dtype).mul_(STEPS / (STEPS - dropped))
+        return x * kept

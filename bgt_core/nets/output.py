@@ -12,9 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import Tokens
-from bgt_core.nets.transformer import linear
+from bgt_core.nets.packing import Layout
+from bgt_core.nets.transformer import linear, product_dtype
 
 CHUNK = 256  # tokens whose scores exist at a time: at an 8k vocabulary they stay in a CPU's cache
+BLOCK = 1024  # tokens whose score gradients exist at a time: fewer passes over the gradient of the matrix
+GPU_BLOCK = 8192  # both, where a product must be large to fill the device
 
 
 class UntiedOutput(nn.Module):
@@ -27,13 +30,17 @@ class UntiedOutput(nn.Module):
         for part in (self.hidden, self.latent):
             nn.init.normal_(part.weight, std=width**-0.5)
 
-    def logits(self, features: Tensor, latent: Tensor) -> Tensor:
-        """(B, T, H), (B, L) -> (B, T, V)."""
-        return self.hidden(features) + self.latent(latent)[:, None, :]
+    def share(self, latent: Tensor) -> Tensor:
+        """(B, L) -> (B, V): added to the scores."""
+        return self.latent(latent)
+
+    def logits(self, features: Tensor, share: Tensor) -> Tensor:
+        """See `contracts.OutputLayer.logits`."""
+        return self.hidden(features) + share
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `contracts.OutputLayer.nll`."""
-        return fused_nll(features, self.hidden.weight, self.latent(latent), target, smoothing)
+        return fused_nll(features, self.hidden.weight, self.share(latent), target, smoothing)
 
 
 class TiedOutput(nn.Module):
@@ -47,77 +54,93 @@ class TiedOutput(nn.Module):
         self.table = table
         self.project = linear(latent, table.embedding_dim, bias=False)
 
-    def fuse(self, features: Tensor, latent: Tensor) -> Tensor:
-        return features + self.project(latent)[:, None, :]  # (B, T, H)
+    def share(self, latent: Tensor) -> Tensor:
+        """(B, L) -> (B, H): added to the features."""
+        return self.project(latent)
 
-    def logits(self, features: Tensor, latent: Tensor) -> Tensor:
-        """(B, T, H), (B, L) -> (B, T, V)."""
-        return nn.functional.linear(self.fuse(features, latent), self.table.weight)
+    def logits(self, features: Tensor, share: Tensor) -> Tensor:
+        """See `contracts.OutputLayer.logits`."""
+        return nn.functional.linear(features + share, self.table.weight)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `contracts.OutputLayer.nll`."""
-        return fused_nll(self.fuse(features, latent), self.table.weight, None, target, smoothing)
+        fused = features + Layout.of(target).repeat(self.share(latent))  # (N, H)
+        return fused_nll(fused, self.table.weight, None, target, smoothing)
 
 
 def fused_nll(
     features: Tensor, weight: Tensor, offset: Tensor | None, target: Tokens, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """Label-smoothed cross-entropy of scores = features @ weight.T + offset, at real positions only.
+    """Label-smoothed cross-entropy of scores = features @ weight.T + offset.
 
-    features (B, T, H), weight (V, H), offset (B, V) or None -> loss, the scalar sum of
+    features (N, H), weight (V, H), offset (B, V) or None -> loss, the scalar sum of
     (1 - smoothing) * NLL + smoothing * mean over V of -log p, and plain NLL a sentence, (B,), in nats.
     The scores of a few hundred tokens exist at a time and their gradient is made beside them, so memory
     does not grow with T x V and nothing is computed twice.
     """
-    rows, columns = target.mask.nonzero(as_tuple=True)
-    x, ids = features[rows, columns], target.ids[rows, columns]  # (N, H), (N,)
-    device = features.device.type
-    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
-    loss, nats = _FusedNLL.apply(x.to(dtype), weight.to(dtype), offset, rows, ids, smoothing)
-    if smoothing:  # the mean score over V is linear in x: no pass over the scores is needed
-        exact = torch.promote_types(x.dtype, torch.float32)
-        even = (x.sum(0, dtype=exact) * weight.mean(0, dtype=exact)).sum()
-        if offset is not None:
-            even = even + offset.mean(1, dtype=exact)[rows].sum()
-        loss = loss - smoothing * even
-    return loss, nats.new_zeros(len(target.ids)).index_add_(0, rows, nats)
+    layout = Layout.of(target)
+    x, ids = features.to(product_dtype(features)), layout.pack(target.ids)
+    loss, nats = _FusedNLL.apply(x, weight, offset, layout.rows, ids, smoothing)
+    return loss, layout.sum(nats)
 
 
 class _FusedNLL(torch.autograd.Function):
-    """Sum of logsumexp - (1 - smoothing) * gold score, and each token's logsumexp - gold score."""
+    """Sum of logsumexp - (1 - smoothing) * gold score - smoothing * mean score, and each token's logsumexp - gold score.
+
+    A backward pass scales the gradients where they lie, so it can be done once; torch refuses a second one.
+    """
 
     @staticmethod
     def forward(
         ctx: Any, x: Tensor, weight: Tensor, offset: Tensor | None, rows: Tensor, target: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
-        """x (N, H), weight (V, H), offset (B, V) or None, rows (N,) each token's sentence."""
+        """x (N, H) in the dtype of the products, weight (V, H), offset (B, V) or None, rows (N,) each token's sentence."""
         wants = any(ctx.needs_input_grad[:3])
         exact = torch.promote_types(x.dtype, torch.float32)  # softmax and sums, whatever the products are
-        grad_x, grad_weight = torch.empty_like(x), torch.zeros_like(weight, dtype=exact)
+        chunk, block = (CHUNK, BLOCK) if x.device.type == "cpu" else (GPU_BLOCK, GPU_BLOCK)
+        used = weight.to(x.dtype)
+        grad_x, grad_weight = torch.empty_like(x), torch.zeros_like(weight)
         grad_offset = None if offset is None else torch.zeros_like(offset, dtype=exact)
         nats, loss = x.new_zeros(len(x), dtype=exact), x.new_zeros((), dtype=exact)
-        for start in range(0, len(x), CHUNK):
-            part = slice(start, start + CHUNK)
-            scores = (x[part] @ weight.T).to(exact)  # (chunk, V)
+        slopes = x.new_empty(min(block, len(x)) if wants else 0, len(weight))
+        for first in range(0, len(x), block):
+            last = min(first + block, len(x))
+            for start in range(first, last, chunk):
+                part = slice(start, min(start + chunk, last))
+                scores = (x[part] @ used.T).to(exact)  # (chunk, V)
+                if offset is not None:
+                    scores += offset[rows[part]]
+                gold = scores.gather(1, target[part, None])
+                top = scores.amax(1, keepdim=True)
+                mass = scores.sub_(top).exp_().sum(1, keepdim=True)
+                total = mass.log() + top  # logsumexp
+                nats[part] = (total - gold).squeeze(1)
+                loss += (total - (1 - smoothing) * gold).sum()
+                if not wants:
+                    continue
+                slope = scores.div_(mass)  # softmax, in the scores' memory
+                slope.scatter_add_(1, target[part, None], slope.new_full(gold.shape, smoothing - 1))
+                if grad_offset is not None:
+                    grad_offset.index_add_(0, rows[part], slope)
+                slopes[start - first : part.stop - first] = slope
+            if wants:
+                whole = slopes[: last - first]
+                torch.mm(whole, used, out=grad_x[first:last])
+                if whole.dtype == grad_weight.dtype:
+                    grad_weight.addmm_(whole.T, x[first:last])
+                else:
+                    grad_weight += whole.T @ x[first:last]
+        if smoothing:  # the mean score over V is linear in x: no pass over the scores is needed
+            even, share = x.sum(0, dtype=exact), smoothing / len(weight)
+            direction = weight.sum(0, dtype=exact)
+            loss -= share * (even @ direction)
+            grad_x -= share * direction
+            grad_weight -= share * even
             if offset is not None:
-                scores += offset[rows[part]]
-            gold = scores.gather(1, target[part, None])
-            top = scores.amax(1, keepdim=True)
-            mass = scores.sub_(top).exp_().sum(1, keepdim=True)
-            total = mass.log() + top  # logsumexp
-            nats[part] = (total - gold).squeeze(1)
-            loss += (total - (1 - smoothing) * gold).sum()
-            if not wants:
-                continue
-            slope = scores.div_(mass)  # softmax, in the scores' memory
-            slope.scatter_add_(1, target[part, None], slope.new_full(gold.shape, smoothing - 1))
-            if grad_offset is not None:
-                grad_offset.index_add_(0, rows[part], slope)
-            slope = slope.to(x.dtype)
-            grad_x[part] = slope @ weight
-            grad_weight += slope.T @ x[part]
+                counts = torch.zeros_like(offset[:, 0], dtype=exact).index_add_(0, rows, torch.ones_like(nats))
+                loss -= share * (counts @ offset.sum(1, dtype=exact))
+                grad_offset -= share * counts[:, None]
         ctx.save_for_backward(grad_x, grad_weight, grad_offset)
-        ctx.weight_dtype = weight.dtype
         ctx.mark_non_differentiable(nats)
         return loss, nats
 
@@ -125,5 +148,5 @@ class _FusedNLL(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         grad_x, grad_weight, grad_offset = ctx.saved_tensors
         if grad_offset is not None:
-            grad_offset = grad_offset * grad
-        return grad_x * grad, (grad_weight * grad).to(ctx.weight_dtype), grad_offset, None, None, None
+            grad_offset.mul_(grad)
+        return grad_x.mul_(grad), grad_weight.mul_(grad), grad_offset, None, None, None

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import EOS, PAD, BadInput, OutputLayer, Prediction, Tokens
 from bgt_core.nets.dropout import Dropout
+from bgt_core.nets.packing import Layout
 
 
 def embedding(vocab_size: int, width: int) -> nn.Embedding:
@@ -41,8 +42,14 @@ def sinusoids(start: int, length: int, like: Tensor) -> Tensor:
     return torch.cat([angles.sin(), angles.cos()], dim=-1).to(like.dtype)
 
 
+def product_dtype(x: Tensor) -> torch.dtype:
+    """The dtype that matrix products of x have now: autocast's where it is on, else x's own."""
+    device = x.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+
+
 class WordInput(nn.Module):
-    """Piece ids -> embedding * sqrt(H) + positions, with dropout: (B, T) -> (B, T, H)."""
+    """Piece ids -> embedding * sqrt(H) + positions, with dropout."""
 
     def __init__(self, table: nn.Embedding, dropout: float):
         super().__init__()
@@ -50,9 +57,11 @@ class WordInput(nn.Module):
             raise BadInput(f"width {table.embedding_dim} must be even: half of each position are sines", 2)
         self.table, self.dropout = table, Dropout(dropout)
 
-    def forward(self, ids: Tensor, start: int = 0) -> Tensor:
+    def forward(self, ids: Tensor, layout: Layout, start: int = 0) -> Tensor:
+        """ids (N,), the first column at position `start` -> (N, H), in the dtype of products."""
         words = self.table(ids) * math.sqrt(self.table.embedding_dim)
-        return self.dropout(words + sinusoids(start, ids.shape[1], words))
+        x = words + sinusoids(start, layout.shape[1], words)[layout.columns]
+        return self.dropout(x.to(product_dtype(x)))
 
 
 class SelfAttention(nn.Module):
@@ -65,10 +74,11 @@ class SelfAttention(nn.Module):
         self.heads = heads
         self.qkv, self.out = linear(width, 3 * width), linear(width, width)
 
-    def forward(self, x: Tensor, allowed: Tensor | None, cache: KeyValues | None = None) -> Tensor:
-        """x (B, T, H), allowed broadcastable to (B, heads, T, S) -> (B, T, H)."""
-        batch, length, width = x.shape
-        q, k, v = self.qkv(x).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)  # (B, heads, T, H/heads)
+    def forward(self, x: Tensor, layout: Layout, allowed: Tensor | None, cache: KeyValues | None = None) -> Tensor:
+        """x (N, H), allowed broadcastable to (B, heads, T, S) -> (N, H)."""
+        batch, length = layout.shape
+        qkv = layout.pad(self.qkv(x)).view(batch, length, 3, self.heads, -1)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # (B, heads, T, H/heads)
         if cache is not None:
             k, v = cache.extend(k, v)
         if x.is_cuda:
@@ -78,7 +88,7 @@ class SelfAttention(nn.Module):
             if allowed is not None:
                 scores = scores.masked_fill(~allowed, float("-inf"))
             mixed = scores.softmax(-1).to(v.dtype) @ v
-        return self.out(mixed.transpose(1, 2).reshape(batch, length, width))
+        return self.out(layout.pack(mixed.transpose(1, 2).reshape(batch, length, -1)))
 
 
 @dataclass
@@ -114,8 +124,9 @@ class EncoderLayer(nn.Module):
         self.norm_attention, self.norm_feed = nn.LayerNorm(width), nn.LayerNorm(width)
         self.dropout = Dropout(dropout)
 
-    def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
-        x = self.norm_attention(x + self.dropout(self.attention(x, allowed)))
+    def forward(self, x: Tensor, layout: Layout, allowed: Tensor | None) -> Tensor:
+        """(N, H) -> (N, H)."""
+        x = self.norm_attention(x + self.dropout(self.attention(x, layout, allowed)))
         return self.norm_feed(x + self.dropout(self.feed(x)))
 
 
@@ -130,17 +141,12 @@ class Transformer(nn.Module):
 
     def forward(self, side: Tokens) -> Tensor:
         """Tokens (B, T) -> (B, H)."""
-        allowed = side.mask[:, None, None, :]  # (B, 1, 1, T)
-        x = self.words(side.ids)  # (B, T, H)
+        layout = Layout.of(side)
+        allowed = None if layout.whole else side.mask[:, None, None, :]  # (B, 1, 1, T)
+        x = self.words(layout.pack(side.ids), layout)  # (N, H)
         for layer in self.layers:
-            x = layer(x, allowed)
-        return mean_over(x, side.mask)
-
-
-def mean_over(x: Tensor, mask: Tensor) -> Tensor:
-    """The mean of x (B, T, H) over the positions of mask (B, T); zero where there are none: (B, H)."""
-    weights = mask.to(x.dtype)[:, :, None]
-    return (x * weights).sum(1) / weights.sum(1).clamp(min=1)
+            x = layer(x, layout, allowed)
+        return layout.mean(x)
 
 
 class DecoderLayer(nn.Module):
@@ -158,9 +164,12 @@ class DecoderLayer(nn.Module):
         self.norm_attention, self.norm_fuse, self.norm_feed = (nn.LayerNorm(width) for _ in range(3))
         self.dropout = Dropout(dropout)
 
-    def forward(self, x: Tensor, latent: Tensor, allowed: Tensor | None, cache: KeyValues | None) -> Tensor:
-        x = self.norm_attention(x + self.dropout(self.attention(x, allowed, cache)))
-        fused = self.fuse_hidden(x) + self.fuse_latent(latent)[:, None, :]  # (B, T, H)
+    def forward(
+        self, x: Tensor, latent: Tensor, layout: Layout, allowed: Tensor | None, cache: KeyValues | None = None
+    ) -> Tensor:
+        """x (N, H), latent (B, L) -> (N, H)."""
+        x = self.norm_attention(x + self.dropout(self.attention(x, layout, allowed, cache)))
+        fused = self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent))  # (N, H)
         x = self.norm_fuse(x + self.dropout(fused))
         return self.norm_feed(x + self.dropout(self.feed(x)))
 
@@ -192,14 +201,15 @@ class Decoder(nn.Module):
 
     def forward(self, name: str, latent: Tensor, target: Tokens) -> Prediction:
         """What the decoder says of `target` (B, T), given latent (B, L)."""
+        layout = Layout.of(target)
         past = F.pad(target.ids[:, :-1], (1, 0), value=EOS)  # (B, T)
-        x = self.words(past)  # (B, T, H)
+        x = self.words(layout.pack(past), layout)  # (N, H)
         if self.training and self.word_dropout:
-            x = x * (torch.rand_like(x[:, :, :1]) >= self.word_dropout)
-        length = x.shape[1]
+            x = x * (torch.rand(len(x), 1, device=x.device) >= self.word_dropout)
+        length = layout.shape[1]
         causal = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()[None, None]
         for layer in self.layers:
-            x = layer(x, latent, causal, None)
+            x = layer(x, latent, layout, causal)
         return Prediction(name, x, latent, self.layer, target)
 
     def start(self) -> list[KeyValues]:
@@ -208,7 +218,8 @@ class Decoder(nn.Module):
 
     def step(self, pieces: Tensor, position: int, latent: Tensor, cache: list[KeyValues]) -> Tensor:
         """The last pieces (B,) at `position` -> scores of the next ones, (B, V)."""
-        x = self.words(pieces[:, None], position)  # (B, 1, H)
+        layout = Layout.column(pieces)
+        x = self.words(pieces, layout, position)  # (B, H)
         for layer, past in zip(self.layers, cache, strict=True):
-            x = layer(x, latent, None, past)
-        return self.layer.logits(x, latent)[:, 0]
+            x = layer(x, latent, layout, None, past)
+        return self.layer.logits(x, self.layer.share(latent))

@@ -12,6 +12,7 @@ from torch import nn
 
 from bgt_core.contracts import EOS, PAD, BadInput, Tokens
 from bgt_core.nets.output import TiedOutput, UntiedOutput
+from bgt_core.nets.packing import Layout
 from bgt_core.nets.transformer import (
     Decoder,
     DecoderLayer,
@@ -27,6 +28,11 @@ V, H, L = 19, 8, 5
 Stir = Callable[[nn.Module], nn.Module]
 
 
+def full(sentences: int, length: int) -> Layout:
+    """Nothing padded."""
+    return Layout.of(Tokens.pad([[EOS] * length] * sentences, "en"))
+
+
 @pytest.fixture(params=["tied", "untied"])
 def decoder(request: pytest.FixtureRequest, stirred: Stir) -> Decoder:
     torch.manual_seed(0)
@@ -37,7 +43,7 @@ def decoder(request: pytest.FixtureRequest, stirred: Stir) -> Decoder:
     return made
 
 
-def test_an_encoder_layer_is_torchs(stirred: Stir) -> None:
+def test_an_encoder_layer_is_torchs(stirred: Stir, random_tokens: Callable[..., Tokens]) -> None:
     ours = stirred(EncoderLayer(H, 12, 2, dropout=0.0)).double()
     theirs = nn.TransformerEncoderLayer(H, 2, 12, dropout=0.0, batch_first=True, dtype=torch.float64)
     assert isinstance(ours, EncoderLayer)
@@ -56,9 +62,12 @@ def test_an_encoder_layer_is_torchs(stirred: Stir) -> None:
                 to.load_state_dict(source.state_dict())
             else:
                 to.copy_(source)
-    x, mask = torch.randn(3, 5, H, dtype=torch.float64), torch.arange(5) < torch.tensor([[5], [2], [1]])
-    expected = theirs(x, src_key_padding_mask=~mask)
-    torch.testing.assert_close(ours(x, mask[:, None, None, :])[mask], expected[mask], rtol=1e-10, atol=1e-10)
+    side = random_tokens([5, 2, 1], V)
+    x = torch.randn(3, 5, H, dtype=torch.float64)
+    expected = theirs(x, src_key_padding_mask=~side.mask)[side.mask]
+    layout = Layout.of(side)
+    found = ours(layout.pack(x), layout, side.mask[:, None, None, :])
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
 
 
 def test_positions_are_sines_then_cosines() -> None:
@@ -71,9 +80,9 @@ def test_positions_are_sines_then_cosines() -> None:
 
 def test_words_are_scaled_embeddings_with_positions() -> None:
     words = WordInput(embedding(V, H), dropout=0.0)
-    ids = torch.tensor([[5, 6]])
+    ids = torch.tensor([5, 6])
     expected = words.table.weight[ids] * H**0.5 + sinusoids(0, 2, words.table.weight)
-    torch.testing.assert_close(words(ids), expected)
+    torch.testing.assert_close(words(ids, full(1, 2)), expected)
 
 
 def test_an_encoder_does_not_see_padding(random_tokens: Callable[..., Tokens], stirred: Stir) -> None:
@@ -108,21 +117,21 @@ def test_attention_fusion_is_one_linear_of_hidden_and_latent(stirred: Stir) -> N
     with torch.no_grad():
         joint.weight.copy_(torch.cat([layer.fuse_hidden.weight, layer.fuse_latent.weight], dim=1))
         joint.bias.copy_(layer.fuse_hidden.bias)
-    x, z = torch.randn(2, 4, H, dtype=torch.float64), torch.randn(2, L, dtype=torch.float64)
+    x, z, layout = torch.randn(8, H, dtype=torch.float64), torch.randn(2, L, dtype=torch.float64), full(2, 4)
     causal = torch.ones(4, 4, dtype=torch.bool).tril()[None, None]
-    read = layer.norm_attention(x + layer.attention(x, causal))
-    fused = layer.norm_fuse(read + joint(torch.cat([read, z[:, None].expand(-1, 4, -1)], dim=-1)))
+    read = layer.norm_attention(x + layer.attention(x, layout, causal))
+    fused = layer.norm_fuse(read + joint(torch.cat([read, z.repeat_interleave(4, dim=0)], dim=-1)))
     expected = layer.norm_feed(fused + layer.feed(fused))
-    torch.testing.assert_close(layer(x, z, causal, None), expected, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(layer(x, z, layout, causal), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_a_decoder_sees_its_past_and_nothing_else(decoder: Decoder, random_tokens: Callable[..., Tokens]) -> None:
     target, z = random_tokens([6], V), torch.randn(1, L, dtype=torch.float64)
-    scores = decoder("x", z, target).logits()  # (1, 6, V)
+    scores = decoder("x", z, target).logits()  # (6, V)
     for place in range(6):
         changed = target.ids.clone()
         changed[0, place] = 4 if changed[0, place] != 4 else 5
-        moved = (decoder("x", z, Tokens(changed, target.mask, "en")).logits() - scores).abs().amax(-1)[0]
+        moved = (decoder("x", z, Tokens(changed, target.mask, "en")).logits() - scores).abs().amax(-1)
         assert (moved[: place + 1] < 1e-12).all()  # the piece at `place` is predicted there and read after it
         assert (moved[place + 1 :] > 1e-6).all()
     assert ((decoder("x", z + 1, target).logits() - scores).abs().amax(-1) > 1e-6).all()
@@ -132,7 +141,7 @@ def test_steps_with_a_cache_give_the_scores_of_teacher_forcing(
     decoder: Decoder, random_tokens: Callable[..., Tokens]
 ) -> None:
     target, z = random_tokens([9, 9, 9], V), torch.randn(3, L, dtype=torch.float64)
-    expected = decoder("x", z, target).logits()  # (3, 9, V)
+    expected = decoder("x", z, target).logits().view(3, 9, V)
     pieces, cache = torch.full((3,), EOS), decoder.start()
     for position in range(9):
         scores = decoder.step(pieces, position, z, cache)
@@ -152,7 +161,7 @@ def test_a_cache_follows_its_hypotheses(decoder: Decoder, random_tokens: Callabl
         past.select(rows)
     scores = decoder.step(pieces[rows], 2, z[rows], cache)
     kept = Tokens(target.ids[rows], target.mask[rows], "en")
-    torch.testing.assert_close(scores, decoder("x", z[rows], kept).logits()[:, 2], rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(scores, decoder("x", z[rows], kept).logits().view(3, 4, V)[:, 2], rtol=1e-10, atol=1e-10)
 
 
 def test_a_sentence_costs_the_same_nats_in_any_batch(decoder: Decoder, random_tokens: Callable[..., Tokens]) -> None:
@@ -173,7 +182,7 @@ def test_word_dropout_hides_past_pieces_in_training_only(stirred: Stir, random_t
     decoder.train()
     torch.testing.assert_close(decoder("x", z, one).logits(), decoder("x", z, two).logits())
     decoder.eval()
-    assert (decoder("x", z, one).logits() - decoder("x", z, two).logits())[:, 1:].abs().max() > 0.1
+    assert (decoder("x", z, one).logits() - decoder("x", z, two).logits())[1:].abs().max() > 0.1
 
 
 def test_the_row_of_padding_starts_at_zero() -> None:
@@ -184,11 +193,11 @@ def test_the_row_of_padding_starts_at_zero() -> None:
 
 def test_attention_is_torchs_own_product() -> None:
     attention = SelfAttention(H, 2).double()
-    x = torch.randn(2, 5, H, dtype=torch.float64)
+    x = torch.randn(10, H, dtype=torch.float64)
     q, k, v = (part.view(2, 5, 2, H // 2).transpose(1, 2) for part in attention.qkv(x).chunk(3, dim=-1))
-    mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(2, 5, H)
+    mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(10, H)
     causal = torch.ones(5, 5, dtype=torch.bool).tril()[None, None]
-    torch.testing.assert_close(attention(x, causal), attention.out(mixed), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(attention(x, full(2, 5), causal), attention.out(mixed), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(("width", "heads"), [(8, 3), (8, 0)])

@@ -1,0 +1,142 @@
+"""How every figure on the page is measured: both sides in turn on the same work, medians of per-round ratios.
+
+On one thread the clock is the processor time of this process, which other programs on the machine hardly
+touch; on more it is the time on the wall, and the machine must be idle.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+
+ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the page."""
+
+    work: str  # what is done
+    against: str  # what it is compared with
+    ratios: list[float]  # peer's time over ours, or what `target` limits, one a round
+    target: str  # ">= 5", "<= 0.6": what the median of `ratios` must meet
+    ours: str  # the median of our absolute figure, with its unit
+    peer: str
+    error: str  # how far from exact, measured here
+    floor: str  # what the hardware allows: operations over the measured rate, bytes over bandwidth
+    share: float | None  # of that floor, reached; None where there is no such floor
+    next: str  # what takes the time now, from a profile of this run
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.ratios)
+
+    @property
+    def met(self) -> bool:
+        sign, limit = self.target.split()
+        return self.median >= float(limit) if sign == ">=" else self.median <= float(limit)
+
+
+def page(rows: Callable[[argparse.Namespace], Iterable[Row]]) -> None:
+    """The command line that every page has; prints its rows as they come, and writes them for `python -m benchmarks`."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--threads", type=int, default=1, help="of both sides; more than 1 is timed on the wall")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--sts", type=Path, help="a folder of YEAR/DATASET.tsv: adds STS scores of inexact forms")
+    parser.add_argument("--json", type=Path, help="where to write the rows")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    found = []
+    for row in rows(options):
+        found.append(row)
+        verdict = "met" if row.met else "MISSED"
+        spread = f"{row.median:.2f} ({min(row.ratios):.2f}-{max(row.ratios):.2f})"
+        print(f"{row.work} | {spread}, target {row.target}: {verdict} | {row.ours} against {row.peer} | {row.error}")
+        share = "" if row.share is None else f", {100 * row.share:.0f}% of it reached"
+        print(f"    floor: {row.floor}{share}; next: {row.next}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps([asdict(row) for row in found]))
+
+
+def interleave(
+    ours: Callable[[int], object], peer: Callable[[int], object], threads: int, rounds: int = ROUNDS
+) -> tuple[list[float], list[float]]:
+    """Seconds of both sides on round 0, 1, ..., in alternating order, after one untimed round of each.
+
+    Each gets the number of the round and does that round's work.
+    """
+    clock = clock_of(threads)
+    ours(0), peer(0)
+    times: tuple[list[float], list[float]] = ([], [])
+    for number in range(rounds):
+        sides = (0, 1) if number % 2 else (1, 0)
+        for side in sides:
+            begun = clock()
+            (ours, peer)[side](number)
+            times[side].append(clock() - begun)
+    return times
+
+
+def clock_of(threads: int) -> Callable[[], float]:
+    """The clock for that many threads, in seconds."""
+    return time.process_time if threads == 1 else time.perf_counter
+
+
+def over(peer: list[float], ours: list[float]) -> list[float]:
+    """The ratio of each round."""
+    return [slow / fast for slow, fast in zip(peer, ours, strict=True)]
+
+
+def product_rate(dtype: torch.dtype, threads: int, rows: int = 1024, inner: int = 1024, columns: int = 1024) -> float:
+    """Operations a second of this machine's matrix product (rows x inner) @ (inner x columns), the best of 5."""
+    clock = clock_of(threads)
+    left, right = torch.randn(rows, inner).to(dtype), torch.randn(inner, columns).to(dtype)
+    repeat = max(1, int(4e10 / (2 * rows * inner * columns)))
+    best = float("inf")
+    for _ in range(6):
+        begun = clock()
+        for _ in range(repeat):
+            left @ right
+        best = min(best, (clock() - begun) / repeat)
+    return 2 * rows * inner * columns / best
+
+
+def profile(work: Callable[[], object], most: int = 4) -> str:
+    """Where the time of one call goes: the operators with the largest share, "mm 61%, copy_ 14%"."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as seen:
+        work()
+    events = sorted(seen.key_averages(), key=lambda event: -event.self_cpu_time_total)
+    whole = sum(event.self_cpu_time_total for event in events)
+    return ", ".join(
+        f"{event.key.removeprefix('aten::')} {100 * event.self_cpu_time_total / whole:.0f}%" for event in events[:most]
+    )
+
+
+def machine() -> str:
+    """The machine and the versions that decide the figures."""
+    names = [line for line in _cpuinfo() if line.startswith("model name")]
+    model = names[0].split(":", 1)[1].strip() if names else platform.processor() or platform.machine()
+    features = ", ".join(name for name, there in torch.cpu.get_capabilities().items() if there is True and "bf16" in name)
+    packages = ("torch", "numpy", "sentencepiece", "transformers", "sentence-transformers", "faiss-cpu", "scikit-learn")
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return (
+        f"{model}, {os.cpu_count()} cores ({features or 'no native bf16'}), {memory:.0f} GiB; "
+        f"Python {platform.python_version()}, {versions}"
+    )
+
+
+def _cpuinfo() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text().splitlines() if path.exists() else []

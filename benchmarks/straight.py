@@ -1,0 +1,144 @@
+"""The straight form of training: what the original fairseq code computes, the way it computes it.
+
+The reference for speed here and for exactness in the tests. Every position is padded and pays for everything: the
+latent is concatenated to each token before each fusion and before the output layer, logits are made in full, the
+semantic encoder reads one language at a time, dropout is torch's, batches are random, Adam updates one parameter at
+a time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bgt_core.contracts import EOS, PAD, SEMANTIC, Batch, Tokens
+from bgt_core.models.bgt import BGT
+
+
+class StraightBGT(nn.Module):
+    """The loss of a `bgt` model in nats, summed over a batch, from the same parameters.
+
+    Only the matrices that fuse a latent are its own: here one matrix reads [x ; z]. `pull` copies them from the
+    model, `gradients` says what the model's gradients should be.
+    """
+
+    def __init__(self, model: BGT, dropout: float):
+        super().__init__()
+        self.model, self.dropout = model, dropout
+        decoders = {f"decoders.{lang}": decoder for lang, decoder in model.decoders.items()}
+        decoders |= {f"translators.{lang}": decoder for lang, decoder in model.translators.items()}
+        self.fused: dict[str, tuple[nn.Linear, nn.Linear]] = {}
+        for name, decoder in decoders.items():
+            self.fused[f"{name}.layer"] = decoder.layer.hidden, decoder.layer.latent
+            for number, layer in enumerate(decoder.layers):
+                self.fused[f"{name}.layers.{number}"] = layer.fuse_hidden, layer.fuse_latent
+        self.both = nn.ParameterDict(
+            {
+                name.replace(".", "/"): nn.Parameter(torch.cat([hidden.weight, latent.weight], dim=1).detach())
+                for name, (hidden, latent) in self.fused.items()
+            }
+        )
+
+    def parameters_used(self) -> list[nn.Parameter]:
+        """Its own fused matrices and all else of the model."""
+        parts = {id(part.weight) for pair in self.fused.values() for part in pair}
+        return [*self.both.values(), *(p for p in self.model.parameters() if id(p) not in parts)]
+
+    def gradients(self) -> dict[str, Tensor]:
+        """The model's gradients by parameter name, the fused ones cut in two again."""
+        found = {name: p.grad for name, p in self.model.named_parameters() if p.grad is not None}
+        names = {id(p): name for name, p in self.model.named_parameters()}
+        for name, (hidden, latent) in self.fused.items():
+            whole = self.both[name.replace(".", "/")].grad
+            found[names[id(hidden.weight)]] = whole[:, : hidden.in_features]
+            found[names[id(latent.weight)]] = whole[:, hidden.in_features :]
+        return found
+
+    def forward(self, batch: Batch, anneal: float, smoothing: float) -> Tensor:
+        model, total = self.model, torch.zeros(())
+        meaning = {lang: self.encode(SEMANTIC, side) for lang, side in batch.sides.items()}
+        own = {lang: self.encode(lang, side) for lang, side in batch.sides.items()}
+        shared = model.read(meaning[batch.anchor])
+        for lang, side in batch.sides.items():
+            latent = torch.cat([model.read(own[lang]), shared], dim=-1)
+            total = total + self.decode(f"decoders.{lang}", model.decoders[lang], latent, side, 0.0)
+        for lang, side in batch.sides.items():
+            source = meaning[batch.other(lang)].mean
+            total = total + self.decode(f"translators.{lang}", model.translators[lang], source, side, smoothing)
+        for posterior in (meaning[batch.anchor], *own.values()):
+            total = total + anneal * posterior.kl().sum()
+        return total
+
+    def encode(self, name: str, side: Tokens) -> object:
+        encoder = self.model.encoders[name]
+        x = self.words(encoder.body.words.table, side.ids)
+        hidden = ~side.mask[:, None, None, :]
+        for layer in encoder.body.layers:
+            x = layer.norm_attention(x + self.drop(attend(layer.attention, x, hidden)))
+            x = layer.norm_feed(x + self.drop(layer.feed(x)))
+        real = side.mask[:, :, None].float()
+        return encoder.head((x * real).sum(1) / real.sum(1))
+
+    def decode(self, name: str, decoder: nn.Module, latent: Tensor, side: Tokens, smoothing: float) -> Tensor:
+        past = F.pad(side.ids[:, :-1], (1, 0), value=EOS)
+        x, length = self.words(decoder.words.table, past), past.shape[1]
+        later = torch.ones(length, length, dtype=torch.bool).triu(1)
+        z = latent[:, None, :].expand(-1, length, -1)
+        for number, layer in enumerate(decoder.layers):
+            x = layer.norm_attention(x + self.drop(attend(layer.attention, x, later)))
+            weight, bias = self.both[f"{name}.layers.{number}".replace(".", "/")], layer.fuse_hidden.bias
+            x = layer.norm_fuse(x + self.drop(F.linear(torch.cat([x, z], dim=-1), weight, bias)))
+            x = layer.norm_feed(x + self.drop(layer.feed(x)))
+        scores = torch.cat([x, z], dim=-1) @ self.both[f"{name}.layer".replace(".", "/")].T  # (B, T, V)
+        found = F.log_softmax(scores.float(), dim=-1)
+        gold = -found.gather(2, side.ids[:, :, None]).squeeze(2)
+        loss = (1 - smoothing) * gold - smoothing * found.mean(-1) if smoothing else gold
+        return loss.masked_fill(side.ids == PAD, 0.0).sum()
+
+    def words(self, table: nn.Embedding, ids: Tensor) -> Tensor:
+        x = table(ids) * math.sqrt(table.embedding_dim)
+        return self.drop(x + positions(*ids.shape[1:], table.embedding_dim))
+
+    def drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training)
+
+
+def attend(attention: nn.Module, x: Tensor, hidden: Tensor) -> Tensor:
+    """Multi-head self-attention by two batched products and a softmax; `hidden` is True where nothing may look."""
+    batch, length, width = x.shape
+    q, k, v = (
+        part.view(batch, length, attention.heads, -1).transpose(1, 2) for part in attention.qkv(x).chunk(3, dim=-1)
+    )
+    scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(hidden, -torch.inf)
+    mixed = scores.softmax(-1) @ v
+    return attention.out(mixed.transpose(1, 2).reshape(batch, length, width))
+
+
+def positions(length: int, width: int) -> Tensor:
+    """Sines, then cosines, of geometrically falling rates (Vaswani et al. 2017), (T, H)."""
+    rates = torch.tensor([10_000 ** (-unit / (width // 2 - 1)) for unit in range(width // 2)])
+    angles = torch.arange(length)[:, None] * rates
+    return torch.cat([angles.sin(), angles.cos()], dim=1)
+
+
+def optimizer(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    """Adam, one parameter after another."""
+    return torch.optim.AdamW(parameters, lr=5e-4, betas=(0.9, 0.98), weight_decay=1e-4, foreach=False, fused=False)
+
+
+def random_batches(pairs: list[Mapping[str, list[int]]], tokens: int) -> list[Batch]:
+    """Pairs in the order given, cut where a side would pass so many padded tokens."""
+    batches: list[Batch] = []
+    rows: list[Mapping[str, list[int]]] = []
+    for pair in [*pairs, None]:
+        longest = max(len(ids) for row in [*rows, *([pair] if pair else [])] for ids in row.values())
+        if pair is None or (rows and (len(rows) + 1) * longest > tokens):
+            sides = {lang: Tokens.pad([row[lang] for row in rows], lang) for lang in rows[0]}
+            batches.append(Batch(sides, anchor=list(sides)[len(batches) % len(sides)]))
+            rows = []
+        rows.append(pair)
+    return batches

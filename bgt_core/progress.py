@@ -21,8 +21,6 @@ class Progress:
             self.task = self.bar.add_task("training", total=None)
 
     def __enter__(self) -> Progress:
-        if self.bar:
-            self.bar.start()
         return self
 
     def __exit__(
@@ -32,6 +30,8 @@ class Progress:
             self.bar.stop()
 
     def __call__(self, row: dict[str, Any]) -> None:
+        if self.bar:
+            self.bar.start()  # at the first row: of several workers one has rows to show
         if row["kind"] == "data":
             self.print("data: " + ", ".join(f"{count} {what}" for what, count in row["pairs"].items()))
             for example in row["skipped"]:

@@ -8,6 +8,9 @@
 
 Started again with `resume`, a run goes on from its newest whole checkpoint and ends in the weights it
 would have had without the interruption: bit for bit on a CPU with the same number of threads.
+
+Under `torchrun` several processes share a run. The first one prepares, writes and reports; a run begun by some number
+of them may be resumed by any other.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ from bgt_core.data.store import Corpus, prepare
 from bgt_core.recipes import Recipe
 from bgt_core.text import Tokenizer
 from bgt_core.train.device import pick_device
-from bgt_core.train.loop import Hooks, make_optimizer, train
+from bgt_core.train.loop import Hooks, make_optimizer, total_steps, train
+from bgt_core.train.workers import Workers
 
 SETTINGS = "run.json"
 KEEP = 2  # checkpoints of a run; the one before the newest survives a kill during the write
@@ -51,9 +55,33 @@ def start(
 
     Raises BadInput for text that can't be used; nothing of `out` is left behind then.
     """
+    with Workers.of_environment() as workers:
+        if workers.first:
+            prepare_run(recipe, sources, out, tokenizer, strict, device, report)
+        workers.wait()
+        return _train(out, device, report, workers)
+
+
+def resume(out: Path, *, device: str = "auto", report: Report = lambda row: None) -> Path:
+    """Go on with the run in `out` from its newest whole checkpoint; returns its last checkpoint."""
+    with Workers.of_environment() as workers:
+        return _train(out, device, report, workers)
+
+
+def prepare_run(
+    recipe: Recipe,
+    sources: Sequence[Path],
+    out: Path,
+    tokenizer: Path | None,
+    strict: bool,
+    device: str,
+    report: Report,
+) -> None:
+    """All of a run folder but its checkpoints, or nothing."""
     if (out / SETTINGS).exists():
         raise BadInput(f"{out}: holds a run. Go on with --resume, or name another folder.", 2)
-    where, existed = pick_device(device), out.exists()
+    pick_device(device)
+    existed = out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -62,7 +90,8 @@ def start(
         raise BadInput(f"{out}: not empty, and no run to go on with. Remove it, or name another folder.", 2)
     try:
         cutter = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
-        model = fresh(recipe, cutter)  # before the long work, so that sizes that make no model end the run here
+        with torch.device("meta"):  # before the long work, so that sizes that make no model end the run here
+            recipe.model(cutter)
         told = store(recipe, sources, cutter, out, strict).store
         pairs = told["pairs"] | {f"skipped ({reason})": lines for reason, lines in told["skipped"].items()}
         report({"kind": "data", "pairs": pairs, "skipped": told["skipped_examples"]})
@@ -75,11 +104,9 @@ def start(
         if not existed:
             out.rmdir()
         raise
-    return _train(recipe, cutter, model, out, where, report, begun=None)
 
 
-def resume(out: Path, *, device: str = "auto", report: Report = lambda row: None) -> Path:
-    """Go on with the run in `out` from its newest whole checkpoint; returns its last checkpoint."""
+def _train(out: Path, device: str, report: Report, workers: Workers) -> Path:
     try:
         settings = json.loads((out / SETTINGS).read_text(encoding="utf-8"))
         recipe = recipes.build(settings["recipe"], settings["arguments"])
@@ -91,42 +118,28 @@ def resume(out: Path, *, device: str = "auto", report: Report = lambda row: None
     saved = checkpoint.steps_of(out)
     begun = checkpoint.load(saved[-1]) if saved else None
     model = begun.model if begun else fresh(recipe, tokenizer)
-    return _train(recipe, tokenizer, model, out, pick_device(device), report, begun)
-
-
-def fresh(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
-    """The untrained model: the same for the same seed."""
-    torch.manual_seed(recipe.train.seed)
-    return recipe.model(tokenizer)
-
-
-def _train(
-    recipe: Recipe,
-    tokenizer: Tokenizer,
-    model: nn.Module,
-    out: Path,
-    device: torch.device,
-    report: Report,
-    begun: checkpoint.Checkpoint | None,
-) -> Path:
+    where = pick_device(device)
     step = begun.config["step"] if begun else 0
-    model = model.to(device).train()
+    model = model.to(where).train()
     optimizer = make_optimizer(model, recipe.train)
     if begun:
         checkpoint.fill_optimizer(model, optimizer, begun.folder)
-    for leftover in out.glob("*.partial"):
-        remove(leftover)
     metrics = out / checkpoint.METRICS
-    keep_rows(metrics, step)
+    if workers.first:
+        for leftover in out.glob("*.partial"):
+            remove(leftover)
+        keep_rows(metrics, step)
 
     def record(row: dict[str, object]) -> None:
+        if not workers.first:
+            return
         with metrics.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
         report(row)
 
     def save(done: int) -> None:
         folder = out / f"step-{done:07d}"
-        if folder.exists():  # the last step, when it is one of those saved anyway
+        if not workers.first or folder.exists():  # the last step may be one of those saved anyway
             return
         checkpoint.save(folder, recipe, model, tokenizer, done, optimizer)
         for old in checkpoint.steps_of(out)[:-KEEP]:
@@ -135,12 +148,18 @@ def _train(
     signals = Signals()
     corpora = Corpus.open(out / "data", "train"), Corpus.open(out / "data", "valid")
     with signals:
-        train(
-            model, optimizer, recipe.objective, *corpora, recipe.train, device, Hooks(record, save, signals.came), step
-        )
-    if signals.came():
+        hooks = Hooks(record, save, signals.came)
+        done = train(model, optimizer, recipe.objective, *corpora, recipe.train, where, hooks, step, workers)
+    workers.wait()  # for the last checkpoint
+    if done < total_steps(corpora[0], recipe.train):
         raise Interrupted(f"Stopped; the state is saved. Go on with: bgt train --resume --out {out}")
     return checkpoint.steps_of(out)[-1]
+
+
+def fresh(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
+    """The untrained model: the same for the same seed."""
+    torch.manual_seed(recipe.train.seed)
+    return recipe.model(tokenizer)
 
 
 class Interrupted(BadInput):

@@ -7,7 +7,9 @@ into micro-batches, for memory; gradients add up over them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +17,17 @@ import numpy as np
 from bgt_core.contracts import BadInput, Batch, Tokens
 from bgt_core.data.store import Corpus
 
+AHEAD = 2  # updates made before they are needed
 ROUNDS = 6  # of the Feistel network; 4 make a permutation look random, the rest is cheap
 WINDOW = 8192  # validation pairs sorted together
+
+
+@dataclass(frozen=True)
+class Update:
+    """What one worker computes of an optimiser step."""
+
+    pairs: int  # of the whole update, all workers together
+    batches: Mapping[int, Batch]  # its micro-batches by their number in the update
 
 
 @dataclass(frozen=True)
@@ -42,13 +53,25 @@ class Batching:
             raise BadInput(f"the {corpus.split} split of {corpus.folder} holds no pairs to draw from")
         return min(len(corpus), -(-corpus.tokens // self.batch_tokens))
 
-    def batches(self, corpus: Corpus, step: int) -> list[Batch]:
-        """The micro-batches of optimiser step `step` (from 0), the longest sentences first."""
+    def update(self, corpus: Corpus, step: int, worker: int = 0, workers: int = 1) -> Update:
+        """Optimiser step `step` (from 0), the longest sentences first; of `workers`, `worker` gets every so manieth."""
         updates = self.updates(corpus)
         epoch, update = divmod(step, updates)
         first, last = (len(corpus) * edge // updates for edge in (update, update + 1))
         indices = permute(np.arange(first, last), len(corpus), self.seed, epoch)
-        return list(_cut(corpus, indices, self.micro_tokens, turn=self.seed + step))
+        parts = list(enumerate(_cut(corpus, indices, self.micro_tokens)))
+        mine = parts[worker::workers]
+        return Update(last - first, {number: _batch(corpus, part, self.seed + step + number) for number, part in mine})
+
+
+def ahead(make: Callable[[int], Update], steps: range) -> Iterator[Update]:
+    """make(step) for each step, made by a thread while the steps before are computed."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = deque(thread.submit(make, step) for step in steps[:AHEAD])
+        for step in steps:
+            if step + AHEAD in steps:
+                coming.append(thread.submit(make, step + AHEAD))
+            yield coming.popleft().result()
 
 
 def validation(corpus: Corpus, micro_tokens: int) -> Iterator[Batch]:
@@ -56,8 +79,8 @@ def validation(corpus: Corpus, micro_tokens: int) -> Iterator[Batch]:
     turn = 0
     for start in range(0, len(corpus), WINDOW):
         indices = np.arange(start, min(start + WINDOW, len(corpus)))
-        for batch in _cut(corpus, indices, micro_tokens, turn):
-            yield batch
+        for part in _cut(corpus, indices, micro_tokens):
+            yield _batch(corpus, part, turn)
             turn += 1
 
 
@@ -90,7 +113,7 @@ def _mix(numbers: np.ndarray) -> np.ndarray:
     return numbers ^ numbers >> np.uint64(31)
 
 
-def _cut(corpus: Corpus, indices: np.ndarray, micro_tokens: int, turn: int) -> Iterator[Batch]:
+def _cut(corpus: Corpus, indices: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
     """Pairs of similar length together, at most `micro_tokens` padded tokens on the longer side.
 
     A longer pair stands alone. The longest come first: where memory is too small, the first batch shows it.
@@ -101,7 +124,10 @@ def _cut(corpus: Corpus, indices: np.ndarray, micro_tokens: int, turn: int) -> I
     start = 0
     while start < len(order):
         count = max(1, micro_tokens // int(longer[order[start]]))
-        chosen = indices[order[start : start + count]]
-        sides = {lang: Tokens.pad(corpus.take(lang, chosen), lang) for lang in corpus.langs}
-        yield Batch(sides, anchor=corpus.langs[turn % len(corpus.langs)])
-        start, turn = start + count, turn + 1
+        yield indices[order[start : start + count]]
+        start += count
+
+
+def _batch(corpus: Corpus, indices: np.ndarray, turn: int) -> Batch:
+    sides = {lang: Tokens.pad(corpus.take(lang, indices), lang) for lang in corpus.langs}
+    return Batch(sides, anchor=corpus.langs[turn % len(corpus.langs)])

@@ -45,7 +45,8 @@ def sinusoids(start: int, length: int, like: Tensor) -> Tensor:
 def product_dtype(x: Tensor) -> torch.dtype:
     """The dtype that matrix products of x have now: autocast's where it is on, else x's own."""
     device = x.device.type
-    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+    on = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+    return torch.get_autocast_dtype(device) if on else x.dtype
 
 
 class WordInput(nn.Module):

@@ -7,6 +7,7 @@ import re
 import sys
 from contextlib import AbstractContextManager
 
+import numpy as np
 import torch
 
 from bgt_core.contracts import BadInput
@@ -34,6 +35,11 @@ def autocast(device: torch.device, precision: str) -> AbstractContextManager:
     else:
         bf16 = precision == "bf16"
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=bf16)
+
+
+def seed_everything(*numbers: int) -> None:
+    """Whatever torch draws next, on any device, follows from these numbers (not negative)."""
+    torch.manual_seed(int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0]))
 
 
 def release_memory() -> None:

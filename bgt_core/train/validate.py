@@ -9,14 +9,20 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import Batch
-from bgt_core.train.device import autocast
+from bgt_core.train.device import autocast, seed_everything
+from bgt_core.train.workers import Workers
 
 ACTIVE = 0.01  # a unit is active when the variance of its posterior mean exceeds this (Burda et al. 2016)
 
 
 @torch.inference_mode()
 def validate(
-    model: nn.Module, batches: Iterable[Batch], device: torch.device, precision: str, seed: int
+    model: nn.Module,
+    batches: Iterable[Batch],
+    device: torch.device,
+    precision: str,
+    seed: int,
+    workers: Workers = Workers(),
 ) -> dict[str, float]:
     """Means over held-out pairs, in nats: each prediction's NLL, each posterior's KL, and the ELBO.
 
@@ -25,10 +31,11 @@ def validate(
     """
     model.eval()
     sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))
-    moments: dict[str, tuple[Tensor, Tensor, int]] = {}
-    pairs = 0
+    moments: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))  # (2, L): sum, sum of squares
     for number, batch in enumerate(batches):
-        torch.manual_seed(seed * 1_000_003 + number)
+        if number % workers.count != workers.rank:
+            continue
+        seed_everything(seed, number)
         with autocast(device, precision):
             out = model(batch.to(device))
             for prediction in out.predictions:
@@ -36,14 +43,15 @@ def validate(
         for name, posterior in out.posteriors.items():
             sums[f"kl/{name}"] += posterior.kl().sum()
             mean = posterior.mean.double()
-            first, second, count = moments.get(name, (0.0, 0.0, 0))
-            moments[name] = first + mean.sum(0), second + mean.square().sum(0), count + len(mean)
-        pairs += len(batch)
+            moments[name] = moments[name] + torch.stack([mean.sum(0), mean.square().sum(0)])
+        sums["pairs"] += len(batch)
     model.train()
-    means = {name: float(value) / pairs for name, value in sums.items()}
+    totals, moments = workers.totals(sums), workers.totals(moments)
+    pairs = totals.pop("pairs").item()
+    means = {name: value.item() / pairs for name, value in totals.items()}
     bound = sum(value for name, value in means.items() if name.startswith(("reconstruct/", "kl/")))
     active = {
-        f"active/{name}": int(((second / count - (first / count).square()) > ACTIVE).sum())
-        for name, (first, second, count) in moments.items()
+        f"active/{name}": int((second / pairs - (first / pairs).square() > ACTIVE).sum())
+        for name, (first, second) in moments.items()
     }
     return {"elbo": -bound, **means, **active}

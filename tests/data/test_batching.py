@@ -12,11 +12,16 @@ import pytest
 import torch
 
 from bgt_core.contracts import EOS, BadInput, Batch
-from bgt_core.data.batching import Batching, permute, validation
+from bgt_core.data.batching import Batching, Update, ahead, permute, validation
 from bgt_core.data.store import Corpus, prepare
 from bgt_core.text import Tokenizer
 
 LANGS = ("en", "fr")
+
+
+def whole(batching: Batching, corpus: Corpus, step: int) -> list[Batch]:
+    """The micro-batches of an update, as one worker computes them."""
+    return list(batching.update(corpus, step).batches.values())
 
 
 class Words(Tokenizer):
@@ -98,7 +103,7 @@ def test_an_epoch_visits_every_pair_once(corpus: Corpus) -> None:
     assert updates == -(-corpus.tokens // 1000)
     expected = sorted(ids[0] for ids in corpus.take("en", np.arange(len(corpus))))
     epochs = [
-        [numbers(batching.batches(corpus, step)) for step in range(epoch * updates, (epoch + 1) * updates)]
+        [numbers(whole(batching, corpus, step)) for step in range(epoch * updates, (epoch + 1) * updates)]
         for epoch in range(2)
     ]
     for epoch in epochs:
@@ -109,7 +114,7 @@ def test_an_epoch_visits_every_pair_once(corpus: Corpus) -> None:
 def test_updates_hold_about_the_tokens_asked(corpus: Corpus) -> None:
     batching = Batching(batch_tokens=2000, micro_tokens=300, seed=1)
     for step in range(batching.updates(corpus)):
-        batches = batching.batches(corpus, step)
+        batches = whole(batching, corpus, step)
         longer = [torch.stack([side.mask.sum(1) for side in batch.sides.values()]).amax(0).sum() for batch in batches]
         assert 1600 < sum(longer) < 2400
 
@@ -118,13 +123,13 @@ def test_memory_changes_no_update(corpus: Corpus) -> None:
     """The pairs of a step and how often each language is the anchor do not depend on the device."""
     small, large = (Batching(batch_tokens=1500, micro_tokens=size, seed=3) for size in (100, 5000))
     for step in range(5):
-        assert sorted(numbers(small.batches(corpus, step))) == sorted(numbers(large.batches(corpus, step)))
-    assert len(small.batches(corpus, 0)) > len(large.batches(corpus, 0)) == 1
+        assert sorted(numbers(whole(small, corpus, step))) == sorted(numbers(whole(large, corpus, step)))
+    assert len(whole(small, corpus, 0)) > len(whole(large, corpus, 0)) == 1
 
 
 def test_micro_batches_keep_their_budget(corpus: Corpus) -> None:
     for step in range(5):
-        batches = Batching(batch_tokens=2000, micro_tokens=200, seed=1).batches(corpus, step)
+        batches = whole(Batching(batch_tokens=2000, micro_tokens=200, seed=1), corpus, step)
         widths = [max(side.ids.shape[1] for side in batch.sides.values()) for batch in batches]
         assert all(len(batch) * width <= 200 for batch, width in zip(batches, widths, strict=True))
         assert widths == sorted(widths, reverse=True)  # what needs most memory comes first
@@ -133,13 +138,13 @@ def test_micro_batches_keep_their_budget(corpus: Corpus) -> None:
 
 
 def test_a_pair_past_the_budget_stands_alone(corpus: Corpus) -> None:
-    batches = Batching(batch_tokens=1000, micro_tokens=8, seed=1).batches(corpus, 0)
+    batches = whole(Batching(batch_tokens=1000, micro_tokens=8, seed=1), corpus, 0)
     assert {len(batch) for batch in batches} == {1}
 
 
 def test_sides_end_in_eos_and_hold_the_ids_of_the_corpus(corpus: Corpus) -> None:
     stored = {int(ids[0]): ids.tolist() for ids in corpus.take("fr", np.arange(len(corpus)))}
-    for batch in Batching(1000, 300, seed=1).batches(corpus, 0):
+    for batch in whole(Batching(1000, 300, seed=1), corpus, 0):
         side = batch.sides["fr"]
         for ids, mask in zip(side.ids, side.mask, strict=True):
             assert ids[mask].tolist() == stored[int(ids[0])]
@@ -147,7 +152,7 @@ def test_sides_end_in_eos_and_hold_the_ids_of_the_corpus(corpus: Corpus) -> None
 
 
 def test_length_sorting_saves_padding(corpus: Corpus) -> None:
-    batches = Batching(batch_tokens=4000, micro_tokens=400, seed=1).batches(corpus, 0)
+    batches = whole(Batching(batch_tokens=4000, micro_tokens=400, seed=1), corpus, 0)
     padding = torch.cat([(~batch.sides[lang].mask).flatten() for batch in batches for lang in LANGS])
     indices = permute(np.arange(160), len(corpus), 1, 0)
     lengths = corpus.lengths(indices)
@@ -159,7 +164,7 @@ def test_anchors_alternate_over_micro_batches_and_steps(corpus: Corpus) -> None:
     for seed in (0, 1):
         batching = Batching(batch_tokens=1000, micro_tokens=200, seed=seed)
         for step in range(4):
-            anchors = [batch.anchor for batch in batching.batches(corpus, step)]
+            anchors = [batch.anchor for batch in whole(batching, corpus, step)]
             assert len(anchors) > 3
             assert anchors == [LANGS[(seed + step + i) % 2] for i in range(len(anchors))]
 
@@ -167,13 +172,13 @@ def test_anchors_alternate_over_micro_batches_and_steps(corpus: Corpus) -> None:
 def test_training_may_start_at_any_step(corpus: Corpus) -> None:
     batching = Batching(batch_tokens=1000, micro_tokens=200, seed=7)
     far = 3 * batching.updates(corpus) + 2
-    in_order = [batching.batches(corpus, step) for step in range(far + 1)]
-    again = Batching(1000, 200, 7).batches(Corpus.open(corpus.folder), far)
+    in_order = [whole(batching, corpus, step) for step in range(far + 1)]
+    again = whole(Batching(1000, 200, 7), Corpus.open(corpus.folder), far)
     assert same(again, in_order[far])
     assert not same(in_order[far], in_order[far - 1])
     script = (
         "import sys; from bgt_core.data.batching import Batching; from bgt_core.data.store import Corpus\n"
-        "batches = Batching(1000, 200, 7).batches(Corpus.open(sys.argv[1]), int(sys.argv[2]))\n"
+        "batches = Batching(1000, 200, 7).update(Corpus.open(sys.argv[1]), int(sys.argv[2])).batches.values()\n"
         "print([(b.anchor, b.sides['en'].ids.tolist()) for b in batches])"
     )
     command = [sys.executable, "-c", script, str(corpus.folder), str(far)]
@@ -181,15 +186,43 @@ def test_training_may_start_at_any_step(corpus: Corpus) -> None:
     assert other_process == str([(batch.anchor, batch.sides["en"].ids.tolist()) for batch in in_order[far]])
 
 
+@pytest.mark.parametrize("workers", [1, 2, 3, 50])
+def test_workers_share_an_update_out_and_leave_it_as_it_is(corpus: Corpus, workers: int) -> None:
+    batching = Batching(batch_tokens=1000, micro_tokens=200, seed=7)
+    alone = batching.update(corpus, 4)
+    shares = [batching.update(corpus, 4, worker, workers) for worker in range(workers)]
+    assert [share.pairs for share in shares] == [alone.pairs] * workers
+    assert sum(len(batch) for share in shares for batch in share.batches.values()) == alone.pairs
+    together = {number: batch for share in shares for number, batch in share.batches.items()}
+    assert same([together[number] for number in sorted(together)], list(alone.batches.values()))
+    sizes = [len(share.batches) for share in shares]
+    assert sum(sizes) == len(alone.batches) and max(sizes) - min(sizes) <= 1
+
+
+def test_updates_made_ahead_come_in_order(corpus: Corpus) -> None:
+    batching = Batching(batch_tokens=1000, micro_tokens=200, seed=7)
+    found = [list(update.batches.values()) for update in ahead(lambda step: batching.update(corpus, step), range(3, 9))]
+    assert len(found) == 6
+    assert all(same(batches, whole(batching, corpus, step)) for step, batches in enumerate(found, 3))
+
+
+def test_an_error_in_an_update_made_ahead_reaches_the_caller() -> None:
+    def make(step: int) -> Update:
+        raise BadInput(f"no step {step}")
+
+    with pytest.raises(BadInput, match="no step 3"):
+        next(ahead(make, range(3, 9)))
+
+
 def test_seeds_give_other_updates(corpus: Corpus) -> None:
-    left, right = (Batching(1000, 200, seed).batches(corpus, 0) for seed in (1, 2))
+    left, right = (whole(Batching(1000, 200, seed), corpus, 0) for seed in (1, 2))
     assert set(numbers(left)) != set(numbers(right))
 
 
 def test_more_updates_than_pairs_are_never_asked_for(corpus: Corpus) -> None:
     batching = Batching(batch_tokens=1, micro_tokens=1, seed=1)
     assert batching.updates(corpus) == len(corpus)
-    assert [len(batching.batches(corpus, step)) for step in range(5)] == [1] * 5
+    assert [len(whole(batching, corpus, step)) for step in range(5)] == [1] * 5
 
 
 def test_validation_visits_every_pair_once_in_a_fixed_order(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +241,7 @@ def test_an_empty_split(corpus: Corpus, tmp_path: Path) -> None:
     valid = Corpus.open(tmp_path / "store", "valid")
     assert list(validation(valid, 100)) == []
     with pytest.raises(BadInput, match=r"the valid split of .* holds no pairs"):
-        Batching(100, 100, 1).batches(valid, 0)
+        whole(Batching(100, 100, 1), valid, 0)
 
 
 @pytest.mark.parametrize("numbers", [(0, 1, 1), (1, 0, 1), (1, 1, -1)])
@@ -221,6 +254,6 @@ def test_both_languages_anchor_equally_often(corpus: Corpus) -> None:
     batching = Batching(batch_tokens=1000, micro_tokens=150, seed=1)
     pairs: Counter[str] = Counter()
     for step in range(40):
-        for batch in batching.batches(corpus, step):
+        for batch in whole(batching, corpus, step):
             pairs[batch.anchor] += len(batch)
     assert abs(pairs["en"] / pairs.total() - 0.5) < 0.02

@@ -176,3 +176,16 @@ def test_an_override_without_name_or_value_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="NAME=VALUE") as error:
         recipes.parse_overrides([text])
     assert error.value.exit_code == 2
+
+
+@every_recipe
+def test_a_step_waits_for_no_device(name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch) -> None:
+    """On torch's meta device tensors hold no values: whatever would fetch one from a GPU fails."""
+    recipe = tiny(name)
+    model = recipe.model(tokenizer).to("meta").train()
+    loss = recipe.objective(model(batch.to("meta")), 3)
+    (loss.total / 7).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    assert all(parameter.grad.is_meta for parameter in model.parameters())
+    with pytest.raises((NotImplementedError, RuntimeError), match="meta"):
+        loss.total.item()

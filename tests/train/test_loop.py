@@ -102,7 +102,7 @@ def test_an_update_is_the_mean_over_its_pairs_however_it_is_cut(
 
     pairs = [
         (side.ids[row, : int(side.mask[row].sum())])
-        for batch in Batching(CONFIG.batch_tokens, 50, CONFIG.seed).batches(mirrored, 0)
+        for batch in Batching(CONFIG.batch_tokens, 50, CONFIG.seed).update(mirrored, 0).batches.values()
         for side in [batch.sides["en"]]
         for row in range(len(batch))
     ]

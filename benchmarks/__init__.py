@@ -1,0 +1,1 @@
+"""How fast, against what, and how far from exact: one page a piece of work."""

@@ -1,0 +1,5 @@
+"""`python -m bgt_core` is `bgt`: a form that `torchrun -m` can start."""
+
+from bgt_core.cli import main
+
+main()

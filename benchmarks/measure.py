@@ -9,12 +9,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
+
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages, as `bgt train` has them; for both sides alike
 import platform
 import statistics
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from itertools import accumulate
 from pathlib import Path
 
 import torch
@@ -48,7 +51,7 @@ class Row:
 
 
 def page(rows: Callable[[argparse.Namespace], Iterable[Row]]) -> None:
-    """The command line that every page has; prints its rows as they come, and writes them for `python -m benchmarks`."""
+    """The command line that every page has: prints its rows as they come, and writes them for `python -m benchmarks`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=1, help="of both sides; more than 1 is timed on the wall")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
@@ -123,11 +126,21 @@ def profile(work: Callable[[], object], most: int = 4) -> str:
     )
 
 
+def peak_memory(work: Callable[[], object]) -> int:
+    """Bytes that tensors made by one call hold together at most, by the allocator's own record."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as seen:
+        work()
+    events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
+    return max(accumulate(event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())))
+
+
 def machine() -> str:
     """The machine and the versions that decide the figures."""
     names = [line for line in _cpuinfo() if line.startswith("model name")]
     model = names[0].split(":", 1)[1].strip() if names else platform.processor() or platform.machine()
-    features = ", ".join(name for name, there in torch.cpu.get_capabilities().items() if there is True and "bf16" in name)
+    features = ", ".join(
+        name for name, there in torch.cpu.get_capabilities().items() if there is True and "bf16" in name
+    )
     packages = ("torch", "numpy", "sentencepiece", "transformers", "sentence-transformers", "faiss-cpu", "scikit-learn")
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import EOS, PAD, SEMANTIC, Batch, Tokens
 from bgt_core.models.bgt import BGT
+from bgt_core.nets.transformer import sinusoids
 
 
 class StraightBGT(nn.Module):
@@ -94,14 +95,14 @@ class StraightBGT(nn.Module):
             x = layer.norm_fuse(x + self.drop(F.linear(torch.cat([x, z], dim=-1), weight, bias)))
             x = layer.norm_feed(x + self.drop(layer.feed(x)))
         scores = torch.cat([x, z], dim=-1) @ self.both[f"{name}.layer".replace(".", "/")].T  # (B, T, V)
-        found = F.log_softmax(scores.float(), dim=-1)
+        found = F.log_softmax(scores, dim=-1)
         gold = -found.gather(2, side.ids[:, :, None]).squeeze(2)
         loss = (1 - smoothing) * gold - smoothing * found.mean(-1) if smoothing else gold
         return loss.masked_fill(side.ids == PAD, 0.0).sum()
 
     def words(self, table: nn.Embedding, ids: Tensor) -> Tensor:
         x = table(ids) * math.sqrt(table.embedding_dim)
-        return self.drop(x + positions(*ids.shape[1:], table.embedding_dim))
+        return self.drop(x + sinusoids(0, ids.shape[1], x))
 
     def drop(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.dropout, self.training)
@@ -116,13 +117,6 @@ def attend(attention: nn.Module, x: Tensor, hidden: Tensor) -> Tensor:
     scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(hidden, -torch.inf)
     mixed = scores.softmax(-1) @ v
     return attention.out(mixed.transpose(1, 2).reshape(batch, length, width))
-
-
-def positions(length: int, width: int) -> Tensor:
-    """Sines, then cosines, of geometrically falling rates (Vaswani et al. 2017), (T, H)."""
-    rates = torch.tensor([10_000 ** (-unit / (width // 2 - 1)) for unit in range(width // 2)])
-    angles = torch.arange(length)[:, None] * rates
-    return torch.cat([angles.sin(), angles.cos()], dim=1)
 
 
 def optimizer(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:

@@ -16,7 +16,7 @@ from bgt_core.nets.packing import Layout
 from bgt_core.nets.transformer import linear, product_dtype
 
 CHUNK = 256  # tokens whose scores exist at a time: at an 8k vocabulary they stay in a CPU's cache
-BLOCK = 1024  # tokens whose score gradients exist at a time: fewer passes over the gradient of the matrix
+BLOCK = 512  # tokens, or H where that is more, whose score gradients exist at a time: the matrix' is added up so often
 GPU_BLOCK = 8192  # both, where a product must be large to fill the device
 
 
@@ -85,7 +85,7 @@ def fused_nll(
 
 
 class _FusedNLL(torch.autograd.Function):
-    """Sum of logsumexp - (1 - smoothing) * gold score - smoothing * mean score, and each token's logsumexp - gold score.
+    """Sum of logsumexp - (1 - smoothing) * gold score - smoothing * mean score; each token's logsumexp - gold score.
 
     A backward pass scales the gradients where they lie, so it can be done once; torch refuses a second one.
     """
@@ -94,22 +94,26 @@ class _FusedNLL(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, weight: Tensor, offset: Tensor | None, rows: Tensor, target: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
-        """x (N, H) in the dtype of the products, weight (V, H), offset (B, V) or None, rows (N,) each token's sentence."""
+        """x (N, H) in the dtype of products, weight (V, H), offset (B, V) or None, rows (N,) each token's sentence."""
         wants = any(ctx.needs_input_grad[:3])
         exact = torch.promote_types(x.dtype, torch.float32)  # softmax and sums, whatever the products are
-        chunk, block = (CHUNK, BLOCK) if x.device.type == "cpu" else (GPU_BLOCK, GPU_BLOCK)
+        chunk, block = (CHUNK, max(BLOCK, x.shape[1])) if x.device.type == "cpu" else (GPU_BLOCK, GPU_BLOCK)
         used = weight.to(x.dtype)
+        shared = None if offset is None else offset.to(x.dtype)
         grad_x, grad_weight = torch.empty_like(x), torch.zeros_like(weight)
         grad_offset = None if offset is None else torch.zeros_like(offset, dtype=exact)
         nats, loss = x.new_zeros(len(x), dtype=exact), x.new_zeros((), dtype=exact)
-        slopes = x.new_empty(min(block, len(x)) if wants else 0, len(weight))
+        slopes = x.new_empty(min(block, len(x)), len(weight))  # the scores, then their gradient
         for first in range(0, len(x), block):
             last = min(first + block, len(x))
             for start in range(first, last, chunk):
                 part = slice(start, min(start + chunk, last))
-                scores = (x[part] @ used.T).to(exact)  # (chunk, V)
-                if offset is not None:
-                    scores += offset[rows[part]]
+                place = slopes[start - first : part.stop - first]  # (chunk, V)
+                if shared is None:
+                    torch.mm(x[part], used.T, out=place)
+                else:
+                    torch.index_select(shared, 0, rows[part], out=place).addmm_(x[part], used.T)
+                scores = place.to(exact)
                 gold = scores.gather(1, target[part, None])
                 top = scores.amax(1, keepdim=True)
                 mass = scores.sub_(top).exp_().sum(1, keepdim=True)
@@ -118,11 +122,11 @@ class _FusedNLL(torch.autograd.Function):
                 loss += (total - (1 - smoothing) * gold).sum()
                 if not wants:
                     continue
-                slope = scores.div_(mass)  # softmax, in the scores' memory
+                slope = scores.div_(mass)  # softmax
                 slope.scatter_add_(1, target[part, None], slope.new_full(gold.shape, smoothing - 1))
                 if grad_offset is not None:
                     grad_offset.index_add_(0, rows[part], slope)
-                slopes[start - first : part.stop - first] = slope
+                place.copy_(slope)
             if wants:
                 whole = slopes[: last - first]
                 torch.mm(whole, used, out=grad_x[first:last])

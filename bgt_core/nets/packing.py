@@ -42,16 +42,29 @@ class Layout:
         """The position of each piece in its sentence, (N,)."""
         return self.places % self.shape[1]
 
-    def pack(self, x: Tensor) -> Tensor:
-        """(B, T, ...) -> (N, ...)."""
-        flat = x.flatten(0, 1)
-        return flat if self.whole else _Pack.apply(flat, self.places)
+    def pack(self, ids: Tensor) -> Tensor:
+        """(B, T) -> (N,)."""
+        return ids.flatten().index_select(0, self.places)
 
-    def pad(self, x: Tensor) -> Tensor:
-        """(N, H) -> (B, T, H); what stands at padding is finite and must not be read: its gradient is dropped."""
-        if not self.whole:
-            x = _Pad.apply(x, self.places, self.slots)
-        return x.view(*self.shape, *x.shape[1:])
+    def split(self, x: Tensor, parts: int, heads: int) -> Tensor:
+        """What attention reads: (N, parts * H) -> (parts, B, heads, T, H / heads).
+
+        What stands at padding is finite and must not be attended to: no gradient comes from it.
+        """
+        part, head = (torch.arange(count, device=x.device) for count in (parts, heads))
+        batch, length = self.shape
+        there = (self.slots.view(batch, 1, length) * parts + part[:, None, None, None]) * heads + head[:, None]
+        rows, columns = self.rows[:, None, None], self.columns[:, None, None]
+        back = ((part[:, None] * batch + rows) * heads + head) * length + columns  # (N, parts, heads)
+        moved = _Move.apply(x.reshape(-1, x.shape[1] // (parts * heads)), there.flatten(), back.flatten())
+        return moved.view(parts, batch, heads, length, -1)
+
+    def join(self, x: Tensor) -> Tensor:
+        """What attention made: (B, heads, T, H / heads) -> (N, H)."""
+        heads, length = x.shape[1:3]
+        head = torch.arange(heads, device=x.device)
+        there = (self.rows[:, None] * heads + head) * length + self.columns[:, None]  # (N, heads)
+        return _Take.apply(x.reshape(-1, x.shape[-1]), there.flatten()).view(len(self.places), -1)
 
     def repeat(self, z: Tensor) -> Tensor:
         """What each sentence has, at each of its pieces: (B, ...) -> (N, ...)."""
@@ -77,30 +90,30 @@ class Layout:
         return (self.mask.flatten().cumsum(0) - 1).clamp(min=0)
 
 
-class _Pack(torch.autograd.Function):
-    """`index_select`, whose places are all different: its gradient is a copy, where torch's would add."""
+class _Move(torch.autograd.Function):
+    """Rows `there` of x; `back` says where each row of x came to be used, and is all that has a gradient."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, places: Tensor) -> Tensor:
-        ctx.save_for_backward(places)
-        ctx.shape = x.shape
-        return x.index_select(0, places)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        (places,) = ctx.saved_tensors
-        return grad.new_zeros(ctx.shape).index_copy_(0, places, grad), None
-
-
-class _Pad(torch.autograd.Function):
-    """`index_select` by slots, whose gradient comes from real places only."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, places: Tensor, slots: Tensor) -> Tensor:
-        ctx.save_for_backward(places)
-        return x.index_select(0, slots)
+    def forward(ctx: Any, x: Tensor, there: Tensor, back: Tensor) -> Tensor:
+        ctx.save_for_backward(back)
+        return x.index_select(0, there)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        (places,) = ctx.saved_tensors
-        return grad.index_select(0, places), None, None
+        (back,) = ctx.saved_tensors
+        return grad.index_select(0, back), None, None
+
+
+class _Take(torch.autograd.Function):
+    """Rows `there` of x, all different: the gradient is a copy, where torch's would add."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, there: Tensor) -> Tensor:
+        ctx.save_for_backward(there)
+        ctx.shape = x.shape
+        return x.index_select(0, there)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (there,) = ctx.saved_tensors
+        return grad.new_zeros(ctx.shape).index_copy_(0, there, grad), None

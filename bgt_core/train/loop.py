@@ -17,7 +17,7 @@ from bgt_core.train.config import TrainConfig
 from bgt_core.train.device import autocast, release_memory, seed_everything
 from bgt_core.train.schedule import learning_rate
 from bgt_core.train.validate import validate
-from bgt_core.train.workers import Workers
+from bgt_core.train.workers import ALONE, Workers
 
 REPORT_SECONDS = 10.0
 
@@ -62,7 +62,7 @@ def train(
     device: torch.device,
     hooks: Hooks,
     start: int = 0,
-    workers: Workers = Workers(),
+    workers: Workers = ALONE,
 ) -> int:
     """Train from step `start` to the end, or until `hooks.stopped`; returns the steps done.
 

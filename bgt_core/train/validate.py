@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import Batch
 from bgt_core.train.device import autocast, seed_everything
-from bgt_core.train.workers import Workers
+from bgt_core.train.workers import ALONE, Workers
 
 ACTIVE = 0.01  # a unit is active when the variance of its posterior mean exceeds this (Burda et al. 2016)
 
@@ -22,7 +22,7 @@ def validate(
     device: torch.device,
     precision: str,
     seed: int,
-    workers: Workers = Workers(),
+    workers: Workers = ALONE,
 ) -> dict[str, float]:
     """Means over held-out pairs, in nats: each prediction's NLL, each posterior's KL, and the ELBO.
 

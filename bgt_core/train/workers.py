@@ -90,3 +90,6 @@ class Workers:
     def _all(value: Tensor, how: dist.ReduceOp.RedOpType) -> Tensor:
         dist.all_reduce(value, how)
         return value
+
+
+ALONE = Workers()  # one process, as without `torchrun`

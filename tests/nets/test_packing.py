@@ -17,22 +17,26 @@ def side(request: pytest.FixtureRequest, random_tokens: Callable[..., Tokens]) -
 
 
 def test_packing_is_indexing_with_the_mask(side: Tokens) -> None:
-    layout, x = Layout.of(side), torch.randn(*side.ids.shape, 5, dtype=torch.float64, requires_grad=True)
-    packed, expected = layout.pack(x), x[side.mask]
-    torch.testing.assert_close(packed, expected, rtol=0, atol=0)
-    weights = torch.randn_like(packed)
-    found, wanted = (torch.autograd.grad((y * weights).sum(), x)[0] for y in (packed, expected))
-    torch.testing.assert_close(found, wanted, rtol=0, atol=0)
+    assert Layout.of(side).pack(side.ids).tolist() == side.ids[side.mask].tolist()
 
 
-def test_padding_is_the_inverse_at_real_places_and_finite_elsewhere(side: Tokens) -> None:
-    layout, x = Layout.of(side), torch.randn(len(side.places), 5, dtype=torch.float64, requires_grad=True)
-    padded = layout.pad(x)
-    assert padded.shape == (*side.ids.shape, 5) and padded.isfinite().all()
-    torch.testing.assert_close(padded[side.mask], x, rtol=0, atol=0)
-    weights = torch.randn_like(padded)
-    (found,) = torch.autograd.grad((padded * weights).sum(), x)
-    torch.testing.assert_close(found, weights[side.mask], rtol=0, atol=0)
+def test_heads_are_split_and_joined_as_views_of_the_padded(side: Tokens) -> None:
+    """Values and gradients; what is made at padding is not read, as attention does not."""
+    layout, heads = Layout.of(side), 2
+    x = torch.randn(len(side.places), 3 * 8, dtype=torch.float64, requires_grad=True)
+    padded = torch.zeros(*side.ids.shape, 3 * 8, dtype=torch.float64).masked_scatter(side.mask[:, :, None], x)
+    expected = padded.view(*side.ids.shape, 3, heads, 4).permute(2, 0, 3, 1, 4)  # (3, B, heads, T, 4)
+    found, real = layout.split(x, 3, heads), side.mask[None, :, None, :, None]
+    assert found.isfinite().all()
+    torch.testing.assert_close(found * real, expected * real, rtol=0, atol=0)
+
+    mixed, wanted = (part[0] * part[1] + part[2] for part in (found, expected))
+    joined, kept = layout.join(mixed), wanted.transpose(1, 2).flatten(2)[side.mask]
+    torch.testing.assert_close(joined, kept, rtol=0, atol=0)
+    weights = torch.randn_like(joined)
+    slopes = [torch.autograd.grad((y * weights).sum(), x)[0] for y in (joined, kept)]
+    assert slopes[1].abs().min() > 0
+    torch.testing.assert_close(*slopes, rtol=0, atol=0)
 
 
 def test_sums_and_repeats_follow_the_sentences(side: Tokens) -> None:

@@ -25,8 +25,8 @@ check: .venv/with-dev ## lint, formatting, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 
-bench: .venv/with-dev ## run every benchmark, one after another
-	@set -e; for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python "$$file" $(ARGS); done
+bench: .venv/with-bench ## measure every figure of benchmarks/RESULTS.md anew; ARGS="--sts FOLDER" adds STS scores
+	$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove the environment and every cache; runs and data stay
 	rm -rf .venv dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -51,7 +51,7 @@ class Row:
 
 
 def page(rows: Callable[[argparse.Namespace], Iterable[Row]]) -> None:
-    """The command line that every page has: prints its rows as they come, and writes them for `python -m benchmarks`."""
+    """The command line of every page: prints its rows as they come, and writes them for `python -m benchmarks`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=1, help="of both sides; more than 1 is timed on the wall")
     parser.add_argument("--rounds", type=int, default=ROUNDS)

@@ -1,0 +1,78 @@
+"""Every page, each in a process of its own; prints their rows and writes `benchmarks/RESULTS.md`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.measure import Row, machine
+
+PAGES = (
+    "training",
+    "encoding",
+    "generation",
+    "probing",
+    "preparing",
+    "starting",
+    "embedding_stream",
+    "mining",
+)
+RESULTS = Path(__file__).with_name("RESULTS.md")
+COLUMNS = ("work", "against", "ratio (range)", "target", "ours", "peer", "error", "floor", "reached", "time goes to")
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """The row as the table shows it."""
+    spread = f"**{row.median:.2f}** ({min(row.ratios):.2f}-{max(row.ratios):.2f})"
+    share = "" if row.share is None else f"{100 * row.share:.0f}%"
+    target = row.target + ("" if row.met else ", **missed**")
+    return row.work, row.against, spread, target, row.ours, row.peer, row.error, row.floor, share, row.next
+
+
+def document(rows: list[Row], minutes: float, arguments: list[str]) -> str:
+    """RESULTS.md, whole."""
+    found = [row for row in rows if not row.met]
+    missed = [f"- {row.work}: {row.median:.2f}, target {row.target}; its time goes to {row.next}" for row in found]
+    table = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, rows)]
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in table]
+    command = " ".join(["python -m benchmarks", *arguments])
+    return "\n".join(
+        [
+            "# Results",
+            "",
+            f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, {minutes:.0f} minutes. {machine()}.",
+            "",
+            "A ratio is the peer's time over ours on the same work, the median of the rounds. `reached` is the share",
+            "of the floor: what this machine's own matrix product or memory would allow. The last column is a profile",
+            "of the run. How each page measures, and what is equal on both sides, stands at the top of its file.",
+            "",
+            *lines,
+            "",
+            "## Targets missed",
+            "",
+            *(missed or ["None."]),
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    begun, rows = time.monotonic(), []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in PAGES:
+            print(f"== {name}", flush=True)
+            found = Path(folder) / f"{name}.json"
+            subprocess.run([sys.executable, "-m", f"benchmarks.{name}", "--json", found, *sys.argv[1:]], check=True)
+            rows += [Row(**row) for row in json.loads(found.read_text(encoding="utf-8"))]
+    text = document(rows, (time.monotonic() - begun) / 60, sys.argv[1:])
+    RESULTS.write_text(text, encoding="utf-8")
+    print(f"{RESULTS} written.\n{text[text.index('## Targets missed') :]}", end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import BOS, EOS, LANGUAGE, PAD, SEMANTIC, UNK, BadInput, Embeds
-from bgt_core.nets.transformer import Decoder
+from bgt_core.nets.transformer import Decoder, Past
 from bgt_core.text import Tokenizer
 
 NEVER = (PAD, UNK, BOS)  # pieces that no search writes
 AT_ONCE = 64  # sentences searched together: bounds the memory, B x beam x V scores
+BLOCK = 160  # scores of which only the maximum is read at first
 
 
 class Writes(Embeds, Protocol):
@@ -85,7 +86,7 @@ def transfer(
     latent = bgt.model.join(manner, meaning)  # (B, L_lang + L)
     generator = torch.Generator(device).manual_seed(seed)
     written: list[list[int]] = []
-    with torch.inference_mode():
+    with torch.no_grad():  # not inference_mode: under it, autocast converts every weight at every step
         for part in latent.split(AT_ONCE):
             written += write(bgt.model.decoders[lang], part, search, max_length, generator)
     return bgt.tokenizer.decode(written)
@@ -97,16 +98,15 @@ def write(
     """Piece ids for each latent (B, L), EOS left out."""
     if isinstance(search, Sample):
         return sample(decoder, latent, search, max_length, generator)
-    return beam(decoder, latent, search.size, max_length)
+    return [best.pieces for best in beam(decoder, latent, search.size, max_length)]
 
 
-def next_scores(decoder: Decoder, pieces: Tensor, position: int, latent: Tensor, cache: list) -> Tensor:
-    """Log-probabilities of the next piece, (B, V); a sentence has at least one piece before EOS."""
-    logits = decoder.step(pieces, position, latent, cache).float()
-    logits[:, NEVER] = -torch.inf
-    if position == 0:
-        logits[:, EOS] = -torch.inf
-    return logits.log_softmax(-1)
+def next_scores(decoder: Decoder, pieces: Tensor, past: Past) -> Tensor:
+    """Scores of the next piece, not normalised, (B, n) -> (B, n, V); a sentence has a piece before EOS."""
+    barred = NEVER if past.position else (*NEVER, EOS)
+    scores = decoder.step(pieces, past).float()
+    scores[:, :, barred] = -torch.inf
+    return scores
 
 
 def sample(
@@ -114,9 +114,9 @@ def sample(
 ) -> list[list[int]]:
     """Ancestral sampling, nucleus-limited (Holtzman et al. 2020)."""
     pieces = torch.full((len(latent),), EOS, device=latent.device)
-    cache, written, done = decoder.start(), [], torch.zeros(len(latent), dtype=torch.bool, device=latent.device)
-    for position in range(max_length):
-        scores = next_scores(decoder, pieces, position, latent, cache) / how.temperature
+    past, written, done = decoder.start(latent), [], torch.zeros(len(latent), dtype=torch.bool, device=latent.device)
+    for _ in range(max_length):
+        scores = next_scores(decoder, pieces[:, None], past)[:, 0].log_softmax(-1) / how.temperature
         chances, order = scores.softmax(-1).sort(-1, descending=True)
         outside = chances.cumsum(-1) - chances >= how.top_p  # the first piece is always inside
         drawn = torch.multinomial(chances.masked_fill(outside, 0.0), 1, generator=generator)  # (B, 1)
@@ -128,39 +128,73 @@ def sample(
     return [until_end(row) for row in torch.stack(written, 1).tolist()]
 
 
-def beam(decoder: Decoder, latent: Tensor, size: int, max_length: int) -> list[list[int]]:
-    """Beam search over a batch. A finished hypothesis keeps its place at its final score; the best by
-    mean log-probability a piece, EOS counted, is returned."""
-    count, device = len(latent), latent.device
-    latent = latent.repeat_interleave(size, dim=0)  # (B * size, L)
-    pieces = torch.full((count * size,), EOS, device=device)
-    written = torch.zeros((count, size, 0), dtype=torch.long, device=device)
-    totals = torch.full((count, size), -torch.inf, device=device)
-    totals[:, 0] = 0.0  # all hypotheses start equal: only one may branch
-    lengths = torch.zeros((count, size), device=device)
-    done = torch.zeros((count, size), dtype=torch.bool, device=device)
-    cache = decoder.start()
-    base = torch.arange(count, device=device)[:, None] * size
-    for position in range(max_length):
-        scores = next_scores(decoder, pieces, position, latent, cache).view(count, size, -1)
-        waits = torch.full_like(scores[0, 0], -torch.inf)
-        waits[EOS] = 0.0  # a finished hypothesis repeats EOS at no cost
-        scores = torch.where(done[:, :, None], waits, scores)
-        vocab = scores.shape[-1]
-        totals, best = (totals[:, :, None] + scores).view(count, -1).topk(size)  # (B, size)
-        parent, piece = best // vocab, best % vocab
-        done, lengths = done.gather(1, parent), lengths.gather(1, parent)
-        lengths = lengths + (~done).float()
-        done = done | (piece == EOS)
-        written = torch.cat([written.gather(1, parent[:, :, None].expand_as(written)), piece[:, :, None]], dim=2)
-        if done.all():
+@dataclass(frozen=True)
+class Hypothesis:
+    """A sentence that a beam found."""
+
+    pieces: list[int]  # EOS left out
+    mean: float  # log-probability a piece in nats, EOS counted
+
+
+def beam(decoder: Decoder, latent: Tensor, size: int, max_length: int) -> list[Hypothesis]:
+    """Beam search over a batch: of each sentence the hypothesis with the highest mean log-probability.
+
+    A finished hypothesis keeps its place at its final score; a sentence with no other leaves the batch.
+    """
+    found: dict[int, Hypothesis] = {}
+    rows = torch.arange(len(latent), device=latent.device)  # which sentence each row of the batch is, (B,)
+    pieces = torch.full((len(latent), 1), EOS, device=latent.device)  # one hypothesis, which the first step branches
+    written, totals = pieces.new_empty(len(latent), 1, 0), torch.zeros_like(pieces, dtype=torch.float)
+    done = torch.zeros_like(pieces, dtype=torch.bool)
+    past = decoder.start(latent)
+    for length in range(1, max_length + 1):
+        chances, choices = most_probable(next_scores(decoder, pieces, past), size)  # (B, n, k)
+        chances = chances.masked_fill(done[:, :, None], -torch.inf)
+        chances[:, :, 0].masked_fill_(done, 0.0)  # a finished hypothesis repeats EOS at no cost
+        choices = choices.masked_fill(done[:, :, None], EOS)
+        sums = (totals[:, :, None] + chances).flatten(1)  # (B, n * k)
+        totals, best = sums.topk(min(size, sums.shape[1]))
+        parents, pieces = best // chances.shape[2], choices.flatten(1).gather(1, best)  # (B, n)
+        past.follow(parents)
+        before = written.gather(1, parents[:, :, None].expand(-1, -1, length - 1))
+        written, done = torch.cat([before, pieces[:, :, None]], dim=2), pieces == EOS
+        ended = done.all(1) | (length == max_length)
+        if not ended.any():
+            continue
+        means, winner = (totals / ((written != EOS).sum(2) + done)).max(1)
+        winners = written[torch.arange(len(rows), device=rows.device), winner]  # (B, length)
+        for row, mean, ids in zip(*(part[ended].tolist() for part in (rows, means, winners)), strict=True):
+            found[row] = Hypothesis(until_end(ids), mean)
+        going = (~ended).nonzero().squeeze(1)
+        if not len(going):
             break
-        rows = (base + parent).view(-1)
-        for past in cache:
-            past.select(rows)
-        pieces = piece.view(-1)
-    winner = (totals / lengths).argmax(1)
-    return [until_end(row) for row in written[torch.arange(count, device=device), winner].tolist()]
+        past.keep(going)
+        rows, pieces, written, totals, done = (part[going] for part in (rows, pieces, written, totals, done))
+    return [found[row] for row in range(len(latent))]
+
+
+def most_probable(scores: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """The `size` most probable pieces (fewer if V is): scores (B, n, V), overwritten -> log-probabilities and ids,
+    (B, n, size), best first."""
+    rows = scores.view(-1, scores.shape[-1])
+    top, pieces = largest(rows, min(size, rows.shape[1]))
+    most = top[:, :1]
+    mass = rows.sub_(most).exp_().sum(1, keepdim=True)
+    shape = (*scores.shape[:2], -1)
+    return (top - most - mass.log()).view(shape), pieces.view(shape)
+
+
+def largest(scores: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """`topk` of each row, (N, V) -> values and places, (N, size), in a third of its time: the largest lie in
+    the blocks with the largest maxima."""
+    count, vocab = scores.shape
+    width = max(width for width in range(1, BLOCK + 1) if vocab % width == 0)
+    blocks = scores.view(count, -1, width)
+    chosen = blocks.amax(2).topk(min(size, blocks.shape[1])).indices  # (N, blocks kept)
+    places = torch.arange(count, device=scores.device)[:, None] * blocks.shape[1] + chosen
+    kept = blocks.flatten(0, 1).index_select(0, places.flatten()).view(count, -1)
+    values, best = kept.topk(size)
+    return values, chosen.gather(1, best // width) * width + best % width
 
 
 def until_end(ids: list[int]) -> list[int]:

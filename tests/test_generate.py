@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 import bgt_core
 from bgt_core.contracts import BOS, EOS, PAD, UNK, BadInput, Tokens
-from bgt_core.generate import GREEDY, Beam, Sample, beam, sample, transfer
-from bgt_core.nets.output import UntiedOutput
+from bgt_core.generate import BLOCK, GREEDY, Beam, Sample, beam, largest, most_probable, sample, transfer
+from bgt_core.nets.output import TiedOutput, UntiedOutput
 from bgt_core.nets.transformer import Decoder, embedding
 
 L = 5
@@ -42,7 +42,7 @@ def latents(count: int) -> Tensor:
 def log_chances(decoder: Decoder, latent: Tensor, past: list[int]) -> Tensor:
     """Of the piece after `past`, by teacher forcing: no cache, no step; what no search writes is left out."""
     target = Tokens(torch.tensor([[*past, EOS]]), torch.ones(1, len(past) + 1, dtype=torch.bool), "en")
-    scores = decoder("x", latent[None], target).logits()[0, -1].detach()
+    scores = decoder("x", latent[None], target).logits()[-1].detach()
     scores[[PAD, UNK, BOS]] = -torch.inf
     if not past:
         scores[EOS] = -torch.inf
@@ -71,9 +71,65 @@ def best_of_all(decoder: Decoder, latent: Tensor, max_length: int) -> list[int]:
     return max(found)[1]
 
 
+def pieces_of(decoder: Decoder, latent: Tensor, size: int, max_length: int) -> list[list[int]]:
+    return [best.pieces for best in beam(decoder, latent, size, max_length)]
+
+
+def straight_beam(decoder: Decoder, latent: Tensor, size: int, max_length: int) -> tuple[list[int], float]:
+    """The definition: no cache, no batch, every hypothesis read anew, all its children, the `size` with the largest
+    sums; of the last ones the best mean. A finished hypothesis is its own only child."""
+    kept: list[tuple[float, list[int]]] = [(0.0, [])]
+    for _ in range(max_length):
+        children = []
+        for total, past in kept:
+            if past[-1:] == [EOS]:
+                children.append((total, past))
+            else:
+                scores = log_chances(decoder, latent, past).tolist()
+                children += [(total + score, [*past, piece]) for piece, score in enumerate(scores)]
+        kept = sorted(children, reverse=True)[:size]
+    mean, best = max((total / len(past), past) for total, past in kept)
+    return [piece for piece in best if piece != EOS], mean
+
+
+@pytest.mark.parametrize("layer", [UntiedOutput, TiedOutput])
+@pytest.mark.parametrize(
+    ("vocab_size", "size", "max_length"), [(7, 1, 9), (7, 3, 9), (7, 20, 3), (41, 5, 6), (320, 4, 5)]
+)
+def test_a_beam_is_what_it_is_by_definition(layer: type, vocab_size: int, size: int, max_length: int) -> None:
+    """In single precision, over two layers; some sentences end at once, some never."""
+    torch.manual_seed(vocab_size)
+    table = embedding(vocab_size, 16)
+    output = layer(table, L) if layer is TiedOutput else layer(vocab_size, 16, L)
+    decoder = Decoder(table, output, L, layers=2, inner=12, heads=2, dropout=0.1).eval()
+    with torch.no_grad():
+        for parameter in decoder.layer.parameters():
+            if len(parameter) == vocab_size:
+                parameter[EOS] *= vocab_size / 5  # likely here, unlikely there
+    z = 3 * latents(8).float()
+    found = beam(decoder, z, size, max_length)
+    for best, latent in zip(found, z, strict=True):
+        pieces, mean = straight_beam(decoder, latent, size, max_length)
+        assert best.pieces == pieces
+        assert best.mean == pytest.approx(mean, rel=1e-5, abs=1e-6)
+    assert len({len(best.pieces) for best in found}) > 1
+
+
+def test_equal_pieces_are_interchangeable(decoder: Decoder) -> None:
+    """Pieces 4 and 5 tie wherever they stand: which is written is open, what it is worth is not."""
+    with torch.no_grad():
+        for table in (decoder.words.table, decoder.layer.hidden, decoder.layer.latent):  # type: ignore[union-attr]
+            table.weight[5] = table.weight[4]
+    z = latents(6)
+    for best, latent in zip(beam(decoder, z, 12, 4), z, strict=True):  # wide enough for every twin
+        pieces, mean = straight_beam(decoder, latent, 12, 4)
+        assert [4 if piece == 5 else piece for piece in best.pieces] == [4 if piece == 5 else piece for piece in pieces]
+        assert best.mean == pytest.approx(mean, rel=1e-5)
+
+
 def test_a_beam_of_one_takes_the_best_piece_each_time(decoder: Decoder) -> None:
     z = latents(6)
-    found = beam(decoder, z, 1, max_length=8)
+    found = pieces_of(decoder, z, 1, max_length=8)
     assert found == [greedy(decoder, latent, 8) for latent in z]
     assert len({len(sentence) for sentence in found}) > 1
 
@@ -82,7 +138,7 @@ def test_a_wide_beam_finds_the_best_sentence_of_all(decoder: Decoder) -> None:
     """3 words, at most 3 pieces: a beam of 40 drops none of the 3 + 9 + 27 sentences."""
     z = latents(5)
     expected = [best_of_all(decoder, latent, 3) for latent in z]
-    assert beam(decoder, z, 40, max_length=3) == expected
+    assert pieces_of(decoder, z, 40, max_length=3) == expected
 
 
 def test_a_beam_of_four_is_exact_where_four_hypotheses_suffice() -> None:
@@ -90,7 +146,7 @@ def test_a_beam_of_four_is_exact_where_four_hypotheses_suffice() -> None:
     for seed in range(5):
         decoder = made(6, seed)
         z = latents(5)
-        assert beam(decoder, z, 4, max_length=2) == [best_of_all(decoder, latent, 2) for latent in z]
+        assert pieces_of(decoder, z, 4, max_length=2) == [best_of_all(decoder, latent, 2) for latent in z]
 
 
 def test_a_beam_finds_better_sentences_than_greedy_search() -> None:
@@ -99,7 +155,7 @@ def test_a_beam_finds_better_sentences_than_greedy_search() -> None:
     for seed in range(3):
         decoder, z = made(12, seed, spread=0.5), latents(12)
         for size, sign in ((8, 1), (1, -1)):
-            for latent, sentence in zip(z, beam(decoder, z, size, max_length=4), strict=True):
+            for latent, sentence in zip(z, pieces_of(decoder, z, size, max_length=4), strict=True):
                 pieces = [*sentence, EOS] if len(sentence) < 4 else sentence
                 parts = [log_chances(decoder, latent, pieces[:place])[piece] for place, piece in enumerate(pieces)]
                 gain += sign * float(sum(parts)) / len(pieces)
@@ -110,8 +166,92 @@ def test_a_beam_finds_better_sentences_than_greedy_search() -> None:
 def test_sentences_of_a_batch_do_not_touch_each_other(decoder: Decoder, size: int) -> None:
     z = latents(5)
     together = beam(decoder, z, size, max_length=9)
-    assert together == [beam(decoder, latent[None], size, max_length=9)[0] for latent in z]
-    assert len({len(sentence) for sentence in together}) > 1  # some end while others go on
+    for best, latent in zip(together, z, strict=True):
+        (alone,) = beam(decoder, latent[None], size, max_length=9)
+        assert best.pieces == alone.pieces
+        assert best.mean == pytest.approx(alone.mean, rel=1e-6)
+    assert len({len(best.pieces) for best in together}) > 1  # some end while others go on
+
+
+def test_the_past_follows_its_hypotheses() -> None:
+    """Hypotheses change parents, multiply and lose sentences; each is scored as teacher forcing scores its own past."""
+    torch.manual_seed(0)
+    table, draw = embedding(19, 8), torch.Generator().manual_seed(1)
+    decoder = Decoder(table, UntiedOutput(19, 8, L), L, layers=2, inner=12, heads=2, dropout=0.1).double().eval()
+    z = latents(4)
+    past, pieces = decoder.start(z), torch.full((4, 1), EOS)
+    written: list[list[list[int]]] = [[[]] for _ in z]  # what each hypothesis of each sentence has read after EOS
+    for n in (1, 3, 3, 2, 4):
+        scores = decoder.step(pieces, past).log_softmax(-1)
+        for row, sentence in enumerate(written):
+            for place, before in enumerate(sentence):
+                ids = torch.tensor([[*before, EOS]])
+                expected = decoder("x", z[row : row + 1], Tokens(ids, ids > 0, "en")).logits()[-1].log_softmax(-1)
+                torch.testing.assert_close(scores[row, place], expected, rtol=1e-10, atol=1e-10)
+        parents = torch.randint(pieces.shape[1], (len(z), n), generator=draw)
+        pieces = torch.randint(4, 19, (len(z), n), generator=draw)
+        past.follow(parents)
+        written = [
+            [[*sentence[parent], piece] for parent, piece in zip(mine, new, strict=True)]
+            for sentence, mine, new in zip(written, parents.tolist(), pieces.tolist(), strict=True)
+        ]
+        if n == 3:  # twice: 4 sentences, 3, 2
+            rows = torch.arange(1, len(z))
+            past.keep(rows)
+            z, pieces, written = z[rows], pieces[rows], written[1:]
+    assert len(z) == 2
+
+
+@pytest.mark.parametrize("vocab_size", [1, 7, BLOCK, 2 * BLOCK, 211, 400, 1000])
+def test_the_largest_are_topks(vocab_size: int) -> None:
+    """Also where scores tie, where blocks are barred, and where V is prime."""
+    draw = torch.Generator().manual_seed(vocab_size)
+    scores = torch.randn(20, vocab_size, generator=draw)
+    scores[5:10] = scores[5:10].round()
+    scores[10:15, : vocab_size // 2] = -torch.inf
+    scores[15:18, 1:] = -torch.inf
+    for size in {1, min(5, vocab_size), min(60, vocab_size)}:
+        values, places = largest(scores, size)
+        assert torch.equal(values, scores.topk(size).values)
+        assert torch.equal(scores.gather(1, places), values)
+        assert all(len(set(row)) == size for row in places.tolist())
+
+
+def test_the_most_probable_pieces_are_log_softmaxs() -> None:
+    scores = 5 * torch.randn(3, 4, 50, generator=torch.Generator().manual_seed(1))
+    scores[:, :, :3] = -torch.inf
+    expected = scores.double().log_softmax(-1).topk(6)
+    chances, pieces = most_probable(scores.clone(), 6)
+    torch.testing.assert_close(chances, expected.values.float(), rtol=1e-6, atol=1e-6)
+    assert torch.equal(pieces, expected.indices)
+    assert most_probable(scores.clone(), 99)[1].shape == (3, 4, 50)
+
+
+def test_half_precision_changes_the_chances_little() -> None:
+    decoder, z = made(12, 0).float(), latents(6).float()
+    exact = beam(decoder, z, 4, 8)
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = beam(decoder, z, 4, 8)
+    for one, other in zip(exact, rounded, strict=True):
+        assert one.mean == pytest.approx(other.mean, abs=0.05)
+    assert any(one.mean != other.mean for one, other in zip(exact, rounded, strict=True))
+
+
+def test_draws_are_those_of_a_search_without_a_cache(decoder: Decoder) -> None:
+    """The same generator, the chances of each past anew: the same sentences."""
+    z = latents(7)
+    found = sample(decoder, z, Sample(0.8, 0.9), 6, torch.Generator().manual_seed(5))
+    generator, written = torch.Generator().manual_seed(5), [[] for _ in z]
+    while len(written[0]) < 6 and not all(EOS in past for past in written):
+        scores = [
+            log_chances(decoder, latent, [p for p in past if p != EOS]) for latent, past in zip(z, written, strict=True)
+        ]
+        chances, order = (torch.stack(scores).float() / 0.8).softmax(-1).sort(-1, descending=True)
+        chances[chances.cumsum(-1) - chances >= 0.9] = 0.0
+        drawn = order.gather(1, torch.multinomial(chances, 1, generator=generator)).squeeze(1).tolist()
+        written = [[*past, EOS if EOS in past else piece] for past, piece in zip(written, drawn, strict=True)]
+    assert found == [[piece for piece in past if piece != EOS] for past in written]
+    assert len({len(sentence) for sentence in found}) > 1
 
 
 def test_first_pieces_are_drawn_by_their_chances(decoder: Decoder) -> None:
@@ -161,7 +301,7 @@ def test_length_is_bounded_and_never_zero(decoder: Decoder) -> None:
     z = latents(50)
     generator = torch.Generator().manual_seed(4)
     for max_length in (1, 3):
-        for found in (beam(decoder, z, 3, max_length), sample(decoder, z, Sample(), max_length, generator)):
+        for found in (pieces_of(decoder, z, 3, max_length), sample(decoder, z, Sample(), max_length, generator)):
             assert {len(sentence) for sentence in found} <= set(range(1, max_length + 1))
             assert not {PAD, UNK, BOS, EOS} & {piece for sentence in found for piece in sentence}
 
@@ -210,12 +350,12 @@ def test_text_is_what_the_decoder_writes_for_the_two_means(
             super().__init__()
             self.decoder = decoder
 
-        def start(self) -> object:
-            return self.decoder.start()
-
-        def step(self, pieces: Tensor, position: int, latent: Tensor, cache: object) -> Tensor:
+        def start(self, latent: Tensor) -> object:
             seen.append(latent)
-            return self.decoder.step(pieces, position, latent, cache)
+            return self.decoder.start(latent)
+
+        def step(self, pieces: Tensor, past: object) -> Tensor:
+            return self.decoder.step(pieces, past)
 
     monkeypatch.setitem(model.model.decoders._modules, "fr", Spy(model.model.decoders["fr"]))
     transfer(model, SOURCES[:2], STYLES[:2], lang="fr", search=GREEDY, max_length=2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -12,6 +11,7 @@ from torch import Tensor, nn
 from bgt_core.contracts import EOS, PAD, BadInput, OutputLayer, Prediction, Tokens
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.packing import Layout
+from bgt_core.nets.past import KeyValues, Past
 
 
 def embedding(vocab_size: int, width: int) -> nn.Embedding:
@@ -77,9 +77,7 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, layout: Layout, allowed: Tensor | None, cache: KeyValues | None = None) -> Tensor:
         """x (N, H), allowed broadcastable to (B, heads, T, S) -> (N, H)."""
-        batch, length = layout.shape
-        qkv = layout.pad(self.qkv(x)).view(batch, length, 3, self.heads, -1)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # (B, heads, T, H/heads)
+        q, k, v = layout.split(self.qkv(x), 3, self.heads)  # (B, heads, T, H/heads)
         if cache is not None:
             k, v = cache.extend(k, v)
         if x.is_cuda:
@@ -89,26 +87,7 @@ class SelfAttention(nn.Module):
             if allowed is not None:
                 scores = scores.masked_fill(~allowed, float("-inf"))
             mixed = scores.softmax(-1).to(v.dtype) @ v
-        return self.out(layout.pack(mixed.transpose(1, 2).reshape(batch, length, -1)))
-
-
-@dataclass
-class KeyValues:
-    """The keys and values one layer has seen in a search, (B, heads, S, H/heads)."""
-
-    keys: Tensor | None = None
-    values: Tensor | None = None
-
-    def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        if self.keys is not None and self.values is not None:
-            keys, values = torch.cat([self.keys, keys], dim=2), torch.cat([self.values, values], dim=2)
-        self.keys, self.values = keys, values
-        return keys, values
-
-    def select(self, rows: Tensor) -> None:
-        """Keep these hypotheses, in this order."""
-        assert self.keys is not None and self.values is not None
-        self.keys, self.values = self.keys[rows], self.values[rows]
+        return self.out(layout.join(mixed))
 
 
 class FeedForward(nn.Sequential):
@@ -213,14 +192,22 @@ class Decoder(nn.Module):
             x = layer(x, latent, layout, causal)
         return Prediction(name, x, latent, self.layer, target)
 
-    def start(self) -> list[KeyValues]:
-        """An empty cache for a search."""
-        return [KeyValues() for _ in self.layers]
+    def start(self, latent: Tensor) -> Past:
+        """A search that has read nothing yet, for each latent, (B, L)."""
+        width, count = self.words.table.embedding_dim, len(latent)
+        heads = [layer.attention.heads for layer in self.layers]
+        layers = [KeyValues(latent.new_empty(2, count, each, 0, width // each)) for each in heads]
+        return Past(latent, self.layer.share(latent), layers, latent.new_empty(count, 1, 0, dtype=torch.bool))
 
-    def step(self, pieces: Tensor, position: int, latent: Tensor, cache: list[KeyValues]) -> Tensor:
-        """The last pieces (B,) at `position` -> scores of the next ones, (B, V)."""
-        layout = Layout.column(pieces)
-        x = self.words(pieces, layout, position)  # (B, H)
-        for layer, past in zip(self.layers, cache, strict=True):
-            x = layer(x, latent, layout, None, past)
-        return self.layer.logits(x, self.layer.share(latent))
+    def step(self, pieces: Tensor, past: Past) -> Tensor:
+        """The last piece of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first piece is EOS."""
+        count, n = pieces.shape
+        itself = torch.eye(n, dtype=torch.bool, device=pieces.device).expand(count, n, n)
+        past.kin = torch.cat([past.kin, itself], dim=2)
+        ids = pieces.flatten()
+        x = self.words(ids, Layout.column(ids), past.position)  # (B * n, H): all stand at one position
+        layout = Layout((count, n), torch.arange(count * n, device=ids.device), pieces >= 0)
+        for layer, seen in zip(self.layers, past.layers, strict=True):
+            x = layer(x, past.latent, layout, past.kin[:, None], seen)
+        past.position += 1
+        return self.layer.logits(x.view(count, n, -1), past.share[:, None])

@@ -66,7 +66,7 @@ def test_an_encoder_layer_is_torchs(stirred: Stir, random_tokens: Callable[..., 
     x = torch.randn(3, 5, H, dtype=torch.float64)
     expected = theirs(x, src_key_padding_mask=~side.mask)[side.mask]
     layout = Layout.of(side)
-    found = ours(layout.pack(x), layout, side.mask[:, None, None, :])
+    found = ours(x[side.mask], layout, side.mask[:, None, None, :])
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
 
 
@@ -142,26 +142,43 @@ def test_steps_with_a_cache_give_the_scores_of_teacher_forcing(
 ) -> None:
     target, z = random_tokens([9, 9, 9], V), torch.randn(3, L, dtype=torch.float64)
     expected = decoder("x", z, target).logits().view(3, 9, V)
-    pieces, cache = torch.full((3,), EOS), decoder.start()
+    pieces, past = torch.full((3, 1), EOS), decoder.start(z)
     for position in range(9):
-        scores = decoder.step(pieces, position, z, cache)
-        torch.testing.assert_close(scores, expected[:, position], rtol=1e-10, atol=1e-10)
-        pieces = target.ids[:, position]
+        scores = decoder.step(pieces, past)  # (3, 1, V)
+        torch.testing.assert_close(scores[:, 0], expected[:, position], rtol=1e-10, atol=1e-10)
+        pieces = target.ids[:, position : position + 1]
 
 
-def test_a_cache_follows_its_hypotheses(decoder: Decoder, random_tokens: Callable[..., Tokens]) -> None:
-    """After two steps keep rows 2, 0, 0: scores are those of the kept sentences."""
-    target, z = random_tokens([4, 4, 4], V), torch.randn(3, L, dtype=torch.float64)
-    pieces, cache = torch.full((3,), EOS), decoder.start()
-    for position in range(2):
-        decoder.step(pieces, position, z, cache)
-        pieces = target.ids[:, position]
-    rows = torch.tensor([2, 0, 0])
-    for past in cache:
-        past.select(rows)
-    scores = decoder.step(pieces[rows], 2, z[rows], cache)
-    kept = Tokens(target.ids[rows], target.mask[rows], "en")
-    torch.testing.assert_close(scores, decoder("x", z[rows], kept).logits().view(3, 4, V)[:, 2], rtol=1e-10, atol=1e-10)
+def test_hypotheses_follow_their_parents_and_kept_sentences(
+    decoder: Decoder, random_tokens: Callable[..., Tokens]
+) -> None:
+    """Two sentences, three hypotheses each; after two steps they continue others, after three one sentence goes on."""
+    draw = torch.Generator().manual_seed(3)
+    read, z = torch.randint(4, V, (3, 2, 3), generator=draw), torch.randn(2, L, dtype=torch.float64)
+    parents = torch.tensor([[2, 0, 0], [1, 1, 2]])
+    past = decoder.start(z)
+    decoder.step(torch.full((2, 1), EOS), past)
+    past.follow(torch.zeros(2, 3, dtype=torch.long))  # all three branch from the one start
+    decoder.step(read[0], past)
+    past.follow(parents)
+    before = decoder.step(read[1], past)
+    past.keep(torch.tensor([1]))
+    after = decoder.step(read[2, 1:], past)
+
+    def scored(sentence: int, pieces: list[int]) -> torch.Tensor:
+        """Of the piece after these, recomputed from nothing."""
+        target = Tokens.pad([[*pieces, EOS]], "en")
+        return decoder("x", z[sentence : sentence + 1], target).logits()[-1]
+
+    for sentence in range(2):
+        for hypothesis in range(3):
+            parent = int(parents[sentence, hypothesis])
+            pieces = [int(read[0, sentence, parent]), int(read[1, sentence, hypothesis])]
+            expected = scored(sentence, pieces)
+            torch.testing.assert_close(before[sentence, hypothesis], expected, rtol=1e-10, atol=1e-10)
+            if sentence == 1:
+                expected = scored(1, [*pieces, int(read[2, 1, hypothesis])])
+                torch.testing.assert_close(after[0, hypothesis], expected, rtol=1e-10, atol=1e-10)
 
 
 def test_a_sentence_costs_the_same_nats_in_any_batch(decoder: Decoder, random_tokens: Callable[..., Tokens]) -> None:

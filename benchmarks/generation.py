@@ -1,0 +1,249 @@
+"""Beam search, encoding included, against `transformers` `generate` of an encoder-decoder of equal size.
+
+Equal: random weights, width, inner size, heads, layers, vocabulary, the sources, their order, 5 beams, and how many
+pieces each sentence gets (EOS is barred until then and forced there). The peer, MarianMT, encodes each source once and
+attends to it; ours, the recipe `bgt` by way of `transfer`, encodes it twice, for its meaning and for its manner. The
+peer's batches hold 64 sentences: its best of 32, 64, 128 and 256. Lengths are lognormal with a median of 12 pieces.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import LogitsProcessor, LogitsProcessorList, MarianConfig, MarianMTModel
+
+import bgt_core
+from benchmarks.measure import Row, clock_of, over, page, product_rate, profile
+from bgt_core import recipes
+from bgt_core.contracts import EOS, PAD, Tokens
+from bgt_core.data.grammar import pairs
+from bgt_core.embedder import Embedder
+from bgt_core.generate import NEVER, beam, transfer
+from bgt_core.nets.transformer import Decoder
+from bgt_core.text import Tokenizer
+
+BEAM, BATCH, REFEREED = 5, 64, 8
+
+
+@dataclass(frozen=True)
+class Size:
+    """A model, and what a round generates."""
+
+    name: str
+    arguments: dict[str, int]
+    vocab: int
+    sentences: int
+    pieces: int | None  # of every sentence; None: each its own number
+
+
+SMALL = {"width": 256, "encoder_layers": 3, "inner": 256}
+SIZES = (
+    Size("256 sentences of 4-30 pieces, d=256, 3+1 layers, 8k", SMALL, 8_000, 256, None),
+    Size("256 sentences of 12 pieces each, d=256, 3+1 layers, 8k", SMALL, 8_000, 256, 12),
+    Size("32 sentences of 12 pieces each, d=1024, 5+1 layers, 20k", {}, 20_000, 32, 12),
+)
+
+
+class Ids(Tokenizer):
+    """A sentence is its ids in writing: neither side splits text."""
+
+    def __init__(self, vocab: int) -> None:
+        self.vocab_size = vocab
+
+    def encode(self, sentences: Sequence[str]) -> list[list[int]]:
+        return [[*map(int, sentence.split()), EOS] for sentence in sentences]
+
+    def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
+        return [" ".join(map(str, sentence)) for sentence in ids]
+
+
+class Ends(nn.Module):
+    """An output layer under which sentences end where they should: those of a round in their order."""
+
+    def __init__(self, layer: nn.Module, lengths: Tensor) -> None:
+        super().__init__()
+        self.layer, self.lengths, self.begun, self.written = layer, lengths, 0, 0
+
+    def share(self, latent: Tensor) -> Tensor:
+        """A search begins: the lengths of its sentences ride along, so that they leave with them."""
+        share = self.layer.share(latent)
+        begun = self.begun % len(self.lengths)
+        self.begun, self.written = begun + len(latent), 0
+        return torch.cat([share, self.lengths[begun : self.begun, None].to(share.dtype)], dim=1)
+
+    def logits(self, features: Tensor, share: Tensor) -> Tensor:
+        scores = self.layer.logits(features, share[..., :-1])
+        self.written += 1
+        return end(scores, share[:, 0, -1] < self.written)
+
+
+class EndsAt(LogitsProcessor):
+    """The same for the peer."""
+
+    def __init__(self, lengths: Tensor) -> None:
+        self.lengths = lengths.repeat_interleave(BEAM)
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        return end(scores, self.lengths < input_ids.shape[1])
+
+
+def end(scores: Tensor, due: Tensor) -> Tensor:
+    """Only EOS where it is due, and nowhere else: scores (B, ..., V), due (B,)."""
+    scores[..., EOS] = -torch.inf
+    rows = due.nonzero().squeeze(1)  # few: a mask would pass over all scores
+    scores[rows] = -torch.inf
+    scores[rows, ..., EOS] = 0.0
+    return scores
+
+
+def marian(sizes: Mapping[str, int]) -> MarianMTModel:
+    """The peer: the sizes of the recipe, on both sides."""
+    config = MarianConfig(
+        vocab_size=sizes["vocab_size"],
+        d_model=sizes["width"],
+        encoder_layers=sizes["encoder_layers"],
+        decoder_layers=sizes["decoder_layers"],
+        encoder_ffn_dim=sizes["inner"],
+        decoder_ffn_dim=sizes["inner"],
+        encoder_attention_heads=sizes["heads"],
+        decoder_attention_heads=sizes["heads"],
+        activation_function="relu",
+        scale_embedding=True,
+        pad_token_id=PAD,
+        eos_token_id=EOS,
+        decoder_start_token_id=EOS,
+        forced_eos_token_id=None,
+    )
+    return MarianMTModel(config).eval()
+
+
+def lengths_of(count: int) -> list[int]:
+    """Of sources, and of what is written where sentences differ."""
+    draw = np.random.default_rng(0)
+    return np.clip(np.round(12 * np.exp(draw.normal(0, 0.5, count))), 4, 30).astype(int).tolist()
+
+
+def rows(options: argparse.Namespace) -> Iterator[Row]:
+    agreement = shipped_agreement()
+    for size in SIZES:
+        yield from rows_of(size, options, agreement)
+
+
+def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator[Row]:
+    recipe = recipes.bgt(vocab_size=size.vocab, **size.arguments)
+    tokenizer = Ids(size.vocab)
+    model = recipe.model(tokenizer).eval()
+    error = refereed(model.decoders["en"])
+    peer = marian(recipe.arguments)
+    draw = np.random.default_rng(1)
+    ids = [draw.integers(4, size.vocab, n).tolist() for n in lengths_of(size.sentences)]
+    lengths = torch.tensor([size.pieces or len(sentence) for sentence in ids])
+    sources, most = tokenizer.decode(ids), int(lengths.max()) + 1
+    model.decoders["en"].layer = Ends(model.decoders["en"].layer, lengths)
+    embedder = Embedder(model, tokenizer, ("en", "fr"))
+
+    def ours(bf16: bool) -> list[int]:
+        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+            return [len(text.split()) for text in transfer(embedder, sources, sources, lang="en", max_length=most)]
+
+    def theirs() -> list[int]:
+        found: list[int] = []
+        for begun in range(0, len(ids), BATCH):
+            side = Tokens.pad([[*sentence, EOS] for sentence in ids[begun : begun + BATCH]], "en")
+            ends = LogitsProcessorList([EndsAt(lengths[begun : begun + BATCH])])
+            arguments = {"num_beams": BEAM, "do_sample": False, "max_new_tokens": most, "logits_processor": ends}
+            written = peer.generate(input_ids=side.ids, attention_mask=side.mask.long(), **arguments)
+            found += ((written != EOS) & (written != PAD)).sum(1).tolist()
+        return found
+
+    forms: dict[str, Callable[[], list[int]]] = {
+        "peer": theirs,
+        "fp32": lambda: ours(False),
+        "bf16": lambda: ours(True),
+    }
+    for name, form in forms.items():
+        assert form() == lengths.tolist(), name  # equal work; and the first, untimed round
+    clock, times = clock_of(options.threads), {name: [] for name in forms}
+    for number in range(options.rounds):
+        for name in list(forms)[:: 1 if number % 2 else -1]:
+            begun = clock()
+            forms[name]()
+            times[name].append(clock() - begun)
+
+    operations = operations_of(model, ids, lengths.tolist())
+    for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
+        spent, floor = median(times[name]), operations / product_rate(dtype, options.threads)
+        yield Row(
+            work=f"beam-{BEAM} generation, {size.name}, {name}",
+            against="transformers generate, fp32",
+            ratios=over(times["peer"], times[name]),
+            target=">= 3",
+            ours=f"{size.sentences / spent:,.0f} sentences/s",
+            peer=f"{size.sentences / median(times['peer']):,.0f}",
+            error=error if name == "fp32" else agreement,
+            floor=f"{operations / size.sentences / 1e9:.2f} GFLOP a sentence, {size.sentences / floor:,.0f} a second",
+            share=floor / spent,
+            next=profile(forms[name]),
+        )
+
+
+def refereed(decoder: Decoder) -> str:
+    """A few sentences against the straight search."""
+    latents = torch.randn(REFEREED, decoder.layer.latent.in_features) / 4
+    with torch.no_grad():
+        found = beam(decoder, latents, BEAM, 16)
+        expected = [straight_beam(decoder, latent, 16) for latent in latents]
+    same = sum(best.pieces == pieces for best, (pieces, _) in zip(found, expected, strict=True))
+    off = max(abs(best.mean - mean) for best, (_, mean) in zip(found, expected, strict=True))
+    return f"{same} of {REFEREED} as by a straight search, mean log-probability within {off:.0e}"
+
+
+def straight_beam(decoder: Decoder, latent: Tensor, max_length: int) -> tuple[list[int], float]:
+    """One sentence, no cache: at each step all hypotheses are read anew and all their V children compared."""
+    written, totals = [[]], torch.zeros(1)
+    for _ in range(max_length):
+        target = Tokens.pad([[*past, EOS] for past in written], "en")
+        scores = decoder("", latent.expand(len(written), -1), target).logits().view(*target.ids.shape, -1)[:, -1]
+        scores[:, NEVER if written[0] else (*NEVER, EOS)] = -torch.inf
+        children = totals[:, None] + scores.log_softmax(-1)
+        for row, past in enumerate(written):
+            if past[-1:] == [EOS]:
+                children[row], children[row, EOS] = -torch.inf, totals[row]
+        totals, best = children.flatten().topk(BEAM)
+        written = [[*written[place // scores.shape[1]], place % scores.shape[1]] for place in best.tolist()]
+    texts = [past[: past.index(EOS) + 1] if EOS in past else past for past in written]
+    mean, best_text = max((total / len(text), text) for total, text in zip(totals.tolist(), texts, strict=True))
+    return [piece for piece in best_text if piece != EOS], mean
+
+
+def shipped_agreement() -> str:
+    """Sentences that bf16 leaves as they are, of the model that ships."""
+    texts = [pair.texts["en"] for pair in pairs(512, seed=0)]
+    embedder = bgt_core.load()
+    exact = transfer(embedder, texts[:256], texts[256:], lang="en")
+    with torch.autocast("cpu", torch.bfloat16):
+        found = transfer(embedder, texts[:256], texts[256:], lang="en")
+    return f"{sum(map(str.__eq__, exact, found))} of 256 sentences of the shipped model as in fp32"
+
+
+def operations_of(model: nn.Module, ids: Sequence[Sequence[int]], lengths: Sequence[int]) -> float:
+    """Multiplications and additions with weights: each source read twice, then one hypothesis, then BEAM a step."""
+    read, written = sum(len(sentence) + 1 for sentence in ids), sum(1 + BEAM * length for length in lengths)
+    times = {"encoders.semantic": read, "encoders.en": read, "decoders.en": written}
+    total = 0.0
+    for name, module in model.named_modules():
+        part = ".".join(name.split(".")[:2])
+        if isinstance(module, nn.Linear) and part in times:
+            a_sentence = name.split(".")[-1] in ("mean", "log_variance", "fuse_latent", "latent")
+            total += 2.0 * module.weight.numel() * (len(ids) if a_sentence else times[part])
+    return total
+
+
+if __name__ == "__main__":
+    page(rows)

@@ -1,0 +1,169 @@
+"""SentEval's protocol: against the straight form, torch's own optimiser, and counts that follow from the rules."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from benchmarks import sequential_senteval
+from bgt_core.errors import BadInput
+from probes.senteval import SentEval, Split, SplitResult, Stack, split_classify
+
+Task = tuple[Split, Split, Split]
+
+
+def task(items: int, width: int, classes: int, noise: float, seed: int = 0) -> Task:
+    """Normal vectors, labels from noisy linear functions of them; dev and test have 60 items."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.standard_normal((items + 120, width), dtype=np.float32)
+    scores = vectors @ rng.standard_normal((width, classes))
+    labels = (scores + noise * rng.gumbel(size=scores.shape)).argmax(1)
+    ends = [items, items + 60]
+    train, dev, test = zip(np.split(vectors, ends), np.split(labels, ends), strict=True)
+    return train, dev, test
+
+
+@pytest.fixture(scope="module")
+def easy() -> Task:
+    """The label is the sign of one number, far from 0: right at the first look, and at every later one."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 400)
+    vectors = np.stack([20.0 * labels - 10.0, rng.standard_normal(400)], axis=1).astype(np.float32)
+    return tuple((vectors[part], labels[part]) for part in (slice(200), slice(200, 300), slice(300, None)))
+
+
+def numbers(result: SplitResult) -> tuple[object, ...]:
+    return (
+        result.penalty,
+        result.dev_accuracy,
+        result.test_accuracy,
+        result.dev_accuracies,
+        result.passes,
+        result.predicted.tolist(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "protocol"),
+    [
+        (task(300, 12, 6, noise=2.0, seed=1), SentEval(seed=5, penalties=(1e-2, 0.3, 1e-4, 1.0))),  # 300 = 4 x 64 + 44
+        (task(256, 12, 4, noise=1.0), SentEval(seed=5, penalties=(1.0, 0.3, 1e-2))),
+        (task(200, 12, 5, noise=3.0), SentEval(hidden=7)),
+    ],
+)
+def test_all_penalties_at_once_are_one_after_another(data: Task, protocol: SentEval) -> None:
+    fast, straight = split_classify(*data, protocol), sequential_senteval.split_classify(*data, protocol)
+    assert numbers(fast) == numbers(straight)
+    # else neither the choice of a penalty nor training on with fewer of them was seen
+    assert len(set(fast.dev_accuracies)) > 1 and len(set(fast.passes)) > 1
+
+
+@pytest.mark.parametrize("hidden", [0, 5])
+def test_passes_are_those_of_torch(hidden: int) -> None:
+    """Autograd and torch.optim.Adam, one network after another; the second of three leaves half-way."""
+    sizes, rng = ([6, hidden, 4] if hidden else [6, 4]), np.random.default_rng(1)
+    vectors, labels = rng.standard_normal((25, 6), dtype=np.float32), rng.integers(0, 4, 25)
+    orders = [rng.permutation(25) for _ in range(6)]
+    stack = Stack(sizes, (1e-3, 0.1, 1.0), seed=3)
+    for number, order in enumerate(orders):
+        if number == 3:
+            stack.keep([0, 2])
+        stack.train(vectors, labels, order, batch_size=10)
+    for place, penalty in enumerate((1e-3, 1.0)):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(3)
+            layers = [nn.Linear(inside, outside) for inside, outside in pairwise(sizes)]
+        model = nn.Sequential(layers[0], nn.Sigmoid(), layers[1]) if hidden else layers[0]
+        optimiser = torch.optim.Adam(model.parameters(), weight_decay=penalty)
+        for rows in (order[begin : begin + 10] for order in orders for begin in (0, 10, 20)):
+            optimiser.zero_grad()
+            logits = model(torch.from_numpy(vectors[rows]))
+            nn.functional.cross_entropy(logits, torch.from_numpy(labels[rows])).backward()
+            optimiser.step()
+        for part, expected in zip(stack.parameters, model.parameters(), strict=True):
+            torch.testing.assert_close(part[place].view_as(expected), expected.detach(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("setting", "passes"),
+    [
+        ({}, 28),  # better than ever once, then six failures: 7 looks, 4 passes each
+        ({"tenacity": 0}, 8),
+        ({"epoch_size": 1}, 7),
+        ({"max_epoch": 0}, 4),
+        ({"max_epoch": 8}, 12),  # after 8 passes, 4 more may begin
+        ({"tenacity": 99}, 204),
+    ],
+)
+def test_when_training_ends(easy: Task, setting: dict[str, int], passes: int) -> None:
+    result = split_classify(*easy, SentEval(penalties=(1e-5, 1e-2), **setting))
+    assert result.passes == (passes, passes)
+    assert result.dev_accuracies == (100.0, 100.0)
+
+
+def test_the_first_of_equal_penalties_wins(easy: Task) -> None:
+    for penalties in ((1e-5, 1e-2), (1e-2, 1e-5)):
+        assert split_classify(*easy, SentEval(penalties=penalties)).penalty == penalties[0]
+
+
+def test_more_patience_never_lowers_dev_accuracy() -> None:
+    data = task(300, 12, 4, noise=3.0)
+    short, long = (split_classify(*data, SentEval(tenacity=failures)) for failures in (0, 20))
+    assert all(a <= b for a, b in zip(short.dev_accuracies, long.dev_accuracies, strict=True))
+    assert short.dev_accuracy < long.dev_accuracy
+
+
+def test_labels_may_be_words_and_test_labels_decide_nothing(easy: Task) -> None:
+    names = np.array(["NN", "NNS"])
+    train, dev, (vectors, labels) = ((vectors, names[labels].tolist()) for vectors, labels in easy)
+    right = split_classify(train, dev, (vectors, labels))
+    wrong = split_classify(train, dev, (vectors, ["NN"] * len(labels)))
+    assert right.predicted.tolist() == wrong.predicted.tolist() == labels
+    assert (right.test_accuracy, wrong.test_accuracy) == (100.0, round(labels.count("NN") / len(labels) * 100, 2))
+
+
+def test_nothing_outside_is_changed_and_the_seed_decides() -> None:
+    data = task(100, 4, 3, noise=1.0)
+    for vectors, _ in data:
+        vectors.flags.writeable = False  # as vectors mapped from a file are
+    before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002, the generator SentEval seeds
+    first, again = split_classify(*data), split_classify(*data)
+    assert torch.equal(before[0], torch.get_rng_state())
+    assert np.array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
+    assert numbers(first) == numbers(again) != numbers(split_classify(*data, SentEval(seed=2)))
+
+
+def test_float64_is_taken_as_float32() -> None:
+    data = task(100, 4, 3, noise=1.0)
+    assert numbers(split_classify(*((vectors.astype(np.float64), labels) for vectors, labels in data))) == numbers(
+        split_classify(*data)
+    )
+
+
+VECTORS, LABELS = np.eye(4, 3, dtype=np.float32), ["a", "b", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("place", "split", "message"),
+    [
+        (0, (VECTORS[:3], LABELS), "train vectors have shape (3, 3): give one of width 3 to each of 4 labels"),
+        (0, (VECTORS[:0], []), "train vectors have shape (0, 3)"),
+        (1, (VECTORS[:, :2], LABELS), "dev vectors have shape (4, 2): give one of width 3"),
+        (2, (VECTORS[0], LABELS), "test vectors have shape (3,)"),
+        (1, (np.where(VECTORS > 0, np.nan, VECTORS), LABELS), "dev vectors hold NaN or infinity"),
+        (2, (np.where(VECTORS > 0, np.inf, VECTORS), LABELS), "test vectors hold NaN or infinity"),
+        (0, (VECTORS, ["a"] * 4), "All train labels are 'a'"),
+        (2, (VECTORS, ["a", "b", "c", "d"]), "Label 'c' of test is not in train"),
+    ],
+)
+def test_what_is_refused(place: int, split: Split, message: str) -> None:
+    splits = [(VECTORS, LABELS)] * 3
+    splits[place] = split
+    with pytest.raises(BadInput) as caught:
+        split_classify(*splits)
+    assert message in str(caught.value)
+    assert caught.value.exit_code == 4

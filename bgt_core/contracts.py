@@ -16,13 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from bgt_core.errors import BadInput as BadInput  # part of the nouns; lives alone so that `--help` needs no torch
+from bgt_core.errors import BadInput as BadInput  # part of the nouns; lives alone so that `--help` is quick
+
+if TYPE_CHECKING:  # the processes that prepare text import this file, and need no torch
+    import torch
+    from torch import Tensor
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3  # piece ids, fixed when a tokenizer is trained
 
@@ -46,6 +48,8 @@ class Tokens:
     @classmethod
     def pad(cls, sentences: Sequence[Sequence[int]], lang: str) -> Tokens:
         """Piece ids of B sentences -> one padded side, (B, T)."""
+        import torch
+
         ids = np.full((len(sentences), max(map(len, sentences))), PAD, dtype=np.int64)
         for row, sentence in zip(ids, sentences, strict=True):
             row[: len(sentence)] = sentence

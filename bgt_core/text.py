@@ -30,7 +30,10 @@ def normalise(text: str) -> str:
             for char in text
             if char.isspace() or unicodedata.category(char) not in INVISIBLE
         )
-    return " ".join(unicodedata.normalize("NFC", text).split())
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    text = text.strip(" ")  # by now the only white space
+    return " ".join(text.split()) if "  " in text else text
 
 
 class Tokenizer:

@@ -46,6 +46,8 @@ def test_normalise(text: str, clean: str) -> None:
 @given(st.text())
 def test_normalised_text_is_clean_and_stays_as_it_is(text: str) -> None:
     clean = normalise(text)
+    visible = [char for char in text if char.isspace() or unicodedata.category(char) not in {"Cc", "Cf", "Cs"}]
+    assert clean == " ".join(unicodedata.normalize("NFC", "".join(visible)).split())  # no short cuts
     assert normalise(clean) == clean
     assert unicodedata.is_normalized("NFC", clean)
     assert not {unicodedata.category(char) for char in clean} & {"Cc", "Cf", "Cs"}

@@ -1,5 +1,7 @@
 """Files of translations to pairs of normalised sentences: TSV, Moses, Parquet.
 
+    `chunks` -> `check` -> `Audit`: rows of bytes, sound pairs, what is said of the others
+
 Nothing here holds a file in memory: lines stream in, pairs stream out.
 """
 
@@ -25,6 +27,10 @@ LONGEST_LINE = 16 * 2**20  # bytes; a longer one is no text, and would fill the 
 EXAMPLES = 20  # of bad lines that are kept
 ROWS = 4096  # of a Parquet file read together
 BLOCK = 2**20  # bytes read together
+CHUNK = 2**19  # bytes of text handled together, about 5,000 pairs
+
+Row = Sequence[bytes]  # one translation, one side a language
+Bad = tuple[int, str, str]  # a row's place in its chunk, the reason, what was found and what is expected
 
 
 @dataclass
@@ -52,24 +58,12 @@ def read_pairs(
     A bad line is counted in `skipped` and left out; with `strict` it raises `BadInput`. So does a source that is
     absent, empty, damaged, without a single good line, or whose files differ in their number of lines.
     """
-    files = source_files(source, langs)
-    good = number = 0
-    first = ""
-    for number, row in enumerate(_rows(files, langs), start=1):
-        pair, reason, message = _check(row, langs)
-        if pair:
-            good += 1
-            yield pair
-            continue
-        message = f"{source}:{number}: {message}"
-        if strict:
-            raise BadInput(message)
-        first = first or message
-        skipped.add(reason, message)
-    if not number:
-        raise BadInput(f"{source} is empty; expected one translation a line, in {', '.join(langs)}")
-    if not good:
-        raise BadInput(f"none of the {number} lines of {source} holds a translation; {first}")
+    audit = Audit(source, langs, skipped, strict)
+    for rows in chunks(source, langs):
+        pairs, bad = check(rows, langs)
+        audit.add(len(rows), bad)
+        yield from pairs
+    audit.end()
 
 
 def sentences(
@@ -98,29 +92,81 @@ def source_files(source: Path | str, langs: Sequence[str]) -> list[Path]:
     raise BadInput(f"{what}; expected a .tsv (.gz, .xz, .zst), a .parquet, or a prefix of {aligned}", exit_code=3)
 
 
-def _check(row: Sequence[bytes | None], langs: Sequence[str]) -> tuple[tuple[str, ...] | None, str, str]:
-    """(the normalised translation, "", "") or (None, the reason, what was found and what is expected)."""
-    if len(row) != len(langs):
-        columns = "column" if len(row) == 1 else "columns"
-        return None, "wrong number of columns", f"{len(row)} {columns}, expected {len(langs)} ({', '.join(langs)})"
-    try:
-        pair = tuple(normalise(side.decode()) if side else "" for side in row)
-    except UnicodeDecodeError as error:
-        return None, "not UTF-8", f"byte {error.object[error.start]:#04x} is not UTF-8; convert the file to UTF-8"
-    if not all(pair):
-        return None, "empty side", f"the {langs[pair.index('')]} side is empty; expected text"
-    return pair, "", ""
-
-
-def _rows(files: Sequence[Path], langs: Sequence[str]) -> Iterator[Sequence[bytes | None]]:
+def chunks(source: Path | str, langs: Sequence[str]) -> Iterator[list[Row]]:
+    """Rows of `source`, unchecked, in lists of about `CHUNK` bytes; the last list may be empty."""
+    files = source_files(source, langs)
     if len(files) > 1:
-        return _moses(files)
-    if files[0].suffix == ".parquet":
-        return _parquet(files[0], langs)
-    return (line.split(b"\t") for line in lines(files[0]))
+        rows = _moses(files)
+    elif files[0].suffix == ".parquet":
+        rows = _parquet(files[0], langs)
+    else:
+        rows = (line.split(b"\t") for line in lines(files[0]))
+    chunk: list[Row] = []
+    size = 0
+    for row in rows:
+        chunk.append(row)
+        size += len(row) + sum(map(len, row))  # with what ends each side, so that empty lines count too
+        if size >= CHUNK:
+            yield chunk
+            chunk, size = [], 0
+    yield chunk
 
 
-def _moses(files: Sequence[Path]) -> Iterator[Sequence[bytes]]:
+def check(rows: Sequence[Row], langs: Sequence[str]) -> tuple[list[tuple[str, ...]], list[Bad]]:
+    """The sound rows as normalised pairs, and what is wrong with the others."""
+    pairs: list[tuple[str, ...]] = []
+    bad: list[Bad] = []
+    for place, row in enumerate(rows):
+        if len(row) != len(langs):
+            columns = f"{len(row)} {'column' if len(row) == 1 else 'columns'}"
+            message = f"{columns}, expected {len(langs)} ({', '.join(langs)})"
+            bad.append((place, "wrong number of columns", message))
+            continue
+        try:
+            pair = tuple([normalise(side.decode()) for side in row])
+        except UnicodeDecodeError as error:
+            message = f"byte {error.object[error.start]:#04x} is not UTF-8; convert the file to UTF-8"
+            bad.append((place, "not UTF-8", message))
+            continue
+        if all(pair):
+            pairs.append(pair)
+        else:
+            bad.append((place, "empty side", f"the {langs[pair.index('')]} side is empty; expected text"))
+    return pairs, bad
+
+
+@dataclass
+class Audit:
+    """What becomes of the rows of one source: bad ones are counted and named, or with `strict` refused."""
+
+    source: Path | str
+    langs: Sequence[str]
+    skipped: Skipped
+    strict: bool
+    rows: int = 0
+    bad: int = 0
+    first: str = ""  # what is wrong with the first bad row
+
+    def add(self, rows: int, bad: Sequence[Bad]) -> None:
+        """The next chunk: how many rows, and the bad ones; raises `BadInput` for the first of them with `strict`."""
+        for place, reason, found in bad:
+            message = f"{self.source}:{self.rows + place + 1}: {found}"
+            if self.strict:
+                raise BadInput(message)
+            self.first = self.first or message
+            self.skipped.add(reason, message)
+        self.rows += rows
+        self.bad += len(bad)
+
+    def end(self) -> None:
+        """Raises `BadInput` where there was no row, or no good one."""
+        if not self.rows:
+            raise BadInput(f"{self.source} is empty; expected one translation a line, in {', '.join(self.langs)}")
+        if self.bad == self.rows:
+            raise BadInput(f"none of the {self.rows} lines of {self.source} holds a translation; {self.first}")
+
+
+def _moses(files: Sequence[Path]) -> Iterator[Row]:
     counts = [0] * len(files)
     for row in zip_longest(*map(lines, files)):
         counts = [count + (line is not None) for count, line in zip(counts, row, strict=True)]
@@ -131,7 +177,7 @@ def _moses(files: Sequence[Path]) -> Iterator[Sequence[bytes]]:
         raise BadInput(f"line-aligned files need the same number of lines; {found}")
 
 
-def _parquet(file: Path, langs: Sequence[str]) -> Iterator[Sequence[bytes | None]]:
+def _parquet(file: Path, langs: Sequence[str]) -> Iterator[Row]:
     import pyarrow as pa  # slow to import, and only this format needs it
     import pyarrow.parquet as pq
 
@@ -145,8 +191,8 @@ def _parquet(file: Path, langs: Sequence[str]) -> Iterator[Sequence[bytes | None
                     raise BadInput(f"column {lang!r} of {file} holds {types[lang]}, expected text")
             for rows in table.iter_batches(ROWS, columns=list(langs)):
                 # as bytes, so that bad UTF-8 is a bad line here too
-                columns = [rows.column(lang).cast(pa.large_binary()).to_pylist() for lang in langs]
-                yield from zip(*columns, strict=True)
+                texts = [rows.column(lang).fill_null("").cast(pa.large_binary()) for lang in langs]
+                yield from zip(*(text.to_pylist() for text in texts), strict=True)
     except (pa.ArrowInvalid, OSError) as error:
         raise BadInput(f"{file} is not a Parquet file, or is damaged: {error}") from error
 

@@ -1,8 +1,8 @@
 """The token store: translations tokenised, filtered and split, on disk.
 
-    `read_pairs` -> `prepare` -> `Corpus`
+    `chunks` -> `encode` -> `prepare` -> `Corpus`
 
-Nothing here holds a corpus in memory: pairs stream in, piece ids stream out, and a `Corpus` maps them read-only.
+Nothing here holds a corpus in memory: rows stream in, piece ids stream out, and a `Corpus` maps them read-only.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from hashlib import blake2b, file_digest
-from itertools import islice
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from hashlib import file_digest
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bgt_core.data.parallel import Skipped, read_pairs, source_files
+from bgt_core.data.encode import MOST, Encoder, cores, encode
+from bgt_core.data.parallel import Audit, Skipped, chunks, source_files
 from bgt_core.errors import BadInput
 from bgt_core.text import Tokenizer
 
@@ -28,8 +30,8 @@ Json = dict[str, Any]
 
 FORMAT = 1  # of the store; goes up when its files change, so that an old store is never misread
 SPLITS = ("train", "valid")
-CHUNK = 4096  # pairs tokenised and written together
-BLOCK = 2**20  # positions handled together
+BLOCK = 2**16  # positions handled together
+SMALL = 2**21  # bytes of sources; less is encoded before other processes have started
 
 
 def prepare(
@@ -43,6 +45,7 @@ def prepare(
     valid_pairs: int,
     seed: int,
     strict: bool = False,
+    workers: int | None = None,
 ) -> Corpus:
     """Reads, tokenises and filters `sources` into a store at `out`, and opens its train split.
 
@@ -50,19 +53,25 @@ def prepare(
     `valid_pairs` of them are held out by a hash of the first language's case-folded text: all translations of one
     sentence fall on the same side, so a few pairs more than asked may be held out.
 
+    `workers` processes share the work, by default one a core; the store is the same whatever their number.
+
     The store appears at `out` complete or not at all. One made before from the same files, tokenizer and settings is
     reused. Raises `BadInput` for bad sources (see `read_pairs`), where no pair is left to train on, and where `out`
     holds anything else.
     """
     out = Path(out)
+    workers = min(cores(), MOST) if workers is None else workers
     limits = {"min_pieces": min_pieces, "max_pieces": max_pieces, "valid_pairs": valid_pairs, "seed": seed}
     if not 1 <= min_pieces <= max_pieces or min(valid_pairs, seed) < 0:
         raise BadInput(f"{limits}; need 1 <= min_pieces <= max_pieces, and nothing negative", 2)
     if not sources or not langs or len(set(langs)) < len(langs):
         raise BadInput(f"{len(sources)} sources in {list(langs)}; expected one or more, and each language once", 2)
+    if workers < 1:
+        raise BadInput(f"workers={workers}; expected 1 or more", 2)
+    files = [source_files(source, langs) for source in sources]
     settings = {  # all that decides what a store holds
         "format": FORMAT,
-        "sources": [[_sha256(file) for file in source_files(source, langs)] for source in sources],
+        "sources": [[_sha256(file) for file in of_source] for of_source in files],
         "langs": list(langs),
         "tokenizer": tokenizer.sha256,
         **limits,
@@ -74,8 +83,10 @@ def prepare(
     work.mkdir(parents=True)
     skipped = Skipped()
     try:
-        pairs = (pair for source in sources for pair in read_pairs(source, langs, skipped, strict))
-        store = {"settings": settings, **_tokenise(pairs, tokenizer, work, settings)}
+        if sum(file.stat().st_size for of_source in files for file in of_source) < SMALL:
+            workers = 1
+        encoder = Encoder(tokenizer, tuple(langs), min_pieces, max_pieces, seed)
+        store = {"settings": settings, **_encode(sources, encoder, work, skipped, strict, workers)}
         store |= {"skipped": skipped.counts, "skipped_examples": skipped.examples}
         _split(work, store)
         (work / "store.json").write_text(json.dumps(store, indent=1, ensure_ascii=False), encoding="utf-8")
@@ -99,64 +110,68 @@ def _reuse(out: Path, settings: Json, strict: bool) -> Corpus:
     return corpus
 
 
-def _tokenise(pairs: Iterator[tuple[str, ...]], tokenizer: Tokenizer, work: Path, settings: Json) -> Json:
+def _encode(
+    sources: Sequence[Path | str], encoder: Encoder, work: Path, skipped: Skipped, strict: bool, workers: int
+) -> Json:
     """Writes ids, offsets and a hash of every pair that stays, and counts."""
-    langs: list[str] = settings["langs"]
-    dtype = np.dtype("uint16" if tokenizer.vocab_size <= 2**16 else "uint32")
+    langs = encoder.langs
     counts = Counter({"kept": 0, "too short": 0, "too long": 0})
     tokens, longest = dict.fromkeys(langs, 0), dict.fromkeys(langs, 0)  # EOS included
-    salt = settings["seed"].to_bytes(16, "little")
+    rows = ((number, chunk) for number, source in enumerate(sources) for chunk in chunks(source, langs))
     names = [f"{lang}.{kind}" for lang in langs for kind in ("ids", "offsets")] + ["hashes"]
     with ExitStack() as stack:
         files = {path: stack.enter_context((work / path).open("wb")) for path in names}
         for lang in langs:
             files[f"{lang}.offsets"].write(np.zeros(1, np.int64).tobytes())
-        while chunk := list(islice(pairs, CHUNK)):
-            sides = [tokenizer.encode(texts) for texts in zip(*chunk, strict=True)]
-            lengths = np.array([[len(ids) for ids in side] for side in sides])  # (languages, pairs), EOS included
-            short = (lengths - 1 < settings["min_pieces"]).any(axis=0)
-            long = ~short & (lengths - 1 > settings["max_pieces"]).any(axis=0)
-            kept = np.flatnonzero(~short & ~long)
-            counts.update({"kept": len(kept), "too short": int(short.sum()), "too long": int(long.sum())})
-            for lang, side, of_side in zip(langs, sides, lengths[:, kept], strict=True):
-                files[f"{lang}.ids"].write(b"".join(np.array(side[i], dtype).tobytes() for i in kept))
-                files[f"{lang}.offsets"].write((tokens[lang] + of_side.cumsum(dtype=np.int64)).tobytes())
-                tokens[lang] += int(of_side.sum())
-                longest[lang] = int(of_side.max(initial=longest[lang]))
-            firsts = (chunk[i][0].casefold().encode() for i in kept)
-            files["hashes"].write(b"".join(blake2b(text, digest_size=8, salt=salt).digest() for text in firsts))
+        results = stack.enter_context(closing(encode(encoder, rows, workers)))
+        for number, of_source in groupby(results, itemgetter(0)):
+            audit = Audit(sources[number], langs, skipped, strict)
+            for _, chunk in of_source:
+                audit.add(chunk.rows, chunk.bad)
+                counts.update({"kept": len(chunk.hashes) // 8, "too short": chunk.short, "too long": chunk.long})
+                for lang, ids, lengths in zip(langs, chunk.ids, chunk.lengths, strict=True):
+                    of_side = np.frombuffer(lengths, np.int64)
+                    files[f"{lang}.ids"].write(ids)
+                    files[f"{lang}.offsets"].write((tokens[lang] + of_side.cumsum()).tobytes())
+                    tokens[lang] += int(of_side.sum())
+                    longest[lang] = int(of_side.max(initial=longest[lang]))
+                files["hashes"].write(chunk.hashes)
+            audit.end()
     if not counts["kept"]:
-        rule = f"each side needs {settings['min_pieces']} to {settings['max_pieces']} pieces"
+        rule = f"each side needs {encoder.min_pieces} to {encoder.max_pieces} pieces"
         found = f"{counts['too short']} are too short, {counts['too long']} too long"
         raise BadInput(f"no pair is left of {counts.total()}: {rule}, {found}")
-    return {"dtype": dtype.name, "pairs": dict(counts), "tokens": tokens, "longest": longest}
+    return {"dtype": encoder.dtype.name, "pairs": dict(counts), "tokens": tokens, "longest": longest}
 
 
 def _split(work: Path, store: Json) -> None:
     """Gives the pairs with the smallest hashes to `valid`, and writes the position of every pair of each split."""
-    hashes = np.memmap(work / "hashes", np.uint64, "r")
-    offsets = [_mapped(work / f"{lang}.offsets", np.int64) for lang in store["settings"]["langs"]]
-    wanted = store["settings"]["valid_pairs"]
+    wanted, size = store["settings"]["valid_pairs"], store["pairs"]["kept"]
     smallest = np.zeros(0, np.uint64)
-    for start in range(0, len(hashes), BLOCK):
-        smallest = np.sort(np.concatenate([smallest, hashes[start : start + BLOCK]]))[:wanted]
+    for start in range(0, size, BLOCK):
+        smallest = np.sort(np.concatenate([smallest, _read(work / "hashes", np.uint64, start, BLOCK)]))[:wanted]
     limit = int(smallest[-1]) if wanted else -1
     splits = {split: {"pairs": 0, "tokens": 0} for split in SPLITS}
     with ExitStack() as stack:
         files = {split: stack.enter_context((work / f"{split}.index").open("wb")) for split in SPLITS}
-        for start in range(0, len(hashes), BLOCK):
-            held_out = hashes[start : start + BLOCK] <= limit
-            stop = start + len(held_out) + 1
-            longer = np.max([np.diff(of_lang[start:stop]) for of_lang in offsets], axis=0)
+        for start in range(0, size, BLOCK):
+            held_out = _read(work / "hashes", np.uint64, start, BLOCK) <= limit
+            offsets = [_read(work / f"{lang}.offsets", np.int64, start, BLOCK + 1) for lang in store["tokens"]]
+            longer = np.max([np.diff(of_lang) for of_lang in offsets], axis=0)
             for split, chosen in (("train", ~held_out), ("valid", held_out)):
                 files[split].write((start + np.flatnonzero(chosen)).astype(np.int64).tobytes())
                 splits[split]["pairs"] += int(chosen.sum())
                 splits[split]["tokens"] += int(longer[chosen].sum())
     if not splits["train"]["pairs"]:
-        found = f"valid_pairs={wanted} leaves no pair to train on; the sources give {len(hashes)}"
+        found = f"valid_pairs={wanted} leaves no pair to train on; the sources give {size}"
         raise BadInput(f"{found}: hold out fewer", 2)
     store["splits"] = splits
     (work / "hashes").unlink()
+
+
+def _read(file: Path, dtype: type, start: int, count: int) -> np.ndarray:
+    """Positions from `start`, at most `count`: read, as pages of a mapped file would pile up in memory."""
+    return np.fromfile(file, dtype, count, offset=start * np.dtype(dtype).itemsize)
 
 
 def _sha256(file: Path) -> str:

@@ -1,0 +1,192 @@
+"""Rows of text to what a token store holds of them, on every core.
+
+Each core has a process of its own, which gets chunks of rows and gives back bytes. Results come in the order of the
+chunks, so that a store is the same whatever the number of processes.
+
+Why not a pool of the standard library: its processes import the caller's main module, which costs each of them torch
+and breaks scripts without a main guard, and they outlive a caller that is killed. These import what is named here,
+and end when the pipe to the caller does. What goes through it is `marshal`, which holds plain values and, unlike
+pickle, runs nothing when it is loaded.
+"""
+
+from __future__ import annotations
+
+import gc
+import marshal
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from hashlib import blake2b
+from itertools import chain
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from bgt_core.data.parallel import Bad, Row, check
+from bgt_core.errors import BadInput
+from bgt_core.text import Tokenizer
+
+MOST = 8  # processes that one reader keeps busy
+COMMAND = (sys.executable, "-P", "-m", "bgt_core.data.encode")
+
+
+class Encoded(NamedTuple):
+    """One chunk of rows; a pair stays where every side has as many pieces as asked."""
+
+    rows: int
+    bad: list[Bad]
+    short: int  # pairs that are left out
+    long: int
+    lengths: list[bytes]  # int64 of each language: pieces of the pairs that stay, EOS included
+    ids: list[bytes]  # of each language: their pieces, one sentence after another
+    hashes: bytes  # 8 bytes a pair that stays: of the first language's case-folded text
+
+
+class Encoder(NamedTuple):
+    """All that decides what becomes of a row."""
+
+    tokenizer: Tokenizer
+    langs: tuple[str, ...]
+    min_pieces: int
+    max_pieces: int
+    seed: int
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the stored ids."""
+        return np.dtype("uint16" if self.tokenizer.vocab_size <= 2**16 else "uint32")
+
+    def __call__(self, rows: Sequence[Row]) -> Encoded:
+        pairs, bad = check(rows, self.langs)
+        sides = [self.tokenizer.encode(texts) for texts in zip(*pairs, strict=True)] or [[] for _ in self.langs]
+        lengths = np.array([[len(ids) for ids in side] for side in sides], np.int64)  # (languages, pairs)
+        short = (lengths - 1 < self.min_pieces).any(axis=0)
+        long = ~short & (lengths - 1 > self.max_pieces).any(axis=0)
+        kept = np.flatnonzero(~short & ~long).tolist()
+        salt = self.seed.to_bytes(16, "little")
+        firsts = (pairs[i][0].casefold().encode() for i in kept)
+        return Encoded(
+            rows=len(rows),
+            bad=bad,
+            short=int(short.sum()),
+            long=int(long.sum()),
+            lengths=[of_side[kept].tobytes() for of_side in lengths],
+            ids=[np.fromiter(chain.from_iterable(side[i] for i in kept), self.dtype).tobytes() for side in sides],
+            hashes=b"".join([blake2b(text, digest_size=8, salt=salt).digest() for text in firsts]),
+        )
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def encode(encoder: Encoder, chunks: Iterator[tuple[int, list[Row]]], workers: int) -> Iterator[tuple[int, Encoded]]:
+    """Each (number of its source, chunk) encoded, in order, by `workers` processes, or in this one where that is 1.
+
+    At most two chunks a process are held at any time. A `BadInput` of `chunks` comes after the results before it.
+    Raises RuntimeError where a process dies, as it does where the system runs out of memory.
+    """
+    if workers == 1:
+        yield from ((source, encoder(rows)) for source, rows in chunks)
+        return
+    waiting: deque[tuple[int, Future[Encoded]]] = deque()
+    failed = None
+    with _Processes(encoder, workers) as processes:
+        try:
+            for source, rows in chunks:
+                waiting.append((source, processes.submit(rows)))
+                if len(waiting) == 2 * workers:
+                    first, result = waiting.popleft()
+                    yield first, result.result()
+        except BadInput as error:
+            failed = error
+        while waiting:
+            first, result = waiting.popleft()
+            yield first, result.result()
+    if failed:
+        raise failed
+
+
+class _Processes:
+    """Processes that run `encoder`, each asked by a thread of its own, and started when there is work for it."""
+
+    def __init__(self, encoder: Encoder, count: int):
+        self._encoder = encoder
+        self._threads = ThreadPoolExecutor(count)
+        self._own = threading.local()
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def submit(self, rows: list[Row]) -> Future[Encoded]:
+        return self._threads.submit(self._ask, rows)
+
+    def _ask(self, rows: list[Row]) -> Encoded:
+        try:
+            if not hasattr(self._own, "process"):
+                self._start()
+            _send(self._own.process.stdin, rows)
+            return Encoded(*_receive(self._own.process.stdout))
+        except (BrokenPipeError, EOFError) as error:
+            code = self._own.process.wait()
+            raise RuntimeError(f"a process that encodes text ended with exit code {code}") from error
+
+    def _start(self) -> None:
+        """The process of the current thread, told what to do."""
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),  # what can be imported here can be there
+            "OPENBLAS_NUM_THREADS": "1",  # numpy would start one thread a core in each process
+        }
+        process = self._own.process = subprocess.Popen(
+            COMMAND,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C reaches the caller only, which ends the others
+        )
+        self._started.append(process)
+        tokenizer, *rest = self._encoder
+        _send(process.stdin, (tokenizer.model, *rest))
+
+    def __enter__(self) -> _Processes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._started:  # they keep nothing, so they need no goodbye
+            process.kill()
+        self._threads.shutdown(cancel_futures=True)
+        for process in self._started:
+            process.kill()  # one that a thread has started meanwhile
+            process.communicate()
+
+
+def _send(file: BinaryIO, value: Any) -> None:
+    data = marshal.dumps(value)
+    file.write(len(data).to_bytes(8, "little") + data)
+    file.flush()
+
+
+def _receive(file: BinaryIO) -> Any:
+    """Raises EOFError where the other side has ended."""
+    size = int.from_bytes(file.read(8), "little")
+    return marshal.loads(file.read(size))
+
+
+def _serve() -> None:
+    """What each process does, until the caller has ended."""
+    asks, answers = sys.stdin.buffer, sys.stdout.buffer
+    gc.disable()  # nothing here is in a cycle, and looking for cycles among the many lists takes an eighth of the time
+    try:
+        model, *rest = _receive(asks)
+        encoder = Encoder(Tokenizer(model), *rest)
+        while True:
+            _send(answers, tuple(encoder(_receive(asks))))
+    except (EOFError, BrokenPipeError):
+        os._exit(0)  # a normal end would flush to a pipe that nobody reads
+
+
+if __name__ == "__main__":
+    _serve()

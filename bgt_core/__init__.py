@@ -35,18 +35,19 @@ if TYPE_CHECKING:
     from bgt_core.recipes import RECIPES as RECIPES
 
 
-def load(path: str | Path = PRETRAINED, device: str = "auto") -> Embedder:
+def load(path: str | Path = PRETRAINED, device: str = "auto", precision: str = "auto") -> Embedder:
     """The model in a checkpoint, or in the newest of a run; without a path the one that ships.
 
-    `device` is "cpu", "cuda", "cuda:1", or "auto": a GPU where there is one. Raises BadInput for a folder that
-    is missing, incomplete or damaged.
+    `device` is "cpu", "cuda", "cuda:1", or "auto": a GPU where there is one. `precision` is "fp32", "bf16", or
+    "auto": bf16 where the device multiplies it natively. Raises BadInput for a folder that is missing,
+    incomplete or damaged.
     """
     from bgt_core import checkpoint
     from bgt_core.embedder import Embedder
     from bgt_core.train.device import pick_device
 
     found = checkpoint.load(Path(path), pick_device(device))
-    return Embedder(found.model, found.tokenizer, found.recipe.langs)
+    return Embedder(found.model, found.tokenizer, found.recipe.langs, precision)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""`bgt`: train, embed, sts, generate, info, export. Each command parses, checks, calls and prints.
+"""`bgt`: train, embed, mine, sts, generate, info, export. Each command parses, checks, calls and prints.
 
 Results go to stdout, progress and warnings to stderr. torch is imported when a command runs, not
 before. Exit codes: 0 done, 1 internal error, 2 usage, 3 something needed is absent, 4 invalid data or
@@ -8,8 +8,12 @@ checkpoint, 130 interrupted with the state saved.
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from bgt_core.embedder import Embedder
+    from bgt_core.mine import Pairs
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -29,6 +34,7 @@ ModelOption = Annotated[
     Path, typer.Option("--model", help="A checkpoint or run folder.", show_default="the model that ships")
 ]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
+PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, or auto: bf16 where the device has it.")]
 LangOption = Annotated[str, typer.Option(help="Language of the sentences.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
@@ -81,9 +87,11 @@ def train(
     ] = False,
     device: DeviceOption = "auto",
 ) -> None:
-    """Train a model on parallel text."""
+    """Train a model on parallel text; with several processes as `torchrun --nproc-per-node 2 -m bgt_core train ...`."""
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages; torch looks once, when it is imported
     from bgt_core import recipes, run
     from bgt_core.progress import Progress
+    from bgt_core.train.workers import Workers
 
     if resume:
         if recipe or data or overrides or langs or tokenizer:
@@ -101,25 +109,95 @@ def train(
         chosen = recipes.build(recipe, arguments)
         with Progress() as show:
             folder = run.start(chosen, data, out, tokenizer=tokenizer, strict=strict, device=device, report=show)
-    print(folder)
+    if Workers.of_environment().first:
+        print(folder)
 
 
 @app.command()
 def embed(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="One sentence a line; - reads stdin.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="IN", help="One sentence a line (.gz, .xz, .zst too); - reads stdin.")
+    ],
     out: Annotated[Path, typer.Option(help="A .npy or .safetensors file.")],
     lang: LangOption = "en",
     latent: Annotated[str, typer.Option(help="semantic or language.")] = "semantic",
     model: ModelOption = PRETRAINED,
     device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="I/N", help="Part I of N only, as OUT-0000I-of-0000N; bgt_core.bulk.join makes them one."),
+    ] = None,
 ) -> None:
-    """Embed sentences: one row a line, order kept."""
-    if out.suffix not in (".npy", ".safetensors"):
-        raise BadInput(f"--out {out}: write to a .npy or .safetensors file.", 2)
-    lines = read_lines(source)
-    vectors = load(model, device).embed(lines, lang=lang, latent=latent)
-    write_vectors(vectors, out)
-    print(f"{out}: {vectors.shape[0]} x {vectors.shape[1]} float32, {latent} latent", file=sys.stderr)
+    """Embed sentences: one row a line, order kept. A run that was stopped goes on when it is started again."""
+    from bgt_core import bulk
+
+    numbers = parse_shard(shard) if shard else None
+    bgt = load(model, device, precision)
+    try:
+        with rows_bar(out.name) as report:
+            written = bulk.embed_file(bgt, source, out, lang=lang, latent=latent, shard=numbers, report=report)
+    except KeyboardInterrupt:
+        raise BadInput("Stopped; the same command goes on after the rows written so far.", 130) from None
+    print(f"{written.path}: {written.rows} x {written.width} float32, {latent} latent", file=sys.stderr)
+
+
+@app.command()
+def mine(
+    left: Annotated[Path, typer.Argument(metavar="A", help="One sentence a line (.gz, .xz, .zst too).")],
+    right: Annotated[Path, typer.Argument(metavar="B", help="The same, in another language.")],
+    out: Annotated[Path, typer.Option(help="A TSV: score, line of A, line of B, both sentences; best first.")],
+    langs: Annotated[str | None, typer.Option(help="The languages of A and B, as in en,fr.")] = None,
+    vectors: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="A.npy B.npy", help="Instead of --langs: vectors that `bgt embed` made of A and B."),
+    ] = None,
+    k: Annotated[int, typer.Option("--k", help="Neighbours that a score is relative to.")] = 4,
+    margin: Annotated[str, typer.Option(help="ratio, distance or absolute (the plain cosine).")] = "ratio",
+    retrieval: Annotated[
+        str, typer.Option(help="max (uses each sentence once), intersection, forward or backward.")
+    ] = "max",
+    threshold: Annotated[float, typer.Option(help="The lowest score to keep.", show_default="all kept")] = -math.inf,
+    index: Annotated[str, typer.Option(help="exact or approximate; the latter for 100,000 lines and more.")] = "exact",
+    recall: Annotated[float, typer.Option(help="Share of nearest neighbours for approximate search to reach.")] = 0.95,
+    rescore: Annotated[
+        bool, typer.Option("--rescore", help="After approximate search, make the scores of kept pairs exact.")
+    ] = False,
+    gold: Annotated[
+        Path | None, typer.Option(help="Known translations, line of A <tab> line of B: prints how many are found.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, show_default="all cores")] = None,
+    model: ModelOption = PRETRAINED,
+    device: DeviceOption = "auto",
+) -> None:
+    """Find translations in two texts, by how far their cosine stands out among those of other candidates."""
+    from bgt_core import bitext, neighbours
+    from bgt_core import mine as mining
+
+    mining.check(k, margin, retrieval)
+    plan = neighbours.planner(index, recall)
+    if (langs is None) == (vectors is None):
+        raise BadInput("Give --langs to embed A and B, or --vectors where that is done.", 2)
+    if out.is_dir() or not out.parent.is_dir():
+        raise BadInput(f"--out {out}: name a file in a folder that exists.", 2)
+    texts = bitext.read_sentences(left), bitext.read_sentences(right)
+    known = bitext.read_gold(gold, *texts) if gold else None
+    use_threads(threads)
+    if vectors:
+        sides = [bitext.read_vectors(path, text) for path, text in zip(vectors, texts, strict=True)]
+    else:
+        sides = bitext.embed(load(model, device), texts, langs.split(","))
+    compared = plan(*sides)
+    with rows_bar(out.name) as report:
+        pairs = mining.mine(*sides, compared, k=k, margin=margin, retrieval=retrieval, report=report)
+        if rescore:
+            pairs = mining.rescore(pairs.take(pairs.scores >= threshold), *sides, k=k, margin=margin, report=report)
+    kept = pairs.take(pairs.scores >= threshold)
+    bitext.write_pairs(out, kept, *texts)
+    of = " x ".join(f"{len(side):,}" for side in sides)
+    print(f"{out}: {len(kept.scores):,} pairs of {of} different sentences; {compared}", file=sys.stderr)
+    if known:
+        show_found(pairs, known, threshold)
 
 
 @app.command()
@@ -260,49 +338,62 @@ def read_card(path: Path) -> dict[str, object]:
     return found
 
 
-def load(model: Path, device: str) -> Embedder:
+def load(model: Path, device: str, precision: str = "auto") -> Embedder:
     import bgt_core
 
-    return bgt_core.load(model, device)
+    return bgt_core.load(model, device, precision)
 
 
-def read_lines(source: Path) -> list[str]:
-    """The lines of a UTF-8 file, or of stdin for "-"; BadInput names the line that is not UTF-8."""
-    try:
-        raw = sys.stdin.buffer.read() if str(source) == "-" else source.read_bytes()
-    except OSError as error:
-        raise BadInput(f"{source}: can't be read ({error.strerror}).", 3) from None
-    if not raw.strip():
-        raise BadInput(f"{source}: empty; expected one sentence a line.")
-    lines = raw.removesuffix(b"\n").split(b"\n")
-    texts = []
-    for number, line in enumerate(lines, 1):
-        try:
-            texts.append(line.decode("utf-8").rstrip("\r"))
-        except UnicodeDecodeError:
-            raise BadInput(f"{source}:{number}: not UTF-8; convert the file to UTF-8.") from None
-    return texts
+def use_threads(count: int | None) -> None:
+    """That many for torch and FAISS, which count their threads apart; all cores for None."""
+    import faiss
+    import torch
+
+    if count:
+        torch.set_num_threads(count)
+        faiss.omp_set_num_threads(count)
 
 
-def write_vectors(vectors: np.ndarray, out: Path) -> None:
-    """Write under another name, then rename: the file is whole or not there."""
-    import os
+def show_found(pairs: Pairs, known: tuple[np.ndarray, np.ndarray], threshold: float) -> None:
+    """A table of precision, recall and F1: of all mined pairs and at thresholds."""
+    from bgt_core.evaluation import mining
+    from bgt_core.tables import show
 
-    import numpy as np
-    from safetensors import SafetensorError
-    from safetensors.numpy import save_file
+    correct, count = mining.among(pairs.left, pairs.right, *known), len(known[0])
+    odd = known[0] % 2
+    best = mining.best_threshold(pairs.scores, correct, count)
+    apart, used = mining.held_out(pairs.scores, correct, pairs.left % 2, (count - odd.sum(), odd.sum()))
+    rows = [("all", "", mining.count(pairs.scores, correct, count))]
+    if threshold > -math.inf:
+        rows.append(("--threshold", f"{threshold:g}", mining.count(pairs.scores, correct, count, threshold)))
+    rows.append(("best threshold", f"{best:.3f}", mining.count(pairs.scores, correct, count, best)))
+    rows.append(("best of the other half", " ".join(f"{value:.3f}" for value in used), apart))
+    show(
+        ["kept", "threshold", "pairs", "precision %", "recall %", "F1 %"],
+        [
+            [name, value, str(found.kept), *(f"{100 * x:.1f}" for x in (found.precision, found.recall, found.f1))]
+            for name, value, found in rows
+        ],
+    )
 
-    partial = out.with_name(out.name + ".partial")
-    try:
-        if out.suffix == ".npy":
-            with partial.open("wb") as file:
-                np.save(file, vectors, allow_pickle=False)
-        else:
-            save_file({"vectors": vectors}, partial)
-        os.replace(partial, out)
-    except (OSError, SafetensorError) as error:
-        partial.unlink(missing_ok=True)
-        raise BadInput(f"{out}: can't be written ({error}).", 3) from None
+
+@contextmanager
+def rows_bar(name: str) -> Iterator[Callable[[int, int], None]]:
+    """On a terminal, a bar of the rows done; elsewhere nothing."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(name, total=None)
+        yield lambda rows, total: bar.update(task, completed=rows, total=total)
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """ "2/4" -> (2, 4)."""
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not match:
+        raise BadInput(f"--shard {text}: expected I/N, as in 2/4.", 2)
+    return int(match[1]), int(match[2])
 
 
 def parse_years(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from bgt_core.nets.transformer import Decoder, Past
 from bgt_core.text import Tokenizer
 
 NEVER = (PAD, UNK, BOS)  # pieces that no search writes
-AT_ONCE = 64  # sentences searched together: bounds the memory, B x beam x V scores
+AT_ONCE = 128  # sentences searched together: bounds the memory, B x beam x V scores
 BLOCK = 160  # scores of which only the maximum is read at first
 
 

@@ -18,7 +18,7 @@ import pytest
 from safetensors.numpy import load_file
 
 import bgt_core
-from bgt_core import checkpoint, cli
+from bgt_core import bulk, checkpoint, cli
 from bgt_core.data.grammar import Pair
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -99,6 +99,9 @@ ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, what the line
         "nowhere/x.safetensors: can't be written",
     ),
     "a folder in the way": ("embed text.txt --out sts/x.npy --model model", 3, "sts/x.npy: can't be written"),
+    "a folder as text": ("embed sts --out x.npy --model model", 3, "sts: can't be read"),
+    "no such shard": ("embed text.txt --out x.npy --model model --shard 3/2", 2, r"Shard 3/2: .*from 1 to N"),
+    "not a shard": ("embed text.txt --out x.npy --model model --shard half", 2, "--shard half: expected I/N"),
     "unknown device": ("embed text.txt --out x.npy --model model --device gpu", 2, "'gpu'"),
     "empty source": ("generate --source= --style b --model model", 2, "--source is empty"),
     "blank style": ("generate --source a --style=\u00a0 --model model", 2, "--style is empty"),
@@ -194,6 +197,51 @@ def test_embed_writes_a_row_a_line(latent: str, suffix: str, bgt: Bgt, here: Pat
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, expected)
     assert not list(here.glob("*.partial"))
+
+
+def test_embed_goes_on_where_it_was_stopped(bgt: Bgt, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "CHUNK", 1)
+    command = ("embed", "text.txt", "--out", "x.npy", "--model", "model")
+    model, lines = bgt_core.load("model"), Path("text.txt").read_text().splitlines()
+    expected = np.concatenate([model.embed([line], lang="en") for line in lines])
+    seen: list[list[str]] = []
+    real = bgt_core.Embedder.embed
+
+    def stopped(self: bgt_core.Embedder, sentences: list[str], **how: str) -> np.ndarray:
+        seen.append(sentences)
+        if len(seen) == 3:  # the second sentence, after the question for the width
+            raise KeyboardInterrupt
+        return real(self, sentences, **how)
+
+    monkeypatch.setattr(bgt_core.Embedder, "embed", stopped)
+    done = bgt(*command)
+    assert (done.code, done.out) == (130, "")
+    assert done.err == "bgt: Stopped; the same command goes on after the rows written so far.\n"
+    assert not Path("x.npy").exists()
+    done = bgt(*command)
+    assert (done.code, done.err) == (0, "x.npy: 2 x 12 float32, semantic latent\n")
+    assert seen[3:] == [[], ["Anna reads."]]
+    np.testing.assert_array_equal(np.load("x.npy"), expected)
+
+
+def test_rows_done_show_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    for terminal in (True, False):
+        stream = io.StringIO()
+        monkeypatch.setattr(stream, "isatty", lambda terminal=terminal: terminal)
+        monkeypatch.setattr("sys.stderr", stream)
+        with cli.rows_bar("x.npy") as report:
+            report(5, 20)
+        assert bool(re.search(r"x\.npy.* 25%", stream.getvalue())) == bool(stream.getvalue()) == terminal
+
+
+def test_embed_in_shards(bgt: Bgt, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "CHUNK", 1)
+    for shard in ("1/2", "2/2"):
+        assert bgt("embed", "text.txt", "--out", "x.npy", "--model", "model", "--shard", shard).code == 0
+    assert bgt("embed", "text.txt", "--out", "x.npy", "--model", "model").code == 0
+    parts = [np.load(f"x-{part}-of-00002.npy") for part in ("00001", "00002")]
+    np.testing.assert_array_equal(np.concatenate(parts), np.load("x.npy"))
 
 
 def test_embed_reads_a_file_as_it_reads_stdin(bgt: Bgt, here: Path) -> None:

@@ -21,7 +21,30 @@ def model(saved: Path) -> bgt_core.Embedder:
     return bgt_core.load(saved)
 
 
+def in_precision(model: bgt_core.Embedder, precision: str) -> bgt_core.Embedder:
+    return bgt_core.Embedder(model.model, model.tokenizer, model.langs, precision)
+
+
+def test_bf16_turns_vectors_by_less_than_a_degree(grammar: list[Pair]) -> None:
+    shipped = bgt_core.load(device="cpu")
+    sentences = [pair.texts["fr"] for pair in grammar[:200]]
+    for latent in shipped.latents:
+        exact, rough = (
+            in_precision(shipped, precision).embed(sentences, lang="fr", latent=latent)
+            for precision in ("fp32", "bf16")
+        )
+        assert rough.dtype == np.float32
+        assert shipped.similarity(exact, rough).min() > 0.9999
+        assert latent == "semantic" or np.abs(exact - rough).max() > 1e-4  # an average multiplies no matrices
+
+
+def test_an_unknown_precision_is_refused(model: bgt_core.Embedder) -> None:
+    with pytest.raises(BadInput, match="precision 'int4' is none of auto, fp32, bf16"):
+        in_precision(model, "int4")
+
+
 def test_each_vector_is_the_posterior_mean_of_its_sentence(model: bgt_core.Embedder, grammar: list[Pair]) -> None:
+    model = in_precision(model, "fp32")
     for lang in ("en", "fr"):
         sentences = [pair.texts[lang] for pair in grammar[:40]]
         for latent, name in (("semantic", "semantic"), ("language", lang)):

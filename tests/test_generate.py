@@ -173,35 +173,6 @@ def test_sentences_of_a_batch_do_not_touch_each_other(decoder: Decoder, size: in
     assert len({len(best.pieces) for best in together}) > 1  # some end while others go on
 
 
-def test_the_past_follows_its_hypotheses() -> None:
-    """Hypotheses change parents, multiply and lose sentences; each is scored as teacher forcing scores its own past."""
-    torch.manual_seed(0)
-    table, draw = embedding(19, 8), torch.Generator().manual_seed(1)
-    decoder = Decoder(table, UntiedOutput(19, 8, L), L, layers=2, inner=12, heads=2, dropout=0.1).double().eval()
-    z = latents(4)
-    past, pieces = decoder.start(z), torch.full((4, 1), EOS)
-    written: list[list[list[int]]] = [[[]] for _ in z]  # what each hypothesis of each sentence has read after EOS
-    for n in (1, 3, 3, 2, 4):
-        scores = decoder.step(pieces, past).log_softmax(-1)
-        for row, sentence in enumerate(written):
-            for place, before in enumerate(sentence):
-                ids = torch.tensor([[*before, EOS]])
-                expected = decoder("x", z[row : row + 1], Tokens(ids, ids > 0, "en")).logits()[-1].log_softmax(-1)
-                torch.testing.assert_close(scores[row, place], expected, rtol=1e-10, atol=1e-10)
-        parents = torch.randint(pieces.shape[1], (len(z), n), generator=draw)
-        pieces = torch.randint(4, 19, (len(z), n), generator=draw)
-        past.follow(parents)
-        written = [
-            [[*sentence[parent], piece] for parent, piece in zip(mine, new, strict=True)]
-            for sentence, mine, new in zip(written, parents.tolist(), pieces.tolist(), strict=True)
-        ]
-        if n == 3:  # twice: 4 sentences, 3, 2
-            rows = torch.arange(1, len(z))
-            past.keep(rows)
-            z, pieces, written = z[rows], pieces[rows], written[1:]
-    assert len(z) == 2
-
-
 @pytest.mark.parametrize("vocab_size", [1, 7, BLOCK, 2 * BLOCK, 211, 400, 1000])
 def test_the_largest_are_topks(vocab_size: int) -> None:
     """Also where scores tie, where blocks are barred, and where V is prime."""

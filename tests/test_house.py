@@ -129,7 +129,11 @@ def test_nothing_loads_a_pickle() -> None:
 
 def test_the_wheel_holds_the_library_and_nothing_else() -> None:
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
-    assert set(PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == packages - {"app", "benchmarks", "tests"}
+    assert set(PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == packages - {
+        "app",
+        "benchmarks",
+        "tests",
+    }
     for package in ("bgt_core", "probes"):
         assert (ROOT / package / "py.typed").exists()
 

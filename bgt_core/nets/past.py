@@ -50,6 +50,6 @@ class Past:
 
     def keep(self, rows: Tensor) -> None:
         """Go on with these sentences."""
-        self.latent, self.share, self.kin = self.latent[rows], self.share[rows], self.kin[rows]
+        self.latent, self.share, self.kin = (part.index_select(0, rows) for part in (self.latent, self.share, self.kin))
         for layer in self.layers:
             layer.keep(rows)

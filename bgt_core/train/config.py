@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bgt_core.contracts import BadInput
+from bgt_core.precision import check_precision
 
 
 @dataclass(frozen=True)
@@ -39,5 +40,4 @@ class TrainConfig:
                 raise BadInput(f"{name} {getattr(self, name)} must be above 0", 2)
         if not 0 <= self.cooldown <= 1:
             raise BadInput(f"cooldown {self.cooldown} is a share of the run, from 0 to 1", 2)
-        if self.precision not in ("auto", "fp32", "bf16"):
-            raise BadInput(f"precision '{self.precision}' is none of auto, fp32, bf16", 2)
+        check_precision(self.precision)

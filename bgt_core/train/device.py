@@ -1,11 +1,10 @@
-"""Where a run computes and in which precision."""
+"""Where a run computes, and from which seed."""
 
 from __future__ import annotations
 
 import ctypes
 import re
 import sys
-from contextlib import AbstractContextManager
 
 import numpy as np
 import torch
@@ -23,18 +22,6 @@ def pick_device(name: str) -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise BadInput(f"Device '{name}': no such CUDA device is available here; use --device cpu.", 3)
     return device
-
-
-def autocast(device: torch.device, precision: str) -> AbstractContextManager:
-    """bf16 autocast if `precision` is bf16, or auto on hardware that multiplies bf16 natively."""
-    if precision == "auto" and device.type == "cuda":
-        bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
-    elif precision == "auto":
-        capabilities = torch.cpu.get_capabilities()
-        bf16 = bool(capabilities.get("amx_bf16") or capabilities.get("avx512_bf16"))
-    else:
-        bf16 = precision == "bf16"
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=bf16)
 
 
 def seed_everything(*numbers: int) -> None:

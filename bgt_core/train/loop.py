@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from bgt_core.contracts import Batch, Objective
 from bgt_core.data.batching import Batching, Update, ahead, validation
 from bgt_core.data.store import Corpus
+from bgt_core.precision import autocast
 from bgt_core.train.config import TrainConfig
-from bgt_core.train.device import autocast, release_memory, seed_everything
+from bgt_core.train.device import release_memory, seed_everything
 from bgt_core.train.schedule import learning_rate
 from bgt_core.train.validate import validate
 from bgt_core.train.workers import ALONE, Workers

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import Batch
-from bgt_core.train.device import autocast, seed_everything
+from bgt_core.precision import autocast
+from bgt_core.train.device import seed_everything
 from bgt_core.train.workers import ALONE, Workers
 
 ACTIVE = 0.01  # a unit is active when the variance of its posterior mean exceeds this (Burda et al. 2016)

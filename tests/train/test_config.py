@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from bgt_core.contracts import BadInput
+from bgt_core.precision import autocast
 from bgt_core.train.config import TrainConfig
-from bgt_core.train.device import autocast, pick_device
+from bgt_core.train.device import pick_device
 
 
 @pytest.mark.parametrize(

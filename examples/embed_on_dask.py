@@ -1,0 +1,64 @@
+"""Embed a file on a Dask cluster: a task a shard, a model a worker process, rows in the order of the lines.
+
+    python examples/embed_on_dask.py text.txt.zst vectors.npy --shards 64 --scheduler tcp://head:8786
+
+Text and output lie on a file system that all workers see; without --scheduler two workers are started on this machine.
+What a lost worker had begun goes on elsewhere from its last chunk, and so does a job that is started again: parts that
+are complete are not made again. Needs `pip install "bgt[bulk]"` here and on the workers.
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from pathlib import Path
+
+from dask.distributed import Client, Worker, WorkerPlugin, as_completed, get_worker
+
+import bgt_core
+from bgt_core import bulk
+
+
+class Model(WorkerPlugin):
+    """Loads the model once in each worker, those that join later included."""
+
+    name = "model"
+
+    def __init__(self, path: Path | None, precision: str):
+        self.path, self.precision = path, precision
+
+    def setup(self, worker: Worker) -> None:
+        worker.embedder = bgt_core.load(self.path or bgt_core.PRETRAINED, precision=self.precision)
+
+
+def embed(number: int, source: Path, out: Path, shards: int, lang: str, latent: str) -> bulk.Written:
+    """One shard, on a worker."""
+    return bulk.embed_file(get_worker().embedder, source, out, lang=lang, latent=latent, shard=(number, shards))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("source", type=Path, help="one sentence a line; plain, .gz, .xz or .zst")
+    parser.add_argument("out", type=Path, help="a .npy or .safetensors file")
+    parser.add_argument("--shards", type=int, default=2, help="tasks: several for each worker even out their speeds")
+    parser.add_argument("--scheduler", help="address of a running cluster")
+    parser.add_argument("--model", type=Path, help="a checkpoint or run folder; without it the model that ships")
+    parser.add_argument("--lang", default="en")
+    parser.add_argument("--latent", default="semantic")
+    parser.add_argument("--precision", default="auto", help="name one where the workers' processors differ")
+    asked = parser.parse_args()
+    source, out = asked.source.absolute(), asked.out.absolute()  # workers have working folders of their own
+    local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with Client(asked.scheduler) if asked.scheduler else Client(**local) as client:
+        client.register_plugin(Model(asked.model and asked.model.absolute(), asked.precision))
+        shard = partial(embed, source=source, out=out, shards=asked.shards, lang=asked.lang, latent=asked.latent)
+        tasks = client.map(shard, range(1, asked.shards + 1), pure=False)
+        for task in as_completed(tasks):
+            part = task.result()
+            print(f"{part.path}: {part.rows} x {part.width}", flush=True)
+    whole = bulk.join(out, asked.shards)
+    print(f"{whole.path}: {whole.rows} x {whole.width}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,429 @@
+"""Bitext mining against the paper's formulas worked sentence by sentence; its files, good and bad; the command."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+
+from bgt_core import cli, mine
+from bgt_core.bitext import Sentences, read_gold, read_sentences, read_vectors, write_pairs
+from bgt_core.contracts import BadInput
+from bgt_core.data.grammar import Pair
+from bgt_core.mine import Pairs
+from bgt_core.neighbours import Rows, approximate, exact
+
+ROOT = Path(__file__).resolve().parent.parent
+MARGIN = {  # the paper's three margins of a = cos(x, y) and b, the mean over the neighbours of both
+    "ratio": lambda a, b: a / b,
+    "distance": lambda a, b: a - b,
+    "absolute": lambda a, b: a,
+}
+
+
+def rows(vectors: np.ndarray) -> Rows:
+    return Rows(vectors, np.arange(len(vectors)))
+
+
+def views(count: int = 30, extra: int = 12, noise: float = 0.6, seed: int = 0) -> tuple[Rows, Rows]:
+    """Row i of both sides is one point seen twice; the last `extra` rows of each are points of their own.
+
+    All lean to one direction, as vectors of text do, so that every cosine is positive.
+    """
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(count + 2 * extra, 16)) + 1.5
+    left, right = np.r_[0:count, count : count + extra], np.r_[0:count, count + extra : count + 2 * extra]
+    return tuple(
+        rows((points[side] + noise * rng.normal(size=(count + extra, 16))).astype(np.float32)) for side in (left, right)
+    )
+
+
+def margins(left: Rows, right: Rows, k: int, margin: str) -> tuple[np.ndarray, list[list[int]], list[list[int]]]:
+    """Artetxe and Schwenk (2019), sec. 3, sentence by sentence: the score of every pair, both sides' neighbours."""
+    x, y = (side.vectors.astype(float) for side in (left, right))
+    cosine = np.array([[a @ b / math.sqrt((a @ a) * (b @ b)) for b in y] for a in x])
+    near_x = [sorted(range(len(y)), key=lambda j, i=i: -cosine[i, j])[:k] for i in range(len(x))]
+    near_y = [sorted(range(len(x)), key=lambda i, j=j: -cosine[i, j])[:k] for j in range(len(y))]
+    of_x = [sum(cosine[i, z] / (2 * k) for z in near_x[i]) for i in range(len(x))]
+    of_y = [sum(cosine[z, j] / (2 * k) for z in near_y[j]) for j in range(len(y))]
+    scores = [[MARGIN[margin](cosine[i, j], of_x[i] + of_y[j]) for j in range(len(y))] for i in range(len(x))]
+    return np.array(scores), near_x, near_y
+
+
+def straight(left: Rows, right: Rows, k: int, margin: str, retrieval: str) -> list[tuple[float, int, int]]:
+    """The paper's retrieval: scores and pairs, best first."""
+    scores, near_x, near_y = margins(left, right, k, margin)
+    forward = {max((scores[i, j], i, j) for j in near) for i, near in enumerate(near_x)}
+    backward = {max((scores[i, j], i, j) for i in near) for j, near in enumerate(near_y)}
+    match retrieval:
+        case "forward":
+            chosen = forward
+        case "backward":
+            chosen = backward
+        case "intersection":
+            chosen = forward & backward
+        case "max":
+            chosen = set()
+            for pair in sorted(forward | backward, reverse=True):
+                if all(pair[1] != other[1] and pair[2] != other[2] for other in chosen):
+                    chosen.add(pair)
+    return sorted(chosen, reverse=True)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("retrieval", mine.RETRIEVALS)
+@pytest.mark.parametrize("margin", mine.MARGINS)
+def test_scores_and_pairs_are_the_papers(margin: str, retrieval: str, k: int) -> None:
+    left, right = views()
+    pairs = mine.mine(left, right, exact(left, right), k=k, margin=margin, retrieval=retrieval)
+    expected = straight(left, right, k, margin, retrieval)
+    assert list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == [pair[1:] for pair in expected]
+    np.testing.assert_allclose(pairs.scores, [pair[0] for pair in expected], atol=1e-5)
+
+
+def test_a_sentence_that_is_near_to_everything_stays_behind() -> None:
+    """Its cosines are the highest, and the margin sees through them (paper, sec. 3)."""
+    hub = np.array([1, 1, 1, 1, 0, 0, 0], dtype=np.float32)
+    left = 0.8 * hub + np.eye(3, 7, dtype=np.float32)
+    right = left + 1.2 * np.eye(3, 7, k=4, dtype=np.float32)
+    left, right = rows(left), rows(np.concatenate([hub[None], right]))
+    how = {"k": 3, "retrieval": "forward"}
+    by_cosine = mine.mine(left, right, exact(left, right), margin="absolute", **how)
+    by_margin = mine.mine(left, right, exact(left, right), margin="ratio", **how)
+    assert by_cosine.right.tolist() == [0, 0, 0]
+    assert sorted(zip(by_margin.left.tolist(), by_margin.right.tolist(), strict=True)) == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_translations_score_best() -> None:
+    left, right = views(count=200, extra=50, noise=0.2)
+    for plan in (exact(left, right), approximate(left, right, recall=0.99)):
+        pairs = mine.mine(left, right, plan)
+        true = (pairs.left == pairs.right) & (pairs.left < 200)
+        assert true[:150].mean() > 0.95
+        assert len(set(pairs.left.tolist())) == len(pairs.left)
+        assert len(set(pairs.right.tolist())) == len(pairs.right)
+        assert (np.diff(pairs.scores) <= 0).all()
+
+
+@pytest.mark.parametrize("margin", mine.MARGINS)
+def test_scores_of_approximate_search_can_be_made_exact(margin: str) -> None:
+    left, right = views(count=60, extra=60)
+    rough = mine.mine(left, right, approximate(left, right, recall=0.3), margin=margin)
+    again = mine.rescore(rough, left, right, margin=margin)
+    scores, *_ = margins(left, right, 4, margin)
+    np.testing.assert_allclose(again.scores, scores[again.left, again.right], atol=1e-5)
+    assert (np.diff(again.scores) <= 0).all()
+    assert set(zip(*again[1:], strict=True)) == set(zip(*rough[1:], strict=True))
+    too_high = rough.scores - scores[rough.left, rough.right]
+    assert too_high.min() > -1e-5  # neighbours that were missed can't lower a score
+    assert (too_high.max() > 0.01) == (margin != "absolute")
+
+
+def test_no_pairs_have_no_scores() -> None:
+    left, right = views(3, 0)
+    none = mine.mine(left, right, exact(left, right)).take(np.zeros(3, dtype=bool))
+    assert [len(column) for column in mine.rescore(none, left, right)] == [0, 0, 0]
+
+
+def test_fewer_sentences_than_neighbours() -> None:
+    left, right = views(count=2, extra=0)
+    pairs = mine.mine(left, right, exact(left, right), k=4)
+    assert np.isfinite(pairs.scores).all()
+    assert set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == {(0, 0), (1, 1)}
+    np.testing.assert_allclose(pairs.scores, [pair[0] for pair in straight(left, right, 2, "ratio", "max")], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"k": 0}, "k 0: .*at least one"),
+        ({"margin": "cosine"}, "no margin 'cosine'; choose from ratio, distance, absolute"),
+        ({"retrieval": "best"}, "no retrieval 'best'; choose from max, intersection, forward, backward"),
+    ],
+)
+def test_bad_settings_are_refused(how: dict[str, object], says: str) -> None:
+    left, right = views(3, 0)
+    with pytest.raises(BadInput, match=says) as caught:
+        mine.mine(left, right, exact(left, right), **how)
+    assert caught.value.exit_code == 2
+
+
+TEXT = "One dog.\n\n  One   dog. \r\nTwo\tdogs.\n \u200b\nOne cat.\nTwo dogs."
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])
+def test_sentences_are_read_once_each(suffix: str, tmp_path: Path) -> None:
+    packed = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}[suffix]
+    path = tmp_path / f"text.txt{suffix}"
+    path.write_bytes(packed(TEXT.encode()))
+    found = read_sentences(path)
+    assert found.texts == ["One dog.", "Two dogs.", "One cat."]
+    assert found.first.tolist() == [0, 3, 5]
+    assert found.of_line.tolist() == [0, -1, 0, 1, -1, 2, 1]
+
+
+def sentences(tmp_path: Path, text: str = "a\nb\n\na\nc\n") -> Sentences:
+    path = tmp_path / "text.txt"
+    path.write_text(text)
+    return read_sentences(path)
+
+
+def test_vectors_are_those_of_the_first_lines_and_stay_on_disk(tmp_path: Path) -> None:
+    text = sentences(tmp_path)
+    vectors = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    np.save(tmp_path / "x.npy", vectors)
+    found = read_vectors(tmp_path / "x.npy", text)
+    assert isinstance(found.vectors, np.memmap)
+    expected = vectors[[0, 1, 4]]
+    np.testing.assert_allclose(
+        found.read(np.arange(3)), expected / np.linalg.norm(expected, axis=1, keepdims=True), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "says"),
+    [
+        (None, 3, "can't be read"),
+        (b"", 4, "not a .npy file"),
+        (b"some words", 4, "not a .npy file"),
+        (np.zeros((4, 3), np.float32), 4, ".*each of 5 lines"),
+        (np.zeros(5, np.float32), 4, ".*each of 5 lines"),
+        (np.zeros((5, 3), np.int64), 4, ".*each of 5 lines"),
+        (np.array([[None] * 3] * 5), 4, "not a .npy file"),  # would be a pickle
+        (np.array([[0.0], [1], [2], [math.nan], [math.inf]], np.float32), 4, "row 4 holds"),
+    ],
+)
+def test_bad_vectors_are_refused(content: object, code: int, says: str, tmp_path: Path) -> None:
+    path, text = tmp_path / "x.npy", sentences(tmp_path)
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif content is not None:
+        np.save(path, content)
+    with pytest.raises(BadInput, match=f"x.npy: {says}") as caught:
+        read_vectors(path, text)
+    assert caught.value.exit_code == code
+
+
+def test_known_pairs_name_lines_and_copies_count_once(tmp_path: Path) -> None:
+    text, path = sentences(tmp_path), tmp_path / "gold.tsv"
+    path.write_text("5\t1\n1\t2\textra\n4\t2\n")  # line 4 is line 1 again
+    left, right = read_gold(path, text, text)
+    assert list(zip(left.tolist(), right.tolist(), strict=True)) == [(0, 1), (2, 0)]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "gold.tsv: empty"),
+        ("1\t1\n1\n", "gold.tsv:2: .*up to 5 <tab> 5, found '1'"),
+        ("1\tb\n", "gold.tsv:1"),
+        ("0\t1\n", "gold.tsv:1"),
+        ("1\t6\n", "gold.tsv:1"),
+        ("1\t1\n3\t1\n", "gold.tsv:2: names a blank line"),
+    ],
+)
+def test_bad_known_pairs_are_refused(content: str, says: str, tmp_path: Path) -> None:
+    text, path = sentences(tmp_path), tmp_path / "gold.tsv"
+    path.write_text(content)
+    with pytest.raises(BadInput, match=says):
+        read_gold(path, text, text)
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
+    text, out = sentences(tmp_path), tmp_path / "pairs.tsv"
+    out.write_text("before")
+    pairs = Pairs(np.array([1.5, 1.0]), np.array([2, 9]), np.array([0, 0]))  # there is no sentence 9
+    with pytest.raises(IndexError):
+        write_pairs(out, pairs, text, text)
+    assert out.read_text() == "before"
+    assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "pairs.tsv"}
+
+
+class Bag:
+    """Sums a fixed vector a word; languages share them, as if by a dictionary of cognates."""
+
+    langs, latents = ("en", "fr"), ("semantic",)
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        if lang not in self.langs:
+            raise BadInput(f"no language '{lang}'", 2)
+        found = np.zeros((len(sentences), 32), dtype=np.float32)
+        for row, sentence in zip(found, sentences, strict=True):
+            for word in sentence.lower().split():
+                row += np.random.default_rng(list(word.encode())).normal(size=32)
+        return found
+
+
+ENGLISH = ["The dog sleeps", "A red car", "", "Anna reads books", "The dog sleeps", "Only here in English"]
+FRENCH = ["anna books lit", "rien de tel", "le dog sleeps", "une car red"]
+PAIRS = {(1, 3), (2, 4), (4, 1)}  # line of the one, line of the other
+
+
+@pytest.fixture
+def bgt(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., tuple[int, str, str]]:
+    """bgt("A B --langs en,fr ..."): `bgt mine` in a folder of its own, by an embedder of words."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli, "load", lambda model, device: Bag())
+    for name, lines in (("en.txt", ENGLISH), ("fr.txt", FRENCH)):
+        Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    Path("gold.tsv").write_text("".join(f"{one}\t{two}\n" for one, two in PAIRS))
+    for name, lines, lang in (("en.npy", ENGLISH, "en"), ("fr.npy", FRENCH, "fr")):
+        np.save(name, Bag().embed(lines, lang=lang))
+    Path("folder").mkdir()
+
+    def call(arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bgt", "mine", *arguments.split()])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        return int(end.value.code or 0), *capsys.readouterr()
+
+    return call
+
+
+def mined(path: str = "pairs.tsv") -> list[list[str]]:
+    return [line.split("\t") for line in Path(path).read_text("utf-8").splitlines()]
+
+
+def test_the_command_writes_pairs_best_first(bgt: Callable[..., tuple[int, str, str]]) -> None:
+    code, out, err = bgt("en.txt fr.txt --langs en,fr --out pairs.tsv --threads 1")
+    assert (code, out) == (0, "")
+    assert err.startswith("pairs.tsv: ") and err.endswith("pairs of 4 x 4 different sentences; exact\n")
+    found = mined()
+    scores = [float(line[0]) for line in found]
+    assert scores == sorted(scores, reverse=True)
+    assert {(int(one), int(two)) for _, one, two, *_ in found[:3]} == PAIRS
+    for _, one, two, left, right in found:
+        assert (left, right) == (ENGLISH[int(one) - 1], FRENCH[int(two) - 1])
+
+
+def test_the_command_takes_vectors_of_the_lines(bgt: Callable[..., tuple[int, str, str]]) -> None:
+    bgt("en.txt fr.txt --langs en,fr --out pairs.tsv")
+    for index in ("exact", "approximate"):
+        code, *_ = bgt(f"en.txt fr.txt --vectors en.npy fr.npy --out again.tsv --index {index}")
+        assert code == 0
+        assert Path("again.tsv").read_text() == Path("pairs.tsv").read_text()
+
+
+def test_the_command_rescores_what_it_keeps(bgt: Callable[..., tuple[int, str, str]]) -> None:
+    bgt("en.txt fr.txt --langs en,fr --out pairs.tsv --threshold 1")
+    code, *_ = bgt("en.txt fr.txt --langs en,fr --out again.tsv --threshold 1 --rescore")
+    assert code == 0
+    assert Path("again.tsv").read_text() == Path("pairs.tsv").read_text() != ""
+
+
+def test_the_command_keeps_what_reaches_the_threshold(bgt: Callable[..., tuple[int, str, str]]) -> None:
+    bgt("en.txt fr.txt --langs en,fr --out pairs.tsv")
+    every = mined()
+    limit = every[1][0]
+    bgt(f"en.txt fr.txt --langs en,fr --out pairs.tsv --threshold {float(limit) - 1e-5}")
+    assert mined() == every[:2]
+    code, _, err = bgt("en.txt fr.txt --langs en,fr --out pairs.tsv --threshold 999")
+    assert (code, mined()) == (0, [])
+    assert "0 pairs" in err
+
+
+def test_the_command_scores_against_known_pairs(bgt: Callable[..., tuple[int, str, str]]) -> None:
+    code, out, _ = bgt("en.txt fr.txt --langs en,fr --out pairs.tsv --gold gold.tsv --threshold 999")
+    assert code == 0
+    head, *table = [line.split("\t") for line in out.splitlines()]
+    assert head == ["kept", "threshold", "pairs", "precision %", "recall %", "F1 %"]
+    found = {name: values for name, *values in table}
+    assert found["all"][2:] in (["75.0", "100.0", "85.7"], ["100.0", "100.0", "100.0"])
+    assert found["--threshold"] == ["999", "0", "0.0", "0.0", "0.0"]
+    assert found["best threshold"][1:] == ["3", "100.0", "100.0", "100.0"]
+    assert "best of the other half" in found
+
+
+ERRORS = {  # arguments, exit code, what the line says
+    "no vectors": ("en.txt fr.txt --out x.tsv", 2, "Give --langs .* or --vectors"),
+    "both": ("en.txt fr.txt --out x.tsv --langs en,fr --vectors en.npy fr.npy", 2, "Give --langs"),
+    "one language": ("en.txt fr.txt --out x.tsv --langs en", 2, "langs en: expected 2, as in en,fr"),
+    "unknown language": ("en.txt fr.txt --out x.tsv --langs en,de", 2, "'de'"),
+    "vectors as text": ("en.npy fr.npy --out x.tsv --langs en,fr", 2, "en.npy: .* --vectors"),
+    "absent text": ("no.txt fr.txt --out x.tsv --langs en,fr", 3, "no.txt"),
+    "empty text": ("empty.txt fr.txt --out x.tsv --langs en,fr", 4, "empty.txt: empty"),
+    "not UTF-8": ("latin.txt fr.txt --out x.tsv --langs en,fr", 4, "latin.txt:2: not UTF-8"),
+    "swapped vectors": ("en.txt fr.txt --out x.tsv --vectors fr.npy en.npy", 4, "fr.npy: .* each of 6 lines"),
+    "another width": ("en.txt fr.txt --out x.tsv --vectors en.npy wide.npy", 4, "32 and 33 units"),
+    "no folder": ("en.txt fr.txt --out no/x.tsv --langs en,fr", 2, "no/x.tsv"),
+    "a folder in the way": ("en.txt fr.txt --out folder --langs en,fr", 2, "folder"),
+    "unknown margin": ("en.txt fr.txt --out x.tsv --langs en,fr --margin best", 2, "'best'"),
+    "unknown index": ("en.txt fr.txt --out x.tsv --langs en,fr --index flat", 2, "'flat'"),
+    "no neighbours": ("en.txt fr.txt --out x.tsv --langs en,fr --k 0", 2, "k 0"),
+    "bad gold": ("en.txt fr.txt --out x.tsv --langs en,fr --gold en.txt", 4, "en.txt:1"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_is_one_line_and_nothing_written(name: str, bgt: Callable[..., tuple[int, str, str]]) -> None:
+    Path("empty.txt").write_text("\n \n")
+    Path("latin.txt").write_bytes(b"fine\ncaf\xe9\n")
+    np.save("wide.npy", np.ones((4, 33), dtype=np.float32))
+    before = set(Path().rglob("*"))
+    arguments, expected, says = ERRORS[name]
+    code, out, err = bgt(arguments)
+    assert (code, out) == (expected, "")
+    assert re.match(rf"bgt: .*{says}.*\n$", err), err
+    assert set(Path().rglob("*")) == before
+
+
+def test_without_faiss_the_message_says_what_to_install(
+    bgt: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    for name in ("bitext", "mine", "neighbours"):
+        monkeypatch.delitem(sys.modules, f"bgt_core.{name}")
+        monkeypatch.delattr(f"bgt_core.{name}")
+    code, out, err = bgt("en.txt fr.txt --langs en,fr --out pairs.tsv")
+    assert (code, out) == (3, "")
+    assert err == 'bgt: Nearest neighbours need FAISS: pip install "bgt[mine]"\n'
+
+
+def test_faiss_and_torch_share_a_process() -> None:
+    """Each brings an OpenMP runtime of its own; both must finish with two threads. Other tests load torch first."""
+    code = """
+import faiss, torch
+import numpy as np
+from bgt_core.cli import use_threads
+use_threads(2)
+vectors = np.random.default_rng(0).normal(size=(3000, 64)).astype(np.float32)
+for _ in range(3):
+    product = torch.from_numpy(vectors) @ torch.from_numpy(vectors).T
+    _, found = faiss.knn(vectors, vectors, 1, faiss.METRIC_INNER_PRODUCT)
+    assert (torch.from_numpy(found[:, 0]) == product.argmax(1)).float().mean() > 0.999
+assert faiss.omp_get_max_threads() == torch.get_num_threads() == 2
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_models_own_translations_are_found(
+    saved: Path, grammar: list[Pair], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """From text to pairs with a checkpoint; untrained, so a text is mined from a copy of itself."""
+    texts = [pair.texts["en"] for pair in grammar[:60]]
+    for name, lines in (("a.txt", texts), ("b.txt", texts[::-1])):
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    arguments = f"bgt mine a.txt b.txt --langs en,en --out pairs.tsv --model {saved} --device cpu"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", arguments.split())
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert not end.value.code
+    found = mined()
+    assert len(found) == len(set(texts))
+    assert all(left == right for *_, left, right in found)

@@ -11,8 +11,9 @@ compared.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 
 import numpy as np
@@ -164,11 +165,7 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
             found += ((written != EOS) & (written != PAD)).sum(1).tolist()
         return found
 
-    forms: dict[str, Callable[[], list[int]]] = {
-        "peer": theirs,
-        "fp32": lambda: ours(False),
-        "bf16": lambda: ours(True),
-    }
+    forms = {"peer": theirs, "fp32": partial(ours, False), "bf16": partial(ours, True)}
     for name, form in forms.items():
         assert form() == lengths.tolist(), name  # equal work; and the first, untimed round
     clock, times = clock_of(options.threads), {name: [] for name in forms}

@@ -29,6 +29,7 @@ from bgt_core.data.grammar import pairs
 from bgt_core.embedder import Embedder
 from bgt_core.generate import NEVER, beam, transfer
 from bgt_core.nets.transformer import Decoder
+from bgt_core.precision import autocast
 from bgt_core.text import Tokenizer
 
 BEAM, BATCH, REFEREED = 5, 64, 8
@@ -149,10 +150,10 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
     lengths = torch.tensor([size.pieces or len(sentence) for sentence in ids])
     sources, most = tokenizer.decode(ids), int(lengths.max()) + 1
     model.decoders["en"].layer = Ends(model.decoders["en"].layer, lengths)
-    embedder = Embedder(model, tokenizer, ("en", "fr"))
 
-    def ours(bf16: bool) -> list[int]:
-        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+    def ours(precision: str) -> list[int]:
+        embedder = Embedder(model, tokenizer, ("en", "fr"), precision)
+        with autocast(embedder.device, precision):
             return [len(text.split()) for text in transfer(embedder, sources, sources, lang="en", max_length=most)]
 
     def theirs() -> list[int]:
@@ -165,7 +166,7 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
             found += ((written != EOS) & (written != PAD)).sum(1).tolist()
         return found
 
-    forms = {"peer": theirs, "fp32": partial(ours, False), "bf16": partial(ours, True)}
+    forms = {"peer": theirs, "fp32": partial(ours, "fp32"), "bf16": partial(ours, "bf16")}
     for name, form in forms.items():
         assert form() == lengths.tolist(), name  # equal work; and the first, untimed round
     clock, times = clock_of(options.threads), {name: [] for name in forms}
@@ -224,11 +225,11 @@ def straight_beam(decoder: Decoder, latent: Tensor, max_length: int) -> tuple[li
 def shipped_agreement() -> str:
     """Sentences that bf16 leaves as they are, of the model that ships."""
     texts = [pair.texts["en"] for pair in pairs(512, seed=0)]
-    embedder = bgt_core.load()
-    exact = transfer(embedder, texts[:256], texts[256:], lang="en")
-    with torch.autocast("cpu", torch.bfloat16):
-        found = transfer(embedder, texts[:256], texts[256:], lang="en")
-    return f"{sum(map(str.__eq__, exact, found))} of 256 sentences of the shipped model as in fp32"
+    exact, rounded = (bgt_core.load(precision=precision) for precision in ("fp32", "bf16"))
+    expected = transfer(exact, texts[:256], texts[256:], lang="en")
+    with autocast(rounded.device, "bf16"):
+        found = transfer(rounded, texts[:256], texts[256:], lang="en")
+    return f"{sum(map(str.__eq__, expected, found))} of 256 sentences of the shipped model as in fp32"
 
 
 def operations_of(model: nn.Module, ids: Sequence[Sequence[int]], lengths: Sequence[int]) -> float:

@@ -13,7 +13,8 @@ from bgt_core.precision import autocast, resolve
 from bgt_core.text import Tokenizer
 from bgt_core.vectors import cosines
 
-BATCH_TOKENS = 8_192
+BATCH_TOKENS = 8_192  # padded, that a batch may have
+EVEN_TOKENS = 2_048  # from here on a batch is worth keeping even
 
 
 class Embedder:
@@ -75,10 +76,15 @@ class Embedder:
 
 
 def by_tokens(order: Sequence[int], lengths: Sequence[int], budget: int = BATCH_TOKENS) -> list[list[int]]:
-    """Cut rows, sorted by rising length, into batches of at most `budget` padded tokens."""
+    """Cut rows, sorted by rising length, into batches of at most `budget` padded tokens.
+
+    Where a batch of some size holds sentences of one length, it ends with that length: nothing is padded then.
+    """
     batches: list[list[int]] = []
     for row in order:
-        if not batches or (len(batches[-1]) + 1) * lengths[row] > budget:
+        last = batches[-1] if batches else []
+        tokens, same = len(last) * lengths[row], last and lengths[last[0]] == lengths[row]
+        if not last or tokens + lengths[row] > budget or (tokens >= EVEN_TOKENS and not same):
             batches.append([])
         batches[-1].append(row)
     return batches

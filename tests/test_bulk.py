@@ -182,21 +182,8 @@ def slow(self, vectors):
 bulk.Growing.append = slow
 cli.main()
 """
-    command = [
-        sys.executable,
-        "-c",
-        code,
-        "embed",
-        text,
-        "--out",
-        "x.npy",
-        "--model",
-        saved,
-        "--device",
-        "cpu",
-        "--precision",
-        "fp32",
-    ]
+    command = [sys.executable, "-c", code, "embed", text, "--out", "x.npy", "--model", saved]
+    command += ["--device", "cpu", "--precision", "fp32"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"eight rows\n"
@@ -252,6 +239,34 @@ def test_removing_the_partial_file_begins_anew(model: Embedder, text: Path) -> N
     assert names() == ["text.txt", "x.npy", "x.npy.json"]
 
 
+def test_rows_that_are_not_there_do_not_count(model: Embedder, text: Path, expected: np.ndarray) -> None:
+    out = Path("x.npy")
+    with pytest.raises(Stop):
+        bulk.embed_file(model, text, out, lang="en", report=stop_at(8))
+    os.truncate("x.npy.partial", 300)
+    bulk.embed_file(model, text, out, lang="en")
+    assert out.read_bytes() == saved_by_numpy(expected)
+
+
+def test_no_file_lies_beside_the_record_of_another(model: Embedder, text: Path, expected: np.ndarray) -> None:
+    out, raw = Path("x.npy"), text.read_bytes()
+    bulk.embed_file(model, text, out, lang="en")
+    text.write_bytes(raw.replace(b"e", b"o"))
+
+    def replace(old: Path, new: Path, real: Callable[[Path, Path], None] = os.replace) -> None:
+        if Path(new).name == "x.npy.json":
+            raise Stop  # the new file is in place, its record not yet
+        real(old, new)
+
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(Stop):
+        patched.setattr(os, "replace", replace)
+        bulk.embed_file(model, text, out, lang="en")
+    assert not np.array_equal(np.load(out), expected)
+    text.write_bytes(raw)
+    bulk.embed_file(model, text, out, lang="en")
+    assert out.read_bytes() == saved_by_numpy(expected)
+
+
 def test_what_was_there_is_replaced_when_the_new_is_complete(model: Embedder, text: Path) -> None:
     out = Path("x.npy")
     out.write_bytes(b"old")
@@ -289,7 +304,7 @@ def test_a_shard_goes_on_too(model: Embedder, text: Path, expected: np.ndarray) 
     np.testing.assert_array_equal(np.load(found.path), expected[12:])
 
 
-def test_join_takes_whole_parts_of_one_making(model: Embedder, text: Path) -> None:
+def test_join_takes_whole_parts_of_one_making(model: Embedder, text: Path, expected: np.ndarray) -> None:
     out, raw = Path("x.npy"), text.read_bytes()
     first = bulk.embed_file(model, text, out, lang="en", shard=(1, 2)).path
     with pytest.raises(BadInput, match=r"x-00002-of-00002\.npy\.json: can't be read \(No such file") as error:
@@ -318,7 +333,10 @@ def test_join_takes_whole_parts_of_one_making(model: Embedder, text: Path) -> No
     with pytest.raises(BadInput, match="Shard 1/0"):
         bulk.join(out, 0)
     assert names() == ["text.txt", first.name, f"{first.name}.json", second.name, f"{second.name}.json"]
-    assert bulk.join(out, 2).rows == 22
+    with pytest.raises(Stop):
+        bulk.embed_file(model, text, out, lang="en", report=stop_at(8))
+    assert bulk.join(out, 2).rows == 22  # goes on with the eight
+    assert out.read_bytes() == saved_by_numpy(expected)
 
 
 def test_what_is_complete_is_not_made_again(model: Embedder, text: Path, expected: np.ndarray) -> None:
@@ -417,7 +435,8 @@ def test_long_lines_make_short_chunks(
 
     seen = Seen(model.model, model.tokenizer, model.langs)
     bulk.embed_file(seen, text, Path("x.npy"), lang="en")
-    whole, chunks[:] = [chunk for chunk in chunks if chunk], []
+    whole = [chunk for chunk in chunks if chunk]
+    chunks.clear()
     assert [line for chunk in whole for line in chunk] == sentences
     assert all(len(chunk) <= CHUNK and sum(map(len, chunk[:-1])) < 60 for chunk in whole)
     assert any(len(chunk) < CHUNK for chunk in whole[:-1])
@@ -425,3 +444,7 @@ def test_long_lines_make_short_chunks(
         bulk.embed_file(seen, text, Path("y.npy"), lang="en", report=stop_at(len(whole[0])))
     bulk.embed_file(seen, text, Path("y.npy"), lang="en")
     assert [chunk for chunk in chunks if chunk] == whole  # gone on with where a short chunk ended
+    chunks.clear()
+    for number in (1, 2, 3):
+        bulk.embed_file(seen, text, Path("z.npy"), lang="en", shard=(number, 3))
+    assert [chunk for chunk in chunks if chunk] == whole

@@ -125,3 +125,12 @@ def test_similarity_is_the_cosine_of_rows(model: bgt_core.Embedder) -> None:
     np.testing.assert_allclose(model.similarity(left, right), [1, 0, 0, 0.5**0.5, -1], atol=1e-6)
     tiny = np.full((1, 3), 1e-30, dtype=np.float32)
     assert np.isfinite(model.similarity(tiny, tiny)).all()
+
+
+def test_large_batches_hold_one_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedder, "EVEN_TOKENS", 20)
+    lengths = [2] * 3 + [3] * 9 + [4] * 2 + [5] * 12
+    batches = by_tokens(range(len(lengths)), lengths, budget=30)
+    assert [row for batch in batches for row in batch] == list(range(len(lengths)))
+    found = [[lengths[row] for row in batch] for batch in batches]
+    assert found == [[2, 2, 2, 3, 3, 3, 3], [3, 3, 3, 3, 3], [4, 4, 5, 5], [5, 5, 5, 5, 5, 5], [5, 5, 5, 5]]

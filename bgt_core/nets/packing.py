@@ -51,8 +51,10 @@ class Layout:
 
         What stands at padding is finite and must not be attended to: no gradient comes from it.
         """
-        part, head = (torch.arange(count, device=x.device) for count in (parts, heads))
         batch, length = self.shape
+        if self.whole:
+            return x.view(batch, length, parts, heads, -1).permute(2, 0, 3, 1, 4)
+        part, head = (torch.arange(count, device=x.device) for count in (parts, heads))
         there = (self.slots.view(batch, 1, length) * parts + part[:, None, None, None]) * heads + head[:, None]
         rows, columns = self.rows[:, None, None], self.columns[:, None, None]
         back = ((part[:, None] * batch + rows) * heads + head) * length + columns  # (N, parts, heads)
@@ -62,6 +64,8 @@ class Layout:
     def join(self, x: Tensor) -> Tensor:
         """What attention made: (B, heads, T, H / heads) -> (N, H)."""
         heads, length = x.shape[1:3]
+        if self.whole:
+            return x.transpose(1, 2).reshape(len(self.places), -1)
         head = torch.arange(heads, device=x.device)
         there = (self.rows[:, None] * heads + head) * length + self.columns[:, None]  # (N, heads)
         return _Take.apply(x.reshape(-1, x.shape[-1]), there.flatten()).view(len(self.places), -1)

@@ -21,6 +21,7 @@ from bgt_core.nets.transformer import (
     Transformer,
     WordInput,
     embedding,
+    short_softmax,
     sinusoids,
 )
 
@@ -215,6 +216,17 @@ def test_attention_is_torchs_own_product() -> None:
     mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(10, H)
     causal = torch.ones(5, 5, dtype=torch.bool).tril()[None, None]
     torch.testing.assert_close(attention(x, full(2, 5), causal), attention.out(mixed), rtol=1e-12, atol=1e-12)
+
+
+def test_softmax_is_torchs_even_for_huge_and_barred_scores() -> None:
+    scores = torch.randn(3, 5, 7, dtype=torch.float64, requires_grad=True)
+    given = (1e4 * scores).masked_fill(torch.arange(7) > 4, -torch.inf)
+    weights = torch.randn(3, 5, 7, dtype=torch.float64)
+    for one, other in ((short_softmax(given), given.softmax(-1)), (short_softmax(scores), scores.softmax(-1))):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-15)
+        found, expected = (torch.autograd.grad((y * weights).sum(), scores, retain_graph=True)[0] for y in (one, other))
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
+    assert short_softmax(torch.zeros(2, 3, dtype=torch.bfloat16)).dtype == torch.float32
 
 
 @pytest.mark.parametrize(("width", "heads"), [(8, 3), (8, 0)])

@@ -16,7 +16,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from itertools import accumulate
 from pathlib import Path
 
@@ -142,12 +142,20 @@ def machine() -> str:
         name for name, there in torch.cpu.get_capabilities().items() if there is True and "bf16" in name
     )
     packages = ("torch", "numpy", "sentencepiece", "transformers", "sentence-transformers", "faiss-cpu", "scikit-learn")
-    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    versions = ", ".join(f"{name} {found}" for name in packages if (found := version_of(name)))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
         f"{model}, {os.cpu_count()} cores ({features or 'no native bf16'}), {memory:.0f} GiB; "
         f"Python {platform.python_version()}, {versions}"
     )
+
+
+def version_of(package: str) -> str | None:
+    """None where it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _cpuinfo() -> list[str]:

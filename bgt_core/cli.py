@@ -12,8 +12,6 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -131,6 +129,7 @@ def embed(
 ) -> None:
     """Embed sentences: one row a line, order kept. A run that was stopped goes on when it is started again."""
     from bgt_core import bulk
+    from bgt_core.progress import rows_bar
 
     numbers = parse_shard(shard) if shard else None
     bgt = load(model, device, precision)
@@ -173,6 +172,7 @@ def mine(
     """Find translations in two texts, by how far their cosine stands out among those of other candidates."""
     from bgt_core import bitext, neighbours
     from bgt_core import mine as mining
+    from bgt_core.progress import rows_bar
 
     mining.check(k, margin, retrieval)
     plan = neighbours.planner(index, recall)
@@ -375,17 +375,6 @@ def show_found(pairs: Pairs, known: tuple[np.ndarray, np.ndarray], threshold: fl
             for name, value, found in rows
         ],
     )
-
-
-@contextmanager
-def rows_bar(name: str) -> Iterator[Callable[[int, int], None]]:
-    """On a terminal, a bar of the rows done; elsewhere nothing."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(name, total=None)
-        yield lambda rows, total: bar.update(task, completed=rows, total=total)
 
 
 def parse_shard(text: str) -> tuple[int, int]:

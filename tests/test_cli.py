@@ -224,17 +224,6 @@ def test_embed_goes_on_where_it_was_stopped(bgt: Bgt, here: Path, monkeypatch: p
     np.testing.assert_array_equal(np.load("x.npy"), expected)
 
 
-def test_rows_done_show_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "xterm")
-    for terminal in (True, False):
-        stream = io.StringIO()
-        monkeypatch.setattr(stream, "isatty", lambda terminal=terminal: terminal)
-        monkeypatch.setattr("sys.stderr", stream)
-        with cli.rows_bar("x.npy") as report:
-            report(5, 20)
-        assert bool(re.search(r"x\.npy.* 25%", stream.getvalue())) == bool(stream.getvalue()) == terminal
-
-
 def test_embed_in_shards(bgt: Bgt, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "CHUNK", 1)
     for shard in ("1/2", "2/2"):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 
-from bgt_core.progress import Progress
+from bgt_core.progress import Progress, rows_bar
 from bgt_core.tables import show
 
 DATA = {"kind": "data", "pairs": {"kept": 9, "too short": 1}, "skipped": ["a.tsv:2: 1 column, expected 2 (en, fr)"]}
@@ -50,3 +51,14 @@ def test_tables(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("sys.stdout", stream)
         show(["latent", "score"], [["semantic", "66.2"]])
         assert expected in stream.getvalue()
+
+
+def test_rows_done_show_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    for terminal in (True, False):
+        stream = io.StringIO()
+        monkeypatch.setattr(stream, "isatty", lambda terminal=terminal: terminal)
+        monkeypatch.setattr("sys.stderr", stream)
+        with rows_bar("x.npy") as report:
+            report(5, 20)
+        assert bool(re.search(r"x\.npy.* 25%", stream.getvalue())) == bool(stream.getvalue()) == terminal

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
+from playwright.sync_api import TimeoutError as Late
 
 import bgt_core
 
@@ -47,11 +48,11 @@ def test_every_page_fits_every_window_and_names_its_charts(
         assert all(figure.get_attribute("aria-label") for figure in page.get_by_role("figure").all())
         for width in (400, 768, 1280):
             page.set_viewport_size({"width": width, "height": 900})
-            page.wait_for_timeout(300)
-            room = page.evaluate(
-                "(e => [e.scrollWidth, e.clientWidth])(document.querySelector('[data-testid=stMain]'))"
-            )
-            assert room[0] <= room[1], f"{name} scrolls sideways at {width}"
+            fits = "(e => e.scrollWidth <= e.clientWidth)(document.querySelector('[data-testid=stMain]'))"
+            try:
+                page.wait_for_function(fits, timeout=10_000)  # the charts take their new width a moment later
+            except Late:
+                pytest.fail(f"{name} scrolls sideways at {width}")
 
 
 def test_a_lasso_lights_the_same_sentences_on_the_other_map(visit: Visit, settle: Settle, address: str) -> None:

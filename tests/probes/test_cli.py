@@ -28,7 +28,7 @@ class Fake:
 
 @pytest.fixture(autouse=True)
 def loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bgt_core.load", lambda path, device: pick_device(device) and Fake())
+    monkeypatch.setattr("bgt_core.load", lambda path, device, precision: pick_device(device) and Fake())
 
 
 def probe(*arguments: str) -> Result:

@@ -73,7 +73,7 @@ def command(
         if column is not None and data is None:
             raise BadInput("--column says which column of --data to read; give --data too.", 2)
 
-        from bgt_core.cli import load
+        from bgt_core.cli.options import load
         from probes.build import read_sentences
         from probes.run import run_probe
 

@@ -275,7 +275,7 @@ def bgt(
 ) -> Callable[..., tuple[int, str, str]]:
     """bgt("A B --langs en,fr ..."): `bgt mine` in a folder of its own, by an embedder of words."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli, "load", lambda model, device: Bag())
+    monkeypatch.setattr(cli.mine, "load", lambda model, device: Bag())
     for name, lines in (("en.txt", ENGLISH), ("fr.txt", FRENCH)):
         Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     Path("gold.tsv").write_text("".join(f"{one}\t{two}\n" for one, two in PAIRS))
@@ -397,7 +397,7 @@ def test_faiss_and_torch_share_a_process() -> None:
     code = """
 import faiss, torch
 import numpy as np
-from bgt_core.cli import use_threads
+from bgt_core.cli.mine import use_threads
 use_threads(2)
 vectors = np.random.default_rng(0).normal(size=(3000, 64)).astype(np.float32)
 for _ in range(3):

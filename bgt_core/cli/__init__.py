@@ -1,0 +1,54 @@
+"""`bgt`: train, embed, mine, sts, generate, info, export. A file a command: it parses, checks, calls and prints.
+
+Results go to stdout, progress and warnings to stderr. torch is imported when a command runs, not
+before. Exit codes: 0 done, 1 internal error, 2 usage, 3 something needed is absent, 4 invalid data or
+checkpoint, 130 interrupted with the state saved.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from bgt_core import __version__
+from bgt_core.cli import embed, generate, mine, model, sts, train
+from bgt_core.errors import BadInput
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+for command in (
+    train.train,
+    embed.embed,
+    mine.mine,
+    sts.sts,
+    generate.generate,
+    model.info,
+    model.export,
+):
+    app.command()(command)
+
+
+def main() -> None:
+    """The `bgt` command: a foreseeable error is one line and an exit code."""
+    try:
+        app()
+    except BadInput as error:
+        print(f"bgt: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:  # the reader left, as `head` does
+        sys.stderr.close()
+        sys.exit(0)
+
+
+def version(asked: bool) -> None:
+    if asked:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Bilingual Generative Transformer: embeddings that keep meaning and manner apart."""

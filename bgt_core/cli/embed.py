@@ -1,0 +1,51 @@
+"""`bgt embed`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bgt_core import PRETRAINED
+from bgt_core.cli.options import DeviceOption, LangOption, ModelOption, PrecisionOption, load
+from bgt_core.errors import BadInput
+
+
+def embed(
+    source: Annotated[
+        Path, typer.Argument(metavar="IN", help="One sentence a line (.gz, .xz, .zst too); - reads stdin.")
+    ],
+    out: Annotated[Path, typer.Option(help="A .npy or .safetensors file.")],
+    lang: LangOption = "en",
+    latent: Annotated[str, typer.Option(help="semantic or language.")] = "semantic",
+    model: ModelOption = PRETRAINED,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="I/N", help="Part I of N only, as OUT-0000I-of-0000N; bgt_core.bulk.join makes them one."),
+    ] = None,
+) -> None:
+    """Embed sentences: one row a line, order kept. A run that was stopped goes on when it is started again."""
+    from bgt_core import bulk
+    from bgt_core.progress import rows_bar
+
+    numbers = parse_shard(shard) if shard else None
+    bgt = load(model, device, precision)
+    try:
+        with rows_bar(out.name) as report:
+            written = bulk.embed_file(bgt, source, out, lang=lang, latent=latent, shard=numbers, report=report)
+    except KeyboardInterrupt:
+        raise BadInput("Stopped; the same command goes on after the rows written so far.", 130) from None
+    print(f"{written.path}: {written.rows} x {written.width} float32, {latent} latent", file=sys.stderr)
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """ "2/4" -> (2, 4)."""
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not match:
+        raise BadInput(f"--shard {text}: expected I/N, as in 2/4.", 2)
+    return int(match[1]), int(match[2])

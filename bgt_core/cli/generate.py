@@ -1,0 +1,36 @@
+"""`bgt generate`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from bgt_core import PRETRAINED
+from bgt_core.cli.options import DeviceOption, ModelOption, load
+from bgt_core.errors import BadInput
+
+
+def generate(
+    source: Annotated[str, typer.Option(help="The sentence whose meaning is kept, in any language of the model.")],
+    style: Annotated[str, typer.Option(help="The sentence whose manner is taken.")],
+    lang: Annotated[str, typer.Option(help="Language of the style, and of what is written.")] = "en",
+    beam: Annotated[int, typer.Option(help="Hypotheses kept; 1 is greedy.")] = 5,
+    sample: Annotated[bool, typer.Option("--sample", help="Draw instead of searching.")] = False,
+    temperature: Annotated[float, typer.Option(help="With --sample.")] = 1.0,
+    top_p: Annotated[float, typer.Option(help="With --sample.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="With --sample.")] = 0,
+    max_length: Annotated[int, typer.Option(help="Pieces at most.")] = 60,
+    model: ModelOption = PRETRAINED,
+    device: DeviceOption = "auto",
+) -> None:
+    """Write the meaning of one sentence in the manner of another."""
+    from bgt_core.generate import Beam, Sample, transfer
+
+    for name, text in (("--source", source), ("--style", style)):
+        if not text.strip():
+            raise BadInput(f"{name} is empty; give a sentence.", 2)
+    search = Sample(temperature, top_p) if sample else Beam(beam)
+    print(
+        transfer(load(model, device), [source], [style], lang=lang, search=search, seed=seed, max_length=max_length)[0]
+    )

@@ -19,8 +19,8 @@ import sentencepiece
 import tokenizers
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.models import Pooling
-from sentence_transformers.models import Transformer as Wrapped
+from sentence_transformers.sentence_transformer.modules import Pooling
+from sentence_transformers.sentence_transformer.modules import Transformer as Wrapped
 from torch import nn
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
@@ -34,7 +34,11 @@ from bgt_core.posterior import Point
 from bgt_core.text import Tokenizer
 
 VOCAB, HEADS, LONGEST = 8_000, 8, 256
-SIZES = {"d=256, 3 layers": (256, 3, 4_000, (">= 3", ">= 2")), "d=1024, 5 layers": (1024, 5, 400, (">= 4", ">= 2"))}
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}
+SIZES = {  # width, layers, sentences a round, targets
+    "d=256, 3 layers": (256, 3, 4_000, {"fp32": ">= 2", "bf16": ">= 3", "int8": ">= 3"}),
+    "d=1024, 5 layers": (1024, 5, 400, {"fp32": ">= 2", "bf16": ">= 4", "int8": ">= 6"}),
+}
 
 
 class Plain(nn.Module):
@@ -117,7 +121,7 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
         body = Transformer(embedding(VOCAB, width), layers, width, HEADS, 0.0)
         model = nn.Module()
         model.encoders = nn.ModuleDict({"semantic": Encoder(body, Plain())})
-        forms = {form: Embedder(model, tokenizer, ["en"], form) for form in ("fp32", "bf16")}
+        forms = {form: Embedder(model, tokenizer, ["en"], form) for form in DTYPES}
         times: dict[str, list[float]] = {"peer": [], **{form: [] for form in forms}}
         vectors: dict[str, list[np.ndarray]] = {form: [] for form in times}
         with tempfile.TemporaryDirectory() as folder:
@@ -137,7 +141,7 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
         pieces = sum(map(len, seen)) / len(seen)
         linears = sum(part.weight.numel() for part in body.modules() if isinstance(part, nn.Linear))
         operations = 2 * linears * pieces
-        for form, dtype, target in (("bf16", torch.bfloat16, targets[0]), ("fp32", torch.float32, targets[1])):
+        for form, dtype in DTYPES.items():
             spent, floor = median(times[form]), operations / product_rate(dtype, options.threads)
             cosine = Embedder.similarity(made[form], made["fp32"]).min()
             error = f"cosine to fp32 at least {cosine:.6f}{told}"
@@ -147,7 +151,7 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
                 work=f"encoding, {name}, {pieces:.1f} pieces a sentence, {form}",
                 against="sentence-transformers encode",
                 ratios=over(times["peer"], times[form]),
-                target=target,
+                target=targets[form],
                 ours=f"{1 / spent:,.0f} sentences/s",
                 peer=f"{1 / median(times['peer']):,.0f}",
                 error=error,
@@ -164,7 +168,7 @@ def shipped_scores(options: argparse.Namespace) -> str:
     sets = sts.read_sts(options.sts, ["2012", "2013", "2014", "2015"])
     scores = {
         form: sts.sts(bgt_core.load(device="cpu", precision=form), sets, lang="en", latent="language").average
-        for form in ("fp32", "bf16")
+        for form in DTYPES
     }
     return "; STS of the shipped language latent " + ", ".join(f"{form} {score:.2f}" for form, score in scores.items())
 

@@ -80,7 +80,7 @@ class StraightBGT(nn.Module):
         hidden = ~side.mask[:, None, None, :]
         for layer in encoder.body.layers:
             x = layer.norm_attention(x + self.drop(attend(layer.attention, x, hidden)))
-            x = layer.norm_feed(x + self.drop(layer.feed(x)))
+            x = layer.norm_feed(x + self.drop(feed(layer.feed, x)))
         real = side.mask[:, :, None].float()
         return encoder.head((x * real).sum(1) / real.sum(1))
 
@@ -93,7 +93,7 @@ class StraightBGT(nn.Module):
             x = layer.norm_attention(x + self.drop(attend(layer.attention, x, later)))
             weight, bias = self.both[f"{name}.layers.{number}".replace(".", "/")], layer.fuse_hidden.bias
             x = layer.norm_fuse(x + self.drop(F.linear(torch.cat([x, z], dim=-1), weight, bias)))
-            x = layer.norm_feed(x + self.drop(layer.feed(x)))
+            x = layer.norm_feed(x + self.drop(feed(layer.feed, x)))
         scores = torch.cat([x, z], dim=-1) @ self.both[f"{name}.layer".replace(".", "/")].T  # (B, T, V)
         found = F.log_softmax(scores, dim=-1)
         gold = -found.gather(2, side.ids[:, :, None]).squeeze(2)
@@ -112,11 +112,23 @@ def attend(attention: nn.Module, x: Tensor, hidden: Tensor) -> Tensor:
     """Multi-head self-attention by two batched products and a softmax; `hidden` is True where nothing may look."""
     batch, length, width = x.shape
     q, k, v = (
-        part.view(batch, length, attention.heads, -1).transpose(1, 2) for part in attention.qkv(x).chunk(3, dim=-1)
+        part.view(batch, length, attention.heads, -1).transpose(1, 2)
+        for part in linear(attention.qkv, x).chunk(3, dim=-1)
     )
     scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(hidden, -torch.inf)
     mixed = scores.softmax(-1) @ v
-    return attention.out(mixed.transpose(1, 2).reshape(batch, length, width))
+    return linear(attention.out, mixed.transpose(1, 2).reshape(batch, length, width))
+
+
+def feed(layer: nn.Sequential, x: Tensor) -> Tensor:
+    """The feed-forward part of a layer."""
+    first, _, second = layer
+    return linear(second, F.relu(linear(first, x)))
+
+
+def linear(layer: nn.Linear, x: Tensor) -> Tensor:
+    """The layer by torch's own product, whatever the model's is."""
+    return F.linear(x, layer.weight, layer.bias)
 
 
 def optimizer(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:

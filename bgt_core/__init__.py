@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 def load(path: str | Path = PRETRAINED, device: str = "auto", precision: str = "auto") -> Embedder:
     """The model in a checkpoint, or in the newest of a run; without a path the one that ships.
 
-    `device` is "cpu", "cuda", "cuda:1", or "auto": a GPU where there is one. `precision` is "fp32", "bf16", or
-    "auto": bf16 where the device multiplies it natively. Raises BadInput for a folder that is missing,
-    incomplete or damaged.
+    `device` is "cpu", "cuda", "cuda:1", or "auto": a GPU where there is one. `precision` is "fp32", "bf16", "auto"
+    (bf16 where the device multiplies it natively), or on a CPU "int8", for embedding. Raises BadInput for a folder
+    that is missing, incomplete or damaged.
     """
     from bgt_core import checkpoint
     from bgt_core.embedder import Embedder

@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from bgt_core.contracts import LANGUAGE, LATENTS, SEMANTIC, BadInput, Tokens
-from bgt_core.precision import autocast, resolve
+from bgt_core.nets.quantised import quantised
+from bgt_core.precision import INT8, PRECISIONS, autocast, check_precision, resolve
 from bgt_core.text import Tokenizer
 from bgt_core.vectors import cosines
 
@@ -23,7 +24,8 @@ class Embedder:
     `langs` are its languages, `latents` what can be read: "semantic", one space for all languages, and
     "language", a space of its own in each. Vectors are posterior means, dropout off, not normalised;
     compare them by cosine. `precision` is that of matrix products: "fp32", "bf16" (cosine to fp32 above
-    0.9999), or "auto": bf16 where the device multiplies it natively.
+    0.9999), "auto" (bf16 where the device multiplies it natively), or "int8" (encoders only, on a CPU; cosine to
+    fp32 about 0.999).
     """
 
     latents = LATENTS
@@ -33,7 +35,13 @@ class Embedder:
         self.tokenizer = tokenizer
         self.langs = tuple(langs)
         self.device = next(model.parameters()).device
-        self.precision = resolve(self.device, precision)
+        check_precision(precision, (*PRECISIONS, INT8))
+        if precision == INT8 and self.device.type != "cpu":
+            raise BadInput(f"precision 'int8' is computed on a CPU, this model is on {self.device}; choose bf16.", 2)
+        self.precision = precision if precision == INT8 else resolve(self.device, precision)
+        self.encoders = dict(model.encoders.items())
+        if precision == INT8:
+            self.encoders = {name: quantised(encoder) for name, encoder in self.encoders.items()}
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         """N sentences of one language -> (N, D) float32, in the order given.
@@ -41,12 +49,12 @@ class Embedder:
         An empty sentence is embedded as the end-of-sentence piece alone. Raises BadInput for a language
         or latent the model does not have.
         """
-        encoder = self.model.encoders[self.encoder_name(lang, latent)]
+        encoder = self.encoders[self.encoder_name(lang, latent)]
         ids = self.tokenizer.encode(sentences)
         order = sorted(range(len(ids)), key=lambda row: len(ids[row]))
         parts = [np.zeros((0, self.width(lang, latent)), dtype=np.float32)]
         # no_grad, not inference_mode: under that, autocast would convert every weight for every batch
-        with torch.no_grad(), autocast(self.device, self.precision):
+        with torch.no_grad(), autocast(self.device, "auto" if self.precision == INT8 else self.precision):
             for rows in by_tokens(order, [len(sentence) for sentence in ids]):
                 side = Tokens.pad([ids[row] for row in rows], lang).to(self.device)
                 parts.append(encoder(side).mean.float().cpu().numpy())
@@ -59,7 +67,7 @@ class Embedder:
         """Units of that latent."""
         empty = Tokens.pad(self.tokenizer.encode([""]), lang).to(self.device)
         with torch.inference_mode():
-            return self.model.encoders[self.encoder_name(lang, latent)](empty).mean.shape[-1]
+            return self.encoders[self.encoder_name(lang, latent)](empty).mean.shape[-1]
 
     @staticmethod
     def similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from bgt_core.contracts import BadInput
 
 PRECISIONS = ("auto", "fp32", "bf16")
+INT8 = "int8"  # of embedding alone
 
 
-def check_precision(precision: str) -> None:
-    """BadInput for what is none of PRECISIONS."""
-    if precision not in PRECISIONS:
-        raise BadInput(f"precision '{precision}' is none of {', '.join(PRECISIONS)}", 2)
+def check_precision(precision: str, allowed: Sequence[str] = PRECISIONS) -> None:
+    """BadInput for what is none of `allowed`."""
+    if precision not in allowed:
+        raise BadInput(f"precision '{precision}' is none of {', '.join(allowed)}", 2)
 
 
 def resolve(device: torch.device, precision: str) -> str:

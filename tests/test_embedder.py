@@ -38,8 +38,21 @@ def test_bf16_turns_vectors_by_less_than_a_degree(grammar: list[Pair]) -> None:
         assert latent == "semantic" or np.abs(exact - rough).max() > 1e-4  # an average multiplies no matrices
 
 
+def test_int8_turns_vectors_by_a_few_degrees(grammar: list[Pair]) -> None:
+    shipped = bgt_core.load(device="cpu", precision="fp32")
+    before = {name: value.clone() for name, value in shipped.model.state_dict().items()}
+    sentences = [pair.texts["en"] for pair in grammar[:200]]
+    exact = shipped.embed(sentences, lang="en", latent="language")
+    rough = in_precision(shipped, "int8").embed(sentences, lang="en", latent="language")
+    assert rough.dtype == np.float32
+    assert shipped.similarity(exact, rough).min() > 0.997
+    assert np.abs(exact - rough).max() > 1e-3
+    assert all(torch.equal(value, before[name]) for name, value in shipped.model.state_dict().items())
+    assert np.array_equal(shipped.embed(sentences, lang="en", latent="language"), exact)
+
+
 def test_an_unknown_precision_is_refused(model: bgt_core.Embedder) -> None:
-    with pytest.raises(BadInput, match="precision 'int4' is none of auto, fp32, bf16"):
+    with pytest.raises(BadInput, match="precision 'int4' is none of auto, fp32, bf16, int8"):
         in_precision(model, "int4")
 
 

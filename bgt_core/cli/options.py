@@ -14,7 +14,7 @@ ModelOption = Annotated[
     Path, typer.Option("--model", help="A checkpoint or run folder.", show_default="the model that ships")
 ]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
-PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, or auto: bf16 where the device has it.")]
+PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, auto (bf16 where the device has it); int8 on a CPU.")]
 LangOption = Annotated[str, typer.Option(help="Language of the sentences.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 

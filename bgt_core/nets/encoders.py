@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import Tokens
+from bgt_core.nets.products import Linear
 from bgt_core.posterior import Gaussian
 
 
@@ -18,8 +19,8 @@ class GaussianHead(nn.Module):
 
     def __init__(self, width: int, latent: int, log_variance: float = 0.0):
         super().__init__()
-        self.mean = nn.Linear(width, latent, bias=False)
-        self.log_variance = nn.Linear(width, latent, bias=False)
+        self.mean = Linear(width, latent, bias=False)
+        self.log_variance = Linear(width, latent, bias=False)
         self.start = log_variance
 
     def forward(self, features: Tensor) -> Gaussian:

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import Tokens
 from bgt_core.nets.packing import Layout
-from bgt_core.nets.transformer import linear, product_dtype
+from bgt_core.nets.products import Linear, product, product_dtype, product_onto
+from bgt_core.nets.transformer import linear
 
 CHUNK = 256  # tokens whose scores exist at a time: at an 8k vocabulary they stay in a CPU's cache
 BLOCK = 512  # tokens, or H where that is more, whose score gradients exist at a time: the matrix' is added up so often
@@ -25,8 +26,8 @@ class UntiedOutput(nn.Module):
 
     def __init__(self, vocab_size: int, width: int, latent: int):
         super().__init__()
-        self.hidden = nn.Linear(width, vocab_size, bias=False)
-        self.latent = nn.Linear(latent, vocab_size, bias=False)
+        self.hidden = Linear(width, vocab_size, bias=False)
+        self.latent = Linear(latent, vocab_size, bias=False)
         for part in (self.hidden, self.latent):
             nn.init.normal_(part.weight, std=width**-0.5)
 
@@ -60,7 +61,7 @@ class TiedOutput(nn.Module):
 
     def logits(self, features: Tensor, share: Tensor) -> Tensor:
         """See `contracts.OutputLayer.logits`."""
-        return nn.functional.linear(features + share, self.table.weight)
+        return product(features + share, self.table.weight)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `contracts.OutputLayer.nll`."""
@@ -103,17 +104,15 @@ class _FusedNLL(torch.autograd.Function):
         grad_x, grad_weight = torch.empty_like(x), torch.zeros_like(weight)
         grad_offset = None if offset is None else torch.zeros_like(offset, dtype=exact)
         nats, loss = x.new_zeros(len(x), dtype=exact), x.new_zeros((), dtype=exact)
-        slopes = x.new_empty(min(block, len(x)), len(weight))  # the scores, then their gradient
+        slopes = x.new_empty(min(block, len(x)), len(weight))  # gradients of scores
         for first in range(0, len(x), block):
             last = min(first + block, len(x))
             for start in range(first, last, chunk):
                 part = slice(start, min(start + chunk, last))
-                place = slopes[start - first : part.stop - first]  # (chunk, V)
                 if shared is None:
-                    torch.mm(x[part], used.T, out=place)
+                    scores = product(x[part], used).to(exact)
                 else:
-                    torch.index_select(shared, 0, rows[part], out=place).addmm_(x[part], used.T)
-                scores = place.to(exact)
+                    scores = product_onto(shared.index_select(0, rows[part]), x[part], used).to(exact)
                 gold = scores.gather(1, target[part, None])
                 top = scores.amax(1, keepdim=True)
                 mass = scores.sub_(top).exp_().sum(1, keepdim=True)
@@ -126,12 +125,12 @@ class _FusedNLL(torch.autograd.Function):
                 slope.scatter_add_(1, target[part, None], slope.new_full(gold.shape, smoothing - 1))
                 if grad_offset is not None:
                     grad_offset.index_add_(0, rows[part], slope)
-                place.copy_(slope)
+                slopes[start - first : part.stop - first] = slope
             if wants:
                 whole = slopes[: last - first]
-                torch.mm(whole, used, out=grad_x[first:last])
+                grad_x[first:last] = product(whole, used.T)
                 if whole.dtype == grad_weight.dtype:
-                    grad_weight.addmm_(whole.T, x[first:last])
+                    grad_weight = product_onto(grad_weight, whole.T, x[first:last].T)
                 else:
                     grad_weight += whole.T @ x[first:last]
         if smoothing:  # the mean score over V is linear in x: no pass over the scores is needed

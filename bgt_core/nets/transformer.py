@@ -12,6 +12,7 @@ from bgt_core.contracts import EOS, PAD, BadInput, OutputLayer, Prediction, Toke
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.packing import Layout
 from bgt_core.nets.past import KeyValues, Past
+from bgt_core.nets.products import Linear, product_dtype
 
 
 def embedding(vocab_size: int, width: int) -> nn.Embedding:
@@ -25,9 +26,9 @@ def embedding(vocab_size: int, width: int) -> nn.Embedding:
     return table
 
 
-def linear(inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
+def linear(inputs: int, outputs: int, bias: bool = True) -> Linear:
     """A Linear with Xavier weights and zero bias, as the released code starts it."""
-    layer = nn.Linear(inputs, outputs, bias=bias)
+    layer = Linear(inputs, outputs, bias=bias)
     nn.init.xavier_uniform_(layer.weight)
     if bias:
         nn.init.zeros_(layer.bias)
@@ -40,13 +41,6 @@ def sinusoids(start: int, length: int, like: Tensor) -> Tensor:
     rates = torch.exp(torch.arange(half, device=like.device) * (-math.log(10_000) / max(1, half - 1)))
     angles = torch.arange(start, start + length, device=like.device)[:, None] * rates
     return torch.cat([angles.sin(), angles.cos()], dim=-1).to(like.dtype)
-
-
-def product_dtype(x: Tensor) -> torch.dtype:
-    """The dtype that matrix products of x have now: autocast's where it is on, else x's own."""
-    device = x.device.type
-    on = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
-    return torch.get_autocast_dtype(device) if on else x.dtype
 
 
 class WordInput(nn.Module):

@@ -61,7 +61,9 @@ def assert_same_run(out: Path, alone: Path) -> None:
         assert row == pytest.approx(reference, rel=1e-5)
     weights = load_file(alone / last(alone) / "model.safetensors")
     for name, tensor in load_file(out / last(alone) / "model.safetensors").items():
-        torch.testing.assert_close(tensor, weights[name], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(
+            tensor, weights[name], rtol=1e-4, atol=1e-4
+        )  # Adam enlarges what sums in another order differ by
 
 
 def test_two_workers_learn_what_one_learns(alone: Path, recipe: Recipe, tsv: Path, tmp_path: Path) -> None:

@@ -1,0 +1,52 @@
+"""Encoders with weights of 8 bits, for a CPU."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import Tensor, nn
+
+from bgt_core.nets.encoders import Encoder
+from bgt_core.nets.products import Linear, product_dtype
+
+TINY = 1e-30  # in place of the largest value where all are zero
+
+
+class Int8Linear(nn.Module):
+    """x W^T + b with W in 8 bits, a scale for each row of W, and x rounded to 8 bits by one scale of its own.
+
+    Products are exact sums of integers; the error is that of rounding, about 1% of the result's norm.
+    """
+
+    def __init__(self, layer: nn.Linear):
+        super().__init__()
+        weight = layer.weight.detach()
+        self.scales = weight.abs().amax(1).clamp(min=TINY) / 127
+        rounded = (weight / self.scales[:, None]).round().to(torch.int8)
+        self.packed = torch.ops.onednn.qlinear_prepack(rounded, None)
+        self.zeros = torch.zeros(len(weight), dtype=torch.long)
+        self.bias = layer.bias if layer.bias is None else layer.bias.detach()
+        # x is stored without a sign; without VNNI, where pairs of products are added up in 16 bits, in 7 bits
+        self.zero = 128 if torch.cpu.get_capabilities().get("avx512_vnni") else 64
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., K) -> (..., N), in the dtype of other products."""
+        low, high = x.aminmax()
+        scale = max(-low.item(), high.item(), TINY) / (self.zero - 1)
+        rounded = torch.add(torch.tensor(self.zero + 0.5), x.float(), alpha=1 / scale).to(torch.uint8)  # truncates
+        to = scale, self.zero, self.packed, self.scales, self.zeros, self.bias
+        return torch.ops.onednn.qlinear_pointwise(rounded, *to, 1.0, 0, product_dtype(x), "none", [], "")
+
+
+def quantised(encoder: Encoder) -> Encoder:
+    """The same encoder, every Linear of its body in 8 bits; the rest is shared with it."""
+    return Encoder(_replaced(encoder.body), encoder.head)
+
+
+def _replaced(module: nn.Module) -> nn.Module:
+    if isinstance(module, Linear):
+        return Int8Linear(module)
+    made = copy.copy(module)
+    made._modules = {name: None if part is None else _replaced(part) for name, part in module._modules.items()}
+    return made

@@ -25,7 +25,7 @@ def retrieve(
     langs: Annotated[str, typer.Option(help="The languages of the columns, as in en,fr.")],
     margin: Annotated[
         str | None,
-        typer.Option(help="Search by margin too (ratio or distance) and say how well mining does: bgt[mine]."),
+        typer.Option(help="ratio or distance: search by margin too, and mine the pairs as `bgt mine` does."),
     ] = None,
     k: Annotated[int, typer.Option("--k", help="Neighbours that a margin is relative to.")] = 4,
     model: Annotated[
@@ -69,7 +69,7 @@ def retrieve(
     show(
         [*head, *(["mining F1 %"] if margin else [])],
         [
-            [str(file), label(path), by, str(len(row.there)), *map(cell, both)]
+            [file.name, label(path), by, str(len(row.there)), *map(cell, both)]
             + ([f"{100 * row.mined.f1:.1f}" if row.mined else ""] if margin else [])
             for (file, path, by, row), both in zip(found, shares, strict=True)
         ],

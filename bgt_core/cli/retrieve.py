@@ -1,0 +1,105 @@
+"""`bgt retrieve`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bgt_core import PRETRAINED
+from bgt_core.cli.options import DeviceOption, JsonOption, load
+from bgt_core.errors import BadInput
+
+if TYPE_CHECKING:
+    from bgt_core.evaluation.retrieval import Retrieval, Share
+
+
+def retrieve(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Translations: TSV, Parquet, or X for X.en and X.fr."),
+    ],
+    langs: Annotated[str, typer.Option(help="The languages of the columns, as in en,fr.")],
+    margin: Annotated[
+        str | None,
+        typer.Option(help="ratio or distance: search by margin too, and mine the pairs as `bgt mine` does."),
+    ] = None,
+    k: Annotated[int, typer.Option("--k", help="Neighbours that a margin is relative to.")] = 4,
+    model: Annotated[
+        list[Path] | None,
+        typer.Option(help="A checkpoint or run folder; may be repeated.", show_default="the model that ships"),
+    ] = None,
+    device: DeviceOption = "auto",
+    as_json: JsonOption = False,
+) -> None:
+    """Count sentences whose nearest neighbour in the other language is their translation, with 95% intervals."""
+    from bgt_core.data.parallel import Skipped, read_pairs
+    from bgt_core.evaluation import retrieval
+    from bgt_core.tables import show
+
+    pair = tuple(langs.split(","))
+    if len(pair) != 2 or not all(pair):
+        raise BadInput(f"--langs {langs}: expected two languages, as in en,fr.", 2)
+    if margin:
+        from bgt_core.mine import check
+
+        check(k, margin, "max")
+    texts = {path: list(zip(*read_pairs(path, pair, Skipped(), strict=True), strict=True)) for path in files}
+    found: list[tuple[Path, Path, str, Retrieval]] = []
+    for path in model or [PRETRAINED]:
+        bgt = load(path, device)
+        for file, columns in texts.items():
+            sides = [retrieval.side(bgt, text, lang) for text, lang in zip(columns, pair, strict=True)]
+            found.append((file, path, "cosine", retrieval.retrieval(*sides)))
+            if margin:
+                found.append((file, path, margin, retrieval.retrieval(*sides, margin, k)))
+    for file, columns in texts.items():
+        copies = [f"{len(text) - len(set(text))} in {lang}" for text, lang in zip(columns, pair, strict=True)]
+        print(f"{file}: {len(columns[0]):,} pairs; sentences that repeat one: {', '.join(copies)}", file=sys.stderr)
+    print("Precision at 1, strict: a copy of the translation on another line is a miss.", file=sys.stderr)
+    shares = [(retrieval.share(row.there), retrieval.share(row.back)) for *_, row in found]
+    if as_json:
+        rows = [document(*row, *both, pair) for row, both in zip(found, shares, strict=True)]
+        print(json.dumps({"schema": "bgt-retrieve/1", "k": k if margin else None, "results": rows}, indent=2))
+        return
+    head = ["file", "model", "by", "pairs", f"{pair[0]} to {pair[1]} %", f"{pair[1]} to {pair[0]} %"]
+    show(
+        [*head, *(["mining F1 %"] if margin else [])],
+        [
+            [file.name, label(path), by, str(len(row.there)), *map(cell, both)]
+            + ([f"{100 * row.mined.f1:.1f}" if row.mined else ""] if margin else [])
+            for (file, path, by, row), both in zip(found, shares, strict=True)
+        ],
+    )
+
+
+def label(model: Path) -> str:
+    """A model as it was asked for."""
+    return model.name if model == PRETRAINED else str(model)
+
+
+def cell(share: Share) -> str:
+    """As in 86.5 [84.2, 88.5]."""
+    return f"{100 * share.value:.1f} [{100 * share.low:.1f}, {100 * share.high:.1f}]"
+
+
+def document(
+    file: Path, model: Path, by: str, row: Retrieval, there: Share, back: Share, pair: tuple[str, ...]
+) -> dict[str, object]:
+    """One row as JSON; shares are fractions."""
+    ways = [(pair[0], pair[1], row.there, there), (pair[1], pair[0], row.back, back)]
+    return {
+        "file": str(file),
+        "model": label(model),
+        "by": by,
+        "pairs": len(row.there),
+        "precision_at_1": [
+            {"from": one, "to": two, "hits": int(hits.sum()), **share._asdict()} for one, two, hits, share in ways
+        ],
+        "mining": {"precision": row.mined.precision, "recall": row.mined.recall, "f1": row.mined.f1}
+        if row.mined
+        else None,
+    }

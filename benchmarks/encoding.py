@@ -27,7 +27,8 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 from benchmarks.measure import Row, clock_of, over, page, product_rate, profile
 from bgt_core.contracts import EOS, PAD, UNK
 from bgt_core.embedder import Embedder
-from bgt_core.evaluation import sts
+from bgt_core.evaluation.sts import sts
+from bgt_core.evaluation.sts_files import read_sets
 from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.transformer import Transformer, embedding, sinusoids
 from bgt_core.posterior import Point
@@ -165,9 +166,9 @@ def shipped_scores(options: argparse.Namespace) -> str:
     """STS averages of the model that ships, language latent, whose encoder is a Transformer."""
     import bgt_core
 
-    sets = sts.read_sts(options.sts, ["2012", "2013", "2014", "2015"])
+    sets = read_sets(options.sts, ["2012", "2013", "2014", "2015"])
     scores = {
-        form: sts.sts(bgt_core.load(device="cpu", precision=form), sets, lang="en", latent="language").average
+        form: sts(bgt_core.load(device="cpu", precision=form), sets, latent="language").average
         for form in DTYPES
     }
     return "; STS of the shipped language latent " + ", ".join(f"{form} {score:.2f}" for form, score in scores.items())

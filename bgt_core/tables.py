@@ -1,23 +1,159 @@
-"""Tables on stdout: drawn on a terminal, tab-separated elsewhere."""
+"""A table of named columns and rows of values: on stdout, and as CSV, LaTeX and Parquet files.
+
+Values are text, numbers, None for nothing, or an estimate: a number, its interval, and how it stands among those
+beside it (`bgt_core.evaluation.bootstrap.Estimate`). They are whole in CSV and Parquet, and rounded where they are read
+by eye.
+"""
 
 from __future__ import annotations
 
+import csv
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bgt_core.errors import BadInput
+from bgt_core.vectorfile import writing
+
+if TYPE_CHECKING:
+    from bgt_core.evaluation.bootstrap import Estimate
+
+    Plain = str | int | float | None
+    Value = Plain | Estimate
+
+MARKS = {"best": " *", "tied": " =", "": ""}
+STYLES = {"best": r"\textbf{%s}", "tied": r"\underline{%s}", "": "%s"}  # the same in LaTeX
+TEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",  # after the end of a row it would start an argument
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of as many values as there are columns; `digits` are those after the point of numbers read by eye."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Value]]
+    digits: int = 1
+
+    def __post_init__(self) -> None:
+        if twice := [name for name in self.columns if self.columns.count(name) > 1]:
+            raise BadInput(f"Two columns of a table are called '{twice[0]}'; give one another name.", 2)
+
+    def records(self) -> list[dict[str, Plain]]:
+        """A dict a row; an estimate NAME is four entries: NAME, NAME ci_low, NAME ci_high, NAME mark."""
+        return [
+            {key: part for name, value in zip(self.columns, row, strict=True) for key, part in entries(name, value)}
+            for row in self.rows
+        ]
+
+    def lines(self) -> list[list[str]]:
+        """The rows as they are read by eye."""
+        return [[plain(value, self.digits) for value in row] for row in self.rows]
+
+
+def entries(name: str, value: Value) -> Iterator[tuple[str, Plain]]:
+    if not isinstance(value, tuple):
+        yield name, value
+        return
+    for part, entry in zip(("", " ci_low", " ci_high", " mark"), value, strict=True):
+        yield name + part, entry
+
+
+def plain(value: Value, digits: int) -> str:
+    """ "66.2 [65.0, 67.4] *" """
+    match value:
+        case None:
+            return ""
+        case float():
+            return f"{value:z.{digits}f}"
+        case (middle, low, high, mark):
+            return f"{middle:z.{digits}f} [{low:z.{digits}f}, {high:z.{digits}f}]{MARKS[mark]}"
+    return str(value)
+
+
+def tex(value: Value, digits: int) -> str:
+    """The same, for TeX: the mark is a style of the number."""
+    if isinstance(value, tuple):
+        number, ends = plain(value._replace(mark=""), digits).split(" ", 1)
+        return f"{STYLES[value.mark] % number} {ends}"
+    return "".join(TEX.get(sign, sign) for sign in plain(value, digits))
 
 
 def show(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table; the first column is text, the others numbers."""
+    """Print a table on stdout, drawn on a terminal and tab-separated elsewhere; the first column is text."""
     if not sys.stdout.isatty():
         for row in (head, *rows):
             print("\t".join(row))
         return
     from rich.console import Console
-    from rich.table import Table
+    from rich.markup import escape
+    from rich.table import Table as Drawn
 
-    table = Table()
+    table = Drawn()
     for number, name in enumerate(head):
-        table.add_column(name, justify="right" if number else "left")
+        table.add_column(escape(name), justify="right" if number else "left")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     Console().print(table)
+
+
+def check_files(files: Mapping[str, Path | None]) -> None:
+    """Before the work: BadInput where the folder of a file is not there."""
+    for name, path in files.items():
+        if path and not path.absolute().parent.is_dir():
+            raise BadInput(f"--{name} {path}: there is no folder {path.parent}.", 3)
+
+
+def save(table: Table, files: Mapping[str, Path | None], note: str = "") -> None:
+    """Write the files asked for, "csv", "latex" and "parquet"; each is whole or not there.
+
+    LaTeX is a booktabs tabular with `note` as a comment above it. BadInput where a file can't be written.
+    """
+    for name, path in files.items():
+        if not path:
+            continue
+        partial = path.with_name(path.name + ".partial")
+        try:
+            with writing(path):
+                WRITERS[name](table, partial, note)
+                os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def write_csv(table: Table, path: Path, _: str) -> None:
+    rows = table.records()
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def write_parquet(table: Table, path: Path, _: str) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.Table.from_pylist(table.records()), path)
+
+
+def write_latex(table: Table, path: Path, note: str) -> None:
+    kinds = ["r" if not isinstance(value, str) else "l" for value in table.rows[0]]
+    lines = [" & ".join(tex(value, table.digits) for value in row) for row in (table.columns, *table.rows)]
+    head, *body = (f"{line} \\\\" for line in lines)
+    begin = rf"\begin{{tabular}}{{{''.join(kinds)}}}"
+    text = [begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+    comments = [f"% {line}" for line in note.splitlines()]
+    path.write_text("\n".join([*comments, *text, ""]), encoding="utf-8")
+
+
+WRITERS = {"csv": write_csv, "latex": write_latex, "parquet": write_parquet}

@@ -1,6 +1,6 @@
 """What a model's card states, measured: `python -m probes.card --sts DIR --retrieval FILE --sentences FILE`.
 
-    --sts        YEAR/DATASET.tsv: gold, sentence, sentence
+    --sts        a folder of STS files, as `bgt sts --data` takes it
     --retrieval  translations never trained on, a TSV of the model's two languages: retrieval, and the
                  sources and styles of generation
     --sentences  sentences of the first language never trained on, one a line: length and punctuation
@@ -25,7 +25,8 @@ import bgt_core
 from bgt_core.cli.model import read_card
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.evaluation.retrieval import precision_at_1
-from bgt_core.evaluation.sts import StsSet, aggregation, read_sts, sts
+from bgt_core.evaluation.sts import StsSet, explain, sts
+from bgt_core.evaluation.sts_files import read_sets
 from bgt_core.evaluation.style import style_scores
 from probes.build import read_sentences
 from probes.run import run_probe
@@ -34,7 +35,7 @@ from probes.run import run_probe
 class TfIdf:
     """A bag of words weighted by rarity, fitted on the very sentences it is scored on (no gold scores)."""
 
-    langs, latents = ("en",), ("semantic",)
+    langs, latents = (), ("semantic",)
 
     def __init__(self, sets: Sequence[StsSet]):
         self.bag = TfidfVectorizer().fit([text for data in sets for text in (*data.left, *data.right)])
@@ -68,8 +69,8 @@ def measure() -> None:
     about = read_card(asked.about) if asked.about else {}
     bgt = bgt_core.load(asked.model)
     first, second = bgt.langs
-    sets = read_sts(asked.sts, asked.years)
-    scores = {latent: sts(bgt, sets, lang=first, latent=latent).average for latent in bgt.latents}
+    sets = read_sets(asked.sts, asked.years, lang=first)
+    scores = {latent: sts(bgt, sets, latent=latent).average for latent in bgt.latents}
     bag = sts(TfIdf(sets), sets).average
 
     pairs = list(read_pairs(asked.retrieval, bgt.langs, Skipped()))
@@ -103,7 +104,7 @@ def measure() -> None:
         },
     }
     protocol = [
-        {"score": "STS", "how": f"{aggregation(sets)}; the baseline is tf-idf"},
+        {"score": "STS", "how": f"{explain(sets)}; the baseline is tf-idf"},
         {"score": "Retrieval", "how": f"precision at 1 among {len(pairs)} translations"},
         {
             "score": "Generated text",

@@ -9,6 +9,8 @@ from statistics import NormalDist
 import numpy as np
 from scipy.stats import binomtest
 
+from bgt_core.evaluation.bootstrap import resample
+
 RESAMPLES = 2_000
 
 
@@ -32,11 +34,10 @@ def paired_bootstrap(
     _, place = np.unique(np.asarray(groups), return_inverse=True)
     gain = np.bincount(place, weights=first.astype(float) - second.astype(float))  # (G,)
     size = np.bincount(place)  # (G,)
-    rng = np.random.default_rng(seed)
-    means = np.empty(RESAMPLES)
-    for sample in range(RESAMPLES):
-        drawn = rng.integers(0, len(gain), len(gain))
-        means[sample] = gain[drawn].sum() / size[drawn].sum()
+    rng, means = np.random.default_rng(seed), []
+    for _ in range(RESAMPLES // 100):  # a hundred at once, to bound memory
+        weights = resample(rng, len(gain), 100)  # (100, G)
+        means.append((weights @ gain) / (weights @ size))
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from bgt_core.contracts import Embeds
     from bgt_core.embedder import Embedder
 
 ModelOption = Annotated[
     Path, typer.Option("--model", help="A checkpoint or run folder.", show_default="the model that ships")
 ]
+CsvOption = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Also write the table as CSV.")]
+LatexOption = Annotated[Path | None, typer.Option("--latex", metavar="FILE", help="Also write it for LaTeX, booktabs.")]
+ParquetOption = Annotated[Path | None, typer.Option("--parquet", metavar="FILE", help="Also write it as Parquet.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
 PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, auto (bf16 where the device has it); int8 on a CPU.")]
 LangOption = Annotated[str, typer.Option(help="Language of the sentences.")]
@@ -23,3 +28,12 @@ def load(model: Path, device: str, precision: str = "auto") -> Embedder:
     import bgt_core
 
     return bgt_core.load(model, device, precision)
+
+
+def open_models(specs: Sequence[str], device: str, precision: str = "auto") -> dict[str, Embeds]:
+    """Encoders by a short name: the last part of what they are opened from, or all of it where that is taken."""
+    found: dict[str, Embeds] = {}
+    for spec in dict.fromkeys(specs):
+        short = Path(spec).name or spec
+        found[spec if short in found else short] = load(Path(spec), device, precision)
+    return found

@@ -5,68 +5,219 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bgt_core import PRETRAINED
-from bgt_core.cli.options import DeviceOption, JsonOption, LangOption, ModelOption, load
+from bgt_core.cli.options import (
+    CsvOption,
+    DeviceOption,
+    JsonOption,
+    LangOption,
+    LatexOption,
+    ParquetOption,
+    PrecisionOption,
+    open_models,
+)
 from bgt_core.errors import BadInput
+
+YEARS = "2012-2016"
+
+if TYPE_CHECKING:
+    from bgt_core.contracts import Embeds
+    from bgt_core.evaluation.bootstrap import Estimate
+    from bgt_core.evaluation.sts import StsScores, StsSet
+    from bgt_core.evaluation.sts_compare import Gap, StsTable
+    from bgt_core.tables import Table
 
 
 def sts(
-    data: Annotated[Path, typer.Option(help="A folder of YEAR/DATASET.tsv: gold, sentence, sentence.")],
-    years: Annotated[str, typer.Option(help="As in 2012-2016 or 2012,2014.")] = "2012-2016",
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder of STS files as SemEval or SentEval gives them, or YEAR/NAME.tsv.", show_default=False
+        ),
+    ] = None,
+    sets: Annotated[
+        str | None,
+        typer.Option(
+            help="Years and benchmarks: 2012-2016, 2014, stsb-dev, stsb-dev-fr, sick, sts17, sts17-en-es, with commas.",
+            show_default=YEARS,
+        ),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A checkpoint or run folder, or a file of --scores; give several to compare them.",
+            show_default="the model that ships",
+        ),
+    ] = None,
+    latent: Annotated[
+        str | None, typer.Option(help="semantic or language.", show_default="each that a model has")
+    ] = None,
     lang: LangOption = "en",
-    latent: Annotated[str, typer.Option(help="semantic, language or both.")] = "both",
-    model: ModelOption = PRETRAINED,
-    device: DeviceOption = "auto",
+    aggregate: Annotated[
+        str, typer.Option(help="What makes data sets a year: mean (the paper's), weighted, concatenated, or all.")
+    ] = "mean",
+    stsb_without: Annotated[
+        str | None, typer.Option(metavar="YEARS", help="Leave these years' pairs out of stsb, as 2016,2017.")
+    ] = None,
+    resamples: Annotated[int, typer.Option(help="Of the bootstrap, for intervals and differences.")] = 2_000,
+    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    gaps: Annotated[bool, typer.Option("--compare", help="Also print each difference of two systems.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail on what is only warned of.")] = False,
+    scores: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep each pair's cosine, in a .parquet file for --model.")
+    ] = None,
+    csv: CsvOption = None,
+    latex: LatexOption = None,
+    parquet: ParquetOption = None,
     as_json: JsonOption = False,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
 ) -> None:
-    """Score on semantic textual similarity, aggregated as in the paper."""
-    from bgt_core.evaluation import sts as evaluation
-    from bgt_core.tables import show
+    """Score semantic textual similarity, several systems side by side, with intervals.
 
-    sets = evaluation.read_sts(data, parse_years(years))
-    bgt = load(model, device)
-    latents = list(bgt.latents) if latent == "both" else [latent]
-    scores = {name: evaluation.sts(bgt, sets, lang=lang, latent=name) for name in latents}
-    note = evaluation.aggregation(sets)
+    In a row of several systems, * is the best, and = are those that can't be told apart from it (nor it from them).
+    """
+    from bgt_core.evaluation.sts import AGGREGATES, explain
+    from bgt_core.evaluation.sts_compare import aligned, compare
+    from bgt_core.evaluation.sts_kept import write_scores
+    from bgt_core.evaluation.sts_published import oddities
+    from bgt_core.tables import check_files, save, show
+
+    aggregates = list(AGGREGATES) if aggregate == "all" else [aggregate]
+    files = {"csv": csv, "latex": latex, "parquet": parquet}
+    check_files({**files, "scores": scores})
+    specs = model or [str(PRETRAINED)]
+    fresh = [spec for spec in specs if not spec.endswith(".parquet")]
+    systems = kept_systems([Path(spec) for spec in specs if spec.endswith(".parquet")])
+    if data:
+        from bgt_core.evaluation.sts_files import read_sets
+
+        without = stsb_without.split(",") if stsb_without else []
+        chosen = read_sets(data, parse_sets(sets or YEARS), lang=lang, without=without)
+    elif fresh:
+        raise BadInput("--data: say which folder the STS files are in.", 2)
+    elif sets:
+        raise BadInput("--sets chooses from --data; without it, kept scores are compared on all sets they share.", 2)
+    else:
+        chosen = shared_sets(systems)
+    odd = oddities(chosen)
+    if odd and strict:
+        raise BadInput(" ".join(odd))
+    for line in odd:
+        print(line, file=sys.stderr)
+
+    systems = aligned(systems, chosen) | scored(open_models(fresh, device, precision), chosen, latent)
+    if scores:
+        write_scores(scores, systems)
+    result = compare(systems, aggregates, resamples=resamples, level=level, seed=seed)
+    note = f"{explain(chosen, aggregates)}; {100 * level:g}% intervals from {resamples} resamples of each set's pairs"
+    if result.gaps:
+        note += "; * is the best of a row, = can't be told apart from the best (paired bootstrap, Holm over the table)"
+    table = as_table(result)
+    save(table, files, note)
     if as_json:
-        found = {
-            name: {
-                "datasets": {f"{year}/{dataset}": value for (year, dataset), value in score.datasets.items()},
-                "years": score.years,
-                "average": score.average,
-            }
-            for name, score in scores.items()
-        }
-        print(json.dumps({"schema": "bgt-sts/1", "aggregation": note, "latents": found}, indent=2))
+        print(json.dumps(as_document(result, note, odd), indent=2, ensure_ascii=False))
         return
-    rows: list[list[str]] = []
-    first = scores[latents[0]]
-    for year in first.years:
-        for item in (item for item in sets if item.year == year):
-            rows.append(
-                [
-                    f"{year} {item.name}",
-                    str(len(item.gold)),
-                    *(f"{s.datasets[year, item.name]:.1f}" for s in scores.values()),
-                ]
-            )
-        rows.append([f"{year} mean", "", *(f"{s.years[year]:.1f}" for s in scores.values())])
-    rows.append(["average", "", *(f"{s.average:.1f}" for s in scores.values())])
-    show(["STS", "pairs", *latents], rows)
+    show(table.columns, table.lines())
+    if gaps and result.gaps:
+        differences = gap_table(result)
+        print()
+        show(differences.columns, differences.lines())
     print(note, file=sys.stderr)
 
 
-def parse_years(text: str) -> list[str]:
-    """ "2012-2014" -> ["2012", "2013", "2014"]; "2012,2015" -> ["2012", "2015"]."""
-    years: list[str] = []
+def parse_sets(text: str) -> list[str]:
+    """ "2012-2014,sick" -> ["2012", "2013", "2014", "sick"]."""
+    names: list[str] = []
     for part in text.split(","):
-        match = re.fullmatch(r"(\d{4})(?:-(\d{4}))?", part)
-        if not match or int(match[1]) > int(match[2] or match[1]):
-            raise BadInput(f"--years {text}: expected years as in 2012-2016 or 2012,2014.", 2)
-        years += [str(year) for year in range(int(match[1]), int(match[2] or match[1]) + 1)]
-    return years
+        years = re.fullmatch(r"(\d{4})-(\d{4})", part)
+        if years and years[1] > years[2]:
+            raise BadInput(f"--sets {part}: years go from the first to the last, as in 2012-2016.", 2)
+        names += [str(year) for year in range(int(years[1]), int(years[2]) + 1)] if years else [part]
+    return names
+
+
+def kept_systems(paths: Sequence[Path]) -> dict[str, StsScores]:
+    """The systems of files that `--scores` wrote, by name; by file and name where two are called the same."""
+    from bgt_core.evaluation.sts_kept import read_scores
+
+    systems: dict[str, StsScores] = {}
+    for path in paths:
+        for name, scores in read_scores(path).items():
+            systems[f"{path.stem}: {name}" if name in systems else name] = scores
+    return systems
+
+
+def shared_sets(systems: Mapping[str, StsScores]) -> list[StsSet]:
+    """The sets that every system has scores of; BadInput where there is none."""
+    first, *others = systems.values()
+    names = [set(map(str, scores.sets)) for scores in others]
+    shared = [data for data in first.sets if all(str(data) in each for each in names)]
+    if not shared:
+        raise BadInput(f"{', '.join(systems)}: no set that all of them are scored on.")
+    return shared
+
+
+def scored(models: Mapping[str, Embeds], sets: Sequence[StsSet], latent: str | None) -> dict[str, StsScores]:
+    """Each latent asked for, or each that can score these sets: language latents of two languages have no cosine."""
+    from bgt_core.contracts import LANGUAGE
+    from bgt_core.evaluation.sts import sts
+
+    across = any(data.left_lang != data.right_lang for data in sets)
+    systems = {}
+    for name, bgt in models.items():
+        for one in [latent] if latent else bgt.latents:
+            if latent or not (across and one == LANGUAGE):
+                systems[f"{name} {one}" if len(bgt.latents) > 1 else name] = sts(bgt, sets, latent=one)
+    return systems
+
+
+def as_table(result: StsTable) -> Table:
+    """A row a score, a column a system."""
+    from bgt_core.tables import Table
+
+    rows = [[f"{row.year} {row.dataset}", row.score, row.pairs, *estimates] for row, estimates in result.scores.items()]
+    return Table(["STS", "score", "pairs", *result.systems], rows)
+
+
+def gap_table(result: StsTable) -> Table:
+    """A row a difference."""
+    from bgt_core.tables import Table
+
+    rows = [
+        [f"{gap.row.year} {gap.row.dataset}", gap.row.score, f"{gap.first} - {gap.second}", gap.difference, *ps(gap)]
+        for gap in result.gaps
+    ]
+    return Table(["STS", "score", "difference", "points", "p", "p (Holm)"], rows)
+
+
+def ps(gap: Gap) -> list[str]:
+    """Below 0.0001 a normal tail says no more than that."""
+    return [f"{p:.2g}" if p >= 1e-4 else "<0.0001" for p in (gap.p, gap.p_holm)]
+
+
+def as_document(result: StsTable, note: str, odd: Sequence[str]) -> dict[str, Any]:
+    """What --json prints."""
+    scores = [
+        {**row._asdict(), "systems": dict(zip(result.systems, map(as_entry, cells), strict=True))}
+        for row, cells in result.scores.items()
+    ]
+    gaps = [
+        {**gap.row._asdict(), "first": gap.first, "second": gap.second, **as_entry(gap.difference)}
+        | {"p": gap.p, "p_holm": gap.p_holm}
+        for gap in result.gaps
+    ]
+    made = {"level": result.level, "resamples": result.resamples, "seed": result.seed}
+    return {"schema": "bgt-sts/2", "about": note, **made, "notes": list(odd), "scores": scores, "differences": gaps}
+
+
+def as_entry(cell: Estimate) -> dict[str, float | str]:
+    ends = {"value": cell.value, "ci_low": cell.low, "ci_high": cell.high}
+    return ends | ({"mark": cell.mark} if cell.mark else {})

@@ -1,0 +1,105 @@
+"""How sure a score is, and a difference of two: items drawn again with replacement, many resamples at once.
+
+A resample is a row of weights: how often each item was drawn. Statistics take weights (B, N) and rows of numbers
+(S, N), one a system, so all systems meet the same resamples: differences are paired. Ones (1, N) give the statistic
+of the items themselves.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+FLAT = 1e-12  # a variance up to this share of the items' squared range is rounding: all drawn items are the same
+
+
+class Estimate(NamedTuple):
+    """A number, its interval, and how it stands in its row: "best", "tied" with the best, or ""."""
+
+    value: float
+    low: float
+    high: float
+    mark: str = ""
+
+
+def resample(rng: np.random.Generator, items: int, resamples: int) -> np.ndarray:
+    """How often each item is drawn when `items` of them are, with replacement: (B, N) float64."""
+    drawn = rng.integers(0, items, (resamples, items))
+    drawn += items * np.arange(resamples)[:, None]
+    return np.bincount(drawn.ravel(), minlength=resamples * items).reshape(resamples, items).astype(np.float64)
+
+
+def pearson(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
+    """Pearson's r of each system and gold in each resample: (B, N), (S, N), (N,) -> (B, S); 0 where one is constant."""
+    x, y = scaled(systems).T, scaled(gold)[:, None]  # (N, S), (N, 1)
+    count = weights.sum(1, keepdims=True)  # (B, 1)
+    mean_x, mean_y = weights @ x / count, weights @ y / count
+    var_x = weights @ (x * x) / count - mean_x**2
+    var_y = weights @ (y * y) / count - mean_y**2
+    return ratio(weights @ (x * y) / count - mean_x * mean_y, var_x, var_y)
+
+
+def spearman(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
+    """Spearman's rho likewise: Pearson's r of the ranks that the drawn items have among themselves."""
+    middle = (weights.sum(1, keepdims=True) + 1) / 2  # the mean of ranks, whatever their ties
+    y = ranks(weights, gold) - middle  # (B, N)
+    weighted_y = weights * y
+    var_y = np.einsum("bn,bn->b", weighted_y, y)
+    found = []
+    for system in systems:
+        x = ranks(weights, system) - middle
+        var_x = np.einsum("bn,bn->b", weights * x, x)
+        found.append(ratio(np.einsum("bn,bn->b", weighted_y, x), var_x, var_y))
+    return np.stack(found, 1)
+
+
+def ranks(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The rank of each item among the drawn ones, from 1, equal values sharing their mean: (B, N), (N,) -> (B, N)."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))  # (G,): where each different value begins
+    count = np.add.reduceat(weights.take(order, axis=1), starts, axis=1)  # (B, G)
+    shared = count.cumsum(1) - count + (count + 1) / 2
+    group = np.empty(len(values), dtype=np.intp)
+    group[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(values))))
+    return shared.take(group, axis=1)
+
+
+def scaled(values: np.ndarray) -> np.ndarray:
+    """Each row (..., N) around 0 and of the order of 1, so that sums of squares lose no digits."""
+    spread = np.ptp(values, axis=-1, keepdims=True)
+    return (values - values.mean(-1, keepdims=True)) / np.where(spread > 0, spread, 1)
+
+
+def ratio(covariance: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Covariance over both deviations; 0 where one of the variances is."""
+    varied = (first > FLAT) & (second > FLAT)
+    return np.where(varied, covariance / np.sqrt(np.where(varied, first * second, 1)), 0)
+
+
+def interval(draws: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """The percentile interval of a statistic from its resamples (B, ...): the two ends, (...)."""
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return low, high
+
+
+def two_sided_p(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """p that a difference (...) is 0, from the standard error of its resamples (B, ...), taken as normal.
+
+    A count of resamples could not be less than 1 / B, which Holm multiplies by the number of comparisons: no row of
+    a long table could ever be told apart. Where resamples do not differ at all, p is 1.
+    """
+    error = draws.std(0, ddof=1)
+    sure = error > FLAT
+    return np.where(sure, 2 * ndtr(-np.abs(difference) / np.where(sure, error, 1)), 1.0)
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """Holm's (1979) adjusted p values (M,): below alpha, all together are wrong with probability alpha at most."""
+    order = np.argsort(p, kind="stable")
+    steps = np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(steps, 1)
+    return adjusted

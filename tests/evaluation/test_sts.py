@@ -1,16 +1,16 @@
-"""Semantic textual similarity: known embedders, uneven datasets, bad files."""
+"""Semantic textual similarity: known embedders, every aggregation, encoders that misbehave."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import pearsonr, spearmanr
 
 from bgt_core.contracts import BadInput
-from bgt_core.evaluation.sts import StsScores, StsSet, read_sts, score_set, sts
+from bgt_core.evaluation.sts import AGGREGATES, Row, StsScores, StsSet, explain, sts
 
 
 class Angles:
@@ -28,74 +28,168 @@ class Constant(Angles):
         return np.full((len(sentences), 3), 0.1, dtype=np.float32)
 
 
-def dataset(gold: list[float], year: str = "2012", name: str = "A") -> StsSet:
+class Broken(Angles):
+    """Gives what it is told, whatever the sentences."""
+
+    langs = ()
+
+    def __init__(self, *sides: np.ndarray):
+        self.sides = iter(sides)
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        return next(self.sides)
+
+
+def dataset(gold: list[float], year: str = "2012", name: str = "A", right_lang: str = "en") -> StsSet:
     """Pairs whose cosine is gold / 5."""
-    return StsSet(year, name, np.array(gold), ["0"] * len(gold), [str(math.degrees(math.acos(g / 5))) for g in gold])
+    turned = [str(math.degrees(math.acos(score / 5))) for score in gold]
+    return StsSet(year, name, np.array(gold), ["0"] * len(gold), turned, "en", right_lang)
+
+
+def random_scores() -> StsScores:
+    """Three years, uneven sets, tied gold, and a benchmark that is no year."""
+    rng = np.random.default_rng(0)
+    sets, cosines = [], []
+    for year, name, pairs in [
+        ("2012", "A", 30),
+        ("2012", "B", 90),
+        ("2013", "SMT", 50),
+        ("2014", "A", 7),
+        ("2014", "B", 8),
+        ("2014", "C", 200),
+        ("stsb", "dev", 60),
+    ]:
+        gold = rng.integers(0, 26, pairs) / 5
+        sets.append(StsSet(year, name, gold, ["a"] * pairs, ["b"] * pairs))
+        cosines.append((gold / 5 + rng.normal(0, 0.5, pairs)).round(2))
+    return StsScores(sets, cosines)
 
 
 def test_a_perfect_embedder_scores_100_and_a_constant_one_0() -> None:
     data = dataset([0.0, 1.5, 2.0, 4.9, 5.0])
-    assert score_set(Angles(), data, lang="en", latent="semantic") == pytest.approx(100, abs=1e-3)
-    assert score_set(Constant(), data, lang="en", latent="semantic") == 0
+    assert sts(Angles(), [data]).average == pytest.approx(100, abs=1e-3)
+    for score in sts(Constant(), [data]).table(AGGREGATES).values():
+        assert score == 0
     opposite = StsSet("2012", "A", 5 - data.gold, data.left, data.right)
-    assert score_set(Angles(), opposite, lang="en", latent="semantic") == pytest.approx(-100, abs=1e-3)
+    assert sts(Angles(), [opposite]).average == pytest.approx(-100, abs=1e-3)
 
 
-def test_a_score_is_pearson_times_100() -> None:
-    data = StsSet("2012", "A", np.array([0.0, 1.0, 2.0]), ["0"] * 3, ["90", "60", "0"])  # cosines 0, 0.5, 1 in 3 steps
-    assert score_set(Angles(), data, lang="en", latent="semantic") == pytest.approx(100, abs=1e-3)
-    data = StsSet("2012", "A", np.array([0.0, 2.0, 1.0]), ["0"] * 3, ["90", "60", "0"])
-    assert score_set(Angles(), data, lang="en", latent="semantic") == pytest.approx(50, abs=1e-3)
+def test_every_aggregation_is_what_scipy_makes_of_the_pairs() -> None:
+    scores = random_scores()
+    pairs = list(zip(scores.sets, scores.cosines, strict=True))
+    expected: dict[Row, float] = {}
+    over = {"mean Pearson": [], "weighted Pearson": [], "concatenated Spearman": []}
+    for data, cosine in pairs:
+        size = len(cosine)
+        expected[Row(data.year, data.name, "Pearson", size)] = 100 * pearsonr(cosine, data.gold).statistic
+        expected[Row(data.year, data.name, "Spearman", size)] = 100 * spearmanr(cosine, data.gold).statistic
+    for year in ("2012", "2013", "2014"):
+        members = [(data, cosine) for data, cosine in pairs if data.year == year]
+        each = [pearsonr(cosine, data.gold).statistic for data, cosine in members]
+        sizes = [len(cosine) for _, cosine in members]
+        joined = np.concatenate([cosine for _, cosine in members]), np.concatenate([data.gold for data, _ in members])
+        over["mean Pearson"].append(100 * np.mean(each))
+        over["weighted Pearson"].append(100 * np.dot(each, sizes) / sum(sizes))
+        over["concatenated Spearman"].append(100 * spearmanr(*joined).statistic)
+        for name, years in over.items():
+            expected[Row(year, "all", name, sum(sizes))] = years[-1]
+    for name, years in over.items():
+        expected[Row("2012-2014", "average", name, 385)] = np.mean(years)
+    found = scores.table(AGGREGATES)
+    assert found.keys() == expected.keys()
+    for row, score in found.items():
+        assert score == pytest.approx(expected[row], abs=1e-9), row
+    assert scores.average == pytest.approx(np.mean(over["mean Pearson"]), abs=1e-9)
+    assert list(scores.years) == ["2012", "2013", "2014"]
+    assert scores.datasets["2012", "B"] == found[Row("2012", "B", "Pearson", 90)]
 
 
-def test_years_count_alike_whatever_their_datasets_sizes() -> None:
-    scores = StsScores({("2012", "A"): 10.0, ("2012", "B"): 20.0, ("2012", "C"): 60.0, ("2013", "A"): 50.0})
-    assert scores.years == {"2012": 30.0, "2013": 50.0}
-    assert scores.average == 40.0
+def test_years_with_a_gap_are_not_called_a_span() -> None:
+    scores = sts(Angles(), [dataset([0.0, 1, 2], "2012"), dataset([0.0, 1, 2], "2015")])
+    assert [row.year for row in scores.table() if row.dataset == "average"] == ["2012, 2015"]
 
 
-def test_a_large_dataset_weighs_no_more_than_a_small_one() -> None:
-    large, small = dataset([0.0, 1.0, 2.0, 3.0] * 50, name="large"), dataset([5.0, 1.0], name="small")
-    small = StsSet("2012", "small", 5 - small.gold, small.left, small.right)  # -100
-    found = sts(Angles(), [large, small])
-    assert found.datasets["2012", "large"] == pytest.approx(100, abs=1e-3)
-    assert found.datasets["2012", "small"] == pytest.approx(-100, abs=1e-3)
-    assert found.average == pytest.approx(0, abs=1e-3)
+def test_benchmarks_that_are_no_year_have_no_average() -> None:
+    scores = sts(Angles(), [dataset([0.0, 1, 2], "stsb", "dev")])
+    assert [row.score for row in scores.table(AGGREGATES)] == ["Pearson", "Spearman"]
+    with pytest.raises(BadInput, match="stsb dev"):
+        _ = scores.average
 
 
-def test_files_are_read_as_they_are(tmp_path: Path) -> None:
-    for year, name in (("2012", "b"), ("2012", "a"), ("2013", "x"), ("2014", "unread")):
-        (tmp_path / year).mkdir(exist_ok=True)
-        text = '4.5\tA "quoted" one.\tUn\u2028deux\tmore\n0\tleft\tright\n'
-        (tmp_path / year / f"{name}.tsv").write_text(text, encoding="utf-8")
-    sets = read_sts(tmp_path, ["2012", "2013"])
-    assert [(item.year, item.name) for item in sets] == [("2012", "a"), ("2012", "b"), ("2013", "x")]
-    assert sets[0].gold.tolist() == [4.5, 0]
-    assert sets[0].left == ['A "quoted" one.', "left"]
-    assert sets[0].right == ["Un\u2028deux", "right"]
+def test_an_unknown_aggregation_is_named() -> None:
+    with pytest.raises(BadInput, match="'median'; choose from mean, weighted, concatenated") as error:
+        random_scores().table(["median"])
+    assert error.value.exit_code == 2
+
+
+def test_what_was_scored_is_said() -> None:
+    sets = random_scores().sets
+    assert "2013 with SMT" in explain(sets)
+    assert "2013 without SMT" in explain([dataset([0.0, 1], "2013", "FNWN")])
+    assert "SMT" not in explain([dataset([0.0, 1])])
+    assert "MTEB" in explain(sets, ["concatenated"])
+    assert "year" not in explain([dataset([0.0, 1], "stsb")])
 
 
 @pytest.mark.parametrize(
-    ("content", "where"),
+    ("gold", "left", "right", "message"),
     [
-        (b"4\ta\tb\nfour\ta\tb\n", "bad.tsv:2"),
-        (b"4\ta\tb\n3\ta\n", "bad.tsv:2"),
-        (b"4\ta\tb\nnan\ta\tb\n", "bad.tsv:2"),
-        (b"4\ta\tb\n3\tcaf\xe9\tb\n", "bad.tsv"),
-        (b"4\ta\tb\n", "at least 2"),
-        (b"", "at least 2"),
+        ([], [], [], "0 pairs; a correlation needs at least 2"),
+        ([1.0], ["a"], ["b"], "1 pairs"),
+        ([1.0, 2], ["a", "b"], ["c"], "2 gold scores, 2 left and 1 right sentences"),
+        ([1.0, 2, 3], ["a", "b"], ["c", "d"], "3 gold scores"),
+        ([2.0, 2, 2], list("abc"), list("def"), "every gold score is 2"),
+        ([2.0, math.nan, 2], list("abc"), list("def"), "the gold score of pair 2 is nan"),
     ],
 )
-def test_a_bad_file_is_named(tmp_path: Path, content: bytes, where: str) -> None:
-    (tmp_path / "2012").mkdir()
-    (tmp_path / "2012" / "bad.tsv").write_bytes(content)
-    with pytest.raises(BadInput, match=where) as error:
-        read_sts(tmp_path, ["2012"])
+def test_a_set_without_a_correlation_is_refused(gold: list, left: list, right: list, message: str) -> None:
+    with pytest.raises(BadInput, match=f"^2012 A: {message}"):
+        StsSet("2012", "A", np.array(gold), left, right)
+
+
+GOOD = np.eye(3, dtype=np.float32)
+BROKEN = {
+    "nan": (
+        (GOOD, np.array([[1.0, 0], [np.nan, 0], [1, 1]])),
+        "NaN or infinite value for the right sentence of pair 2, '60'; 1 of 3",
+    ),
+    "infinite": ((np.where(GOOD, np.inf, 0), GOOD), "NaN or infinite value for the left sentence of pair 1"),
+    "widths": ((GOOD, GOOD[:, :2]), "left vectors have 3 units and right ones 2"),
+    "one dimension": ((GOOD[0], GOOD), r"shape \(3,\) for the 3 left sentences; expected numbers, \(3, D\)"),
+    "rows": ((GOOD, GOOD[:2]), r"shape \(2, 3\) for the 3 right"),
+    "text": ((GOOD.astype(str), GOOD), "the encoder gave <U"),
+}
+
+
+@pytest.mark.parametrize(("sides", "message"), BROKEN.values(), ids=BROKEN.keys())
+def test_broken_vectors_are_named_by_set_and_row(sides: tuple[np.ndarray, np.ndarray], message: str) -> None:
+    data = StsSet("2012", "A", np.array([1.0, 2, 3]), ["0"] * 3, ["90", "60", "0"])
+    with pytest.raises(BadInput, match=f"^2012 A: .*{message}") as error:
+        sts(Broken(*sides), [data])
     assert error.value.exit_code == 4
-    assert "bad.tsv" in str(error.value)
 
 
-def test_a_missing_year_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"2015.*no STS files") as error:
-        read_sts(tmp_path, ["2015"])
-    assert error.value.exit_code == 3
+def test_what_a_model_does_not_have_is_said_before_it_embeds() -> None:
+    silent = Broken()  # would fail if it were asked to embed
+    silent.langs = ("en", "fr")
+    with pytest.raises(BadInput, match=r"sts17 en-ar: the model has no language 'ar'; it has en, fr"):
+        sts(silent, [dataset([0.0, 1]), dataset([0.0, 1], "sts17", "en-ar", "ar")])
+    with pytest.raises(BadInput, match="no latent 'style'; choose from semantic"):
+        sts(silent, [dataset([0.0, 1])], latent="style")
+    silent.latents = ("semantic", "language")
+    with pytest.raises(BadInput, match="the language latents of en and fr are two spaces"):
+        sts(silent, [dataset([0.0, 1], "sts17", "en-fr", "fr")], latent="language")
+
+
+def test_an_outside_encoder_takes_any_language() -> None:
+    asked = []
+
+    class Outside(Angles):
+        langs = ()
+
+        def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+            asked.append(lang)
+            return super().embed(sentences, lang=lang, latent=latent)
+
+    sts(Outside(), [dataset([0.0, 1, 2], "sts17", "en-ar", "ar")])
+    assert asked == ["en", "ar"]

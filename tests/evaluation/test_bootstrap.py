@@ -1,0 +1,98 @@
+"""The bootstrap against scipy, closed forms and simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bgt_core.evaluation.bootstrap import holm, interval, pearson, ranks, resample, spearman, two_sided_p
+
+CORRELATIONS = [(pearson, stats.pearsonr), (spearman, stats.spearmanr)]
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(3)
+
+
+def test_a_resample_draws_as_many_items_each_as_often(rng: np.random.Generator) -> None:
+    weights = resample(rng, 40, 3_000)
+    assert weights.shape == (3_000, 40)
+    assert set(weights.sum(1)) == {40}
+    np.testing.assert_allclose(weights.mean(0), 1, atol=0.1)  # sd of a mean: 1 / sqrt(3000), 0.018
+    assert weights.var() == pytest.approx(1 - 1 / 40, abs=0.02)  # of a multinomial count
+
+
+@pytest.mark.parametrize(("ours", "theirs"), CORRELATIONS)
+def test_weights_mean_items_written_out(ours: Callable, theirs: Callable, rng: np.random.Generator) -> None:
+    gold = rng.integers(0, 6, 50) / 1.0  # ties, as gold scores have
+    systems = np.stack([gold + rng.normal(size=50), rng.normal(size=50).round(1) + 7_000, -gold])
+    weights = np.concatenate([np.ones((1, 50)), resample(rng, 50, 20)])
+    found = ours(weights, systems, gold)  # (21, 3)
+    for row, counts in zip(found, weights.astype(int), strict=True):
+        places = np.repeat(np.arange(50), counts)
+        expected = [theirs(system[places], gold[places]).statistic for system in systems]
+        np.testing.assert_allclose(row, expected, atol=1e-9)
+
+
+def test_ranks_are_those_of_the_items_written_out(rng: np.random.Generator) -> None:
+    values = rng.integers(0, 9, 30) / 1.0
+    weights = resample(rng, 30, 10)
+    for row, counts in zip(ranks(weights, values), weights.astype(int), strict=True):
+        places = np.repeat(np.arange(30), counts)
+        np.testing.assert_allclose(np.repeat(row, counts), stats.rankdata(values[places]))
+
+
+@pytest.mark.parametrize("ours", [pearson, spearman])
+def test_what_is_constant_correlates_with_nothing(ours: Callable) -> None:
+    gold = np.array([0.1, 0.1, 0.1, 5.0])
+    weights = np.array([[1.0, 1, 1, 1], [2, 1, 1, 0]])  # the second has one gold score alone
+    found = ours(weights, np.stack([np.full(4, 0.1), gold / 3]), gold)
+    np.testing.assert_allclose(found, [[0, 1], [0, 0]], atol=1e-9)
+
+
+@pytest.mark.parametrize(("rho", "ours"), [(0.3, pearson), (0.8, pearson), (0.6, spearman)])
+def test_an_interval_holds_the_truth_as_often_as_it_says(rho: float, ours: Callable, rng: np.random.Generator) -> None:
+    truth = rho if ours is pearson else 6 / np.pi * np.arcsin(rho / 2)  # of a bivariate normal
+    inside = 0
+    for _ in range(400):
+        gold, noise = rng.normal(size=(2, 150))
+        system = rho * gold + np.sqrt(1 - rho**2) * noise
+        low, high = interval(ours(resample(rng, 150, 300), system[None], gold)[:, 0], 0.9)
+        inside += low <= truth <= high
+    assert 0.86 < inside / 400 < 0.94  # sd of the share: 0.015
+
+
+def test_equal_systems_differ_as_seldom_as_the_level_says_and_better_ones_often(rng: np.random.Generator) -> None:
+    wrong = found = 0
+    for _ in range(400):
+        gold, shared, *own = rng.normal(size=(5, 150))
+        errors = [0.8 * shared + 0.6 * noise for noise in own]  # paired: both err on the same pairs
+        systems = np.stack([gold + errors[0], gold + errors[1], gold + 0.6 * errors[2]])
+        value = pearson(np.ones((1, 150)), systems, gold)[0]
+        draws = pearson(resample(rng, 150, 300), systems, gold)
+        wrong += two_sided_p(value[0] - value[1], draws[:, 0] - draws[:, 1]) < 0.05
+        found += two_sided_p(value[2] - value[0], draws[:, 2] - draws[:, 0]) < 0.05
+    assert 0.02 < wrong / 400 < 0.085
+    assert found / 400 > 0.95
+
+
+def test_p_is_that_of_a_normal_with_the_resamples_error(rng: np.random.Generator) -> None:
+    draws = rng.normal(0.5, 0.2, (100_000, 1))
+    assert two_sided_p(np.array([0.392]), draws)[0] == pytest.approx(0.05, abs=0.001)  # 1.96 x 0.2
+    assert two_sided_p(np.array([0.0]), np.zeros((9, 1)))[0] == 1  # a system and itself
+
+
+def test_holm_by_hand() -> None:
+    # sorted 0.01, 0.02, 0.03, 0.4 times 4, 3, 2, 1: 0.04, 0.06, 0.06, 0.4
+    np.testing.assert_allclose(holm(np.array([0.03, 0.4, 0.01, 0.02])), [0.06, 0.4, 0.04, 0.06])
+    np.testing.assert_allclose(holm(np.array([0.9, 0.8])), [1, 1])
+    assert holm(np.array([])).shape == (0,)
+
+
+def test_holm_keeps_the_level_over_a_table(rng: np.random.Generator) -> None:
+    wrong = [(holm(rng.random(20)) < 0.05).any() for _ in range(2_000)]
+    assert 0.035 < np.mean(wrong) < 0.065  # 0.049 for 20 independent true hypotheses

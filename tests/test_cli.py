@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import load_file
 
@@ -81,7 +83,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, what the line
     "corrupted checkpoint": ("embed text.txt --out x.npy --model corrupt", 4, r"corrupt/model\.safetensors: damaged"),
     "corrupted checkpoint, info": ("info corrupt", 4, r"model\.safetensors: damaged"),
     "corrupted checkpoint, generate": ("generate --source a --style b --model corrupt", 4, "damaged"),
-    "corrupted checkpoint, sts": ("sts --data sts --years 2012 --model corrupt", 4, "damaged"),
+    "corrupted checkpoint, sts": ("sts --data sts --sets 2012 --model corrupt", 4, "damaged"),
     "corrupted checkpoint, export": ("export corrupt --out x", 4, "damaged"),
     "no checkpoint": ("embed text.txt --out x.npy --model nowhere", 3, "nowhere: no such checkpoint"),
     "a folder without one": ("info sts", 3, "no checkpoint here"),
@@ -109,11 +111,23 @@ ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, what the line
     "an empty beam": ("generate --source a --style b --beam 0 --model model", 2, "beam of 0"),
     "no temperature": ("generate --source a --style b --sample --temperature 0 --model model", 2, "Temperature 0"),
     "no length": ("generate --source a --style b --max-length 0 --model model", 2, "max_length 0"),
-    "sts without data": ("sts --data nowhere --model model", 3, "nowhere/2012: no STS files"),
-    "sts of a bad line": ("sts --data sts --years 2013 --model model", 4, r"bad\.tsv:1"),
-    "sts of no years": ("sts --data sts --years soon --model model", 2, "--years soon"),
-    "sts of years backwards": ("sts --data sts --years 2016-2012 --model model", 2, "--years 2016-2012"),
-    "sts in an unknown latent": ("sts --data sts --years 2012 --latent all --model model", 2, "'all'"),
+    "sts without data": ("sts --model model", 2, "--data: say which folder"),
+    "sts without its folder": ("sts --data nowhere --model model", 3, "nowhere: no such folder"),
+    "sts of absent years": (
+        "sts --data sts --sets 2014 --model model",
+        3,
+        "of 2014; it has 2012, 2013",
+    ),
+    "sts of a bad line": ("sts --data sts --sets 2013 --model model", 4, r"bad\.tsv:1"),
+    "sts of no set": ("sts --data sts --sets soon --model model", 2, "no STS set 'soon'"),
+    "sts of years backwards": ("sts --data sts --sets 2016-2012 --model model", 2, "--sets 2016-2012"),
+    "sts in an unknown latent": ("sts --data sts --sets 2012 --latent all --model model", 2, "'all'"),
+    "sts in an unknown language": ("sts --data sts --sets 2012 --lang de --model model", 2, "2012 A: .*'de'.*en, fr"),
+    "sts averaged otherwise": ("sts --data sts --sets 2012 --aggregate sum --model model", 2, "'sum'.*concatenated"),
+    "sts into no folder": ("sts --data sts --latex no/t.tex --model model", 3, "--latex no/t.tex: there is no folder"),
+    "sts of few resamples": ("sts --data sts --sets 2012 --resamples 9 --model model", 2, "9 resamples"),
+    "sts, strictly": ("sts --data sts --sets 2012 --strict --model model", 4, "2012 is without MSRpar"),
+    "sts of no kept scores": ("sts --model pairs.parquet", 3, "pairs.parquet: can't be read"),
     "export over something": ("export model --out sts", 2, "sts: is there already"),
     "unknown recipe": ("train bgt-smal --data pairs.tsv --out run", 2, "'bgt-smal'. Did you mean 'bgt-small'"),
     "unknown argument": (f"{TRAIN} --data pairs.tsv --set widht=3", 2, "'widht'. Did you mean 'width'"),
@@ -159,7 +173,7 @@ def test_an_error_is_one_line_and_a_code(name: str, bgt: Bgt, here: Path) -> Non
 
 @pytest.mark.parametrize(
     "command",
-    ["embed text.txt", "embed --out x.npy", "generate --source a", "train bgt-small --data pairs.tsv", "embde", "sts"],
+    ["embed text.txt", "embed --out x.npy", "generate --source a", "train bgt-small --data pairs.tsv", "embde"],
 )
 def test_usage_errors_say_what_is_missing(command: str, bgt: Bgt, here: Path) -> None:
     done = bgt(*command.split())
@@ -241,21 +255,78 @@ def test_embed_reads_a_file_as_it_reads_stdin(bgt: Bgt, here: Path) -> None:
 
 
 def test_sts_prints_json_and_a_table_of_the_same_numbers(bgt: Bgt, here: Path) -> None:
-    command = ("sts", "--data", "sts", "--years", "2012", "--model", "model")
+    command = ("sts", "--data", "sts", "--sets", "2012", "--model", "model", "--resamples", "100", "--aggregate", "all")
     found = json.loads(bgt(*command, "--json").out)
-    assert found["schema"] == "bgt-sts/1"
-    assert set(found["latents"]) == {"semantic", "language"}
-    for scores in found["latents"].values():
-        assert list(scores["datasets"]) == ["2012/A"]
-        assert scores["average"] == scores["years"]["2012"] == scores["datasets"]["2012/A"]
-        assert -100 <= scores["average"] <= 100
-    done = bgt(*command)
-    table = [line.split("\t") for line in done.out.splitlines()]
-    assert table[0] == ["STS", "pairs", "semantic", "language"]
-    assert table[1][:2] == ["2012 A", "3"]
-    assert table[-1] == ["average", "", *(f"{scores['average']:.1f}" for scores in found["latents"].values())]
-    assert "Pearson" in done.err
-    assert "SMT" not in done.err  # a matter of 2013 alone
+    assert found["schema"] == "bgt-sts/2"
+    assert [(row["dataset"], row["score"]) for row in found["scores"]] == [
+        ("A", "Pearson"),
+        ("A", "Spearman"),
+        *((name, score) for name in ("all", "average") for score in MADE),
+    ]
+    done = bgt(*command, "--compare")
+    table, differences = ([line.split("\t") for line in part.splitlines()] for part in done.out.split("\n\n"))
+    assert table[0] == ["STS", "score", "pairs", "model semantic", "model language"]
+    for line, row in zip(table[1:], found["scores"], strict=True):
+        cells = [
+            f"{cell['value']:z.1f} [{cell['ci_low']:z.1f}, {cell['ci_high']:z.1f}]" for cell in row["systems"].values()
+        ]
+        assert line[:3] == [f"{row['year']} {row['dataset']}", row["score"], "3"]
+        assert [cell.rstrip(" =*") for cell in line[3:]] == cells
+    assert [line[2] for line in differences[1:]] == ["model semantic - model language"] * len(found["differences"])
+    assert "Sentence-BERT" in done.err
+    assert "2012 is without MSRpar" in done.err
+    assert "2013" not in done.err  # with or without SMT is a matter of 2013 alone
+
+
+MADE = ("mean Pearson", "weighted Pearson", "concatenated Spearman")
+
+
+def test_sts_writes_the_same_table_in_every_format(bgt: Bgt, here: Path) -> None:
+    files = ("--csv", "t.csv", "--latex", "t.tex", "--parquet", "t.parquet")
+    done = bgt("sts", "--data", "sts", "--sets", "2012", "--model", "model", "--resamples", "100", *files, "--json")
+    rows = pq.read_table("t.parquet").to_pylist()
+    document = json.loads(done.out)["scores"]
+    for row, known in zip(rows, document, strict=True):
+        for name, cell in known["systems"].items():
+            found = {"value": row[name], **{part: row[f"{name} {part}"] for part in ("ci_low", "ci_high", "mark")}}
+            assert found == cell
+    with Path("t.csv").open(newline="") as file:
+        assert [float(row["model semantic"]) for row in csv.DictReader(file)] == [row["model semantic"] for row in rows]
+    assert f"{document[0]['systems']['model semantic']['value']:.1f}" in Path("t.tex").read_text()
+
+
+def test_sts_compares_kept_scores_without_model_or_data(bgt: Bgt, here: Path) -> None:
+    data = ("--data", "sts", "--sets", "2012", "--resamples", "100")
+    whole = bgt("sts", *data, "--model", "model", "--scores", "all.parquet").out.splitlines()
+    for latent in ("semantic", "language"):
+        assert bgt("sts", *data, "--model", "model", "--latent", latent, "--scores", f"{latent}.parquet").code == 0
+    two = bgt("sts", "--model", "semantic.parquet", "--model", "language.parquet", "--resamples", "100")
+    one = bgt("sts", "--model", "all.parquet", "--resamples", "100")
+    beside = bgt("sts", *data, "--model", "model", "--model", "semantic.parquet", "--latent", "language")
+    for done, names in ((two, "semantic language"), (one, "all model semantic all model language")):
+        head, *lines = done.out.splitlines()
+        assert (" ".join(head.split("\t")[3:]), lines) == (names, whole[1:])
+    assert beside.out.splitlines() == [whole[0].replace("model semantic", "semantic"), *whole[1:]]
+    Path("old").mkdir()
+    shutil.copy("all.parquet", "old/all.parquet")
+    head = bgt("sts", "--model", "all.parquet", "--model", "old/all.parquet", "--resamples", "100").out.splitlines()[0]
+    assert head.split("\t")[3::2] == ["all.parquet model semantic", "old/all.parquet model semantic"]
+    Path("sts/2012/A.tsv").write_text("1\ta\tb\n2\tc\td\n3\te\tf\n")
+    other = bgt("sts", *data, "--model", "semantic.parquet")
+    assert (other.code, other.out) == (4, "")
+    assert "was scored on other pairs" in other.err
+
+
+def test_sts_across_languages_leaves_the_language_latent_out(bgt: Bgt, here: Path) -> None:
+    Path("sts17").mkdir()
+    Path("sts17/en-fr.tsv").write_text(
+        "5\tThe dog sleeps.\tLe chien dort.\n0\tA car.\tAnna lit.\n2\tAnna.\tUne voiture.\n"
+    )
+    command = ("sts", "--data", ".", "--sets", "sts17", "--model", "model", "--resamples", "100")
+    assert bgt(*command).out.splitlines()[0].split("\t")[3:] == ["model semantic"]
+    asked = bgt(*command, "--latent", "language")
+    assert (asked.code, asked.out) == (2, "")
+    assert "two spaces" in asked.err
 
 
 def test_generate_prints_one_line(bgt: Bgt, here: Path) -> None:

@@ -31,9 +31,12 @@ def load(model: Path, device: str, precision: str = "auto") -> Embedder:
 
 
 def open_models(specs: Sequence[str], device: str, precision: str = "auto") -> dict[str, Embeds]:
-    """Encoders by a short name: the last part of what they are opened from, or all of it where that is taken."""
-    found: dict[str, Embeds] = {}
-    for spec in dict.fromkeys(specs):
-        short = Path(spec).name or spec
-        found[spec if short in found else short] = load(Path(spec), device, precision)
-    return found
+    """What these specs name, by `short_names`."""
+    return {name: load(Path(spec), device, precision) for spec, name in short_names(specs).items()}
+
+
+def short_names(specs: Sequence[str]) -> dict[str, str]:
+    """The last part of each path, or all of it where others end alike."""
+    short = {spec: Path(spec).name.removesuffix(".parquet") for spec in specs}
+    ends = list(short.values())
+    return {spec: name if name and ends.count(name) == 1 else spec for spec, name in short.items()}

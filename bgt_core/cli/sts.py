@@ -21,6 +21,7 @@ from bgt_core.cli.options import (
     ParquetOption,
     PrecisionOption,
     open_models,
+    short_names,
 )
 from bgt_core.errors import BadInput
 
@@ -85,17 +86,18 @@ def sts(
     In a row of several systems, * is the best, and = are those that can't be told apart from it (nor it from them).
     """
     from bgt_core.evaluation.sts import AGGREGATES, explain
-    from bgt_core.evaluation.sts_compare import aligned, compare
+    from bgt_core.evaluation.sts_compare import aligned, check_settings, compare
     from bgt_core.evaluation.sts_kept import write_scores
     from bgt_core.evaluation.sts_published import oddities
     from bgt_core.tables import check_files, save, show
 
     aggregates = list(AGGREGATES) if aggregate == "all" else [aggregate]
+    check_settings(aggregates, resamples, level)
     files = {"csv": csv, "latex": latex, "parquet": parquet}
     check_files({**files, "scores": scores})
     specs = model or [str(PRETRAINED)]
     fresh = [spec for spec in specs if not spec.endswith(".parquet")]
-    systems = kept_systems([Path(spec) for spec in specs if spec.endswith(".parquet")])
+    systems = kept_systems({spec: name for spec, name in short_names(specs).items() if spec not in fresh})
     if data:
         from bgt_core.evaluation.sts_files import read_sets
 
@@ -110,10 +112,11 @@ def sts(
     odd = oddities(chosen)
     if odd and strict:
         raise BadInput(" ".join(odd))
-    for line in odd:
-        print(line, file=sys.stderr)
-
-    systems = aligned(systems, chosen) | scored(open_models(fresh, device, precision), chosen, latent)
+    systems = aligned(systems, chosen)
+    for name, one in scored(open_models(fresh, device, precision), chosen, latent).items():
+        if name in systems:
+            raise BadInput(f"Two systems are called '{name}'; rename the file of kept scores.", 2)
+        systems[name] = one
     if scores:
         write_scores(scores, systems)
     result = compare(systems, aggregates, resamples=resamples, level=level, seed=seed)
@@ -122,6 +125,8 @@ def sts(
         note += "; * is the best of a row, = can't be told apart from the best (paired bootstrap, Holm over the table)"
     table = as_table(result)
     save(table, files, note)
+    for line in (*odd, note):
+        print(line, file=sys.stderr)
     if as_json:
         print(json.dumps(as_document(result, note, odd), indent=2, ensure_ascii=False))
         return
@@ -130,7 +135,6 @@ def sts(
         differences = gap_table(result)
         print()
         show(differences.columns, differences.lines())
-    print(note, file=sys.stderr)
 
 
 def parse_sets(text: str) -> list[str]:
@@ -144,14 +148,14 @@ def parse_sets(text: str) -> list[str]:
     return names
 
 
-def kept_systems(paths: Sequence[Path]) -> dict[str, StsScores]:
-    """The systems of files that `--scores` wrote, by name; by file and name where two are called the same."""
+def kept_systems(files: Mapping[str, str]) -> dict[str, StsScores]:
+    """The systems of files that `--scores` wrote: called after the file, and by their own name where it has several."""
     from bgt_core.evaluation.sts_kept import read_scores
 
     systems: dict[str, StsScores] = {}
-    for path in paths:
-        for name, scores in read_scores(path).items():
-            systems[f"{path.stem}: {name}" if name in systems else name] = scores
+    for path, file in files.items():
+        found = read_scores(Path(path))
+        systems |= {f"{file} {name}" if len(found) > 1 else file: scores for name, scores in found.items()}
     return systems
 
 
@@ -215,9 +219,8 @@ def as_document(result: StsTable, note: str, odd: Sequence[str]) -> dict[str, An
         for gap in result.gaps
     ]
     made = {"level": result.level, "resamples": result.resamples, "seed": result.seed}
-    return {"schema": "bgt-sts/2", "about": note, **made, "notes": list(odd), "scores": scores, "differences": gaps}
+    return {"schema": "bgt-sts/2", "about": note, **made, "odd": list(odd), "scores": scores, "differences": gaps}
 
 
 def as_entry(cell: Estimate) -> dict[str, float | str]:
-    ends = {"value": cell.value, "ci_low": cell.low, "ci_high": cell.high}
-    return ends | ({"mark": cell.mark} if cell.mark else {})
+    return {"value": cell.value, "ci_low": cell.low, "ci_high": cell.high, "mark": cell.mark}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -71,7 +71,7 @@ class StsScores:
     sets: Sequence[StsSet]
     cosines: Sequence[np.ndarray]  # (N,) float64 for each set
 
-    def table(self, aggregates: Iterable[str] = ("mean",)) -> dict[Row, float]:
+    def table(self, aggregates: Collection[str] = ("mean",)) -> dict[Row, float]:
         """Score x 100 of every row of these aggregations."""
         found = rows(
             self.sets, [c[None] for c in self.cosines], [np.ones((1, len(c))) for c in self.cosines], aggregates
@@ -102,16 +102,13 @@ def rows(
     sets: Sequence[StsSet],
     systems: Sequence[np.ndarray],
     weights: Sequence[np.ndarray],
-    aggregates: Iterable[str] = ("mean",),
+    aggregates: Collection[str] = ("mean",),
 ) -> dict[Row, np.ndarray]:
     """Scores x 100 of each data set, then of its year, and last over all years: (B, S) for each row.
 
     For each set, `systems` are S systems' cosines (S, N) and `weights` are B resamples of its pairs (B, N), ones for
     the set as it is. Years are those of SemEval: other benchmarks share pairs with them, and stand for themselves.
     """
-    aggregates = list(aggregates)
-    if unknown := [name for name in aggregates if name not in AGGREGATES]:
-        raise BadInput(f"There is no aggregation '{unknown[0]}'; choose from {', '.join(AGGREGATES)}.", 2)
     correlations = {"Pearson": pearson} if {"mean", "weighted"} & set(aggregates) else {}
     if "concatenated" in aggregates:
         correlations["Spearman"] = spearman
@@ -204,7 +201,7 @@ def similarities(bgt: Embeds, data: StsSet, latent: str) -> np.ndarray:
     return np.full_like(cosine, cosine[0]) if np.ptp(cosine) < ROUNDING else cosine
 
 
-def explain(sets: Sequence[StsSet], aggregates: Iterable[str] = ("mean",)) -> str:
+def explain(sets: Sequence[StsSet], aggregates: Collection[str] = ("mean",)) -> str:
     """What the scores of years are, in words; published ones also differ by whether 2013 has its SMT set."""
     names = [data.name for data in sets if data.year == "2013"]
     smt = f"; 2013 {'with' if 'SMT' in names else 'without'} SMT" if names else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from zlib import crc32
@@ -11,7 +11,7 @@ import numpy as np
 
 from bgt_core.contracts import BadInput
 from bgt_core.evaluation.bootstrap import Estimate, holm, interval, resample, two_sided_p
-from bgt_core.evaluation.sts import Row, StsScores, StsSet, rows
+from bgt_core.evaluation.sts import AGGREGATES, Row, StsScores, StsSet, rows
 
 CHUNK = 100  # resamples made at once, to bound memory
 
@@ -42,7 +42,7 @@ class StsTable:
 
 def compare(
     systems: Mapping[str, StsScores],
-    aggregates: Iterable[str] = ("mean",),
+    aggregates: Collection[str] = ("mean",),
     *,
     resamples: int = 2_000,
     level: float = 0.95,
@@ -54,9 +54,7 @@ def compare(
     and the seed, not on what is scored beside it. In a row, systems that Holm's correction over all the table can't
     tell from its best one are "tied", it too; alone it is "best". Raises BadInput where systems' pairs differ.
     """
-    if resamples < 100 or not 0.5 <= level < 1:
-        raise BadInput(f"{resamples} resamples, level {level}: expected 100 or more, and a level from 0.5 to 1.", 2)
-    aggregates = list(aggregates)
+    check_settings(aggregates, resamples, level)
     sets = next(iter(systems.values())).sets
     systems = aligned(systems, sets)
     cosines = [np.stack(parts) for parts in zip(*(system.cosines for system in systems.values()), strict=True)]
@@ -80,6 +78,14 @@ def compare(
     adjusted = holm(np.array([gap[-1] for gap in found]))
     gaps = [Gap(*gap, float(p)) for gap, p in zip(found, adjusted, strict=True)]
     return StsTable(names, marked(names, scores, gaps, level), gaps, level, resamples, seed)
+
+
+def check_settings(aggregates: Collection[str], resamples: int, level: float) -> None:
+    """BadInput where `compare` can't do with them; a command asks before it embeds."""
+    if unknown := [name for name in aggregates if name not in AGGREGATES]:
+        raise BadInput(f"There is no aggregation '{unknown[0]}'; choose from {', '.join(AGGREGATES)}.", 2)
+    if resamples < 100 or not 0.5 <= level < 1:
+        raise BadInput(f"{resamples} resamples, level {level}: expected 100 or more, and a level from 0.5 to 1.", 2)
 
 
 def estimates(values: np.ndarray, draws: np.ndarray, level: float) -> list[Estimate]:

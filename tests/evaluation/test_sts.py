@@ -116,12 +116,6 @@ def test_benchmarks_that_are_no_year_have_no_average() -> None:
         _ = scores.average
 
 
-def test_an_unknown_aggregation_is_named() -> None:
-    with pytest.raises(BadInput, match="'median'; choose from mean, weighted, concatenated") as error:
-        random_scores().table(["median"])
-    assert error.value.exit_code == 2
-
-
 def test_what_was_scored_is_said() -> None:
     sets = random_scores().sets
     assert "2013 with SMT" in explain(sets)

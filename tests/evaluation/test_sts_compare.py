@@ -119,6 +119,12 @@ def test_senseless_settings_are_refused(resamples: int, level: float) -> None:
         compare(systems(0.3), resamples=resamples, level=level)
 
 
+def test_an_unknown_aggregation_is_named() -> None:
+    with pytest.raises(BadInput, match="'median'; choose from mean, weighted, concatenated") as error:
+        compare(systems(0.3), ["median"])
+    assert error.value.exit_code == 2
+
+
 def test_other_pairs_are_not_compared() -> None:
     one, other = systems(0.3)["s0"], systems(0.3, seed=1)["s0"]
     with pytest.raises(BadInput, match="2012 A: 'other' was scored on other pairs"):

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MARKS = {"best": " *", "tied": " =", "": ""}
 STYLES = {"best": r"\textbf{%s}", "tied": r"\underline{%s}", "": "%s"}  # the same in LaTeX
+LEGEND = "* is the best of its row; = are the best and what can't be told apart from it"
+LATEX_LEGEND = LEGEND.replace("* is", "bold is").replace("= are", "underlined are")
 TEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -152,7 +154,8 @@ def write_latex(table: Table, path: Path, note: str) -> None:
     head, *body = (f"{line} \\\\" for line in lines)
     begin = rf"\begin{{tabular}}{{{''.join(kinds)}}}"
     text = [begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
-    comments = [f"% {line}" for line in note.splitlines()]
+    marked = any(getattr(value, "mark", "") for row in table.rows for value in row)
+    comments = [f"% {line}" for line in (*note.splitlines(), *([LATEX_LEGEND] if marked else []))]
     path.write_text("\n".join([*comments, *text, ""]), encoding="utf-8")
 
 

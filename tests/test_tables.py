@@ -57,6 +57,7 @@ def test_latex_is_a_booktabs_tabular_of_escaped_text(files: dict[str, Path]) -> 
     assert lines == [
         "% two notes",
         "% on two lines",
+        "% bold is the best of its row; underlined are the best and what can't be told apart from it",
         r"\begin{tabular}{lrrr}",
         r"\toprule",
         r"set & pairs & 50\% of\_\#1 \& \{co\} & b \\",

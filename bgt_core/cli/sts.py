@@ -16,7 +16,6 @@ from bgt_core.cli.options import (
     CsvOption,
     DeviceOption,
     JsonOption,
-    LangOption,
     LatexOption,
     ParquetOption,
     PrecisionOption,
@@ -59,7 +58,7 @@ def sts(
     latent: Annotated[
         str | None, typer.Option(help="semantic or language.", show_default="each that a model has")
     ] = None,
-    lang: LangOption = "en",
+    lang: Annotated[str, typer.Option(help="Language of the years, where yours are translated.")] = "en",
     aggregate: Annotated[
         str, typer.Option(help="What makes data sets a year: mean (the paper's), weighted, concatenated, or all.")
     ] = "mean",
@@ -83,13 +82,13 @@ def sts(
 ) -> None:
     """Score semantic textual similarity, several systems side by side, with intervals.
 
-    In a row of several systems, * is the best, and = are those that can't be told apart from it (nor it from them).
+    In a row of several systems, * is the best; = are the best and those that can't be told apart from it.
     """
     from bgt_core.evaluation.sts import AGGREGATES, explain
     from bgt_core.evaluation.sts_compare import aligned, check_settings, compare
     from bgt_core.evaluation.sts_kept import write_scores
     from bgt_core.evaluation.sts_published import oddities
-    from bgt_core.tables import check_files, save, show
+    from bgt_core.tables import LEGEND, check_files, save, show
 
     aggregates = list(AGGREGATES) if aggregate == "all" else [aggregate]
     check_settings(aggregates, resamples, level)
@@ -99,10 +98,7 @@ def sts(
     fresh = [spec for spec in specs if not spec.endswith(".parquet")]
     systems = kept_systems({spec: name for spec, name in short_names(specs).items() if spec not in fresh})
     if data:
-        from bgt_core.evaluation.sts_files import read_sets
-
-        without = stsb_without.split(",") if stsb_without else []
-        chosen = read_sets(data, parse_sets(sets or YEARS), lang=lang, without=without)
+        chosen = read(data, sets or YEARS, lang, stsb_without)
     elif fresh:
         raise BadInput("--data: say which folder the STS files are in.", 2)
     elif sets:
@@ -122,10 +118,10 @@ def sts(
     result = compare(systems, aggregates, resamples=resamples, level=level, seed=seed)
     note = f"{explain(chosen, aggregates)}; {100 * level:g}% intervals from {resamples} resamples of each set's pairs"
     if result.gaps:
-        note += "; * is the best of a row, = can't be told apart from the best (paired bootstrap, Holm over the table)"
+        note += "; differences: paired bootstrap, Holm over the table"
     table = as_table(result)
     save(table, files, note)
-    for line in (*odd, note):
+    for line in (*odd, note, *([LEGEND] if result.gaps else [])):
         print(line, file=sys.stderr)
     if as_json:
         print(json.dumps(as_document(result, note, odd), indent=2, ensure_ascii=False))
@@ -135,6 +131,12 @@ def sts(
         differences = gap_table(result)
         print()
         show(differences.columns, differences.lines())
+
+
+def read(data: Path, sets: str, lang: str, stsb_without: str | None) -> list[StsSet]:
+    from bgt_core.evaluation.sts_files import read_sets
+
+    return read_sets(data, parse_sets(sets), lang=lang, without=stsb_without.split(",") if stsb_without else [])
 
 
 def parse_sets(text: str) -> list[str]:
@@ -179,7 +181,11 @@ def scored(models: Mapping[str, Embeds], sets: Sequence[StsSet], latent: str | N
     for name, bgt in models.items():
         for one in [latent] if latent else bgt.latents:
             if latent or not (across and one == LANGUAGE):
-                systems[f"{name} {one}" if len(bgt.latents) > 1 else name] = sts(bgt, sets, latent=one)
+                try:
+                    found = sts(bgt, sets, latent=one)
+                except BadInput as error:
+                    raise BadInput(f"{name}: {error}", error.exit_code) from None
+                systems[f"{name} {one}" if len(bgt.latents) > 1 else name] = found
     return systems
 
 

@@ -43,6 +43,8 @@ def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Se
     """
     if not root.is_dir():
         raise BadInput(f"{root}: no such folder.", 3)
+    if wrong := [year for year in without if not re.fullmatch(r"201\d", year)]:
+        raise BadInput(f"'{wrong[0]}' is no year of STS Benchmark; leave out years as 2016,2017.", 2)
     files = dict(walk(root))
     sets: list[StsSet] = []
     for name in names:
@@ -87,6 +89,8 @@ def read_year(root: Path, files: Files, year: str, lang: str = "en") -> list[Sts
     for path in paths:
         name = re.sub(r"^STS\d*\.input\.|\.(txt|tsv)$", "", path.name).removeprefix("surprise.")  # OnWN, SMTnews
         read = read_tsv if path.suffix == ".tsv" else read_semeval
+        if name in (data.name for data in sets):
+            raise BadInput(f"{path}: {year} {name} is in this folder under another name too.")
         sets.append(read(path, year, name, (lang, lang)))
     return sorted(sets, key=lambda data: data.name)
 

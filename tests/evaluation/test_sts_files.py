@@ -109,6 +109,8 @@ def test_a_translated_benchmark_has_its_language(write: Write, tmp_path: Path) -
     (french,) = read_sets(tmp_path, ["stsb-dev-fr"])
     assert contents(french) == ("stsb dev-fr", *EXPECTED[:3], "fr", "fr")
     assert len(read_sets(tmp_path, ["stsb-dev"])[0].gold) == 4
+    with pytest.raises(BadInput, match="'' is no year of STS Benchmark"):
+        read_sets(tmp_path, ["stsb-dev"], without=["2016", ""])
     with pytest.raises(BadInput, match="column 4 states no year; it can't be read without 2016"):
         read_sets(tmp_path, ["stsb-dev"], without=["2016"])
 
@@ -194,6 +196,7 @@ BAD: dict[str, tuple[dict[str, str | bytes], str, int, str]] = {  # files, set, 
     "another year": ({"2012/a.tsv": PLAIN, "2014/a.tsv": PLAIN}, "2015", 3, "no STS files of 2015; it has 2012, 2014"),
     "no year": ({"x/a.tsv": PLAIN}, "2015", 3, "it has no STS year"),
     "twice": ({"a/2012/a.tsv": PLAIN, "b/2012/a.tsv": PLAIN}, "2012", 4, "STS 2012 is there twice: .*Name a folder"),
+    "twice in a folder": ({"2012/OnWN.tsv": PLAIN, "2012/surprise.OnWN.tsv": PLAIN}, "2012", 4, "2012 OnWN is in this"),
     "no track": ({"sts17/en-ar.tsv": PLAIN}, "sts17-en-es", 3, r"no sts17/en-es\.tsv"),
     "no benchmark": ({"x/a.tsv": PLAIN}, "stsb-dev", 3, r"no stsb/dev\.tsv"),
     "no head": (

@@ -168,8 +168,7 @@ def shipped_scores(options: argparse.Namespace) -> str:
 
     sets = read_sets(options.sts, ["2012", "2013", "2014", "2015"])
     scores = {
-        form: sts(bgt_core.load(device="cpu", precision=form), sets, latent="language").average
-        for form in DTYPES
+        form: sts(bgt_core.load(device="cpu", precision=form), sets, latent="language").average for form in DTYPES
     }
     return "; STS of the shipped language latent " + ", ".join(f"{form} {score:.2f}" for form, score in scores.items())
 

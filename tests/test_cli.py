@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import load_file
 
@@ -127,6 +125,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, what the line
     "sts into no folder": ("sts --data sts --latex no/t.tex --model model", 3, "--latex no/t.tex: there is no folder"),
     "sts of few resamples": ("sts --data sts --sets 2012 --resamples 9 --model model", 2, "9 resamples"),
     "sts, strictly": ("sts --data sts --sets 2012 --strict --model model", 4, "2012 is without MSRpar"),
+    "hard sts of few pairs": ("sts --data sts --sets 2012 --hard --model model", 4, "Hard STS: .*pool more data sets"),
     "sts of no kept scores": ("sts --model pairs.parquet", 3, "pairs.parquet: can't be read"),
     "export over something": ("export model --out sts", 2, "sts: is there already"),
     "unknown recipe": ("train bgt-smal --data pairs.tsv --out run", 2, "'bgt-smal'. Did you mean 'bgt-small'"),
@@ -252,81 +251,6 @@ def test_embed_reads_a_file_as_it_reads_stdin(bgt: Bgt, here: Path) -> None:
         assert bgt("embed", source, "--out", out, "--model", "model", stdin=stdin).code == 0
     assert Path("one.npy").read_bytes() == Path("two.npy").read_bytes()
     assert np.load("one.npy").shape == (2, 12)
-
-
-def test_sts_prints_json_and_a_table_of_the_same_numbers(bgt: Bgt, here: Path) -> None:
-    command = ("sts", "--data", "sts", "--sets", "2012", "--model", "model", "--resamples", "100", "--aggregate", "all")
-    found = json.loads(bgt(*command, "--json").out)
-    assert found["schema"] == "bgt-sts/2"
-    assert [(row["dataset"], row["score"]) for row in found["scores"]] == [
-        ("A", "Pearson"),
-        ("A", "Spearman"),
-        *((name, score) for name in ("all", "average") for score in MADE),
-    ]
-    done = bgt(*command, "--compare")
-    table, differences = ([line.split("\t") for line in part.splitlines()] for part in done.out.split("\n\n"))
-    assert table[0] == ["STS", "score", "pairs", "model semantic", "model language"]
-    for line, row in zip(table[1:], found["scores"], strict=True):
-        cells = [
-            f"{cell['value']:z.1f} [{cell['ci_low']:z.1f}, {cell['ci_high']:z.1f}]" for cell in row["systems"].values()
-        ]
-        assert line[:3] == [f"{row['year']} {row['dataset']}", row["score"], "3"]
-        assert [cell.rstrip(" =*") for cell in line[3:]] == cells
-    assert [line[2] for line in differences[1:]] == ["model semantic - model language"] * len(found["differences"])
-    assert "Sentence-BERT" in done.err
-    assert "2012 is without MSRpar" in done.err
-    assert "2013" not in done.err  # with or without SMT is a matter of 2013 alone
-
-
-MADE = ("mean Pearson", "weighted Pearson", "concatenated Spearman")
-
-
-def test_sts_writes_the_same_table_in_every_format(bgt: Bgt, here: Path) -> None:
-    files = ("--csv", "t.csv", "--latex", "t.tex", "--parquet", "t.parquet")
-    done = bgt("sts", "--data", "sts", "--sets", "2012", "--model", "model", "--resamples", "100", *files, "--json")
-    rows = pq.read_table("t.parquet").to_pylist()
-    document = json.loads(done.out)["scores"]
-    for row, known in zip(rows, document, strict=True):
-        for name, cell in known["systems"].items():
-            found = {"value": row[name], **{part: row[f"{name} {part}"] for part in ("ci_low", "ci_high", "mark")}}
-            assert found == cell
-    with Path("t.csv").open(newline="") as file:
-        assert [float(row["model semantic"]) for row in csv.DictReader(file)] == [row["model semantic"] for row in rows]
-    assert f"{document[0]['systems']['model semantic']['value']:.1f}" in Path("t.tex").read_text()
-
-
-def test_sts_compares_kept_scores_without_model_or_data(bgt: Bgt, here: Path) -> None:
-    data = ("--data", "sts", "--sets", "2012", "--resamples", "100")
-    whole = bgt("sts", *data, "--model", "model", "--scores", "all.parquet").out.splitlines()
-    for latent in ("semantic", "language"):
-        assert bgt("sts", *data, "--model", "model", "--latent", latent, "--scores", f"{latent}.parquet").code == 0
-    two = bgt("sts", "--model", "semantic.parquet", "--model", "language.parquet", "--resamples", "100")
-    one = bgt("sts", "--model", "all.parquet", "--resamples", "100")
-    beside = bgt("sts", *data, "--model", "model", "--model", "semantic.parquet", "--latent", "language")
-    for done, names in ((two, "semantic language"), (one, "all model semantic all model language")):
-        head, *lines = done.out.splitlines()
-        assert (" ".join(head.split("\t")[3:]), lines) == (names, whole[1:])
-    assert beside.out.splitlines() == [whole[0].replace("model semantic", "semantic"), *whole[1:]]
-    Path("old").mkdir()
-    shutil.copy("all.parquet", "old/all.parquet")
-    head = bgt("sts", "--model", "all.parquet", "--model", "old/all.parquet", "--resamples", "100").out.splitlines()[0]
-    assert head.split("\t")[3::2] == ["all.parquet model semantic", "old/all.parquet model semantic"]
-    Path("sts/2012/A.tsv").write_text("1\ta\tb\n2\tc\td\n3\te\tf\n")
-    other = bgt("sts", *data, "--model", "semantic.parquet")
-    assert (other.code, other.out) == (4, "")
-    assert "was scored on other pairs" in other.err
-
-
-def test_sts_across_languages_leaves_the_language_latent_out(bgt: Bgt, here: Path) -> None:
-    Path("sts17").mkdir()
-    Path("sts17/en-fr.tsv").write_text(
-        "5\tThe dog sleeps.\tLe chien dort.\n0\tA car.\tAnna lit.\n2\tAnna.\tUne voiture.\n"
-    )
-    command = ("sts", "--data", ".", "--sets", "sts17", "--model", "model", "--resamples", "100")
-    assert bgt(*command).out.splitlines()[0].split("\t")[3:] == ["model semantic"]
-    asked = bgt(*command, "--latent", "language")
-    assert (asked.code, asked.out) == (2, "")
-    assert "two spaces" in asked.err
 
 
 def test_generate_prints_one_line(bgt: Bgt, here: Path) -> None:

@@ -65,6 +65,9 @@ def sts(
     stsb_without: Annotated[
         str | None, typer.Option(metavar="YEARS", help="Leave these years' pairs out of stsb, as 2016,2017.")
     ] = None,
+    hard: Annotated[
+        bool, typer.Option("--hard", help="Also Hard STS: pairs of the years whose overlap in words misleads.")
+    ] = False,
     resamples: Annotated[int, typer.Option(help="Of the bootstrap, for intervals and differences.")] = 2_000,
     level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
@@ -84,6 +87,8 @@ def sts(
 
     In a row of several systems, * is the best; = are the best and those that can't be told apart from it.
     """
+    from bgt_core.evaluation.hard import hard_splits
+    from bgt_core.evaluation.hard import note as about_hard
     from bgt_core.evaluation.sts import AGGREGATES, explain
     from bgt_core.evaluation.sts_compare import aligned, check_settings, compare
     from bgt_core.evaluation.sts_kept import write_scores
@@ -108,6 +113,9 @@ def sts(
     odd = oddities(chosen)
     if odd and strict:
         raise BadInput(" ".join(odd))
+    if hard:
+        splits = hard_splits([item for item in chosen if item.year.isdigit()])
+        chosen, odd = [*chosen, *splits], [*odd, about_hard(splits)]
     systems = aligned(systems, chosen)
     for name, one in scored(open_models(fresh, device, precision), chosen, latent).items():
         if name in systems:

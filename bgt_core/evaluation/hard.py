@@ -66,12 +66,6 @@ def hard_splits(sets: Sequence[StsSet]) -> list[StsSet]:
     for name, rule in RULES.items():
         inside = extreme(rates, rule.end, rule.share) & (rule.low <= pool.gold) & (pool.gold <= rule.high)
         splits.append(chosen(pool, name, inside))
-    for split in splits:
-        if len(set(split.gold)) < 2:
-            raise BadInput(
-                f"Hard STS: {len(split.gold)} of {len(pool.gold)} pairs fall into '{split.name}', and a correlation "
-                "needs two of different gold; pool more data sets."
-            )
     return splits
 
 
@@ -93,7 +87,7 @@ def pooled(sets: Sequence[StsSet]) -> StsSet:
     if not sets:
         raise BadInput("Hard STS: no data set given; it is cut from all pairs of several.")
     rows = dict.fromkeys(row for data in sets for row in zip(data.left, data.right, map(float, data.gold), strict=True))
-    left, right, gold = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
+    left, right, gold = (list(column) for column in zip(*rows, strict=True))
     return replace(sets[0], year="hard", name="all", gold=np.array(gold), left=left, right=right)
 
 
@@ -148,7 +142,12 @@ def negated(sentences: Sequence[str]) -> np.ndarray:
 
 
 def chosen(pool: StsSet, name: str, inside: np.ndarray) -> StsSet:
-    """The pairs that are inside (N,), in the order they have."""
+    """The pairs that are inside (N,), in the order they have; BadInput where they have no correlation."""
     rows = np.flatnonzero(inside)
+    if len(set(pool.gold[rows])) < 2:
+        raise BadInput(
+            f"Hard STS: {len(rows)} of {len(pool.gold)} pairs fall into '{name}', and a correlation needs two of "
+            "different gold; pool more data sets."
+        )
     left, right = ([side[row] for row in rows] for side in (pool.left, pool.right))
     return replace(pool, name=name, gold=pool.gold[rows], left=left, right=right)

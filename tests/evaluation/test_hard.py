@@ -81,13 +81,14 @@ def test_negation_is_a_word_of_exactly_one_sentence() -> None:
 
 def test_the_pool_keeps_a_pair_once_for_each_score() -> None:
     first = dataset([(1.0, "a", "b"), (1.0, "a", "b"), (2.0, "a", "b"), (1.0, "b", "a")])
-    second = dataset([(1.0, "a", "b"), (1.0, "A", "b")], "2013", "B")
+    second = dataset([(1.0, "a", "b"), (1.0, "A", "b"), (3.0, "c", "d")], "2013", "B")
     pool = pooled([first, second])
     assert list(zip(pool.gold, pool.left, pool.right, strict=True)) == [
         (1.0, "a", "b"),
         (2.0, "a", "b"),
         (1.0, "b", "a"),
         (1.0, "A", "b"),
+        (3.0, "c", "d"),
     ]
     assert (pool.year, pool.name) == ("hard", "all")
 

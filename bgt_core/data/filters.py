@@ -1,0 +1,113 @@
+"""Which pairs are worth training on: pair -> bool, True where it stays.
+
+A pair is one translation, a normalised sentence a language. What needs memory of other pairs (duplicates, overlap
+with evaluation sets) compares `key`s, here as hashes in `Seen`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+
+import numpy as np
+
+Pair = Sequence[str]
+Count = Callable[[str], int]  # how long a sentence is: `words`, `len`, or the pieces of a tokenizer
+
+UNSPACED = {"ja", "km", "lo", "my", "th", "zh"}  # written without spaces between words
+
+
+def words(sentence: str) -> int:
+    """How many there are between spaces."""
+    return len(sentence.split())
+
+
+def length(pair: Pair, least: int, most: int, count: Count = words) -> bool:
+    """Every side has `least` to `most`."""
+    return all(least <= count(side) <= most for side in pair)
+
+
+def ratio(pair: Pair, most: float, count: Count = words) -> bool:
+    """The longest side is at most `most` times as long as the shortest."""
+    counts = [count(side) for side in pair]
+    return max(counts) <= most * min(counts)
+
+
+def translated(pair: Pair) -> bool:
+    """No two sides say the same: what is copied teaches no translation."""
+    return len({key(side) for side in pair}) == len(pair)
+
+
+def key(sentence: str) -> str:
+    """What is left of case, punctuation, symbols, spaces and compatibility forms: letters, marks and digits.
+
+    Two sentences of one key are copies for us. A sentence of nothing else is its own key.
+    """
+    folded = unicodedata.normalize("NFKC", sentence).casefold() if not sentence.isascii() else sentence.lower()
+    return _others().sub("", folded) or folded
+
+
+def hashes(texts: Sequence[str], seed: int) -> np.ndarray:
+    """64 bits of each, (N,) uint64; another seed gives others."""
+    salt = seed.to_bytes(16, "little")
+    return np.frombuffer(
+        b"".join([blake2b(text.encode(), digest_size=8, salt=salt).digest() for text in texts]), np.dtype("<u8")
+    )
+
+
+class Seen:
+    """A growing set of hashes in 8 bytes each, and as much again while it tidies up.
+
+    They are kept in sorted runs, each at least twice as long as the next: N hashes cost N log N, as sorting does.
+    Two of a hundred million texts share a hash in one case of 3,700: then one is taken for a copy.
+    """
+
+    def __init__(self) -> None:
+        self._runs: list[np.ndarray] = []
+
+    def __len__(self) -> int:
+        return sum(map(len, self._runs))
+
+    def holds(self, some: np.ndarray) -> np.ndarray:
+        """Which of them are in the set, (N,) bool."""
+        found = np.zeros(len(some), bool)
+        for run in self._runs:
+            places = np.minimum(np.searchsorted(run, some), len(run) - 1)
+            found |= run[places] == some
+        return found
+
+    def add(self, some: np.ndarray) -> None:
+        """Adds hashes that it does not hold yet, each once."""
+        self._runs.append(np.sort(some))
+        while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
+            last = self._runs.pop()
+            self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]), kind="stable")  # merges sorted runs
+
+    def new(self, some: np.ndarray) -> np.ndarray:
+        """Which are neither in the set nor earlier in `some`, (N,) bool; these are added."""
+        first = np.zeros(len(some), bool)
+        first[np.unique(some, return_index=True)[1]] = True
+        fresh = first & ~self.holds(some)
+        if fresh.any():
+            self.add(some[fresh])
+        return fresh
+
+    def smallest(self, count: int) -> int:
+        """The largest of the `count` smallest hashes."""
+        return int(np.partition(np.concatenate(self._runs), count - 1)[count - 1])
+
+
+@functools.cache
+def _others() -> re.Pattern[str]:
+    """Runs of characters that are no letter, mark or digit."""
+    others = [char for char in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(char)[0] in "PSZC"]
+    ranges, first = [], 0
+    for place in range(1, len(others) + 1):
+        if place == len(others) or ord(others[place]) != ord(others[place - 1]) + 1:
+            ranges.append(f"{re.escape(others[first])}-{re.escape(others[place - 1])}")
+            first = place
+    return re.compile(f"[{''.join(ranges)}]+")

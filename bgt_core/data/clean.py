@@ -17,11 +17,12 @@ import numpy as np
 from bgt_core.data import filters
 from bgt_core.data import lock as locks
 from bgt_core.data.pairfile import pair_file, suffix
-from bgt_core.data.parallel import Audit, Row, Skipped, check, chunks, lines, source_files
+from bgt_core.data.parallel import Audit, Skipped, check, chunks, lines, source_files
 from bgt_core.errors import BadInput
 from bgt_core.text import Tokenizer, normalise
 
 UNITS = ("words", "characters", "pieces")
+Count = Callable[[Sequence[str]], list[int]]  # N sentences -> how long each is
 Report = Callable[[int], None]  # pairs read so far
 
 
@@ -99,7 +100,7 @@ def clean(
             add([[side.encode() for side in pair] for pair in pairs])
             kept += len(pairs)
         if not kept:
-            raise BadInput(f"no pair is left of {', '.join(map(str, sources))}: {_said(dropped) or 'all are bad lines'}.")
+            raise BadInput(f"no pair is left of {', '.join(map(str, sources))}: {_said(dropped)}.")
     licences = [licence] if licence else sorted({locks.licence(file) for file in files})
     card = {
         "schema": locks.CARD,
@@ -122,7 +123,7 @@ class _Work(NamedTuple):
     sources: Sequence[Path]
     langs: Sequence[str]
     rules: Rules
-    count: filters.Count
+    count: Count
     held_out: filters.Seen
     strict: bool
 
@@ -144,16 +145,17 @@ class _Work(NamedTuple):
     def _filtered(
         self, pairs: list[tuple[str, ...]], seen: filters.Seen, dropped: Counter[str]
     ) -> tuple[list[tuple[str, ...]], np.ndarray]:
-        rules, good = self.rules, []
-        for pair in pairs:
-            if not filters.length(pair, rules.least, rules.most, self.count):
+        rules = self.rules
+        good: list[tuple[str, ...]] = []
+        for pair, lengths in zip(pairs, zip(*map(self.count, zip(*pairs, strict=True)), strict=True), strict=True):
+            if not filters.length(lengths, rules.least, rules.most):
                 dropped["length"] += 1
-            elif not filters.ratio(pair, rules.max_ratio, self.count):
+            elif not filters.ratio(lengths, rules.max_ratio):
                 dropped["ratio"] += 1
             else:
                 good.append(pair)
         keys = [[filters.key(side) for side in pair] for pair in good]
-        copied = np.array([len(set(of_pair)) < len(of_pair) for of_pair in keys], bool)
+        copied = np.array([not filters.translated(of_pair) for of_pair in keys], bool)
         known = np.zeros(len(good), bool)
         if len(self.held_out):
             for side in zip(*keys, strict=True):
@@ -166,18 +168,18 @@ class _Work(NamedTuple):
         return [good[place] for place in fresh], found[fresh]
 
 
-def _count(rules: Rules, langs: Sequence[str], tokenizer: Path | None) -> filters.Count:
+def _count(rules: Rules, langs: Sequence[str], tokenizer: Path | None) -> Count:
     if (rules.unit == "pieces") != (tokenizer is not None):
         raise BadInput("lengths in pieces need a tokenizer, and a tokenizer is for nothing else: give both.", 2)
     if tokenizer:
         model = Tokenizer.load(tokenizer)
-        return lambda sentence: len(model.encode([sentence])[0]) - 1  # EOS not counted
-    if rules.unit == "words" and (unspaced := filters.UNSPACED & set(langs)):
-        raise BadInput(
-            f"{', '.join(sorted(unspaced))} has no spaces between words: count characters, or pieces with a tokenizer.",
-            2,
-        )
-    return filters.words if rules.unit == "words" else len
+        return lambda sentences: [len(ids) - 1 for ids in model.encode(sentences)]  # EOS not counted
+    if rules.unit == "characters":
+        return lambda sentences: [len(sentence) for sentence in sentences]
+    if unspaced := filters.UNSPACED & set(langs):
+        names = ", ".join(sorted(unspaced))
+        raise BadInput(f"{names} has no spaces between words: count characters, or pieces with a tokenizer.", 2)
+    return lambda sentences: [len(sentence.split()) for sentence in sentences]
 
 
 def _evaluated(paths: Sequence[Path], seed: int) -> filters.Seen:
@@ -202,10 +204,8 @@ def _files(path: Path) -> list[Path]:
         raise BadInput(f"{path}: no such file or folder to exclude.", 3)
     if path.is_file():
         return [path]
-    hidden = (".", "..")
-    return sorted(
-        file for file in path.rglob("*") if file.is_file() and file.suffix != ".json" and file.name[0] not in hidden
-    )
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    return [file for file in files if file.suffix != ".json" and not file.name.startswith(".")]
 
 
 def _is_number(cell: str) -> bool:

@@ -1,7 +1,7 @@
-"""Which pairs are worth training on: pair -> bool, True where it stays.
+"""Which pairs are worth training on.
 
-A pair is one translation, a normalised sentence a language. What needs memory of other pairs (duplicates, overlap
-with evaluation sets) compares `key`s, here as hashes in `Seen`.
+A filter is a function of what is known of one pair, side by side (its lengths, its keys), and is True where the pair
+stays. What needs memory of other text (copies, overlap with evaluation sets) compares keys, as hashes in `Seen`.
 """
 
 from __future__ import annotations
@@ -10,36 +10,27 @@ import functools
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 
 import numpy as np
 
-Pair = Sequence[str]
-Count = Callable[[str], int]  # how long a sentence is: `words`, `len`, or the pieces of a tokenizer
-
 UNSPACED = {"ja", "km", "lo", "my", "th", "zh"}  # written without spaces between words
 
 
-def words(sentence: str) -> int:
-    """How many there are between spaces."""
-    return len(sentence.split())
-
-
-def length(pair: Pair, least: int, most: int, count: Count = words) -> bool:
+def length(lengths: Sequence[int], least: int, most: int) -> bool:
     """Every side has `least` to `most`."""
-    return all(least <= count(side) <= most for side in pair)
+    return least <= min(lengths) and max(lengths) <= most
 
 
-def ratio(pair: Pair, most: float, count: Count = words) -> bool:
+def ratio(lengths: Sequence[int], most: float) -> bool:
     """The longest side is at most `most` times as long as the shortest."""
-    counts = [count(side) for side in pair]
-    return max(counts) <= most * min(counts)
+    return max(lengths) <= most * min(lengths)
 
 
-def translated(pair: Pair) -> bool:
-    """No two sides say the same: what is copied teaches no translation."""
-    return len({key(side) for side in pair}) == len(pair)
+def translated(keys: Sequence[str]) -> bool:
+    """No two sides are copies: what is copied teaches no translation."""
+    return len(set(keys)) == len(keys)
 
 
 def key(sentence: str) -> str:

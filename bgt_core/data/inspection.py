@@ -33,10 +33,8 @@ def inspect(path: Path) -> list[Finding]:
         recorded |= {file: card["file"] for file in sorted(cards) if (card := _card(file))}
         if not recorded:
             raise BadInput(f"{path}: has no {locks.NAME} and no card; check a table with --langs.", 3)
-    elif card := locks.read_card(path):
-        recorded = {path: card["file"]}
-    elif path.name in (known := locks.read_lock(folder)["files"]):
-        recorded = {path: known[path.name]}
+    elif known := locks.of_file(path):
+        recorded = {path: known}
     else:
         raise BadInput(f"{path}: has no card and is in no lock file; check a table with --langs en,fr.", 3)
     return [_inspect(file, known) for file, known in recorded.items()]

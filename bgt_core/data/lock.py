@@ -43,7 +43,7 @@ def write_json(path: Path, value: Json) -> None:
     fresh = path.with_name(path.name + ".new")
     try:
         with writing(path):
-            fresh.write_text(json.dumps(value, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+            fresh.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
             os.replace(fresh, path)
     finally:
         fresh.unlink(missing_ok=True)
@@ -76,10 +76,32 @@ def read_card(path: Path) -> Json | None:
     return card
 
 
+def recorded(path: Path) -> tuple[Path, Json] | None:
+    """(folder, its lock) of the nearest lock file that lists this file, None where none does."""
+    for folder in path.absolute().parents:
+        if (folder / NAME).is_file():
+            lock = read_lock(folder)
+            return (folder, lock) if _name(path, folder) in lock["files"] else None
+    return None
+
+
+def of_file(path: Path) -> Json | None:
+    """What its card or its lock file says of a file, None where neither does."""
+    if card := read_card(path):
+        return card["file"]
+    found = recorded(path)
+    return found[1]["files"][_name(path, found[0])] if found else None
+
+
 def licence(path: Path) -> str:
     """Of a file that `bgt data` made; "not recorded" for any other."""
     if card := read_card(path):
         return card["licence"]
-    lock = read_lock(path.parent)
-    source = lock["files"].get(path.name, {}).get("source")
-    return lock["sources"].get(source, {}).get("licence", "not recorded")
+    if found := recorded(path):
+        folder, lock = found
+        return lock["sources"][lock["files"][_name(path, folder)]["source"]]["licence"]
+    return "not recorded"
+
+
+def _name(path: Path, folder: Path) -> str:
+    return path.absolute().relative_to(folder).as_posix()

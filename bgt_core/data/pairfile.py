@@ -32,9 +32,10 @@ def pair_file(out: Path, langs: Sequence[str]) -> Iterator[Add]:
     """
     suffix(out)
     partial = out.with_name(out.name + ".partial")
+    with writing(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
     try:
         with writing(out):
-            out.parent.mkdir(parents=True, exist_ok=True)
             with (_parquet if out.suffix == ".parquet" else _tsv)(partial, out.suffix, langs) as add:
                 yield add
             os.replace(partial, out)

@@ -92,7 +92,7 @@ def download(
             shutil.rmtree(work)
         raise
     lock["files"] |= {
-        str(file.path.relative_to(out)): {
+        file.path.relative_to(out).as_posix(): {
             "source": entry,
             **locks.facts(file.path),
             "columns": list(file.columns),

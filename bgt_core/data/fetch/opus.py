@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import NamedTuple
 
@@ -86,7 +87,7 @@ def corpora(
                 1024 * int(item["size"]),  # OPUS counts in KiB
                 item["url"],
             )
-            for item in answer.json()["corpora"]
+            for item in json.loads(answer.content)["corpora"]
         ]
     except requests.RequestException as error:
         raise BadInput(f"{API}: OPUS can't be asked ({type(error).__name__}); try later.", 3) from error

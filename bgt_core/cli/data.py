@@ -191,7 +191,7 @@ def agree(offer: Offer, yes: bool) -> None:
     size = "of unknown size" if offer.bytes is None else readable(offer.bytes)
     print(f"{offer.name}: {size}; licence: {offer.licence}", file=sys.stderr)
     for address in offer.addresses:
-        print(f"  {address}", file=sys.stderr)
+        print(f"  {address}{'' if address.startswith('https:') else ' (not encrypted on its way)'}", file=sys.stderr)
     if yes or (offer.bytes is not None and offer.bytes < LARGE):
         return
     if not sys.stdin.isatty():

@@ -7,7 +7,6 @@ stays. What needs memory of other text (copies, overlap with evaluation sets) co
 from __future__ import annotations
 
 import functools
-import re
 import sys
 import unicodedata
 from collections.abc import Sequence
@@ -34,12 +33,13 @@ def translated(keys: Sequence[str]) -> bool:
 
 
 def key(sentence: str) -> str:
-    """What is left of case, punctuation, symbols, spaces and compatibility forms: letters, marks and digits.
+    """A normalised sentence without case, punctuation, symbols, spaces and compatibility forms.
 
-    Two sentences of one key are copies for us. A sentence of nothing else is its own key.
+    What is left are letters, marks and digits; two sentences of one key are copies for us. A sentence of nothing else
+    is its own key.
     """
     folded = unicodedata.normalize("NFKC", sentence).casefold() if not sentence.isascii() else sentence.lower()
-    return _others().sub("", folded) or folded
+    return folded.translate(_others()) or folded
 
 
 def hashes(texts: Sequence[str], seed: int) -> np.ndarray:
@@ -51,7 +51,7 @@ def hashes(texts: Sequence[str], seed: int) -> np.ndarray:
 
 
 class Seen:
-    """A growing set of hashes in 8 bytes each, and as much again while it tidies up.
+    """A growing set of hashes, 8 bytes each, and twice as much again for the moments when it tidies up.
 
     They are kept in sorted runs, each at least twice as long as the next: N hashes cost N log N, as sorting does.
     Two of a hundred million texts share a hash in one case of 3,700: then one is taken for a copy.
@@ -93,12 +93,6 @@ class Seen:
 
 
 @functools.cache
-def _others() -> re.Pattern[str]:
-    """Runs of characters that are no letter, mark or digit."""
-    others = [char for char in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(char)[0] in "PSZC"]
-    ranges, first = [], 0
-    for place in range(1, len(others) + 1):
-        if place == len(others) or ord(others[place]) != ord(others[place - 1]) + 1:
-            ranges.append(f"{re.escape(others[first])}-{re.escape(others[place - 1])}")
-            first = place
-    return re.compile(f"[{''.join(ranges)}]+")
+def _others() -> dict[int, None]:
+    """Punctuation, symbols and spaces, for `str.translate` to drop."""
+    return {code: None for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code))[0] in "PSZ"}

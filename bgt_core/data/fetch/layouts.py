@@ -25,6 +25,7 @@ from bgt_core.vectorfile import writing
 
 Archives = Mapping[str, Path]  # the last part of the address -> the file downloaded from there
 MANY = 4096  # rows written together
+SMALL = 2**26  # bytes of a file that is read at once
 STS_COLUMNS = ("gold", "sentence", "sentence")
 SPOILT = (b"version https://git-lfs", b"<!doctype", b"<html")  # what a server may send in place of a text
 
@@ -108,7 +109,7 @@ def moses(archives: Archives, wanted: Wanted) -> Made:
                 count += len(some)
             if not count:
                 raise BadInput(f"{archive}: holds no pair.")
-        made = [MadeFile(out, wanted.langs, count), *_notes(inside, wanted)]
+        made = [MadeFile(out, wanted.langs, count), *_notes(inside, archive, wanted)]
     return Made(made, dict(left_out))
 
 
@@ -138,7 +139,7 @@ def sts(archives: Archives, wanted: Wanted) -> Made:
         for entry in inside.infolist():
             name = re.fullmatch(r"(?:.*/)?STS(?:\d{4})?\.(input|gs)\.(?:surprise\.)?([\w-]+)\.txt", entry.filename)
             if name and name[2] != "ALL" and not entry.filename.startswith("__MACOSX"):
-                found[name[2], name[1]] = inside.read(entry)
+                found[name[2], name[1]] = _read(inside, entry, archive)
     names = sorted({name for name, _ in found})
     if not names:
         raise BadInput(f"{archive}: holds no STS.input.NAME.txt; keep it as it is with --raw.")
@@ -213,15 +214,23 @@ def _sample(rows: Iterator[Row], total: int, count: int, seed: int) -> Iterator[
         total -= 1
 
 
-def _notes(inside: zipfile.ZipFile, wanted: Wanted) -> list[MadeFile]:
+def _notes(inside: zipfile.ZipFile, archive: Path, wanted: Wanted) -> list[MadeFile]:
     """The licence and the read-me that came with it."""
     made = []
-    for name in {"LICENSE", "README"} & set(inside.namelist()):
+    for name in sorted({"LICENSE", "README"} & set(inside.namelist())):
         path = wanted.out / f"{wanted.stem}.{name}"
+        content = _read(inside, inside.getinfo(name), archive)
         with writing(path):
-            path.write_bytes(inside.read(name))
+            path.write_bytes(content)
         made.append(MadeFile(path))
-    return sorted(made, key=lambda file: file.path.name)
+    return made
+
+
+def _read(inside: zipfile.ZipFile, entry: zipfile.ZipInfo, archive: Path) -> bytes:
+    """A file that is small if it is what it should be."""
+    if entry.file_size > SMALL:
+        raise BadInput(f"{archive}: {entry.filename} has {entry.file_size:,} bytes, expected at most {SMALL:,}.")
+    return inside.read(entry)
 
 
 def _moved(path: Path, out: Path) -> Path:

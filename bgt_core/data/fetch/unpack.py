@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from bgt_core.errors import BadInput
 from bgt_core.vectorfile import writing
@@ -58,7 +59,7 @@ def damaged(archive: Path) -> Iterator[None]:
         raise BadInput(f"{archive}: can't be unpacked ({error}).") from error
 
 
-def _members(archive: Path) -> Iterator[tuple[PurePosixPath, object]]:
+def _members(archive: Path) -> Iterator[tuple[PurePosixPath, IO[bytes]]]:
     """(safe name, open file) of each file inside; every name is looked at before the first is opened."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as inside:

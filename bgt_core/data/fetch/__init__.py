@@ -91,6 +91,7 @@ def download(
         if error.exit_code == 4:  # the archive itself is bad; otherwise it stays, as when the disk is full
             shutil.rmtree(work)
         raise
+    lock = locks.read_lock(out)  # again: others may have downloaded something else meanwhile
     lock["files"] |= {
         file.path.relative_to(out).as_posix(): {
             "source": entry,

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 
 
-def show(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table; the first column is text, the others numbers."""
+def show(head: Sequence[str], rows: Sequence[Sequence[str]], text: int = 1) -> None:
+    """Print a table; the first `text` columns are text, the others numbers."""
     if not sys.stdout.isatty():
         for row in (head, *rows):
             print("\t".join(row))
@@ -17,7 +17,7 @@ def show(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
     table = Table()
     for number, name in enumerate(head):
-        table.add_column(name, justify="right" if number else "left")
+        table.add_column(name, justify="left" if number < text else "right")
     for row in rows:
         table.add_row(*row)
     Console().print(table)

@@ -1,4 +1,4 @@
-"""`bgt`: train, embed, mine, sts, generate, info, export. A file a command: it parses, checks, calls and prints.
+"""`bgt`: train, embed, mine, sts, generate, info, export, push. A file a command: it parses, checks, calls and prints.
 
 Results go to stdout, progress and warnings to stderr. torch is imported when a command runs, not
 before. Exit codes: 0 done, 1 internal error, 2 usage, 3 something needed is absent, 4 invalid data or
@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from bgt_core import __version__
-from bgt_core.cli import embed, generate, mine, model, sts, train
+from bgt_core.cli import embed, export, generate, info, mine, sts, train
 from bgt_core.errors import BadInput
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
@@ -23,8 +23,9 @@ for command in (
     mine.mine,
     sts.sts,
     generate.generate,
-    model.info,
-    model.export,
+    info.info,
+    export.export,
+    export.push,
 ):
     app.command()(command)
 

@@ -62,23 +62,27 @@ def _told(name: str) -> Iterator[None]:
 
     try:
         yield
-    except errors.RevisionNotFoundError:
-        raise BadInput(f"{name}: the model on the hub has no such revision; leave it out for the newest.", 3) from None
-    except errors.GatedRepoError:
-        raise BadInput(f"{name}: the hub asks you to accept its terms first, on the model's page.", 3) from None
-    except errors.RepositoryNotFoundError:
-        login = "for a private one log in (`hf auth login`, or set HF_TOKEN)"
-        raise BadInput(f"{name}: no such folder here and no such model on the hub; {login}.", 3) from None
-    except errors.HfHubHTTPError as error:
-        status = error.response.status_code
-        if status in (401, 403):
-            raise BadInput(
-                f"{name}: no permission ({status}); log in with `hf auth login`, or set HF_TOKEN.", 3
-            ) from None
-        raise BadInput(f"{name}: the hub answered {status}; try again later.", 3) from None
-    except (errors.LocalEntryNotFoundError, errors.HTTPError, ConnectionError):  # HTTPError: of the library below it
-        raise BadInput(
-            f"{name}: no such folder here, not fetched before, and the hub can't be reached; "
-            "check the network, HF_ENDPOINT and HF_HUB_OFFLINE.",
-            3,
-        ) from None
+    except (errors.LocalEntryNotFoundError, errors.HTTPError, ConnectionError) as error:
+        # nothing kept from before: the cause is why it could not be asked for. HTTPError is of the library below
+        first = error.__cause__ if isinstance(error, errors.LocalEntryNotFoundError) else error
+        raise BadInput(f"{name}: {_reason(first)}", 3) from None
+
+
+def _reason(error: BaseException | None) -> str:
+    from huggingface_hub import errors
+
+    status = error.response.status_code if isinstance(error, errors.HfHubHTTPError) else None
+    match error:
+        case errors.RevisionNotFoundError():
+            return "the model on the hub has no such revision; leave it out for the newest."
+        case errors.GatedRepoError():
+            return "the hub asks you to accept its terms first, on the model's page."
+        case errors.RepositoryNotFoundError():
+            login = "for a private one log in (`hf auth login`, or set HF_TOKEN)"
+            return f"no such folder here and no such model on the hub; {login}."
+        case _ if status in (401, 403):
+            return f"no permission ({status}); log in with `hf auth login`, or set HF_TOKEN."
+        case _ if status:
+            return f"the hub answered {status}; try again later."
+    look = "check the network, HF_ENDPOINT and HF_HUB_OFFLINE"
+    return f"no such folder here, not fetched before, and the hub can't be reached; {look}."

@@ -123,4 +123,4 @@ def export(found: Checkpoint, out: Path) -> None:
     with checkpoint.new_folder(out) as partial:
         model = SentenceTransformer(modules=[BGTModule(found)], device="cpu")
         model.save(os.fspath(partial), create_model_card=False)
-        (partial / "README.md").write_text(model_card(out.name, found, USE.format(name=out)), encoding="utf-8")
+        (partial / "README.md").write_text(model_card(out.name, found, USE.format(name=out.name)), encoding="utf-8")

@@ -21,6 +21,7 @@ class Outside:
     encode: Encode
     langs: tuple[str, ...] = ()  # any
     latents: tuple[str, ...] = (SEMANTIC,)
+    sample: str = "a"  # a sentence that it can embed: tells the width where there is none to embed
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         """N sentences -> (N, D) float32, in the order given.
@@ -31,7 +32,7 @@ class Outside:
             raise BadInput(f"{self.name} has no language '{lang}'; it has {', '.join(self.langs)}.", 2)
         if latent not in self.latents:
             raise BadInput(f"{self.name} has no latent '{latent}'; it has {', '.join(self.latents)}.", 2)
-        texts = list(sentences) or ["a"]  # nothing is embedded to learn the width
+        texts = list(sentences) or [self.sample]
         return checked(self.encode(texts, lang, latent), texts, self.name)[: len(sentences)]
 
 

@@ -27,6 +27,8 @@ def look_up(path: Path) -> Outside:
     sentences, vectors = read(path)
     if len(sentences) != len(vectors):
         raise BadInput(f"{path}: {len(vectors)} vectors for {len(sentences)} sentences; expected as many.")
+    if not sentences:
+        raise BadInput(f"{path}: empty; expected sentences and their vectors.")
     vectors = checked(vectors, sentences, spec)
     rows: dict[str, int] = {}
     for row, sentence in enumerate(sentences):
@@ -41,7 +43,7 @@ def look_up(path: Path) -> Outside:
             raise BadInput(f"{path}: has no vector for {missing[:60]!r} ({found.count(None)} of {len(found)} missing).")
         return vectors[found]
 
-    return Outside(spec, embed)
+    return Outside(spec, embed, sample=sentences[0])
 
 
 def read(path: Path) -> tuple[list[str], np.ndarray]:

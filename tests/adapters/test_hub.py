@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 import bgt_core
-from bgt_core import BadInput, checkpoint, cli
+from bgt_core import BadInput, checkpoint
 
 if TYPE_CHECKING:
     from conftest import StandIn
@@ -23,17 +22,14 @@ TEXTS = ["The dog sleeps.", "", "Where is the station?"]
 
 
 @pytest.fixture
-def push(standin: StandIn, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple]:
+def push(standin: StandIn, monkeypatch: pytest.MonkeyPatch, bgt: Callable[..., tuple]) -> Callable[..., tuple]:
     """push(path, name, *flags) by somebody logged in: (exit code, stdout, stderr)."""
 
     def call(*arguments: object, token: str = standin.TOKEN) -> tuple[int, str, str]:
         monkeypatch.setenv("HF_TOKEN", token)
-        monkeypatch.setattr(sys, "argv", ["bgt", "push", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
+        done = bgt("push", *arguments)
         monkeypatch.delenv("HF_TOKEN")
-        out, err = capsys.readouterr()
-        return int(end.value.code or 0), out, err
+        return done
 
     return call
 

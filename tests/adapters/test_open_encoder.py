@@ -227,3 +227,15 @@ def test_vectors_of_another_encoder_are_not_gone_on_with(tmp_path: Path, bgt: Ca
     words = np.load(tmp_path / "a.npy")
     assert bgt(*command, "baseline:tfidf").code == 0
     assert np.load(tmp_path / "a.npy").shape != words.shape
+
+
+def test_libraries_that_are_absent_are_named_with_their_extra(
+    saved: Path, tmp_path: Path, bgt: Callable[..., tuple], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bgt_core.extras.find_spec", lambda name: None)
+    with pytest.raises(BadInput, match=r'pip install "bgt\[sentence-transformers\]"') as error:
+        open_encoder("sentence-transformers:x")
+    assert error.value.exit_code == 3
+    for form in ("onnx", "sentence-transformers"):
+        done = bgt("export", saved, "--out", tmp_path / "x", "--to", form)
+        assert done.code == 3 and f'pip install "bgt[{form}]"' in done.err and not (tmp_path / "x").exists()

@@ -24,11 +24,8 @@ class Form(StrEnum):
     ONNX = "onnx"
 
 
-PathArgument = Annotated[Path, typer.Argument(help="A checkpoint or run folder, or ORG/NAME.")]
-
-
 def export(
-    path: PathArgument,
+    path: Annotated[Path, typer.Argument(help="A checkpoint or run folder, or ORG/NAME.")],
     out: Annotated[Path, typer.Option(help="A new folder.")],
     to: Annotated[Form, typer.Option("--to", help="What reads the folder.")] = Form.CHECKPOINT,
     half: Annotated[bool, typer.Option("--half", help="Store weights in 16 bits (checkpoint).")] = False,
@@ -86,7 +83,7 @@ def copy(found: Checkpoint, out: Path, half: bool, card: Path | None) -> None:
 
 
 def push(
-    path: PathArgument,
+    path: Annotated[Path, typer.Argument(help="A checkpoint or run folder.")],
     name: Annotated[
         str, typer.Argument(metavar="ORG/NAME", help="The repository on the hub; made if it is not there.")
     ],

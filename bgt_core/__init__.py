@@ -38,15 +38,17 @@ if TYPE_CHECKING:
 def load(path: str | Path = PRETRAINED, device: str = "auto", precision: str = "auto") -> Embedder:
     """The model in a checkpoint, or in the newest of a run; without a path the one that ships.
 
+    Where `path` is no folder here and reads as ORG/NAME or ORG/NAME@REVISION, it is fetched from the hub.
+
     `device` is "cpu", "cuda", "cuda:1", or "auto": a GPU where there is one. `precision` is "fp32", "bf16", "auto"
     (bf16 where the device multiplies it natively), or on a CPU "int8", for embedding. Raises BadInput for a folder
-    that is missing, incomplete or damaged.
+    that is missing, incomplete or damaged, and where the hub can't give it.
     """
-    from bgt_core import checkpoint
+    from bgt_core import checkpoint, hub
     from bgt_core.embedder import Embedder
     from bgt_core.train.device import pick_device
 
-    found = checkpoint.load(Path(path), pick_device(device))
+    found = checkpoint.load(hub.folder(path), pick_device(device))
     return Embedder(found.model, found.tokenizer, found.recipe.langs, precision)
 
 

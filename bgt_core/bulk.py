@@ -15,14 +15,14 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bgt_core import __version__
-from bgt_core.contracts import SEMANTIC, BadInput
+from bgt_core.contracts import SEMANTIC, BadInput, Embeds
 from bgt_core.data.parallel import lines
 from bgt_core.vectorfile import Growing, read, unlike, writing
 
@@ -42,13 +42,14 @@ class Written(NamedTuple):
 
 
 def embed_file(
-    embedder: Embedder,
+    embedder: Embeds,
     source: Path,
     out: Path,
     *,
     lang: str,
     latent: str = SEMANTIC,
     shard: tuple[int, int] | None = None,
+    made_by: Mapping[str, str] | None = None,
     report: Callable[[int, int], None] = lambda rows, total: None,
 ) -> Written:
     """Embeds each line of `source`, empty ones too, as a row of `out`; order kept.
@@ -56,8 +57,8 @@ def embed_file(
     `source` is UTF-8 text: a file (plain, .gz, .xz, .zst), or "-" or a pipe, which is first copied to a file beside
     `out`, so that it too is checked before the work and can be gone on with when it comes again. `out` is a .npy of
     (N, D) float32, or a .safetensors with that as "vectors"; with `shard`, (number from 1, of how many), it is
-    `part(out, *shard)`. A file of that name is replaced when the new one is complete. `report` gets the rows done
-    and all rows, after each chunk.
+    `part(out, *shard)`. A file of that name is replaced when the new one is complete. `made_by` says what decides the
+    vectors of a text where the encoder is not ours. `report` gets the rows done and all rows, after each chunk.
 
     Raises `BadInput` for text that is absent, damaged, blank, not UTF-8 or changed meanwhile, for a language or latent
     that the model lacks, and where `out` can't be written, is being written by another process, or was begun from
@@ -70,7 +71,9 @@ def embed_file(
         before = _stamp(file)
         total, text = survey(file, source)
         first, last = _range(total, *(shard or (1, 1)))
-        rows.go_on({"lines": [first, last], "text": text, "lang": lang, "latent": latent, **_made_by(embedder)})
+        rows.go_on(
+            {"lines": [first, last], "text": text, "lang": lang, "latent": latent, **(made_by or _made_by(embedder))}
+        )
         report(rows.count, last - first)
         for start, chunk in _chunks(file, first + rows.count, last):
             rows.append(embedder.embed(_texts(chunk, start, source), lang=lang, latent=latent))

@@ -15,7 +15,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,30 +62,40 @@ def save(
 
     `metrics` are the rows of the run that led here, `card` what the model was measured to score.
     """
+    weights = {name: value.detach().to("cpu", dtype).contiguous() for name, value in model.named_parameters()}
+    with new_folder(folder) as partial:
+        save_file(weights, partial / WEIGHTS)
+        tokenizer.save(partial / TOKENIZER)
+        if metrics:
+            (partial / METRICS).write_bytes(metrics)
+        if optimizer is not None:
+            save_file(optimizer_state(model, optimizer), partial / OPTIMIZER)
+        config = {
+            "format": FORMAT,
+            "version": __version__,
+            "recipe": recipe.name,
+            "arguments": dict(recipe.arguments),
+            "step": step,
+            "parameters": sum(value.numel() for value in weights.values()),
+            "files": {path.name: sha256(path) for path in sorted(partial.iterdir())},
+            **({"card": card} if card else {}),
+        }
+        (partial / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill, which becomes `folder` when the `with` block ends well; BadInput if that is there already."""
     if folder.exists():
         raise BadInput(f"{folder}: is there already; name another folder or remove it.", 2)
-
-    weights = {name: value.detach().to("cpu", dtype).contiguous() for name, value in model.named_parameters()}
     partial = folder.with_name(folder.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    save_file(weights, partial / WEIGHTS)
-    tokenizer.save(partial / TOKENIZER)
-    if metrics:
-        (partial / METRICS).write_bytes(metrics)
-    if optimizer is not None:
-        save_file(optimizer_state(model, optimizer), partial / OPTIMIZER)
-    config = {
-        "format": FORMAT,
-        "version": __version__,
-        "recipe": recipe.name,
-        "arguments": dict(recipe.arguments),
-        "step": step,
-        "parameters": sum(value.numel() for value in weights.values()),
-        "files": {path.name: sha256(path) for path in sorted(partial.iterdir())},
-        **({"card": card} if card else {}),
-    }
-    (partial / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    try:
+        yield partial
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
     for path in partial.iterdir():
         sync(path)
     partial.rename(folder)

@@ -164,7 +164,10 @@ class Objective(Protocol):
 
 
 class Embeds(Protocol):
-    """All that STS, probes and the app see of a model (`bgt_core.Embedder`, or an adapter)."""
+    """All that STS, probes and the app see of a model (`bgt_core.Embedder`, or what `adapters.open_encoder` makes).
+
+    No `langs` means any language: encoders of others do not ask for one. They mostly have one latent, "semantic".
+    """
 
     langs: Sequence[str]
     latents: Sequence[str]

@@ -91,8 +91,8 @@ def tex(value: Value, digits: int) -> str:
     return "".join(TEX.get(sign, sign) for sign in plain(value, digits))
 
 
-def show(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table on stdout, drawn on a terminal and tab-separated elsewhere; the first column is text."""
+def show(head: Sequence[str], rows: Sequence[Sequence[str]], text: int = 1) -> None:
+    """Print a table on stdout, drawn on a terminal and tab-separated elsewhere; the first `text` columns are text."""
     if not sys.stdout.isatty():
         for row in (head, *rows):
             print("\t".join(row))
@@ -103,7 +103,7 @@ def show(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
     table = Drawn()
     for number, name in enumerate(head):
-        table.add_column(escape(name), justify="right" if number else "left")
+        table.add_column(escape(name), justify="left" if number < text else "right")
     for row in rows:
         table.add_row(*map(escape, row))
     Console().print(table)

@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import bgt_core
-from bgt_core.cli.model import read_card
+from bgt_core.cli.export import read_card
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.evaluation.retrieval import precision_at_1
 from bgt_core.evaluation.sts import StsSet, explain, sts

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -142,7 +143,7 @@ def test_every_requirement_is_pinned_within_its_range() -> None:
     lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
     pins = {canonicalize_name(pin.name): pin for pin in map(Requirement, (x for x in lines if x and x[0] != "#"))}
     extras = PROJECT["project"]["optional-dependencies"]
-    wanted = [*PROJECT["project"]["dependencies"], *extras["app"], *extras["dev"]]  # what `make` installs
+    wanted = [*PROJECT["project"]["dependencies"], *chain.from_iterable(extras.values())]  # what `make` installs
     for requirement in map(Requirement, wanted):
         if requirement.name == PROJECT["project"]["name"]:
             continue

@@ -275,7 +275,7 @@ def bgt(
 ) -> Callable[..., tuple[int, str, str]]:
     """bgt("A B --langs en,fr ..."): `bgt mine` in a folder of its own, by an embedder of words."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli.mine, "load", lambda model, device: Bag())
+    monkeypatch.setattr(cli.mine, "open_encoder", lambda model, device: Bag())
     for name, lines in (("en.txt", ENGLISH), ("fr.txt", FRENCH)):
         Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     Path("gold.tsv").write_text("".join(f"{one}\t{two}\n" for one, two in PAIRS))

@@ -1,4 +1,4 @@
-"""`bgt`: train, embed, mine, sts, retrieve, generate, info, export.
+"""`bgt`: data, train, embed, mine, sts, retrieve, generate, info, export, push.
 
 A file a command: it parses, checks, calls and prints.
 
@@ -15,10 +15,11 @@ from typing import Annotated
 import typer
 
 from bgt_core import __version__
-from bgt_core.cli import embed, generate, mine, model, retrieve, sts, train
+from bgt_core.cli import data, embed, export, generate, info, mine, retrieve, sts, train
 from bgt_core.errors import BadInput
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+app.add_typer(data.app, name="data")
 for command in (
     train.train,
     embed.embed,
@@ -26,8 +27,9 @@ for command in (
     sts.sts,
     retrieve.retrieve,
     generate.generate,
-    model.info,
-    model.export,
+    info.info,
+    export.export,
+    export.push,
 ):
     app.command()(command)
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from bgt_core import PRETRAINED
-from bgt_core.cli.options import DeviceOption, LangOption, ModelOption, PrecisionOption, load
+from bgt_core.cli.options import DeviceOption, EncoderOption, LangOption, PrecisionOption, open_encoder
 from bgt_core.errors import BadInput
 
 
@@ -21,7 +21,7 @@ def embed(
     out: Annotated[Path, typer.Option(help="A .npy or .safetensors file.")],
     lang: LangOption = "en",
     latent: Annotated[str, typer.Option(help="semantic or language.")] = "semantic",
-    model: ModelOption = PRETRAINED,
+    model: EncoderOption = str(PRETRAINED),
     device: DeviceOption = "auto",
     precision: PrecisionOption = "auto",
     shard: Annotated[
@@ -31,13 +31,17 @@ def embed(
 ) -> None:
     """Embed sentences: one row a line, order kept. A run that was stopped goes on when it is started again."""
     from bgt_core import bulk
+    from bgt_core.embedder import Embedder
     from bgt_core.progress import rows_bar
 
     numbers = parse_shard(shard) if shard else None
-    bgt = load(model, device, precision)
+    encoder = open_encoder(model, device, precision)
+    made_by = None if isinstance(encoder, Embedder) else {"model": model, "precision": precision}
     try:
         with rows_bar(out.name) as report:
-            written = bulk.embed_file(bgt, source, out, lang=lang, latent=latent, shard=numbers, report=report)
+            written = bulk.embed_file(
+                encoder, source, out, lang=lang, latent=latent, shard=numbers, made_by=made_by, report=report
+            )
     except KeyboardInterrupt:
         raise BadInput("Stopped; the same command goes on after the rows written so far.", 130) from None
     print(f"{written.path}: {written.rows} x {written.width} float32, {latent} latent", file=sys.stderr)

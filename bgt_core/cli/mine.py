@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bgt_core import PRETRAINED
-from bgt_core.cli.options import DeviceOption, ModelOption, load
+from bgt_core.cli.options import DeviceOption, EncoderOption, open_encoder
 from bgt_core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def mine(
         Path | None, typer.Option(help="Known translations, line of A <tab> line of B: prints how many are found.")
     ] = None,
     threads: Annotated[int | None, typer.Option(min=1, show_default="all cores")] = None,
-    model: ModelOption = PRETRAINED,
+    model: EncoderOption = str(PRETRAINED),
     device: DeviceOption = "auto",
 ) -> None:
     """Find translations in two texts, by how far their cosine stands out among those of other candidates."""
@@ -63,7 +63,7 @@ def mine(
     if vectors:
         sides = [bitext.read_vectors(path, text) for path, text in zip(vectors, texts, strict=True)]
     else:
-        sides = bitext.embed(load(model, device), texts, langs.split(","))
+        sides = bitext.embed(open_encoder(model, device), texts, langs.split(","))
     compared = plan(*sides)
     with rows_bar(out.name) as report:
         pairs = mining.mine(*sides, compared, k=k, margin=margin, retrieval=retrieval, report=report)

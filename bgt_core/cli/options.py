@@ -13,7 +13,17 @@ if TYPE_CHECKING:
     from bgt_core.embedder import Embedder
 
 ModelOption = Annotated[
-    Path, typer.Option("--model", help="A checkpoint or run folder.", show_default="the model that ships")
+    Path,
+    typer.Option("--model", help="A checkpoint or run folder, or ORG/NAME.", show_default="the model that ships"),
+]
+EncoderOption = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        help="A checkpoint or run folder, ORG/NAME, sentence-transformers:NAME, python:MODULE:OBJECT, vectors:FILE, "
+        "or baseline:words|tfidf|random.",
+        show_default="the model that ships",
+    ),
 ]
 CsvOption = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Also write the table as CSV.")]
 LatexOption = Annotated[Path | None, typer.Option("--latex", metavar="FILE", help="Also write it for LaTeX, booktabs.")]
@@ -30,9 +40,15 @@ def load(model: Path, device: str, precision: str = "auto") -> Embedder:
     return bgt_core.load(model, device, precision)
 
 
+def open_encoder(spec: str, device: str, precision: str = "auto") -> Embeds:
+    from bgt_core import adapters
+
+    return adapters.open_encoder(spec, device=device, precision=precision)
+
+
 def open_models(specs: Sequence[str], device: str, precision: str = "auto") -> dict[str, Embeds]:
     """What these specs name, by `short_names`."""
-    return {name: load(Path(spec), device, precision) for spec, name in short_names(specs).items()}
+    return {name: open_encoder(spec, device, precision) for spec, name in short_names(specs).items()}
 
 
 def short_names(specs: Sequence[str]) -> dict[str, str]:

@@ -51,7 +51,8 @@ def sts(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="A checkpoint or run folder, or a file of --scores; give several to compare them.",
+            help="A checkpoint or run folder, ORG/NAME, sentence-transformers:NAME, python:MODULE:OBJECT, "
+            "vectors:FILE, baseline:words|tfidf|random, or a file of --scores; give several to compare them.",
             show_default="the model that ships",
         ),
     ] = None,
@@ -134,11 +135,11 @@ def sts(
     if as_json:
         print(json.dumps(as_document(result, note, odd), indent=2, ensure_ascii=False))
         return
-    show(table.columns, table.lines())
+    show(table.columns, table.lines(), text=2)
     if gaps and result.gaps:
         differences = gap_table(result)
         print()
-        show(differences.columns, differences.lines())
+        show(differences.columns, differences.lines(), text=3)
 
 
 def read(data: Path, sets: str, lang: str, stsb_without: str | None) -> list[StsSet]:

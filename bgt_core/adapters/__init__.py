@@ -1,0 +1,73 @@
+"""Any encoder on our bench, and ours on everyone's: `open_encoder` for the one, a file a tool for the other.
+
+PATH                        a checkpoint or run of ours
+ORG/NAME, ORG/NAME@REVISION one of ours on the hub
+sentence-transformers:NAME  a model of that library: on the hub, or a folder
+python:MODULE:OBJECT        your own: an object with `embed`, or a function from sentences to vectors
+vectors:FILE                vectors made elsewhere, looked up by sentence
+baseline:words|tfidf|random what a model must beat; baseline:random@SEED for other weights
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from pathlib import Path
+
+from bgt_core import PRETRAINED, load
+from bgt_core.contracts import Embeds
+from bgt_core.errors import BadInput
+
+__all__ = ["open_encoder"]
+
+
+def open_encoder(spec: str | Path = PRETRAINED, *, device: str = "auto", precision: str = "auto") -> Embeds:
+    """The encoder that `spec` names, as listed above; a file or folder of that name wins over all else.
+
+    Encoders that are not ours read one latent, "semantic", take any `lang` (their `langs` are empty) unless they
+    say otherwise, and their vectors are checked as they come. `precision` is of ours and of sentence-transformers,
+    which "auto" leaves as it is. Raises BadInput for what is unknown, absent or no encoder.
+    """
+    kind, colon, rest = str(spec).partition(":")
+    if not colon or Path(spec).exists():
+        return load(spec, device, precision)
+    if kind not in KINDS:
+        near = difflib.get_close_matches(kind, KINDS, n=1)
+        hint = f" Did you mean '{near[0]}:'?" if near else ""
+        raise BadInput(f"{spec}: no such file, and no kind of encoder '{kind}'.{hint} There are: {FORMS}.", 2)
+    if not rest:
+        raise BadInput(f"{spec}: names no encoder; expected one of {FORMS}.", 2)
+    return KINDS[kind](rest, device, precision)
+
+
+def _sentence_transformers(name: str, device: str, precision: str) -> Embeds:
+    from bgt_core.adapters import foreign
+
+    return foreign.sentence_transformer(name, device, precision)
+
+
+def _python(name: str, device: str, precision: str) -> Embeds:
+    from bgt_core.adapters import foreign
+
+    return foreign.python(name)
+
+
+def _vectors(name: str, device: str, precision: str) -> Embeds:
+    from bgt_core.adapters import vectors
+
+    return vectors.look_up(Path(name))
+
+
+def _baseline(name: str, device: str, precision: str) -> Embeds:
+    from bgt_core.adapters import baselines
+
+    return baselines.baseline(name, device, precision)
+
+
+KINDS: dict[str, Callable[[str, str, str], Embeds]] = {
+    "sentence-transformers": _sentence_transformers,
+    "python": _python,
+    "vectors": _vectors,
+    "baseline": _baseline,
+}
+FORMS = "PATH, ORG/NAME, sentence-transformers:NAME, python:MODULE:OBJECT, vectors:FILE, baseline:words|tfidf|random"

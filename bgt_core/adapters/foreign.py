@@ -1,0 +1,86 @@
+"""Encoders of others: models of sentence-transformers, and whatever Python can import."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+from operator import attrgetter
+
+from bgt_core.adapters.outside import Outside
+from bgt_core.contracts import SEMANTIC, BadInput
+from bgt_core.extras import needs
+
+
+def sentence_transformer(name: str, device: str = "auto", precision: str = "auto") -> Outside:
+    """A SentenceTransformer by its name on the hub or its folder, as it is: its own pooling, prompts and scaling.
+
+    A folder that `bgt export --to sentence-transformers` made is a checkpoint too: open it by its plain path.
+    Raises BadInput where the library is absent or can't load it.
+    """
+    needs("sentence_transformers", "sentence-transformers")
+    from sentence_transformers import SentenceTransformer
+
+    from bgt_core.precision import autocast, check_precision
+    from bgt_core.train.device import pick_device
+
+    check_precision(precision)
+    where, spec = pick_device(device), f"sentence-transformers:{name}"
+    try:
+        model = SentenceTransformer(name, device=str(where))
+    except (OSError, ValueError, ImportError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise BadInput(
+            f"{spec}: sentence-transformers can't load it ({reason}). Check the name or folder.", 3
+        ) from None
+
+    def encode(sentences: list[str], lang: str, latent: str) -> object:
+        with autocast(where, "bf16" if precision == "bf16" else "fp32"):
+            return model.encode(sentences, show_progress_bar=False)
+
+    return Outside(spec, encode)
+
+
+def python(name: str) -> Outside:
+    """MODULE:OBJECT, importable from the current directory too; OBJECT may be dotted, as in `model.encode`.
+
+    The object, or what a class or a function gives that needs no arguments, is either something with
+    `embed(sentences, *, lang, latent)`, whose own `langs` and `latents` hold, or a function from a list of
+    sentences to an array. Raises BadInput where it is absent or neither.
+    """
+    spec = f"python:{name}"
+    module, _, path = name.partition(":")
+    if not module or not path:
+        raise BadInput(f"{spec}: expected python:MODULE:OBJECT, as in python:my_encoder:embed.", 2)
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found = attrgetter(path)(importlib.import_module(module))
+    except ModuleNotFoundError as error:
+        raise BadInput(f"{spec}: no module '{error.name}' in the current directory or installed.", 3) from None
+    except AttributeError as error:
+        raise BadInput(f"{spec}: {error}.", 3) from None
+    if inspect.isclass(found) or (callable(found) and not hasattr(found, "embed")):
+        if _needs_nothing(found):
+            found = found()
+        elif inspect.isclass(found):
+            raise BadInput(f"{spec}: needs arguments to be made; name an object, or a function that makes it.")
+    if hasattr(found, "embed"):
+        langs, latents = getattr(found, "langs", ()), getattr(found, "latents", (SEMANTIC,))
+        embed = found.embed
+        return Outside(spec, lambda texts, lang, latent: embed(texts, lang=lang, latent=latent), (*langs,), (*latents,))
+    if not callable(found):
+        kind = type(found).__name__
+        raise BadInput(f"{spec}: is {kind}; expected an object with `embed`, or a function from sentences to vectors.")
+    return Outside(spec, lambda texts, lang, latent: found(texts))
+
+
+def _needs_nothing(function: object) -> bool:
+    """Whether it can be called without arguments: then it makes an encoder, as one itself needs sentences."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # built in: takes sentences, if anything
+        return False
+    optional = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return all(one.default is not one.empty or one.kind in optional for one in parameters)

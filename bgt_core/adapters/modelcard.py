@@ -1,0 +1,56 @@
+"""The README of a model that leaves the house, made from what its checkpoint says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bgt_core.checkpoint import WEIGHTS, Checkpoint
+
+ABOUT = """A Bilingual Generative Transformer: what a sentence means, and how its language says it, are two vectors.
+Semantic vectors of all its languages share one space; language vectors are comparable within a language. Both are
+posterior means, not normalised: compare them by cosine."""
+
+
+def model_card(name: str, found: Checkpoint, use: str) -> str:
+    """Markdown, with the header that the hub reads. `use` is Python that loads the model by `name`.
+
+    Figures are those of the checkpoint's own card; where it has none, none are stated.
+    """
+    config = found.config
+    card = config.get("card", {})
+    langs = ", ".join(found.recipe.langs)
+    parts = [
+        f"---\nlanguage: [{langs}]\nlibrary_name: bgt\npipeline_tag: sentence-similarity\n"
+        "tags: [sentence-similarity, feature-extraction, bgt]\n---",
+        f"# {name}",
+        ABOUT,
+        f"Languages: {langs}. Recipe {config['recipe']}, {config['parameters']:,} parameters, step {config['step']:,}.",
+        f"## Use\n\n```python\n{use.strip()}\n```",
+    ]
+    if scores := card.get("scores"):
+        parts.append(f"## Measured\n\n{_scores(scores)}")
+        parts.append("\n".join(f"- {item['score']}: {item['how']}." for item in card.get("protocol", [])))
+    if data := card.get("data"):
+        rows = [[str(item.get(key, "")) for key in ("source", "pairs", "times", "licence")] for item in data]
+        parts.append(f"## Trained on\n\n{_table(['source', 'pairs', 'times', 'licence'], rows)}")
+    for key in ("command", "training"):
+        if key in card:
+            parts.append(f"{key.capitalize()}: {card[key]}")
+    parts.append(
+        f"## Identity\n\nSHA-256 of the weights: `{config['files'][WEIGHTS]}`. Made with bgt {config['version']}."
+    )
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _scores(scores: Mapping[str, Mapping[str, Any]]) -> str:
+    columns = list(dict.fromkeys(column for row in scores.values() for column in row))
+    rows = [
+        [name, *(f"{row[column]:.4g}" if column in row else "" for column in columns)] for name, row in scores.items()
+    ]
+    return _table(["measured", *columns], rows)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---", *(["---:"] * (len(head) - 1))], *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

@@ -1,0 +1,84 @@
+"""Our models, and any encoder, in mteb (2.x). Needs the extra `mteb`.
+
+    mteb.evaluate(load_mteb("runs/mine", latent="language"), mteb.get_tasks(tasks=["STS12"]))
+
+or give `mteb.evaluate` the model of `load_sentence_transformer`, which reads the semantic latent. Do not ask that one
+for another latent with `encode_kwargs`: results would lie where the semantic latent's do. mteb's STS12 to STS16 join
+the data sets of a year and STS13 has no SMT, so their scores are not the paper's; `bgt sts` gives those.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mteb.models import ModelMeta
+from mteb.models.abs_encoder import AbsEncoder
+from mteb.models.model_meta import ScoringFunction
+
+from bgt_core import PRETRAINED, checkpoint, hub, load
+from bgt_core.checkpoint import WEIGHTS
+from bgt_core.contracts import SEMANTIC, BadInput, Embeds
+
+# mteb says ISO 639-3, checkpoints mostly ISO 639-1; a language that is not here is named alike in both
+CODES = {"eng": "en", "fra": "fr", "spa": "es", "deu": "de", "ara": "ar", "tur": "tr", "jpn": "ja"}
+
+
+class MtebEncoder(AbsEncoder):
+    """`encoder` as mteb wants it. Scores are filed under `name`, ORG/NAME, and `revision`; similarity is the cosine.
+
+    The language of a sentence is that of the subset it comes from, or `lang` always.
+    """
+
+    def __init__(
+        self, encoder: Embeds, *, name: str, revision: str, latent: str = SEMANTIC, lang: str | None = None
+    ) -> None:
+        self.model = encoder
+        self.latent, self.lang = latent, lang
+        self.mteb_model_meta = ModelMeta.create_empty(
+            {"name": name, "revision": revision, "similarity_fn_name": ScoringFunction.COSINE}
+        )
+
+    def encode(
+        self, inputs: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, prompt_type: Any = None, **_: object
+    ) -> np.ndarray:
+        """The sentences of all batches -> (N, D) float32. BadInput where the encoder has no language of the subset."""
+        sentences = [text for batch in inputs for text in batch["text"]]
+        lang = self.lang or self._lang(task_metadata, hf_subset)
+        return self.model.embed(sentences, lang=lang, latent=self.latent)
+
+    def _lang(self, task: Any, subset: str) -> str:
+        """The language of a subset; where it has two, the first we know, as all share the semantic space."""
+        scripts = task.hf_subsets_to_langscripts.get(subset) or task.bcp47_codes
+        codes = [script.split("-")[0] for script in scripts]
+        langs = list(dict.fromkeys(CODES.get(code, code) for code in codes))
+        known = [lang for lang in langs if not self.model.langs or lang in self.model.langs]
+        if not known:
+            there = ", ".join(self.model.langs)
+            raise BadInput(f"{task.name}/{subset} is in {', '.join(langs)}; the model has {there}: give lang=.", 2)
+        if self.latent != SEMANTIC and len(langs) > 1:
+            told = f"{task.name}/{subset} compares {' and '.join(langs)}"
+            raise BadInput(f"{told}; the {self.latent} latent is comparable within one language only.", 2)
+        return known[0]
+
+
+def load_mteb(
+    path: str | Path = PRETRAINED,
+    *,
+    latent: str = SEMANTIC,
+    lang: str | None = None,
+    name: str | None = None,
+    device: str = "auto",
+    precision: str = "auto",
+) -> MtebEncoder:
+    """A latent of a checkpoint, a run or ORG/NAME on the hub; the revision is the hash of the weights.
+
+    `name` is "bgt/FOLDER" unless given, with the latent added where it is not the semantic one.
+    """
+    folder = checkpoint.find(hub.folder(path))
+    encoder = load(folder, device, precision)
+    called = name or f"bgt/{folder.resolve().name}"
+    revision = checkpoint.read_config(folder)["files"][WEIGHTS]
+    suffix = "" if latent == SEMANTIC else f"-{latent}"
+    return MtebEncoder(encoder, name=called + suffix, revision=revision, latent=latent, lang=lang)

@@ -1,0 +1,126 @@
+"""Our models in sentence-transformers (5.7 and newer). Needs the extra `sentence-transformers`.
+
+A folder saved from here, or by `bgt export --to sentence-transformers`, is a checkpoint of ours with that library's
+files beside it, so `bgt_core.load` reads it too. Three ways open it there:
+
+    load_sentence_transformer(path)                       needs no flag: take this one
+    SentenceTransformer(modules=[BGTModule.load(path)])   what it does; put other modules after ours
+    SentenceTransformer(path, trust_remote_code=True)     version 6 asks for the flag for every class not its own
+
+and `model.encode(sentences, latent="language", lang="fr")` chooses what is read. By default that is the semantic
+latent; `lang` matters to the language latent alone, and is the model's first language where it is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import InputModule
+from torch import Tensor
+
+from bgt_core import checkpoint, hub
+from bgt_core.adapters.modelcard import model_card
+from bgt_core.checkpoint import CONFIG, WEIGHTS, Checkpoint
+from bgt_core.contracts import SEMANTIC, BadInput, Tokens
+from bgt_core.embedder import Embedder
+
+USE = """from bgt_core.adapters.sentence_transformers import load_sentence_transformer
+
+model = load_sentence_transformer("{name}")
+vectors = model.encode(["Where is the station?"])"""
+
+
+class BGTModule(InputModule):
+    """A checkpoint as a module: text to `sentence_embedding`, the posterior mean of a latent."""
+
+    forward_kwargs: ClassVar[set[str]] = {"lang", "latent"}  # what `encode` passes on
+
+    def __init__(self, found: Checkpoint):
+        super().__init__()
+        self.found = found
+        self.model = found.model
+        self.tokenizer = found.tokenizer
+        self.reader = Embedder(found.model, found.tokenizer, found.recipe.langs, "fp32")
+        self.width = self.reader.width(self.reader.langs[0])
+
+    def preprocess(self, inputs: Sequence[str], prompt: str | None = None, **_: object) -> dict[str, Tensor]:
+        """B sentences -> input_ids (B, T) and attention_mask (B, T)."""
+        if wrong := [type(text).__name__ for text in inputs if not isinstance(text, str)]:
+            raise BadInput(f"BGT embeds sentences; expected str, found {wrong[0]}.", 2)
+        side = Tokens.pad(self.tokenizer.encode([(prompt or "") + text for text in inputs]), self.reader.langs[0])
+        return {"input_ids": side.ids, "attention_mask": side.mask.long()}
+
+    def forward(
+        self, features: dict[str, Tensor], latent: str = SEMANTIC, lang: str | None = None, **_: object
+    ) -> dict[str, Tensor]:
+        """Adds sentence_embedding (B, L), with a gradient where one is asked for."""
+        lang = lang or self.reader.langs[0]
+        encoder = self.model.encoders[self.reader.encoder_name(lang, latent)]
+        side = Tokens(features["input_ids"], features["attention_mask"].bool(), lang)
+        return {**features, "sentence_embedding": encoder(side).mean}
+
+    def get_embedding_dimension(self) -> int:
+        """Units of the semantic latent."""
+        return self.width
+
+    def save(self, output_path: str, *_: object, **__: object) -> None:
+        """The checkpoint as it was read where the weights are still those, else a new one without its figures."""
+        with tempfile.TemporaryDirectory(dir=output_path) as scratch:
+            source = self.found.folder
+            if not self._as_read():
+                source = Path(scratch) / "model"
+                found = self.found
+                checkpoint.save(source, found.recipe, self.model, self.tokenizer, found.config["step"])
+            for name in (*checkpoint.read_config(source)["files"], CONFIG):
+                shutil.copyfile(source / name, Path(output_path) / name)
+
+    def _as_read(self) -> bool:
+        """Whether the checkpoint is still there and training has left its weights alone."""
+        if not (self.found.folder / CONFIG).is_file() or checkpoint.read_config(self.found.folder) != self.found.config:
+            return False
+        kept = checkpoint.load_tensors(self.found.folder / WEIGHTS)
+        return all(torch.equal(kept[name].to(own), own) for name, own in self.model.named_parameters())
+
+    @classmethod
+    def load(
+        cls,
+        model_name_or_path: str,
+        subfolder: str = "",
+        token: bool | str | None = None,
+        cache_folder: str | None = None,
+        revision: str | None = None,
+        local_files_only: bool = False,
+        **_: Any,
+    ) -> BGTModule:
+        """From a checkpoint, a run, a folder saved from here, or a name on the hub."""
+        where = {"token": token, "cache_folder": cache_folder, "revision": revision}
+        path = cls.load_dir_path(str(model_name_or_path), subfolder, local_files_only=local_files_only, **where)
+        return cls(checkpoint.load(Path(path)))
+
+
+def load_sentence_transformer(path: str | Path, device: str | None = None) -> SentenceTransformer:
+    """A SentenceTransformer of a checkpoint, a run, an exported folder, or ORG/NAME on the hub.
+
+    Results that tools file under its name carry the hash of the weights as the revision. Raises BadInput as
+    `bgt_core.load`.
+    """
+    found = checkpoint.load(hub.folder(path))
+    model = SentenceTransformer(modules=[BGTModule(found)], device=device)
+    model.model_card_data.model_name = f"bgt/{found.folder.resolve().name}"
+    model.model_card_data.base_model_revision = found.config["files"][WEIGHTS]
+    return model
+
+
+def export(found: Checkpoint, out: Path) -> None:
+    """Write a folder that both libraries read, with a README; whole or not at all, BadInput if it is there already."""
+    with checkpoint.new_folder(out) as partial:
+        model = SentenceTransformer(modules=[BGTModule(found)], device="cpu")
+        model.save(os.fspath(partial), create_model_card=False)
+        (partial / "README.md").write_text(model_card(out.name, found, USE.format(name=out.name)), encoding="utf-8")

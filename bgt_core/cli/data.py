@@ -1,0 +1,223 @@
+"""`bgt data`: list, download, prepare, check."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bgt_core.cli.options import JsonOption
+from bgt_core.errors import BadInput
+
+if TYPE_CHECKING:
+    from bgt_core.data.fetch import Offer, Source
+
+LARGE = 10**9  # bytes that are not downloaded without asking
+
+app = typer.Typer(no_args_is_help=True, help="Data sets: find, download, prepare and check them.")
+
+PairOption = Annotated[str | None, typer.Option(help="Two languages, as in en-fr; columns follow their order.")]
+
+
+@app.command("list")
+def list_(
+    pair: Annotated[
+        str | None, typer.Option(help="Ask OPUS, over the network, for all it has in two languages, as in en-fr.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """What can be downloaded, and under which licence."""
+    from bgt_core.data.fetch import PUBLISHED, SOURCES, opus, transfer
+    from bgt_core.tables import show
+
+    if pair:
+        with transfer.session() as asks:
+            corpora = opus.corpora(asks, opus.languages(pair))
+        if as_json:
+            found = [corpus._asdict() for corpus in corpora]
+            print(json.dumps({"schema": "bgt-data-opus/1", "pair": pair, "corpora": found}, indent=2))
+            return
+        rows = [[f"opus:{c.name}", c.release, f"{c.pairs:,}", readable(c.bytes)] for c in corpora]
+        show(["name", "release", "pairs", "archive"], rows, text=2)
+        print(f"Download one: bgt data download NAME --pair {pair} --out DIR", file=sys.stderr)
+        return
+    if as_json:
+        found = [
+            {
+                "name": source.name,
+                "what": source.what,
+                "licence": source.licence,
+                "pairs": source.pairs,
+                "release": source.release,
+                "addresses": source.addresses,
+                "checksums": checksums(source),
+            }
+            for source in SOURCES
+        ]
+        published = {address: {"bytes": size, "sha256": sha256} for address, (size, sha256) in PUBLISHED.items()}
+        document = {"schema": "bgt-data-list/1", "sources": found, "published": published}
+        print(json.dumps(document, indent=2, ensure_ascii=False))
+        return
+    rows = [[s.name, s.release, s.pairs, checksums(s), s.licence, s.what] for s in SOURCES]
+    show(["name", "release", "pairs", "checksum", "licence", "what"], rows, text=6)
+    print(
+        "Addresses are those that public code uses, and may have moved; sizes are asked for before a download. "
+        "Checksum 'first download': its SHA-256 is kept, and later ones must equal it. "
+        "More corpora: bgt data list --pair en-fr",
+        file=sys.stderr,
+    )
+
+
+@app.command()
+def download(
+    name: Annotated[str, typer.Argument(help="A name of `bgt data list`, or opus:NAME for any corpus of OPUS.")],
+    out: Annotated[Path, typer.Option(help="A folder; its bgt-data.json says what is there and where from.")],
+    pair: PairOption = None,
+    release: Annotated[str | None, typer.Option(help="Of a corpus, as in v2018; or latest.")] = None,
+    max_pairs: Annotated[int | None, typer.Option(help="Keep a random sample of so many pairs.")] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Keep the source's own files as they are.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask before a gigabyte.")] = False,
+) -> None:
+    """Download a data set, verified and ready to use; stopped at any moment, the same command goes on."""
+    from bgt_core.data import fetch
+    from bgt_core.progress import rows_bar
+
+    try:
+        with ExitStack() as stack:
+            bar = functools.cache(lambda: stack.enter_context(rows_bar("downloading")))  # not before the question
+            done = fetch.download(
+                fetch.source(name),
+                out,
+                pair=pair,
+                release=release,
+                max_pairs=max_pairs,
+                raw=raw,
+                agree=lambda offer: agree(offer, yes),
+                report=lambda there, total: bar()(there, total),
+            )
+    except KeyboardInterrupt:
+        raise BadInput("Stopped; the same command goes on after what has arrived.", 130) from None
+    for path in done.files:
+        print(path)
+    left_out = ", ".join(f"{count:,} {why}" for why, count in done.left_out.items() if count)
+    said = [] if done.new else ["nothing to do: all is there; `bgt data check` verifies it"]
+    said += [f"left out: {left_out}"] if left_out else []
+    for line in said:
+        print(line, file=sys.stderr)
+
+
+@app.command()
+def prepare(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(metavar="IN...", help="TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr."),
+    ],
+    langs: Annotated[str, typer.Option(help="The columns' languages, as in en,fr.")],
+    out: Annotated[Path, typer.Option(help="A .tsv, .tsv.gz, .tsv.xz, .tsv.zst or .parquet; OUT.json is its card.")],
+    min_length: Annotated[int, typer.Option(help="Of every side.")] = 1,
+    max_length: Annotated[int, typer.Option(help="Of every side.")] = 100,
+    max_ratio: Annotated[float, typer.Option(help="Of the longer side's length to the shorter's.")] = 9.0,
+    unit: Annotated[str, typer.Option(help="Of lengths: words, characters, or pieces with --tokenizer.")] = "words",
+    tokenizer: Annotated[Path | None, typer.Option(help="A SentencePiece model, to count pieces.")] = None,
+    exclude: Annotated[
+        list[Path] | None,
+        typer.Option(help="A file or folder of evaluation sentences: pairs with one of them are dropped. Several."),
+    ] = None,
+    max_pairs: Annotated[int | None, typer.Option(help="Keep a sample of so many, whatever their order.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the sample.")] = 1,
+    licence: Annotated[str | None, typer.Option(help="For the card, where the sources' own is not recorded.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop on the first bad line.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Normalise and filter translations, drop copies and what is evaluated on, and write them with a card."""
+    from bgt_core.data.clean import Rules, clean
+    from bgt_core.progress import rows_bar
+
+    rules = Rules(min_length, max_length, max_ratio, unit, max_pairs, seed)
+    with rows_bar("pairs read") as report:
+        done = clean(
+            sources,
+            langs.split(","),
+            out,
+            rules,
+            exclude=exclude or [],
+            tokenizer=tokenizer,
+            licence=licence,
+            strict=strict,
+            report=lambda pairs: report(pairs, None),
+        )
+    for example in done.skipped.examples:
+        print(f"skipped {example}", file=sys.stderr)
+    counts = {"kept": done.kept, **done.dropped, **done.skipped.counts}
+    if as_json:
+        print(json.dumps({"schema": "bgt-data-prepare/1", "out": str(out), "pairs": counts}, indent=2))
+        return
+    print(", ".join(f"{count:,} {what}" for what, count in counts.items() if count), file=sys.stderr)
+    print(out)
+
+
+@app.command()
+def check(
+    path: Annotated[Path, typer.Argument(help="A folder of downloads, a prepared file, or a table with --langs.")],
+    langs: Annotated[str | None, typer.Option(help="The languages of a table that has no card, as in en,fr.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Are files still what their record says: bytes, SHA-256, rows, columns, UTF-8?"""
+    from bgt_core.data.inspection import inspect, inspect_table
+    from bgt_core.tables import show
+
+    findings = [inspect_table(path, langs.split(","))] if langs else inspect(path)
+    if as_json:
+        files = [{"path": str(f.path), "rows": f.rows, "problems": f.problems} for f in findings]
+        print(json.dumps({"schema": "bgt-data-check/1", "files": files}, indent=2, ensure_ascii=False))
+    else:
+        rows = [
+            [str(f.path), problem, "" if f.rows is None else f"{f.rows:,}"]
+            for f in findings
+            for problem in f.problems or ["good"]
+        ]
+        show(["file", "found", "rows"], rows, text=2)
+    if bad := [f for f in findings if f.problems]:
+        raise BadInput(f"{path}: {len(bad)} of {len(findings)} files are not as expected; first: {bad[0].problems[0]}.")
+
+
+def agree(offer: Offer, yes: bool) -> None:
+    """Says what comes; asks before a gigabyte, and refuses where there is nobody to ask."""
+    size = "of unknown size" if offer.bytes is None else readable(offer.bytes)
+    print(f"{offer.name}: {size}; licence: {offer.licence}", file=sys.stderr)
+    for address in offer.addresses:
+        print(f"  {address}{'' if address.startswith('https:') else ' (not encrypted on its way)'}", file=sys.stderr)
+    if yes or (offer.bytes is not None and offer.bytes < LARGE):
+        return
+    if not sys.stdin.isatty():
+        raise BadInput(f"{offer.name} is {size}: say --yes to download so much.", 2)
+    if not typer.confirm("Download it?", err=True):
+        raise BadInput(f"{offer.name}: not downloaded.", 2)
+
+
+def checksums(source: Source) -> str:
+    """Who vouches for what arrives."""
+    from bgt_core.data.fetch import PUBLISHED
+
+    if not source.release:
+        return "published" if all(address in PUBLISHED for address in source.addresses) else "first download"
+    (pattern,) = source.addresses
+    start, _, end = pattern.partition("{release}")
+    start += source.release + end.partition("{opus_pair}")[0]
+    known = sorted(address.removeprefix(start).removesuffix(".txt.zip") for address in PUBLISHED if start in address)
+    if not known:
+        return "first download"
+    return "published" if known == [source.pairs] else f"published for {', '.join(known)}; else first download"
+
+
+def readable(size: int) -> str:
+    """Bytes as people say them: 1.3 GB."""
+    for unit, bytes_ in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= bytes_:
+            return f"{size / bytes_:.1f} {unit}"
+    return f"{size} bytes"

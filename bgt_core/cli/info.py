@@ -1,0 +1,36 @@
+"""`bgt info`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bgt_core import PRETRAINED
+from bgt_core.cli.options import JsonOption
+
+
+def info(
+    path: Annotated[
+        Path, typer.Argument(help="A checkpoint or run folder, or ORG/NAME.", show_default="the model that ships")
+    ] = PRETRAINED,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what a checkpoint is, and check its hashes."""
+    from bgt_core import checkpoint, hub
+
+    found = checkpoint.info(hub.folder(path))
+    if as_json:
+        print(json.dumps({"schema": "bgt-info/1", **found}, indent=2, ensure_ascii=False))
+        return
+    for key, value in found.items():
+        if isinstance(value, dict):
+            print(f"{key}:")
+            for name, part in value.items():
+                print(
+                    f"  {name}: {part if isinstance(part, str | int | float) else json.dumps(part, ensure_ascii=False)}"
+                )
+        else:
+            print(f"{key}: {value}")

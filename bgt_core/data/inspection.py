@@ -1,0 +1,97 @@
+"""Are files still what their lock file or card says? Bytes, SHA-256, rows, columns, UTF-8."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from bgt_core.data import lock as locks
+from bgt_core.data.parallel import EXAMPLES, chunks, lines
+from bgt_core.errors import BadInput
+
+
+class Finding(NamedTuple):
+    """One file; no problems: it is as recorded."""
+
+    path: Path
+    rows: int | None
+    problems: list[str]
+
+
+def inspect(path: Path) -> list[Finding]:
+    """Every file that `path` accounts for: a folder with a lock file, the lock file itself, or a prepared file.
+
+    Raises BadInput where there is neither lock file nor card.
+    """
+    folder = path if path.is_dir() else path.parent
+    if path.is_dir() or path.name == locks.NAME:
+        recorded = {folder / name: known for name, known in locks.read_lock(folder)["files"].items()}
+        if not recorded and not any(folder.glob("*")):
+            raise BadInput(f"{path}: nothing is there; see `bgt data download`.", 3)
+        cards = {card.with_suffix("") for card in folder.glob("*.json") if card.name != locks.NAME}
+        recorded |= {file: card["file"] for file in sorted(cards) if (card := _card(file))}
+        if not recorded:
+            raise BadInput(f"{path}: has no {locks.NAME} and no card; check a table with --langs.", 3)
+    elif known := locks.of_file(path):
+        recorded = {path: known}
+    else:
+        raise BadInput(f"{path}: has no card and is in no lock file; check a table with --langs en,fr.", 3)
+    return [_inspect(file, known) for file, known in recorded.items()]
+
+
+def inspect_table(path: Path, columns: Sequence[str]) -> Finding:
+    """Any table of pairs: UTF-8, as many columns as languages, no empty side."""
+    rows, problems = _read(path, columns)
+    return Finding(path, rows, problems if rows else [*problems, "no rows"])
+
+
+def _card(file: Path) -> locks.Json | None:
+    """Other JSON files are none of ours."""
+    try:
+        return locks.read_card(file)
+    except BadInput:
+        return None
+
+
+def _inspect(path: Path, known: locks.Json) -> Finding:
+    if not path.is_file():
+        return Finding(path, None, ["gone; download or prepare it again"])
+    found, problems, rows = locks.facts(path), [], None
+    if found["bytes"] != known["bytes"]:
+        problems.append(f"{found['bytes']} bytes, expected {known['bytes']}")
+    if found["sha256"] != known["sha256"]:
+        problems.append(f"SHA-256 {found['sha256'][:12]}..., expected {known['sha256'][:12]}...")
+    if known["columns"]:
+        try:
+            rows, bad = _read(path, known["columns"])
+            problems += bad
+            if rows != known["rows"]:
+                problems.append(f"{rows} rows, expected {known['rows']}")
+        except BadInput as error:
+            problems.append(str(error))
+    return Finding(path, rows, problems)
+
+
+def _read(path: Path, columns: Sequence[str]) -> tuple[int, list[str]]:
+    """(rows, what is wrong with the first bad ones): every cell is UTF-8 and not blank, and none is missing."""
+    rows, bad, total = 0, [], 0
+    table = (row for some in chunks(path, columns) for row in some) if path.suffix == ".parquet" else None
+    for rows, row in enumerate(table or (line.split(b"\t") for line in lines(path)), 1):
+        if reason := _reason(row, columns):
+            total += 1
+            if len(bad) < EXAMPLES:
+                bad.append(f"line {rows}: {reason}")
+    return rows, [*bad, f"{total - EXAMPLES} more bad lines"] if total > EXAMPLES else bad
+
+
+def _reason(row: Sequence[bytes], columns: Sequence[str]) -> str:
+    if len(row) != len(columns):
+        return f"{len(row)} columns, expected {len(columns)} ({', '.join(columns)})"
+    for cell, column in zip(row, columns, strict=True):
+        try:
+            if not cell.decode().strip():
+                return f"the {column} side is empty"
+        except UnicodeDecodeError as error:
+            return f"byte {cell[error.start]:#04x} of the {column} side is not UTF-8"
+    return ""

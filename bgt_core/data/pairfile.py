@@ -1,0 +1,95 @@
+"""Pairs to files that `parallel` reads: TSV (plain, .gz, .xz, .zst) or Parquet. The same pairs give the same bytes."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import zstandard
+
+from bgt_core.data.parallel import Row
+from bgt_core.errors import BadInput
+from bgt_core.vectorfile import writing
+
+SUFFIXES = (".tsv", ".tsv.gz", ".tsv.xz", ".tsv.zst", ".parquet")
+GROUP = 2**16  # pairs of a Parquet row group
+LEVEL = 3  # of Zstandard: as small as gzip in a fifth of the time
+
+
+Add = Callable[[Sequence[Row]], None]
+
+
+@contextmanager
+def pair_file(out: Path, langs: Sequence[str]) -> Iterator[Add]:
+    """A function that adds rows of UTF-8 to `out`, which is there, whole, when the `with` block ends well.
+
+    Raises BadInput for a name with another ending than `SUFFIXES`, and where it can't be written.
+    """
+    suffix(out)
+    partial = out.with_name(out.name + ".partial")
+    with writing(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with writing(out):
+            with (_parquet if out.suffix == ".parquet" else _tsv)(partial, out.suffix, langs) as add:
+                yield add
+            os.replace(partial, out)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def suffix(out: Path) -> str:
+    """The one of `SUFFIXES` that the name ends in; BadInput where there is none."""
+    for ending in SUFFIXES:
+        if out.name.endswith(ending):
+            return ending
+    raise BadInput(f"{out}: expected a name ending in {', '.join(SUFFIXES)}.", 2)
+
+
+@contextmanager
+def _tsv(partial: Path, kind: str, langs: Sequence[str]) -> Iterator[Add]:
+    with partial.open("wb") as raw, _compressed(raw, kind) as file:
+
+        def add(rows: Sequence[Row]) -> None:
+            file.write(b"".join([b"\t".join(row) + b"\n" for row in rows]))
+
+        yield add
+
+
+def _compressed(raw: IO[bytes], kind: str) -> IO[bytes]:
+    if kind == ".gz":
+        return gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)  # without name and time: the same bytes
+    if kind == ".xz":
+        return lzma.open(raw, "wb")
+    if kind == ".zst":
+        return zstandard.ZstdCompressor(LEVEL).stream_writer(raw, closefd=False)
+    return raw
+
+
+@contextmanager
+def _parquet(partial: Path, kind: str, langs: Sequence[str]) -> Iterator[Add]:
+    import pyarrow as pa  # slow to import, and only this format needs it
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([(lang, pa.string()) for lang in langs])
+    waiting: list[Row] = []
+
+    def write() -> None:
+        texts = [pa.array(column, pa.binary()).cast(pa.string()) for column in zip(*waiting, strict=True)]
+        file.write_batch(pa.record_batch(texts, schema=schema))
+        waiting.clear()
+
+    def add(rows: Sequence[Row]) -> None:
+        waiting.extend(rows)
+        if len(waiting) >= GROUP:
+            write()
+
+    with pq.ParquetWriter(partial, schema, compression="zstd") as file:
+        yield add
+        if waiting:
+            write()

@@ -1,0 +1,107 @@
+"""The exported file, run without torch: the vectors of the model for any number of sentences of any length."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("onnxscript")
+import onnxruntime
+import sentencepiece
+from torch import nn
+
+import bgt_core
+from bgt_core import BadInput, checkpoint
+from bgt_core.adapters import onnx
+from bgt_core.contracts import Tokens
+from bgt_core.nets.encoders import Encoder
+from bgt_core.recipes import Recipe
+from bgt_core.text import Tokenizer
+
+TEXTS = ["The dog sleeps.", "", "Where is the old man's house, and who sees it?", "It is late. " * 12]
+
+
+def embedded(folder: Path, texts: list[str]) -> np.ndarray:
+    """As somebody without this package would: SentencePiece, NumPy and onnxruntime, by what onnx.json says."""
+    about = json.loads((folder / "onnx.json").read_text("utf-8"))
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
+    ids = [[*pieces.encode(unicodedata.normalize("NFC", " ".join(text.split()))), about["eos"]] for text in texts]
+    padded = np.full((len(ids), max(map(len, ids))), about["pad"], np.int64)
+    for row, sentence in zip(padded, ids, strict=True):
+        row[: len(sentence)] = sentence
+    session = onnxruntime.InferenceSession(folder / "model.onnx", providers=["CPUExecutionProvider"])
+    mask = (padded != about["pad"]).astype(np.int64)
+    (vectors,) = session.run([about["output"]], dict(zip(about["inputs"], (padded, mask), strict=True)))
+    assert vectors.shape == (len(texts), about["width"])
+    return vectors
+
+
+@pytest.mark.parametrize("choice", [[], ["--latent", "language", "--lang", "fr"]], ids=["semantic", "language"])
+def test_an_exported_encoder_gives_the_model_s_vectors(
+    saved: Path, tmp_path: Path, bgt: Callable[..., tuple], choice: list[str]
+) -> None:
+    done = bgt("export", saved, "--out", tmp_path / "out", "--to", "onnx", *choice)
+    assert done.code == 0 and "largest difference to torch" in done.err and done.out.strip() == str(tmp_path / "out")
+    about = json.loads((tmp_path / "out" / "onnx.json").read_text("utf-8"))
+    ours = bgt_core.load(saved, "cpu", "fp32")
+    assert about["langs"] == (["fr"] if choice else ["en", "fr"]) and about["difference"] < 1e-5
+    for texts in (TEXTS, TEXTS[:1], TEXTS[1:2], TEXTS * 5):
+        expected = ours.embed(texts, lang="fr", latent=about["latent"])
+        np.testing.assert_allclose(embedded(tmp_path / "out", texts), expected, atol=1e-5)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+@pytest.mark.parametrize("name", ["bgt", "bgt-small"])
+def test_the_padded_form_is_the_packed_one(
+    name: str,
+    tiny: Callable[..., Recipe],
+    stirred: Callable,
+    tokenizer: Tokenizer,
+    random_tokens: Callable[..., Tokens],
+) -> None:
+    torch.manual_seed(0)
+    model = stirred(tiny(name, dropout=0.0).model(tokenizer)).double().eval()
+    for lengths in ([1], [5, 5], [1, 9, 4, 30, 2]):
+        side = random_tokens(lengths, tokenizer.vocab_size)
+        for encoder in model.encoders.values():
+            padded = onnx.Padded(encoder)(side.ids, side.mask.long())
+            torch.testing.assert_close(padded, encoder(side).mean, atol=1e-9, rtol=1e-9, check_dtype=False)
+
+
+def test_a_file_that_differs_is_not_kept(
+    saved: Path, tmp_path: Path, bgt: Callable[..., tuple], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = {body: lambda body, ids, mask: ids[:, :1] * torch.ones(body.width) for body in onnx.FORMS}
+    monkeypatch.setattr(onnx, "FORMS", wrong)
+    done = bgt("export", saved, "--out", tmp_path / "out", "--to", "onnx")
+    assert done.code == 4 and "differs from the model by" in done.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_can_t_be_exported_is_named(saved: Path, tmp_path: Path, bgt: Callable[..., tuple]) -> None:
+    with pytest.raises(BadInput, match="body of Identity has no form for ONNX; there are Average, Transformer"):
+        onnx.Padded(Encoder(nn.Identity(), nn.Identity()))
+    for choice, message in (
+        (["--lang", "de", "--latent", "language"], "no language 'de'"),
+        (["--latent", "style"], "no latent 'style'"),
+    ):
+        done = bgt("export", saved, "--out", tmp_path / "out", "--to", "onnx", *choice)
+        assert done.code == 2 and message in done.err
+    odd = bgt("export", saved, "--out", tmp_path / "out", "--lang", "fr")
+    assert odd.code == 2 and "--to onnx" in odd.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_number_that_is_none_is_no_match(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = checkpoint.load(saved)
+    monkeypatch.setattr(onnx, "write", lambda padded, path: path.write_bytes(b""))
+    monkeypatch.setattr(onnx, "difference", lambda *_: float("nan"))
+    with pytest.raises(BadInput, match="differs from the model by nan"):
+        onnx.export(found, tmp_path / "out")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,131 @@
+"""sentence-transformers both ways: its models on our bench, and ours in it with the same vectors."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("sentence_transformers")
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from transformers import BertConfig, BertModel, BertTokenizerFast
+
+import bgt_core
+from bgt_core import BadInput
+from bgt_core.adapters import open_encoder
+from bgt_core.adapters.sentence_transformers import BGTModule, load_sentence_transformer
+
+TEXTS = ["The dog sleeps.", "", "Il fait beau.", "Where is the station? " * 9]
+CHOICES = [("semantic", "en"), ("language", "en"), ("language", "fr")]
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sentence-transformers folder with a tiny untrained BERT, and words of its own."""
+    folder = tmp_path_factory.mktemp("bert")
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "dog", "cat", "sleeps", "##s", "."]
+    (folder / "vocab.txt").write_text("\n".join(pieces), "utf-8")
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    BertModel(BertConfig(vocab_size=len(pieces), max_position_embeddings=32, **sizes)).save_pretrained(folder / "plain")
+    BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder / "plain")
+    body = Transformer(str(folder / "plain"))
+    SentenceTransformer(modules=[body, Pooling(8)], device="cpu").save(str(folder / "st"), create_model_card=False)
+    return folder
+
+
+def test_a_model_of_theirs_on_our_bench(bert: Path) -> None:
+    encoder = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
+    texts = ["the dog sleeps.", "cats", "the cat sleeps, the dog sleeps"]
+    model, tokenizer = BertModel.from_pretrained(bert / "plain"), BertTokenizerFast.from_pretrained(bert / "plain")
+    with torch.no_grad():  # their mean pooling, one sentence at a time
+        expected = [model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0) for text in texts]
+    np.testing.assert_allclose(encoder.embed(texts, lang="en"), torch.stack(expected), atol=1e-5)
+    assert encoder.embed([], lang="fr").shape == (0, 8)
+    with pytest.raises(BadInput, match="can't load it") as error:
+        open_encoder(f"sentence-transformers:{bert}", device="cpu")
+    assert error.value.exit_code == 3
+
+
+@pytest.mark.parametrize(("latent", "lang"), CHOICES)
+def test_ours_gives_the_embedder_s_vectors(saved: Path, latent: str, lang: str) -> None:
+    expected = bgt_core.load(saved, "cpu", "fp32").embed(TEXTS, lang=lang, latent=latent)
+    model = load_sentence_transformer(saved, device="cpu")
+    np.testing.assert_array_equal(model.encode(TEXTS, latent=latent, lang=lang), expected)
+    if lang == "en":
+        np.testing.assert_array_equal(model.encode(TEXTS, latent=latent), expected)
+    alone = model.encode(TEXTS, latent=latent, lang=lang, batch_size=1)  # other shapes round otherwise
+    np.testing.assert_allclose(alone, expected, atol=1e-5)
+
+
+def test_defaults_are_the_semantic_latent_and_the_cosine(saved: Path) -> None:
+    ours, model = bgt_core.load(saved, "cpu", "fp32"), load_sentence_transformer(saved, device="cpu")
+    vectors = model.encode(TEXTS)
+    np.testing.assert_array_equal(vectors, ours.embed(TEXTS, lang="en"))
+    assert model.get_embedding_dimension() == vectors.shape[1]
+    pairs = model.similarity_pairwise(vectors[:1], vectors[2:3])
+    np.testing.assert_allclose(pairs, ours.similarity(vectors[:1], vectors[2:3]), atol=1e-6)
+    with pytest.raises(BadInput, match=r"no latent 'style'"):
+        model.encode(TEXTS, latent="style")
+    with pytest.raises(BadInput, match=r"no language 'de'"):
+        model.encode(TEXTS, lang="de")
+    with pytest.raises(ValueError, match="does not use"):
+        model.encode(TEXTS, style="plain")
+
+
+def test_saved_there_it_opens_three_ways_and_as_a_checkpoint(saved: Path, tmp_path: Path) -> None:
+    model = load_sentence_transformer(saved, device="cpu")
+    expected = model.encode(TEXTS, latent="language", lang="fr")
+    folder = tmp_path / "st"
+    model.save(str(folder))
+    assert (folder / "config.json").read_bytes() == (saved / "config.json").read_bytes()
+    for opened in (
+        load_sentence_transformer(folder, device="cpu"),
+        SentenceTransformer(modules=[BGTModule.load(str(folder))], device="cpu"),
+        SentenceTransformer(str(folder), trust_remote_code=True, device="cpu"),
+    ):
+        np.testing.assert_array_equal(opened.encode(TEXTS, latent="language", lang="fr"), expected)
+    ours = bgt_core.load(folder, "cpu", "fp32")
+    np.testing.assert_array_equal(ours.embed(TEXTS, lang="fr", latent="language"), expected)
+
+
+def test_trained_there_it_is_saved_as_trained_and_without_old_figures(saved: Path, tmp_path: Path) -> None:
+    shutil.copytree(saved, tmp_path / "m")
+    config = json.loads((saved / "config.json").read_text("utf-8"))
+    (tmp_path / "m" / "config.json").write_text(json.dumps({**config, "card": {"scores": {}}}), "utf-8")
+    model = load_sentence_transformer(tmp_path / "m", device="cpu").train()
+    before = model.encode(TEXTS)
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+    features = model.preprocess(TEXTS)
+    model(features)["sentence_embedding"].square().sum().backward()
+    optimiser.step()
+    model.save(str(tmp_path / "st"), create_model_card=False)
+    after = load_sentence_transformer(tmp_path / "st", device="cpu").encode(TEXTS)
+    np.testing.assert_array_equal(after, model.encode(TEXTS))
+    assert not np.allclose(after, before)
+    assert "card" not in json.loads((tmp_path / "st" / "config.json").read_text("utf-8"))
+
+
+def test_exported_by_the_command_half_bytes_and_figures_stay(
+    saved: Path, tmp_path: Path, bgt: Callable[..., tuple]
+) -> None:
+    out = tmp_path / "st"
+    assert bgt("export", bgt_core.PRETRAINED, "--out", out, "--to", "sentence-transformers").code == 0
+    shipped = bgt_core.load(bgt_core.PRETRAINED, "cpu", "fp32")
+    found = load_sentence_transformer(out, device="cpu").encode(TEXTS, latent="language", lang="fr")
+    np.testing.assert_array_equal(found, shipped.embed(TEXTS, lang="fr", latent="language"))
+    for name in ("config.json", "model.safetensors"):
+        assert (out / name).read_bytes() == (bgt_core.PRETRAINED / name).read_bytes()
+    readme = (out / "README.md").read_text("utf-8")
+    assert "load_sentence_transformer" in readme and "66.24" in readme and str(tmp_path) not in readme
+    again = bgt("export", saved, "--out", out, "--to", "sentence-transformers")
+    assert again.code == 2 and "is there already" in again.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["st"]
+    odd = bgt("export", saved, "--out", tmp_path / "x", "--to", "sentence-transformers", "--half")
+    assert odd.code == 2 and not (tmp_path / "x").exists()

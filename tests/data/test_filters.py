@@ -1,0 +1,82 @@
+"""Filters of pairs, and the set of hashes against Python's own."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from bgt_core.data import filters
+
+
+@pytest.mark.parametrize("lengths", [(3, 3), (2, 5), (5, 2)])
+def test_length_keeps(lengths: tuple[int, int]) -> None:
+    assert filters.length(lengths, 2, 5)
+
+
+@pytest.mark.parametrize("lengths", [(1, 3), (3, 6), (1, 6)])
+def test_length_drops(lengths: tuple[int, int]) -> None:
+    assert not filters.length(lengths, 2, 5)
+
+
+@pytest.mark.parametrize("lengths", [(2, 2), (2, 5), (4, 10)])
+def test_ratio_keeps(lengths: tuple[int, int]) -> None:
+    assert filters.ratio(lengths, 2.5)
+
+
+@pytest.mark.parametrize("lengths", [(2, 6), (6, 2), (0, 1)])
+def test_ratio_drops(lengths: tuple[int, int]) -> None:
+    assert not filters.ratio(lengths, 2.5)
+
+
+@pytest.mark.parametrize("pair", [("yes", "oui"), ("été", "ete"), ("हिन्दी", "हन्द")])
+def test_translated_keeps(pair: tuple[str, str]) -> None:
+    assert filters.translated([filters.key(side) for side in pair])
+
+
+@pytest.mark.parametrize("pair", [("Paris", "PARIS!"), ("№ 5", "no5"), ("«A», b…", "a-b")])
+def test_translated_drops(pair: tuple[str, str]) -> None:
+    assert not filters.translated([filters.key(side) for side in pair])
+
+
+def test_a_key_is_letters_marks_and_digits_or_the_text_itself() -> None:
+    assert filters.key("Straße, 3 km²!") == "strasse3km2"
+    assert filters.key("...") == "..."
+    assert filters.key("हिन्दी भाषा") == "हिन्दीभाषा"
+    assert filters.key("私は、学生です。") == "私は学生です"
+    for text in ("A, b!", "ÉTÉ", "ﬁn", "..."):
+        assert filters.key(filters.key(text)) == filters.key(text)
+
+
+def test_seen_is_a_set() -> None:
+    draw, expected, seen = random.Random(3), set(), filters.Seen()
+    for _ in range(300):
+        some = [draw.randrange(3000) for _ in range(draw.randrange(60))]
+        fresh = seen.new(np.array(some, np.uint64)).tolist()
+        for hash_, new in zip(some, fresh, strict=True):
+            assert new == (hash_ not in expected)
+            expected.add(hash_)
+    assert len(seen) == len(expected)
+    assert seen.smallest(100) == sorted(expected)[99]
+    assert seen.holds(np.arange(3000, dtype=np.uint64)).tolist() == [number in expected for number in range(3000)]
+
+
+def test_seen_takes_eight_bytes_a_hash() -> None:
+    count = 200_000
+    draws = np.random.default_rng(0).integers(0, 2**63, count).astype(np.uint64)
+    tracemalloc.start()
+    seen = filters.Seen()
+    for start in range(0, count, 2000):
+        seen.new(draws[start : start + 2000])
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 9 * count
+    assert peak < 26 * count  # the last merge holds the old runs, the new one and what sorts it
+
+
+def test_hashes_follow_text_and_seed() -> None:
+    one, two = filters.hashes(["a", "b", "a"], 1), filters.hashes(["a", "b", "a"], 2)
+    assert one[0] == one[2] != one[1]
+    assert not set(one.tolist()) & set(two.tolist())

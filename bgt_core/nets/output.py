@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import Tokens
 from bgt_core.nets.packing import Layout
-from bgt_core.nets.products import Linear, product, product_dtype, product_onto
 from bgt_core.nets.transformer import linear
+from bgt_core.products import Linear, product, product_dtype, product_onto
 
 CHUNK = 256  # tokens whose scores exist at a time: at an 8k vocabulary they stay in a CPU's cache
 BLOCK = 512  # tokens, or H where that is more, whose score gradients exist at a time: the matrix' is added up so often

@@ -15,7 +15,7 @@ from random import Random
 from probes.task import Items, ProbeTask
 
 ORIGINAL, SHIFTED = "O", "I"
-_WORD = re.compile(r"\S+")
+_WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _QUOTES = re.compile(r'["“”„«»]')
 
 
@@ -25,7 +25,7 @@ def pairs(sentence: str) -> list[tuple[re.Match[str], re.Match[str]]]:
     return [
         (left, right)
         for left, right in pairwise(found)
-        if left[0].isalnum() and right[0].isalnum() and left[0].casefold() != right[0].casefold()
+        if sentence[left.end() : right.start()] == " " and left[0].casefold() != right[0].casefold()
     ]
 
 

@@ -1,9 +1,10 @@
 """Tense: is the main verb in the past or in the present? (SentEval, past_present)
 
 From CoNLL-U: the feature Tense of the root, where it is a finite verb without auxiliary, or of its finite copula. The
-imperfect counts as past. Sentences with auxiliaries are skipped: the auxiliary of a compound past is a present (il a
-mangé). Words without VerbForm count as finite where they have a tense, as in Turkish. As many items of one
-label as of the other; the form of the verb is the group, so that, as in SentEval, no verb form is in two splits.
+imperfect and the pluperfect count as past. Sentences with auxiliaries are skipped: the auxiliary of a compound past
+is a present (il a mangé). Words without VerbForm count as finite where they have a tense, as in Turkish. As many
+items of one label as of the other; the form of the verb is the group, so that, as in SentEval, no verb form is in two
+splits.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from probes.task import Items, ProbeTask
 if TYPE_CHECKING:
     from probes.conllu import Parsed
 
-LABELS = {"Past": "Past", "Imp": "Past", "Pres": "Pres"}
+LABELS = {"Past": "Past", "Imp": "Past", "Pqp": "Past", "Pres": "Pres"}  # of the feature Tense
 
 
 def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:

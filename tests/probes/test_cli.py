@@ -83,7 +83,7 @@ def test_ones_own_sentences(tmp_path: Path) -> None:
 
 
 def test_several_tasks_in_the_order_asked_each_once() -> None:
-    result = probe(*QUICK, "--task", "length,punctuation", "--no-baselines", "--json")
+    result = probe(*QUICK, "--task", "length,punct-num", "--no-baselines", "--json")
     assert [found["task"] for found in json.loads(result.stdout)["results"]] == ["punct-num", "length"]
 
 
@@ -92,9 +92,14 @@ def test_listing_tasks_needs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     result = probe("--list-tasks")
     assert result.exit_code == 0
     assert [line.split("\t")[:2] for line in result.stdout.splitlines()[1:]] == [
+        *([name, "en, fr, es, de, tr, ar"] for name in ("subj-num", "obj-num")),
+        *([name, "any"] for name in ("depth", "top-const")),
+        ["word-content", "en, fr, es, de, tr, ar"],
+        *([name, "any"] for name in ("length", "punct-num", "punct-first")),
         ["gender", "fr, es"],
-        ["length", "any"],
-        ["punct-num", "any"],
+        ["tense", "en, fr, es, de, tr"],
+        ["bigram-shift", "en, fr, es, de, tr, ar"],
+        *([name, "any"] for name in ("coord-inv", "lang-id")),
     ]
 
 
@@ -102,6 +107,7 @@ def test_listing_tasks_needs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "code", "message"),
     [
         (("--lang", "fr", "--task", "gendr"), 2, "Unknown task 'gendr'. Did you mean 'gender'?"),
+        (("--lang", "fr", "--task", "tense"), 2, "can't be labelled from sentences alone: it needs past_present.txt"),
         (("--lang", "en", "--task", "gender"), 2, "Task 'gender' has no definition for 'en'; available: fr, es."),
         ((), 2, "Say which language"),
         (("--lang", "fr", "--column", "2"), 2, "give --data too"),

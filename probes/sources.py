@@ -54,7 +54,10 @@ def find_source(where: Path, task: ProbeTask, lang: str) -> Source:
             return Source(LABELLED, (found[0],))
     for kind in task.builds:
         found = [file for file in files if _holds(file, kind, langs)]
-        if found and (kind != "texts" or _cover(found, langs)):
+        if kind == "texts":  # translations alone where they suffice: the same topics in every language
+            pairs = [file for file in found if pair_of(file)]
+            found = next((files for files in (pairs, found) if _cover(files, langs)), [])
+        if found:
             return Source(kind, tuple(found))
     raise BadInput(f"No '{lang}' data for task '{task.name}' in {where}: it needs {needs(task, lang)}.", 3)
 

@@ -60,10 +60,11 @@ def inverted(sentence: Parsed, lang: str) -> str | None:
     first, link, second, end = (sentence.text(part) for part in parts)
     word = sentence.words[0]
     if word.upos != "PROPN" and word.form != "I" and not (lang == "de" and word.upos == "NOUN"):
-        first = first[:1].lower() + first[1:]
+        first = ("i" if lang == "tr" and first[0] == "İ" else first[0].lower()) + first[1:]
+    second = ("İ" if lang == "tr" and second[0] == "i" else second[0].upper()) + second[1:]
     glue = "" if link[:1] in ",;،、" else " "
     space = " " if parts[2][-1].space and parts[3] else ""
-    return f"{second[:1].upper()}{second[1:]}{glue}{link} {first}{space}{end}"
+    return f"{second}{glue}{link} {first}{space}{end}"
 
 
 def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:

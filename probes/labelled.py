@@ -19,9 +19,8 @@ def read_labelled(file: Path, lang: str, reordered: bool = False) -> Items:
     """Every row of a file (plain, .gz, .xz, .zst) in its order, labels as they stand, tokens joined to text.
 
     The first cell is the split, the second the label, the last the sentence, as SentEval reads them. Rows with the
-    same letters and digits are of one group; with `reordered`, rows with the same words. A sentence that went through
-    CSV unharmed by a reader, in quotes and with its own quotes doubled, is freed of them. Raises BadInput with file
-    and line.
+    same letters and digits are of one group; with `reordered`, rows with the same words. A sentence still in the quotes
+    of a CSV writer, its own quotes doubled, is freed of them. Raises BadInput with file and line.
     """
     items, groups = Items([], [], [], []), {}
     for number, line in enumerate(lines(file), 1):

@@ -45,9 +45,7 @@ def find_source(where: Path, task: ProbeTask, lang: str) -> Source:
     if not where.is_dir():
         raise BadInput(f"{where}: there is no such file or folder.", 3)
     files = sorted(path for path in where.rglob("*") if path.is_file())
-    labelled = [
-        file for file in files if task.file and _bare(file).split(".")[0] == task.file and _of(file, lang, where)
-    ]
+    labelled = [file for file in files if task.file and _bare(file).split(".")[0] == task.file and _of(file, lang)]
     for end in (".txt", ".tsv"):
         found = [file for file in labelled if _bare(file).endswith(end)]
         if found:
@@ -81,10 +79,10 @@ def _bare(file: Path) -> str:
     return file.name.removesuffix(file.suffix) if file.suffix in SUFFIXES[1:] else file.name
 
 
-def _of(file: Path, lang: str, where: Path) -> bool:
+def _of(file: Path, lang: str) -> bool:
     """Whether the folder of a labelled file says that it is of this language."""
     folder = file.absolute().parent.name
-    return folder == lang if _CODE.fullmatch(folder) and file.parent != where else folder == lang or lang == "en"
+    return folder == lang or (lang == "en" and not _CODE.fullmatch(folder))
 
 
 def _holds(file: Path, kind: str, langs: Sequence[str]) -> bool:

@@ -160,6 +160,9 @@ def test_a_folder_gives_its_best_source(tmp_path: Path) -> None:
 
     assert found("subj-num", "en") == ("labelled", ["subj_number.txt"])
     assert found("subj-num", "fr") == ("labelled", ["xprobe/fr/subj_number.tsv.xz"])
+    assert find_source(tmp_path / "xprobe/fr", TASKS["subj-num"], "fr").kind == "labelled"
+    with pytest.raises(BadInput, match="No 'en' data"):
+        find_source(tmp_path / "xprobe/fr", TASKS["subj-num"], "en")
     assert found("subj-num", "es") == ("conllu", ["ud/es_own-ud-train.conllu"])
     assert found("depth", "de") == ("conllu", ["de/a.conllu"])
     assert found("depth", "en") == ("trees", ["gum/en/a.mrg"])

@@ -101,7 +101,7 @@ def test_max_items_and_rare_labels_are_counted_out() -> None:
     assert found.rows[0].n_test == 26
     rare = SENTENCES[:300] + ["a, b, c, d."] * 3
     punctuated = [text + "!" * (place % 2) for place, text in enumerate(rare)]
-    assert run_probe(Fake(), "punctuation", "fr", punctuated, seeds=1, baselines=False).rows[0].classes == 2
+    assert run_probe(Fake(), "punct-num", "fr", punctuated, seeds=1, baselines=False).rows[0].classes == 2
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,8 @@ def rows_of(size: Size, options: argparse.Namespace) -> Iterator[Row]:
         "fp32": (lambda batch: fast(batch, False), by_length),
         "bf16": (lambda batch: fast(batch, True), by_length),
     }
-    errors = {name: difference(forms[name][0], slow, model, reference, at_random[0]) for name in ("fp32", "bf16")}
+    few = straight.random_batches(pairs, size.theirs // 4)[0]
+    errors = {name: difference(forms[name][0], slow, model, reference, few) for name in ("fp32", "bf16")}
     memory = [peak_memory(lambda step=step: step(at_random[0])) for step in (forms["fp32"][0], slow)]
     update = dict.fromkeys(forms, 0.0)  # the optimiser's seconds, a token of the update
     update["straight"] = optimiser_seconds(straight.optimizer(reference.parameters_used()), clock) / tokens

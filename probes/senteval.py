@@ -135,7 +135,8 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval | N
 class Stack:
     """S networks of one shape from one start, each with its own penalty, and Adam's state."""
 
-    def __init__(self, sizes: Sequence[int], penalties: Sequence[float], seed: int):
+    def __init__(self, sizes: Sequence[int], penalties: Sequence[float], seed: int, rate: float = 1e-3):
+        self.rate = rate
         generator = torch.Generator().manual_seed(seed)
         start = []
         for inside, outside in pairwise(sizes):
@@ -180,11 +181,11 @@ class Stack:
 
     def _update(self, batch: Tensor, inputs: Tensor, truth: Tensor) -> None:
         """One minibatch, (B, D); the same for each network, (S, D, B); classes, (S, 1, B)."""
-        *signals, logits = _signals(self.parameters, inputs)
+        *inside, logits = forward(self.parameters, inputs)
         gradient = logits.softmax(1)  # (S, C, B): that of cross-entropy is softmax minus one-hot
         gradient.scatter_(1, truth, -1.0, reduce="add").mul_(1 / truth.shape[2])
-        for depth in reversed(range(1, len(signals))):
-            signal = signals[depth]  # (S, in, B), a sigmoid
+        for depth in reversed(range(1, len(inside))):
+            signal = inside[depth]  # (S, in, B), a sigmoid
             torch.bmm(gradient, signal.mT, out=self.gradients[2 * depth])
             torch.sum(gradient, 2, keepdim=True, out=self.gradients[2 * depth + 1])
             gradient = self.parameters[2 * depth].mT.bmm(gradient).mul_(signal).mul_(1 - signal)
@@ -202,14 +203,14 @@ class Stack:
             amsgrad=False,
             beta1=0.9,
             beta2=0.999,
-            lr=1e-3,
+            lr=self.rate,
             weight_decay=0.0,  # in the gradients already, another for each network
             eps=1e-8,
             maximize=False,
         )
 
 
-def _signals(parameters: Parameters, inputs: Tensor) -> list[Tensor]:
+def forward(parameters: Parameters, inputs: Tensor) -> list[Tensor]:
     """What enters each layer, (S, in, B), then the logits, (S, C, B)."""
     signals = [inputs]
     for weight, bias in zip(parameters[:-2:2], parameters[1:-2:2], strict=True):
@@ -219,7 +220,7 @@ def _signals(parameters: Parameters, inputs: Tensor) -> list[Tensor]:
 
 def _predict(parameters: Parameters, vectors: Tensor) -> Tensor:
     """(N, D) vectors -> numbers of classes, (S, N)."""
-    return _signals(parameters, vectors.mT.expand(len(parameters[0]), -1, -1))[-1].argmax(1)
+    return forward(parameters, vectors.mT.expand(len(parameters[0]), -1, -1))[-1].argmax(1)
 
 
 def _percent(count: int, items: int) -> float:

@@ -27,6 +27,7 @@ STRENGTHS = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)  # C, the inverse of the L2 pe
 FEW = 50  # items below which none is spared to choose a strength: the strongest penalty is taken
 SPARED = 0.1  # share of the items that choose, where no dev is given
 
+Seed = int | np.random.RandomState | None  # as scikit-learn takes it
 Labelled = tuple[np.ndarray, np.ndarray]  # (N, D) vectors and their (N,) labels
 Layers = list[tuple[np.ndarray, np.ndarray]]  # weight (in, out) and bias (out,), float64
 
@@ -45,14 +46,16 @@ class _Probe(ClassifierMixin, BaseEstimator):
     item, of each strength; empty where there were too few items to choose), `converged_`, `n_features_in_`.
     """
 
-    @threadpool_limits.wrap(limits=1)  # on a busy machine more threads lose minutes, and matrices this small gain little
+    @threadpool_limits.wrap(
+        limits=1
+    )  # on a busy machine more threads lose minutes, and matrices this small gain little
     @torch.inference_mode()
-    def fit(self, X: np.ndarray, y: Sequence[object], dev: Labelled | None = None) -> _Probe:  # noqa: N803
+    def fit(self, X: np.ndarray, y: Sequence[object], dev: Labelled | None = None) -> _Probe:
         """Fit (N, D) vectors and N labels; `dev` chooses the strength, or else a tenth of the items, drawn by the seed.
 
         Warns (ConvergenceWarning) where the strength kept had not converged; ValueError for bad arrays or one class.
         """
-        X, y = validate_data(self, X, y)  # noqa: N806
+        X, y = validate_data(self, X, y)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
@@ -62,7 +65,7 @@ class _Probe(ClassifierMixin, BaseEstimator):
         if dev is None and len(y) >= FEW:
             there, here = np.split(random.permutation(len(y)), [round(SPARED * len(y))])
             if len(np.unique(y[here])) == len(self.classes_):
-                X, y, dev = X[here], y[here], (X[there], y[there])  # noqa: N806
+                X, y, dev = X[here], y[here], (X[there], y[there])
         self.mean_, self.scale_ = X.mean(0, dtype=np.float64), X.std(0, dtype=np.float64)
         self.scale_[self.scale_ <= 1e-7 * np.abs(self.mean_)] = 1.0  # constant columns
         if dev is None:
@@ -75,20 +78,22 @@ class _Probe(ClassifierMixin, BaseEstimator):
         place = int(self.dev_losses_.argmin()) if dev is not None else 0  # the strongest penalty of equals
         self.strength_, (self.layers_, self.converged_) = strengths[place], fits[place]
         if not self.converged_:
-            warnings.warn(f"The probe of strength {self.strength_:g} did not converge.", ConvergenceWarning, stacklevel=2)
+            warnings.warn(
+                f"The probe of strength {self.strength_:g} did not converge.", ConvergenceWarning, stacklevel=2
+            )
         return self
 
-    def predict_log_proba(self, X: np.ndarray) -> np.ndarray:  # noqa: N803
+    def predict_log_proba(self, X: np.ndarray) -> np.ndarray:
         """Natural logarithms of the probabilities of `classes_`, (N, K)."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False)  # noqa: N806
+        X = validate_data(self, X, reset=False)
         return log_softmax(_scores(self.layers_, (X - self.mean_) / self.scale_), axis=1)
 
-    def predict_proba(self, X: np.ndarray) -> np.ndarray:  # noqa: N803
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Probabilities of `classes_`, (N, K)."""
         return np.exp(self.predict_log_proba(X))
 
-    def predict(self, X: np.ndarray) -> np.ndarray:  # noqa: N803
+    def predict(self, X: np.ndarray) -> np.ndarray:
         """The most probable classes, (N,)."""
         places = self.predict_log_proba(X).argmax(1)
         return self.classes_[places]
@@ -97,13 +102,17 @@ class _Probe(ClassifierMixin, BaseEstimator):
         """Standardised float32 vectors and numbers of classes, of the items whose label was trained on."""
         known = np.isin(labels, self.classes_)
         standard = (vectors[known] - self.mean_.astype(np.float32)) / self.scale_.astype(np.float32)
-        return torch.from_numpy(standard.astype(np.float32, copy=False)), torch.from_numpy(np.searchsorted(self.classes_, labels[known]))
+        return torch.from_numpy(standard.astype(np.float32, copy=False)), torch.from_numpy(
+            np.searchsorted(self.classes_, labels[known])
+        )
 
 
 class LinearProbe(_Probe):
     """Multinomial logistic regression at its optimum; the seed matters only where no dev is given."""
 
-    def __init__(self, strengths: Sequence[float] = STRENGTHS, gain: float = 3e-5, evaluations: int = 200, random_state=0):  # noqa: ANN001
+    def __init__(
+        self, strengths: Sequence[float] = STRENGTHS, gain: float = 3e-5, evaluations: int = 200, random_state: Seed = 0
+    ):
         self.strengths = strengths
         self.gain = gain  # nats an item that a further step may promise once it has converged
         self.evaluations = evaluations  # of the loss; one that has not converged by then is reported
@@ -111,7 +120,9 @@ class LinearProbe(_Probe):
 
     def _train(self, train: tuple[Tensor, Tensor], dev: object, strengths: list[float], seed: int) -> list[Fit]:
         found = minimise(*train, len(self.classes_), strengths, self.gain, self.evaluations)
-        parts = zip(found.weights.double().numpy(), found.biases.double().numpy(), found.converged.tolist(), strict=True)
+        parts = zip(
+            found.weights.double().numpy(), found.biases.double().numpy(), found.converged.tolist(), strict=True
+        )
         return [Fit([(weight, bias)], converged) for weight, bias, converged in parts]
 
 
@@ -126,7 +137,7 @@ class MLPProbe(_Probe):
         batch_size: int = 128,
         patience: int = 5,
         passes: int = 200,
-        random_state=0,  # noqa: ANN001
+        random_state: Seed = 0,
     ):
         self.hidden = hidden
         self.strengths = strengths
@@ -148,7 +159,9 @@ class MLPProbe(_Probe):
         for number in range(self.passes):
             stack.train(vectors, labels, order.permutation(len(labels)), self.batch_size)
             scores = forward(stack.parameters, dev[0].mT.expand(len(running), -1, -1))[-1]  # (S, K, N)
-            losses = torch.nn.functional.cross_entropy(scores, dev[1].expand(len(running), -1), reduction="none").mean(1)
+            losses = torch.nn.functional.cross_entropy(scores, dev[1].expand(len(running), -1), reduction="none").mean(
+                1
+            )
             for place, (strength, loss) in enumerate(zip(running, losses.tolist(), strict=True)):
                 if strength not in best or loss < best[strength][0]:
                     best[strength] = loss, number, _layers([part[place] for part in stack.parameters])

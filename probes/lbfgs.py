@@ -1,8 +1,8 @@
 """Multinomial logistic regression at several strengths of the penalty, all of them minimised at once.
 
-Each strength C has a problem of its own: mean cross-entropy + ||W||² / (2 C N), biases free, as scikit-learn has it. It is
-convex, so there is one answer, whatever the seed. L-BFGS (Nocedal & Wright, 2006, algorithm 7.4) finds it; one product
-with the vectors serves every strength, and a strength leaves when it has converged.
+Each strength C has a problem of its own: mean cross-entropy + ||W||² / (2 C N), biases free, as scikit-learn has it.
+It is convex, so there is one answer, whatever the seed. L-BFGS (Nocedal & Wright, 2006, algorithm 7.4) finds it; one
+product with the vectors serves every strength, and a strength leaves when it has converged.
 
 Minibatch Adam was tried first and left weak directions unlearnt: after 40 passes the number of words was read from a
 64-wide latent with 62% accuracy, at the optimum with 72%. So vectors are turned to their principal axes, and each axis
@@ -104,7 +104,9 @@ def descend(problem: Problem, x: Tensor, gain: float, most: int) -> tuple[Tensor
         if not under_way.any():
             break
         if not under_way.all():
-            at, x, loss, gradient, direction, length = (t[under_way] for t in (at, x, loss, gradient, direction, length))
+            at, x, loss, gradient, direction, length = (
+                t[under_way] for t in (at, x, loss, gradient, direction, length)
+            )
             steps, turns, weight = (t[:, under_way] for t in (steps, turns, weight))
         slope = (gradient * direction).sum((1, 2))
         tried = x + length[:, None, None] * direction

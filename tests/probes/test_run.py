@@ -10,9 +10,9 @@ from sklearn.pipeline import Pipeline
 
 from bgt_core.errors import BadInput
 from probes.classifier import logistic, predict
+from probes.result import ProbeResult, Row
 from probes.run import run_probe
 from probes.significance import mcnemar, paired_bootstrap, wilson
-from probes.task import ProbeResult, Row
 from probes.tasks.length import words
 
 SENTENCES = [f"Le mot {number} est " + "très " * (number % 6) + "long." for number in range(360)]

@@ -91,6 +91,7 @@ def run_probe(
     def gap(first: str, second: str) -> Difference:
         paired = runs[first] - runs[second]
         low, high = paired.interval(wish.ci, wish.seed)
+        low, high = max(-1.0, low), min(1.0, high)
         p = mcnemar(*(first_verdicts(study, measured[name]) for name in (first, second)))
         return Difference(task.name, lang, first, second, 100 * paired.mean, 100 * low, 100 * high, p)
 
@@ -160,8 +161,8 @@ def row_of(study: Study, name: str, found: Measured, runs: Runs, wish: Asked) ->
         probe=name if name in BASELINES else wish.probe,
         encoders=encoders,
         encoder_sd=float(runs.points.mean(1).std(ddof=1)) if encoders > 1 else 0.0,
-        boot_low=boot_low,
-        boot_high=boot_high,
+        boot_low=max(0.0, boot_low),
+        boot_high=min(1.0, boot_high),  # two seeds alone say so little that the interval may leave what is possible
         information=float(np.nanmean(found.saved)),
     )
 

@@ -15,6 +15,7 @@ from probes.significance import bootstrap, wilson
 from probes.study import Asked, Study
 
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # of the training items, along a learning curve
+RECURRING = 30  # items of dev, and of test, that make a control task
 FAMILIES = ("linear", "mlp50", "mlp200")  # probes of rising capacity
 
 
@@ -30,7 +31,7 @@ class Selectivity(NamedTuple):
 def selectivity(study: Study, inputs: Sequence[np.ndarray], task: Measured, wish: Asked) -> Selectivity | None:
     """The same probes on labels of recurring keys, drawn anew for each probe seed; `task` is what they measured.
 
-    None where no key of test recurs in train, or too few to differ in their label.
+    None where the keys of fewer than 30 items of dev or test recur in train, or all of train draws one label.
     """
     make, names = maker(wish.probe), keys(study.items.sentences, wish.control)
     right = np.zeros_like(task.right)
@@ -38,7 +39,7 @@ def selectivity(study: Study, inputs: Sequence[np.ndarray], task: Measured, wish
     for place, (train, dev, test) in enumerate(study.cuts):
         drawn, known = control_labels(names, study.labels, train, wish.seed + place)
         cut = train, dev[known[dev]], test[known[test]]
-        if len(np.unique(drawn[train])) < 2 or not len(cut[1]) or not len(cut[2]):
+        if len(np.unique(drawn[train])) < 2 or min(map(len, cut)) < RECURRING:
             return None
         tested[place, cut[2]] = True
         right[:, place] = measure(lambda _, place=place: make(place), inputs, drawn, [cut]).right[:, 0]

@@ -31,7 +31,7 @@ class Asked:
     ci: float = 0.95
     max_items: int = MAX_ITEMS
     baselines: bool = True
-    control: str | None = "first"  # the key of the control task: first, rare; None: no control task
+    control: str | None = "rare"  # the key of the control task: first, rare; None: no control task
     capacity: bool = False  # accuracy on training items with shuffled labels
     mdl: bool = False  # online codelength
     erase: str | None = None  # leace or inlp, each beside random directions

@@ -41,7 +41,7 @@ class Known:
 
 def probe(vectors: np.ndarray, labels: Sequence[object] = LABELS, **asked: object) -> ProbeResult:
     given = labels if isinstance(labels, Items) else items(labels)
-    wishes = {"latents": ["semantic"], "baselines": False, "seeds": 2} | asked
+    wishes = {"latents": ["semantic"], "baselines": False, "seeds": 2, "control": "first"} | asked
     return run_probe(Known(vectors), TASKS["length"], "en", given, **wishes)
 
 

@@ -54,6 +54,15 @@ def test_bootstrap_agrees_with_the_normal_interval_and_copies_add_nothing() -> N
     assert np.ptp((a - b).interval()) == pytest.approx(high - low, rel=0.1)
 
 
+def test_a_probe_with_few_items_keeps_its_mean_where_none_is_drawn() -> None:
+    tested = np.array([[True] * 2 + [False] * 98, [False] * 2 + [True] * 98])
+    right = tested & (np.arange(100) % 2 == 1)
+    (runs,) = bootstrap([right[None]], tested, range(100))
+    assert np.isfinite(runs.draws).all()
+    assert (runs.draws[:, 0, 0] == 0.5).mean() == pytest.approx(0.135 + 0.865 * 0.4, abs=0.1)  # none; or one of each
+    assert runs.points == pytest.approx(np.array([[0.5, 0.5]]))
+
+
 def test_seeds_that_differ_no_more_than_their_items_have_no_spread_of_their_own() -> None:
     rng = np.random.default_rng(0)
     tested = np.arange(1_000) % 5 == np.arange(5)[:, None]

@@ -68,8 +68,8 @@ class _Probe(ClassifierMixin, BaseEstimator):
                 X, y, dev = X[here], y[here], (X[there], y[there])
         self.mean_, self.scale_ = X.mean(0, dtype=np.float64), X.std(0, dtype=np.float64)
         self.scale_[self.scale_ <= 1e-7 * np.abs(self.mean_)] = 1.0  # constant columns
-        if dev is None:
-            strengths = strengths[:1]
+        if dev is None or not np.isin(dev[1], self.classes_).any():
+            dev, strengths = None, strengths[:1]
         train = self._tensors(X, y)
         choosing = train if dev is None else self._tensors(validate_data(self, dev[0], reset=False), np.asarray(dev[1]))
         fits = self._train(train, choosing, strengths, random.randint(2**31))

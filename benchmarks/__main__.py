@@ -40,7 +40,7 @@ def document(rows: list[Row], minutes: float, arguments: list[str]) -> str:
     missed = [f"- {row.work}: {row.median:.2f}, target {row.target}; its time goes to {row.next}" for row in found]
     table = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, rows)]
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in table]
-    command = " ".join(["python -m benchmarks", *arguments])
+    command = " ".join(["python -m benchmarks", *("FOLDER" if Path(part).is_dir() else part for part in arguments)])
     return "\n".join(
         [
             "# Results",

@@ -5,7 +5,7 @@ many pieces each sentence gets: EOS is barred until then and forced there. The p
 once and attends to it; ours, the recipe `bgt` through `transfer`, encodes it twice, for meaning and manner. The peer
 gets batches of 64, its best of 16, 32, 64, 128 and 256. Lengths are lognormal with a median of 12 pieces. Where they
 differ, ours drops sentences that have ended, the peer computes them to the end of the batch; where not, steps are
-compared.
+compared. The first size is the one with a target; the others say where its speed comes from, and must not be slower.
 """
 
 from __future__ import annotations
@@ -44,13 +44,14 @@ class Size:
     vocab: int
     sentences: int
     pieces: int | None  # of every sentence; None: each as many as its source
+    target: str
 
 
 SMALL = {"width": 256, "encoder_layers": 3, "inner": 256}
 SIZES = (
-    Size("256 sentences of 4-30 pieces, d=256, 3+1 layers, 8k", SMALL, 8_000, 256, None),
-    Size("128 sentences of 12 pieces each, d=256, 3+1 layers, 8k", SMALL, 8_000, 128, 12),
-    Size("32 sentences of 4-30 pieces, d=1024, 5+1 layers, 20k", {}, 20_000, 32, None),
+    Size("256 sentences of 4-30 pieces, d=256, 3+1 layers, 8k", SMALL, 8_000, 256, None, ">= 3"),
+    Size("128 sentences of 12 pieces each, d=256, 3+1 layers, 8k", SMALL, 8_000, 128, 12, ">= 1"),
+    Size("32 sentences of 4-30 pieces, d=1024, 5+1 layers, 20k", {}, 20_000, 32, None, ">= 1"),
 )
 
 
@@ -183,7 +184,7 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
             work=f"beam-{BEAM} generation, {size.name}, {name}",
             against="transformers generate, fp32",
             ratios=over(times["peer"], times[name]),
-            target=">= 3",
+            target=size.target,
             ours=f"{size.sentences / spent:,.0f} sentences/s",
             peer=f"{size.sentences / median(times['peer']):,.0f}",
             error=error if name == "fp32" else agreement,

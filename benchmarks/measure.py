@@ -22,7 +22,7 @@ from pathlib import Path
 
 import torch
 
-from bgt_core.nets.products import product
+from bgt_core.products import product
 
 ROUNDS = 5
 

@@ -21,7 +21,7 @@ from sklearn.naive_bayes import MultinomialNB
 from threadpoolctl import threadpool_limits
 
 from probes.classifier import LinearProbe
-from probes.tasks.length import words
+from probes.tasks.words import words
 
 MAJORITY = "majority"
 MANY = 50  # labels from which on n-grams are read by naive Bayes: a weight for each of both would take hours

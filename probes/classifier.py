@@ -158,7 +158,7 @@ class MLPProbe(_Probe):
         running = list(range(len(strengths)))
         for number in range(self.passes):
             stack.train(vectors, labels, order.permutation(len(labels)), self.batch_size)
-            scores = forward(stack.parameters, dev[0].mT.expand(len(running), -1, -1))[-1]  # (S, K, N)
+            scores = forward(stack.parameters, dev[0])[-1]  # (S, K, N)
             losses = torch.nn.functional.cross_entropy(scores, dev[1].expand(len(running), -1), reduction="none").mean(
                 1
             )

@@ -175,15 +175,14 @@ class Stack:
             if rows.size:
                 gathered = np.empty((rows.shape[1], vectors.shape[1]), np.float32)  # one minibatch after another
                 batch = torch.from_numpy(gathered)
-                inputs = batch.mT.expand(networks, -1, -1)
                 classes = torch.from_numpy(labels[rows])[:, None, None].expand(-1, networks, -1, -1)
                 for these, truth in zip(rows, classes, strict=True):
                     np.take(vectors, these, axis=0, out=gathered, mode="clip")  # "raise" would copy twice
-                    self._update(batch, inputs, truth)
+                    self._update(batch, truth)
 
-    def _update(self, batch: Tensor, inputs: Tensor, truth: Tensor) -> None:
-        """One minibatch, (B, D); the same for each network, (S, D, B); classes, (S, 1, B)."""
-        *inside, logits = forward(self.parameters, inputs)
+    def _update(self, batch: Tensor, truth: Tensor) -> None:
+        """One minibatch, (B, D); classes, (S, 1, B)."""
+        *inside, logits = forward(self.parameters, batch)
         gradient = logits.softmax(1)  # (S, C, B): that of cross-entropy is softmax minus one-hot
         gradient.scatter_(1, truth, -1.0, reduce="add").mul_(1 / truth.shape[2])
         for depth in reversed(range(1, len(inside))):
@@ -212,17 +211,20 @@ class Stack:
         )
 
 
-def forward(parameters: Parameters, inputs: Tensor) -> list[Tensor]:
-    """What enters each layer, (S, in, B), then the logits, (S, C, B)."""
-    signals = [inputs]
-    for weight, bias in zip(parameters[:-2:2], parameters[1:-2:2], strict=True):
-        signals.append(torch.baddbmm(bias, weight, signals[-1]).sigmoid_())
-    return [*signals, torch.baddbmm(parameters[-1], parameters[-2], signals[-1])]
+def forward(parameters: Parameters, vectors: Tensor) -> list[Tensor]:
+    """Vectors (N, D) -> what enters each layer, (S, in, N) after the first, then the logits, (S, C, N)."""
+    weight, bias = parameters[:2]
+    entering = torch.addmm(bias.flatten(0, 1), weight.flatten(0, 1), vectors.T)  # one product for all networks
+    signals = [vectors, entering.unflatten(0, weight.shape[:2])]
+    for weight, bias in zip(parameters[2::2], parameters[3::2], strict=True):
+        signals[-1].sigmoid_()
+        signals.append(torch.baddbmm(bias, weight, signals[-1]))
+    return signals
 
 
 def _predict(parameters: Parameters, vectors: Tensor) -> Tensor:
     """(N, D) vectors -> numbers of classes, (S, N)."""
-    return forward(parameters, vectors.mT.expand(len(parameters[0]), -1, -1))[-1].argmax(1)
+    return forward(parameters, vectors)[-1].argmax(1)
 
 
 def _percent(count: int, items: int) -> float:

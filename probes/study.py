@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -10,8 +9,9 @@ from random import Random
 import numpy as np
 
 from bgt_core.errors import BadInput
-from probes.build import FOLDS, RARE, default_sentences, splits
+from probes.build import FOLDS, default_sentences, splits
 from probes.controls import CONTROLS
+from probes.items import common
 from probes.task import SPLITS, Items, ProbeTask
 
 MAX_ITEMS = 10_000
@@ -94,18 +94,11 @@ def prepare(task: ProbeTask, lang: str, sentences: Sequence[str] | Items | None,
 
 
 def select(items: Items, most: int, seed: int) -> tuple[Items, int]:
-    """At most `most` items, whole groups drawn at random, without rare labels; and how many were left out.
-
-    A label is rare that has few items, or where splits are fixed, none to train on.
-    """
-    counts = Counter(items.labels)
-    if items.splits is not None:
-        trained = {label for label, split in zip(items.labels, items.splits, strict=True) if split == SPLITS[0]}
-        counts = Counter(dict.fromkeys(trained, RARE))
+    """At most `most` items, whole groups drawn at random, without labels that can't be learnt; how many stay out."""
     rows: dict[int, list[int]] = {}
-    for row, (group, label) in enumerate(zip(items.groups, items.labels, strict=True)):
-        if counts[label] >= RARE:
-            rows.setdefault(group, []).append(row)
+    learnt = common(items)
+    for row, group in enumerate(learnt.groups):
+        rows.setdefault(group, []).append(row)
     order = list(rows)
     Random(seed).shuffle(order)
     chosen: list[int] = []
@@ -113,7 +106,7 @@ def select(items: Items, most: int, seed: int) -> tuple[Items, int]:
         if len(chosen) + len(rows[group]) > most:
             break
         chosen += rows[group]
-    return items.take(chosen), len(items.labels) - len(chosen)
+    return learnt.take(chosen), len(items.labels) - len(chosen)
 
 
 def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:

@@ -49,12 +49,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: 
 
 @pytest.mark.usefixtures("here")
 def test_a_table_of_files_models_and_searches(bgt: Bgt, grammar: list[Pair]) -> None:
-    code, out, err = bgt("a.tsv same.tsv --langs en,fr --margin ratio --model model --model ./model")
+    code, out, err = bgt("a.tsv same.tsv --langs en,fr --margin ratio --model model --model again=./model")
     assert code == 0, err
     head, *rows = [line.split("\t") for line in out.splitlines()]
     assert head == ["file", "model", "by", "pairs", "en to fr %", "fr to en %", "mining F1 %"]
     assert [row[:3] for row in rows] == [
-        [file, "model", by] for _ in range(2) for file in ("a.tsv", "same.tsv") for by in ("cosine", "ratio")
+        [file, name, by] for name in ("model", "again") for file in ("a.tsv", "same.tsv") for by in ("cosine", "ratio")
     ]
     texts = list(zip(*(pair.texts.values() for pair in grammar[:30]), strict=True))
     found = retrieval(*(side(load("model", "cpu"), text, lang) for text, lang in zip(texts, ("en", "fr"), strict=True)))

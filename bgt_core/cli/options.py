@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -48,11 +49,18 @@ def open_encoder(spec: str, device: str, precision: str = "auto") -> Embeds:
 
 def open_models(specs: Sequence[str], device: str, precision: str = "auto") -> dict[str, Embeds]:
     """What these specs name, by `short_names`."""
-    return {name: open_encoder(spec, device, precision) for spec, name in short_names(specs).items()}
+    return {name: open_encoder(unnamed(spec), device, precision) for spec, name in short_names(specs).items()}
 
 
 def short_names(specs: Sequence[str]) -> dict[str, str]:
-    """The last part of each path, or all of it where others end alike."""
+    """The name given as NAME=SPEC; else the last part of each path, or all of it where others end alike."""
     short = {spec: Path(spec).name.removesuffix(".parquet") for spec in specs}
     ends = list(short.values())
-    return {spec: name if name and ends.count(name) == 1 else spec for spec, name in short.items()}
+    names = {spec: name if name and ends.count(name) == 1 else spec for spec, name in short.items()}
+    return names | {spec: spec.removesuffix("=" + unnamed(spec)) for spec in specs if unnamed(spec) != spec}
+
+
+def unnamed(spec: str) -> str:
+    """NAME=SPEC without its name; a file or folder that is so called keeps it."""
+    match = re.fullmatch(r"[\w.-]+=(.+)", spec)
+    return match[1] if match and not Path(spec).exists() else spec

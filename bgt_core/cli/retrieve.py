@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bgt_core import PRETRAINED
-from bgt_core.cli.options import DeviceOption, JsonOption, load
+from bgt_core.cli.options import DeviceOption, JsonOption, open_models
 from bgt_core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def retrieve(
     ] = None,
     k: Annotated[int, typer.Option("--k", help="Neighbours that a margin is relative to.")] = 4,
     model: Annotated[
-        list[Path] | None,
-        typer.Option(help="A checkpoint or run folder; may be repeated.", show_default="the model that ships"),
+        list[str] | None,
+        typer.Option(help="As of `bgt sts`; may be repeated.", show_default="the model that ships"),
     ] = None,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
@@ -48,14 +48,13 @@ def retrieve(
 
         check(k, margin, "max")
     texts = {path: list(zip(*read_pairs(path, pair, Skipped(), strict=True), strict=True)) for path in files}
-    found: list[tuple[Path, Path, str, Retrieval]] = []
-    for path in model or [PRETRAINED]:
-        bgt = load(path, device)
+    found: list[tuple[Path, str, str, Retrieval]] = []
+    for name, bgt in open_models(model or [str(PRETRAINED)], device).items():
         for file, columns in texts.items():
             sides = [retrieval.side(bgt, text, lang) for text, lang in zip(columns, pair, strict=True)]
-            found.append((file, path, "cosine", retrieval.retrieval(*sides)))
+            found.append((file, name, "cosine", retrieval.retrieval(*sides)))
             if margin:
-                found.append((file, path, margin, retrieval.retrieval(*sides, margin, k)))
+                found.append((file, name, margin, retrieval.retrieval(*sides, margin, k)))
     for file, columns in texts.items():
         copies = [f"{len(text) - len(set(text))} in {lang}" for text, lang in zip(columns, pair, strict=True)]
         print(f"{file}: {len(columns[0]):,} pairs; sentences that repeat one: {', '.join(copies)}", file=sys.stderr)
@@ -69,16 +68,11 @@ def retrieve(
     show(
         [*head, *(["mining F1 %"] if margin else [])],
         [
-            [file.name, label(path), by, str(len(row.there)), *map(cell, both)]
+            [file.name, name, by, str(len(row.there)), *map(cell, both)]
             + ([f"{100 * row.mined.f1:.1f}" if row.mined else ""] if margin else [])
-            for (file, path, by, row), both in zip(found, shares, strict=True)
+            for (file, name, by, row), both in zip(found, shares, strict=True)
         ],
     )
-
-
-def label(model: Path) -> str:
-    """A model as it was asked for."""
-    return model.name if model == PRETRAINED else str(model)
 
 
 def cell(share: Share) -> str:
@@ -87,13 +81,13 @@ def cell(share: Share) -> str:
 
 
 def document(
-    file: Path, model: Path, by: str, row: Retrieval, there: Share, back: Share, pair: tuple[str, ...]
+    file: Path, model: str, by: str, row: Retrieval, there: Share, back: Share, pair: tuple[str, ...]
 ) -> dict[str, object]:
     """One row as JSON; shares are fractions."""
     ways = [(pair[0], pair[1], row.there, there), (pair[1], pair[0], row.back, back)]
     return {
         "file": str(file),
-        "model": label(model),
+        "model": model,
         "by": by,
         "pairs": len(row.there),
         "precision_at_1": [

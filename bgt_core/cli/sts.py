@@ -21,6 +21,7 @@ from bgt_core.cli.options import (
     PrecisionOption,
     open_models,
     short_names,
+    unnamed,
 )
 from bgt_core.errors import BadInput
 
@@ -52,7 +53,8 @@ def sts(
         list[str] | None,
         typer.Option(
             help="A checkpoint or run folder, ORG/NAME, sentence-transformers:NAME, python:MODULE:OBJECT, "
-            "vectors:FILE, baseline:words|tfidf|random, or a file of --scores; give several to compare them.",
+            "vectors:FILE, baseline:words|tfidf|random, or a file of --scores; give several to compare them, "
+            "and a name of your own as NAME=SPEC.",
             show_default="the model that ships",
         ),
     ] = None,
@@ -165,7 +167,7 @@ def kept_systems(files: Mapping[str, str]) -> dict[str, StsScores]:
 
     systems: dict[str, StsScores] = {}
     for path, file in files.items():
-        found = read_scores(Path(path))
+        found = read_scores(Path(unnamed(path)))
         systems |= {f"{file} {name}" if len(found) > 1 else file: scores for name, scores in found.items()}
     return systems
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import Tokens
-from bgt_core.nets.products import Linear
 from bgt_core.posterior import Gaussian
+from bgt_core.products import Linear
 
 
 class GaussianHead(nn.Module):

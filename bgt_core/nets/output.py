@@ -13,11 +13,12 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import Tokens
 from bgt_core.nets.packing import Layout
-from bgt_core.nets.products import Linear, product, product_dtype, product_onto
 from bgt_core.nets.transformer import linear
+from bgt_core.products import Linear, product, product_dtype, product_onto
 
 CHUNK = 256  # tokens whose scores exist at a time: at an 8k vocabulary they stay in a CPU's cache
 BLOCK = 512  # tokens, or H where that is more, whose score gradients exist at a time: the matrix' is added up so often
+SLAB = 2048  # rows of the matrix' gradient made at a time: a whole one more would be the largest tensor there is
 GPU_BLOCK = 8192  # both, where a product must be large to fill the device
 
 
@@ -129,10 +130,9 @@ class _FusedNLL(torch.autograd.Function):
             if wants:
                 whole = slopes[: last - first]
                 grad_x[first:last] = product(whole, used.T)
-                if whole.dtype == grad_weight.dtype:
-                    grad_weight = product_onto(grad_weight, whole.T, x[first:last].T)
-                else:
-                    grad_weight += whole.T @ x[first:last]
+                for row in range(0, len(weight), SLAB):
+                    slab = slice(row, row + SLAB)
+                    grad_weight[slab] += product(whole[:, slab].T, x[first:last].T)
         if smoothing:  # the mean score over V is linear in x: no pass over the scores is needed
             even, share = x.sum(0, dtype=exact), smoothing / len(weight)
             direction = weight.sum(0, dtype=exact)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.nets.encoders import Encoder
-from bgt_core.nets.products import Linear, product_dtype
+from bgt_core.products import Linear, product_dtype
 
 TINY = 1e-30  # in place of the largest value where all are zero
 

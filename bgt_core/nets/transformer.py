@@ -12,7 +12,7 @@ from bgt_core.contracts import EOS, PAD, BadInput, OutputLayer, Prediction, Toke
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.packing import Layout
 from bgt_core.nets.past import KeyValues, Past
-from bgt_core.nets.products import Linear, product_dtype
+from bgt_core.products import Linear, product_dtype
 
 
 def embedding(vocab_size: int, width: int) -> nn.Embedding:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from probes.result import ProbeResult, Row
 from probes.run import run_probe
 from probes.senteval import SentEval, split_classify
 from probes.study import cuts_of
-from probes.task import Items, ProbeTask
+from probes.task import Items
 from probes.tasks import TASKS
-from probes.tasks.length import words
+from probes.tasks.words import words
 
 SENTENCES = [f"Le mot {number} est " + "très " * (number % 6) + "long." for number in range(360)]
 
@@ -110,7 +111,7 @@ def test_max_items_and_rare_labels_are_counted_out() -> None:
     assert found.rows[0].n_test == 26
     rare = SENTENCES[:300] + ["a, b, c, d."] * 3
     punctuated = [text + "!" * (place % 2) for place, text in enumerate(rare)]
-    assert run_probe(Fake(), "punctuation", "fr", punctuated, seeds=1, baselines=False).rows[0].classes == 2
+    assert run_probe(Fake(), "punct-num", "fr", punctuated, seeds=1, baselines=False).rows[0].classes == 2
 
 
 @pytest.mark.parametrize(
@@ -193,7 +194,7 @@ def test_the_result_is_plain_json_without_items(result: ProbeResult) -> None:
 
 
 def test_paper_mode_is_sentevals_protocol_once() -> None:
-    given = ProbeTask("length", "", TASKS["length"].build)
+    given = TASKS["length"]
     found = run_probe(Fake(), given, "fr", SENTENCES, paper=True, mdl=True, probe="mlp10")
     assert found.seeds == 1
     rows = by_name(found)
@@ -211,7 +212,7 @@ def test_paper_mode_is_sentevals_protocol_once() -> None:
 
 
 def test_word_content_has_no_hidden_layer_in_paper_mode() -> None:
-    given = ProbeTask("word-content", "", TASKS["length"].build)
+    given = replace(TASKS["length"], name="word-content")
     found = run_probe(Fake(), given, "fr", SENTENCES, latents=["semantic"], paper=True, probe="mlp10")
     assert found.rows[0].probe.startswith("senteval, 0 hidden units")
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from bgt_core.nets.products import Linear, onednn, product, product_onto, single
 from bgt_core.nets.quantised import Int8Linear
+from bgt_core.products import Linear, onednn, product, product_onto, single
 
 
 def relative(found: torch.Tensor, exact: torch.Tensor) -> float:

@@ -21,7 +21,7 @@ from bgt_core.tables import show
 from probes.tasks import TASKS, find
 
 if TYPE_CHECKING:
-    from probes.task import ProbeResult
+    from probes.result import ProbeResult
 
 app = typer.Typer(add_completion=True, pretty_exceptions_enable=False)
 

@@ -25,7 +25,9 @@ Faults of the original, not copied:
 - Every classifier seeds the global generators of NumPy and torch. Here they are not touched.
 - Labels given as a list fail, as does `predict_proba`; a label that train lacks is a bare KeyError.
 
-SentEval's dropout, off unless asked for, is not offered. It sets `hidden` to 0 for word content: so must the caller.
+Not offered: its dropout, off unless asked for, its other optimisers, and its scikit-learn mode, whose solver differs
+with the library's version. What `split_classify` can't see is in `probes.paper`: no hidden layer for word content, and
+the order of the items. The published table chose 50, 100 or 200 hidden units and a dropout on dev; SentEval does not.
 """
 
 from __future__ import annotations
@@ -135,7 +137,8 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval | N
 class Stack:
     """S networks of one shape from one start, each with its own penalty, and Adam's state."""
 
-    def __init__(self, sizes: Sequence[int], penalties: Sequence[float], seed: int):
+    def __init__(self, sizes: Sequence[int], penalties: Sequence[float], seed: int, rate: float = 1e-3):
+        self.rate = rate
         generator = torch.Generator().manual_seed(seed)
         start = []
         for inside, outside in pairwise(sizes):
@@ -179,11 +182,11 @@ class Stack:
 
     def _update(self, batch: Tensor, truth: Tensor) -> None:
         """One minibatch, (B, D); classes, (S, 1, B)."""
-        *signals, logits = _signals(self.parameters, batch)
+        *inside, logits = forward(self.parameters, batch)
         gradient = logits.softmax(1)  # (S, C, B): that of cross-entropy is softmax minus one-hot
         gradient.scatter_(1, truth, -1.0, reduce="add").mul_(1 / truth.shape[2])
-        for depth in reversed(range(1, len(signals))):
-            signal = signals[depth]  # (S, in, B), a sigmoid
+        for depth in reversed(range(1, len(inside))):
+            signal = inside[depth]  # (S, in, B), a sigmoid
             torch.bmm(gradient, signal.mT, out=self.gradients[2 * depth])
             torch.sum(gradient, 2, keepdim=True, out=self.gradients[2 * depth + 1])
             gradient = self.parameters[2 * depth].mT.bmm(gradient).mul_(signal).mul_(1 - signal)
@@ -201,14 +204,14 @@ class Stack:
             amsgrad=False,
             beta1=0.9,
             beta2=0.999,
-            lr=1e-3,
+            lr=self.rate,
             weight_decay=0.0,  # in the gradients already, another for each network
             eps=1e-8,
             maximize=False,
         )
 
 
-def _signals(parameters: Parameters, vectors: Tensor) -> list[Tensor]:
+def forward(parameters: Parameters, vectors: Tensor) -> list[Tensor]:
     """Vectors (N, D) -> what enters each layer, (S, in, N) after the first, then the logits, (S, C, N)."""
     weight, bias = parameters[:2]
     entering = torch.addmm(bias.flatten(0, 1), weight.flatten(0, 1), vectors.T)  # one product for all networks
@@ -221,7 +224,7 @@ def _signals(parameters: Parameters, vectors: Tensor) -> list[Tensor]:
 
 def _predict(parameters: Parameters, vectors: Tensor) -> Tensor:
     """(N, D) vectors -> numbers of classes, (S, N)."""
-    return _signals(parameters, vectors)[-1].argmax(1)
+    return forward(parameters, vectors)[-1].argmax(1)
 
 
 def _percent(count: int, items: int) -> float:

@@ -1,9 +1,9 @@
-"""The nouns of probing: a task, its items, its result."""
+"""The nouns of probing: a task and its items."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -70,52 +70,3 @@ def needs(task: ProbeTask, lang: str = "LANG") -> str:
     }
     labelled = [f"{task.file}.txt or .tsv in SentEval's format"] if task.file else []
     return ", or ".join([*labelled, *(kinds[kind] for kind in task.builds)])
-
-
-@dataclass(frozen=True)
-class Row:
-    """Test accuracy of one latent or baseline; accuracies are fractions."""
-
-    task: str
-    lang: str
-    latent: str  # semantic, language, or the name of a baseline
-    n_train: int  # items a probe is trained on, mean over seeds
-    n_test: int  # different items tested, all seeds together
-    classes: int
-    accuracy: float
-    ci_low: float  # Wilson
-    ci_high: float
-    sd: float  # of accuracy over seeds; 0 for one seed
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Accuracy of the first latent minus that of the second on the same test items, in points (0 to 100)."""
-
-    task: str
-    lang: str
-    first: str
-    second: str
-    points: float
-    ci_low: float  # bootstrap over groups
-    ci_high: float
-    mcnemar_p: float  # exact, two-sided
-
-
-@dataclass(frozen=True)
-class ProbeResult:
-    """One task in one language."""
-
-    task: str
-    lang: str
-    seeds: int
-    seed: int
-    ci: float
-    rows: list[Row]
-    difference: Difference | None  # of the first two latents
-    left_out: int  # items left out because their label is rare or --max-items was reached
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self)

@@ -43,7 +43,8 @@ def test_the_table_is_on_stdout_and_progress_on_stderr() -> None:
     assert result.exit_code == 0, result.stderr
     head, *rows = (line.split("\t") for line in result.stdout.split("\n\n")[0].splitlines())
     assert head == ["task", "lang", "latent", "train", "test", "classes", "accuracy", "95% CI", "sd", "note"]
-    assert [row[2] for row in rows] == ["semantic", "language", "majority", "length", "word 1-2-grams"]
+    names = ["semantic", "language", "majority", "length", "word 1-2-grams", "character 3-5-grams"]
+    assert [row[2] for row in rows] == names
     assert all(row[4] == "80" for row in rows)
     assert rows[0][9] == "not separable from majority"
     assert "semantic - language" in result.stdout

@@ -150,7 +150,7 @@ class MLPProbe(_Probe):
     def _train(
         self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor], strengths: list[float], seed: int
     ) -> list[Fit]:
-        vectors, labels = (part.numpy() for part in train)
+        vectors, labels = train[0], train[1].numpy()
         penalties = [1 / (strength * len(labels)) for strength in strengths]
         stack = Stack([vectors.shape[1], self.hidden, len(self.classes_)], penalties, seed, self.rate)
         order = np.random.default_rng(seed)

@@ -44,7 +44,7 @@ class Size:
 SMALL = {"width": 256, "encoder_layers": 3, "inner": 256}
 SIZES = (
     Size("d=256, 3+1 layers, 8k", SMALL, 8_000, 4_000, 2_000, (">= 5", ">= 3.5")),
-    Size("d=1024, 5+1 layers, 20k", {}, 20_000, 1_000, 500, (">= 5", ">= 3")),
+    Size("d=1024, 5+1 layers, 20k", {}, 20_000, 700, 350, (">= 5", ">= 3")),
 )
 
 

@@ -157,6 +157,8 @@ def probe(
     except BadInput as error:
         print(f"bgt-probe: {error}", file=sys.stderr)
         raise typer.Exit(error.exit_code) from None
+    except KeyboardInterrupt:  # before or after measuring
+        raise typer.Exit(STOPPED) from None
     raise typer.Exit(code)
 
 

@@ -100,7 +100,7 @@ def measure_all(wishes: Wishes, models: Sequence[Model]) -> Iterator[tuple[str, 
                 try:
                     yield "", measured(model, task, lang, material, wish, cache, say)
                 except BadInput as error:
-                    if single or error.exit_code == 2:
+                    if single:
                         raise
                     yield f"{name} {lang}, {model.name}", error
 

@@ -15,7 +15,7 @@ from probes.store import Cell
 from probes.tables import short_table
 from probes.tasks import TASKS
 
-WIDTH, HEIGHT = 220, 18  # of the drawing of an interval, pixels
+WIDTH, HEIGHT = 160, 18  # of the drawing of an interval, pixels
 SIGNS = {"as the paper": "✓", "not as the paper": "✗", "undecided": "?"}
 
 STYLE = """
@@ -24,7 +24,7 @@ STYLE = """
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --soft: #9a9a9a; --line: #3a3a3a; --page: #151515;
   --semantic: #6db3f2; --language: #f0a060; } }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page); margin: 2rem auto;
-  max-width: 76rem; padding: 0 1rem; }
+  max-width: 90rem; padding: 0 1rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
@@ -113,10 +113,14 @@ def signs(lines: Sequence[Line]) -> str:
         rows.append(
             f'<tr><td title="{escape(about)}">{escape(gap.task)}<td class=text>{escape(gap.lang)}{scores}'
             f"<td>{gap.points:+.1f} <small>[{gap.ci_low:+.1f}, {gap.ci_high:+.1f}]</small><td>{drawn(line, most)}"
-            f'<td>{gap.holm_p:.2g}<td class="text {line.holds}">{line.holds}<td>{paper}'
+            f'<td>{small(gap.holm_p)}<td class="text {line.holds}">{line.holds}<td>{paper}'
             f"<td class=text>{sign}<td class=text>{best}</tr>"
         )
     return f"<table>{head}{''.join(rows)}</table>"
+
+
+def small(p: float) -> str:
+    return f"{p:.2g}" if p >= 1e-4 else "&lt;0.0001"
 
 
 def drawn(line: Line, most: float) -> str:

@@ -81,7 +81,7 @@ def as_table(lines: Sequence[Line]) -> Table:
                 line.difference.lang,
                 *(Estimate(100 * row.accuracy, 100 * row.ci_low, 100 * row.ci_high) for row in both),
                 Estimate(gap.points, gap.ci_low, gap.ci_high),
-                f"{gap.holm_p:.2g}",
+                f"{gap.holm_p:.2g}" if gap.holm_p >= 1e-4 else "<0.0001",
                 line.holds,
                 None if line.paper is None else line.paper.semantic,
                 None if line.paper is None else line.paper.language,
@@ -101,6 +101,7 @@ def counts(lines: Sequence[Line]) -> str:
         return "The paper has none of these cells."
     kinds = [line.against_paper for line in told]
     return (
-        f"Of {len(told)} cells that the paper has too, {kinds.count('as the paper')} have its sign and "
-        f"{kinds.count('not as the paper')} the other; in {kinds.count('undecided')} the latents can't be told apart."
+        f"Cells that the paper has too: {kinds.count('as the paper')} with its sign, "
+        f"{kinds.count('not as the paper')} with the other, {kinds.count('undecided')} where the latents can't be "
+        "told apart."
     )

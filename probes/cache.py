@@ -60,21 +60,17 @@ def key(**parts: object) -> str:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A name beside `path` to write to, renamed when the block ends well; BadInput where the cache can't be written."""
+def replacing(path: Path, way_out: str = "") -> Iterator[Path]:
+    """A name beside `path` to write to, renamed when the block ends well; BadInput where that can't be."""
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             yield partial
             os.replace(partial, path)
         finally:
             partial.unlink(missing_ok=True)
     except OSError as error:
-        reason = error.strerror or error
-        raise BadInput(
-            f"{path.parent}: can't be written ({reason}); give another --cache-dir, or --no-cache.", 3
-        ) from None
+        raise BadInput(f"{path}: can't be written ({error.strerror or error}){way_out}.", 3) from None
 
 
 @dataclass(frozen=True)
@@ -86,6 +82,17 @@ class Cache:
     def path(self, kind: str, name: str) -> Path:
         return self.folder / kind / f"{name}{'.npy' if kind == VECTORS else '.parquet'}"
 
+    @contextmanager
+    def writing(self, kind: str, name: str) -> Iterator[Path]:
+        """Where to write an entry; BadInput where the cache can't be written."""
+        path, way_out = self.path(kind, name), "; give another --cache-dir, or --no-cache"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(f"{path.parent}: can't be made ({error.strerror or error}){way_out}.", 3) from None
+        with replacing(path, way_out) as partial:
+            yield partial
+
     def vectors(self, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
         """The (N, D) vectors of that name, made and kept if they are not there."""
         path = self.path(VECTORS, name)
@@ -96,7 +103,7 @@ class Cache:
         except (OSError, ValueError, EOFError):
             pass  # absent or damaged: made below
         made = make()
-        with replacing(path) as partial, partial.open("wb") as file:
+        with self.writing(VECTORS, name) as partial, partial.open("wb") as file:
             np.save(file, made, allow_pickle=False)
         return made
 

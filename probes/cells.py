@@ -59,16 +59,16 @@ def measured(
     encoders = [model.encoder, *model.seeds, *(one for several in (model.others or {}).values() for one in several)]
     model.check(lang)
     made_of = [getattr(encoder, "made_of", "") for encoder in encoders]
-    path = None
+    name = None
     if cache and all(made_of):
-        names = [(name, len(several)) for name, several in (model.others or {}).items()]
+        names = [(other, len(several)) for other, several in (model.others or {}).items()]
         asked = {"made_of": made_of, "others": names, "latents": latents, "about": about, "wish": asdict(wish)}
-        path = cache.path(RESULTS, key(task=task.name, lang=lang, **asked))
-        if found := read_cell(path, model.name):
+        name = key(task=task.name, lang=lang, **asked)
+        if found := read_cell(cache.path(RESULTS, name), model.name):
             report(f"{task.name} {lang}: {model.name}, measured {found.trail['measured']}")
             return found
     remembered = [remembering(encoder, cache) for encoder in (model.encoder, *model.seeds)]
-    others = {name: [remembering(one, cache) for one in several] for name, several in (model.others or {}).items()}
+    others = {other: [remembering(one, cache) for one in several] for other, several in (model.others or {}).items()}
     result = run_probe(
         remembered[0],
         task,
@@ -90,8 +90,9 @@ def measured(
         "latents": latents,
     }
     cell = cell_of(model.name, result, trail)
-    if path:
-        write_cell(path, cell)
+    if name:
+        with cache.writing(RESULTS, name) as partial:
+            write_cell(partial, cell)
     return cell
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from bgt_core.errors import BadInput
 from bgt_core.tables import save
 from probes.cache import replacing
 from probes.separation import Line, as_table, counts, separation
@@ -44,11 +43,8 @@ def write_report(path: Path, cells: Sequence[Cell]) -> None:
     """PATH.html and PATH.tex, each whole or not there; BadInput where no cell has both latents."""
     lines = separation(cells)
     text = page(lines, cells)
-    try:
-        with replacing(path) as partial:
-            partial.write_text(text, encoding="utf-8")
-    except BadInput:
-        raise BadInput(f"{path}: can't be written.", 3) from None
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
     save(as_table(lines), {"latex": path.with_suffix(".tex")}, explained(lines))
 
 

@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute, parquet
 
-from probes.cache import replacing
 from probes.result import Difference, Erasure, Point, ProbeResult, Row
 
 SCHEMA = pa.schema(
@@ -89,10 +88,9 @@ def cell_of(model: str, result: ProbeResult, trail: Mapping[str, Any]) -> Cell:
 
 
 def write_cell(path: Path, cell: Cell) -> None:
-    """The file is whole or not there; the name of the model is not in it, as others may call it otherwise."""
+    """Without the name of the model: others may call it otherwise."""
     text = json.dumps({"result": cell.result.as_dict(), "trail": dict(cell.trail)}, sort_keys=True)
-    with replacing(path) as partial:
-        parquet.write_table(cell.predictions.replace_schema_metadata({METADATA: text}), partial, compression="zstd")
+    parquet.write_table(cell.predictions.replace_schema_metadata({METADATA: text}), path, compression="zstd")
 
 
 def read_cell(path: Path, model: str) -> Cell | None:

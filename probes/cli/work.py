@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from bgt_core import PRETRAINED
 from bgt_core.cli.options import open_encoder, open_models, unnamed
+from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import BadInput
 from probes.baselines import BASELINES
 from probes.cache import Cache, default_folder
@@ -37,6 +38,8 @@ def open_all(wishes: Wishes) -> list[Model]:
     """The encoders, each with the latents asked for."""
     specs = list(wishes.models) or [str(PRETRAINED)]
     opened = open_models(specs, wishes.device, wishes.precision)
+    if len(opened) < len(specs):
+        raise BadInput(f"--model {', '.join(specs)}: two have the same name; give each its own as NAME=SPEC.", 2)
     seeds = tuple(open_encoder(spec, wishes.device, wishes.precision) for spec in wishes.encoder_seeds)
     others = None
     if wishes.untrained:
@@ -52,6 +55,8 @@ def open_all(wishes: Wishes) -> list[Model]:
             if latent not in encoder.latents:
                 raise BadInput(f"There is no latent '{latent}' in {name}; choose from {', '.join(encoder.latents)}.", 2)
         models.append(Model(name, encoder, latents, seeds, others))
+    if wishes.report and not any({SEMANTIC, LANGUAGE} <= set(model.latents) for model in models):
+        raise BadInput("--report compares the semantic with the language latent: probe both of a model of ours.", 2)
     return models
 
 

@@ -259,6 +259,7 @@ def test_scores_can_fail_a_build(fake: Fake, rule: str, code: int, said: str) ->
         (("--model", "phyton:x:y"), 2, "Did you mean 'python:'?"),
         (("--model", "baseline:words", "--untrained"), 2, "--untrained: baseline:words is no checkpoint of ours"),
         (("--task", "punct-num", "--latent", "semantic", "--report", "r.html"), 2, "probe both"),
+        (("--model", "a=x", "--model", "a=y"), 2, "two have the same name"),
         (("--task", "sintax"), 2, "Unknown task 'sintax'. Did you mean 'syntax'?"),
     ],
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -68,6 +70,15 @@ class Embedder:
         empty = Tokens.pad(self.tokenizer.encode([""]), lang).to(self.device)
         with torch.inference_mode():
             return self.encoders[self.encoder_name(lang, latent)](empty).mean.shape[-1]
+
+    @cached_property
+    def made_of(self) -> str:
+        """What decides the vectors: a hash of weights and tokenizer, the precision, and the kind of device."""
+        found = hashlib.sha256(self.tokenizer.sha256.encode())
+        for name, value in sorted(self.model.state_dict().items()):
+            found.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+            found.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        return f"{found.hexdigest()} {self.precision} {self.device.type}"
 
     @staticmethod
     def similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A table of named columns and rows of values: on stdout, and as CSV, LaTeX and Parquet files.
+"""A table of named columns and rows of values: on stdout, and as CSV, LaTeX, Markdown and Parquet files.
 
 Values are text, numbers, None for nothing, or an estimate: a number, its interval, and how it stands among those
 beside it (`bgt_core.evaluation.bootstrap.Estimate`). They are whole in CSV and Parquet, and rounded where they are read
@@ -117,9 +117,10 @@ def check_files(files: Mapping[str, Path | None]) -> None:
 
 
 def save(table: Table, files: Mapping[str, Path | None], note: str = "") -> None:
-    """Write the files asked for, "csv", "latex" and "parquet"; each is whole or not there.
+    """Write the files asked for, "csv", "latex", "md" and "parquet"; each is whole or not there.
 
-    LaTeX is a booktabs tabular with `note` as a comment above it. BadInput where a file can't be written.
+    LaTeX is a booktabs tabular with `note` as a comment above it, Markdown a table with it below. BadInput where a
+    file can't be written.
     """
     for name, path in files.items():
         if not path:
@@ -159,4 +160,12 @@ def write_latex(table: Table, path: Path, note: str) -> None:
     path.write_text("\n".join([*comments, *text, ""]), encoding="utf-8")
 
 
-WRITERS = {"csv": write_csv, "latex": write_latex, "parquet": write_parquet}
+def write_markdown(table: Table, path: Path, note: str) -> None:
+    right = [not isinstance(value, str) for value in table.rows[0]]
+    rule = ["---:" if number else "---" for number in right]
+    body = [[cell.replace("|", r"\|") for cell in line] for line in (table.columns, *table.lines())]
+    lines = [f"| {' | '.join(line)} |" for line in (body[0], rule, *body[1:])]
+    path.write_text("\n".join([*lines, "", *([note, ""] if note else [])]), encoding="utf-8")
+
+
+WRITERS = {"csv": write_csv, "latex": write_latex, "md": write_markdown, "parquet": write_parquet}

@@ -11,9 +11,10 @@ from scipy.sparse import csr_matrix
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
+from bgt_core.contracts import Embeds
 from probes.classifier import LinearProbe, MLPProbe
 from probes.information import bits, share_bits
-from probes.study import Cut, hidden_units
+from probes.study import Cut, Study, hidden_units
 
 Make = Callable[[int], ClassifierMixin]  # seed -> new probe
 Vectors = np.ndarray | csr_matrix  # (N, D)
@@ -38,6 +39,17 @@ def maker(probe: str) -> Make:
     if hidden:
         return lambda seed: MLPProbe(hidden, random_state=seed)
     return lambda seed: LinearProbe(random_state=seed)
+
+
+def embedded(encoder: Embeds, study: Study, latent: str) -> np.ndarray:
+    """The (N, D) vectors of a study's sentences; where it has several languages, each is read in its label's."""
+    sentences, found = study.items.sentences, {}
+    if "-" not in study.lang:
+        return encoder.embed(sentences, lang=study.lang, latent=latent)
+    for place, lang in enumerate(study.names):
+        rows = np.flatnonzero(study.labels == place)
+        found |= zip(rows, encoder.embed([sentences[row] for row in rows], lang=lang, latent=latent), strict=True)
+    return np.stack([found[row] for row in range(len(sentences))])
 
 
 def measure(make: Make, inputs: Sequence[Vectors], labels: np.ndarray, cuts: Sequence[Cut]) -> Measured:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bgt_core.contracts import Embeds
+from probes.measure import embedded
 from probes.result import Predictions, Row
 from probes.senteval import SentEval, split_classify
 from probes.significance import wilson
@@ -21,7 +22,7 @@ def paper_row(encoder: Embeds, study: Study, latent: str, wish: Asked) -> tuple[
     has the fraction, and Wilson's interval beside it, which SentEval has not.
     """
     hidden = 0 if study.task == LINEAR else hidden_units(wish.probe)
-    vectors = encoder.embed(study.items.sentences, lang=study.lang, latent=latent)
+    vectors = embedded(encoder, study, latent)
     tokens = np.array([len(sentence.split()) for sentence in study.items.sentences])
     train, dev, test = (rows[np.lexsort((study.labels[rows], tokens[rows]))] for rows in study.cuts[0])
     found = split_classify(*((vectors[rows], study.labels[rows]) for rows in (train, dev, test)), SentEval(hidden))

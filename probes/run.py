@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bgt_core.contracts import LANGUAGE
 from bgt_core.errors import BadInput
 from probes import extras, remarks
 from probes.baselines import BASELINES, MAJORITY
 from probes.mdl import codelength
-from probes.measure import Measured, Vectors, maker, measure
+from probes.measure import Measured, Vectors, embedded, maker, measure
 from probes.paper import paper_row
 from probes.result import Difference, Predictions, ProbeResult, Row
 from probes.significance import Runs, bootstrap, mcnemar, wilson
@@ -66,7 +67,7 @@ def run_probe(
     measured: dict[str, Measured] = {}
     for name in latents:
         report(f"{task.name} {lang}: {name}")
-        inputs[name] = [encoder.embed(study.items.sentences, lang=lang, latent=name) for encoder in encoders]
+        inputs[name] = [embedded(encoder, study, name) for encoder in encoders]
         measured[name] = measure(maker(wish.probe), inputs[name], study.labels, study.cuts)
     for name, (build, probe) in BASELINES.items():
         if wish.baselines or name == MAJORITY:
@@ -75,7 +76,7 @@ def run_probe(
             measured[name] = measure(lambda _, probe=probe: probe(), texts, study.labels, study.cuts)
     for name, several in (others or {}).items():
         report(f"{task.name} {lang}: {name}")
-        vectors = [other.embed(study.items.sentences, lang=lang, latent=other.latents[0]) for other in several]
+        vectors = [embedded(other, study, other.latents[0]) for other in several]
         measured[name] = measure(maker(wish.probe), vectors, study.labels, study.cuts)
 
     drawn = bootstrap([found.right for found in measured.values()], study.tested, study.items.groups, seed=wish.seed)
@@ -111,11 +112,13 @@ def run_probe(
 
 def check(bgt: Embeds, lang: str, latents: Sequence[str]) -> None:
     """BadInput for what can't be asked of this model; one without languages takes any."""
-    if bgt.langs and lang not in bgt.langs:
+    if bgt.langs and not set(lang.split("-")) <= set(bgt.langs):
         raise BadInput(f"Model is {'-'.join(bgt.langs)}; --lang {lang} needs a model trained with '{lang}'.", 2)
     for latent in latents:
         if latent not in bgt.latents:
             raise BadInput(f"There is no latent '{latent}'; choose from {', '.join(bgt.latents)}.", 2)
+    if "-" in lang and LANGUAGE in latents:
+        raise BadInput(f"Language latents are spaces of their own; for --lang {lang} choose --latent semantic.", 2)
     if not latents or len(set(latents)) < len(latents):
         raise BadInput("Name one or more different latents, as in --latent semantic,language.", 2)
 

@@ -30,6 +30,7 @@ class Asked:
     seed: int = 0  # of sentences, splits and resamples
     ci: float = 0.95
     max_items: int = MAX_ITEMS
+    max_train: int | None = None  # training items; the others of train are left out, dev and test stay whole
     baselines: bool = True
     control: str | None = "rare"  # the key of the control task: first, rare; None: no control task
     capacity: bool = False  # accuracy on training items with shuffled labels
@@ -42,6 +43,8 @@ class Asked:
         hidden_units(self.probe)
         if not 1 <= self.seeds <= FOLDS:
             raise BadInput(f"--seeds {self.seeds}: choose 1 to {FOLDS}; each tests on its own tenth of the items.", 2)
+        if self.max_train is not None and self.max_train < LEAST:
+            raise BadInput(f"--max-train {self.max_train}: choose {LEAST} or more.", 2)
         if not 0 < self.ci < 1:
             raise BadInput(f"--ci {self.ci}: choose a level between 0 and 1, as in 0.95.", 2)
         for name, value, known in (("control", self.control, CONTROLS), ("erase", self.erase, ERASERS)):
@@ -87,6 +90,8 @@ def prepare(task: ProbeTask, lang: str, sentences: Sequence[str] | Items | None,
         found = f"{len(labels)} items with {len(names)} labels"
         raise BadInput(f"Task '{task.name}' got {found}; it needs {LEAST} and 2: give more sentences.")
     cuts = cuts_of(items, 1 if wish.paper else wish.seeds, wish.seed)
+    if wish.max_train:
+        cuts = [(fewer(train, items.groups, wish.max_train, wish.seed), dev, test) for train, dev, test in cuts]
     for name, rows in zip(SPLITS, cuts[0], strict=True):
         if not len(rows):
             raise BadInput(f"Task '{task.name}' has no {name} items: give some, or items without splits.")
@@ -124,3 +129,13 @@ def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
         return [(train, dev, test)]
     order = np.random.default_rng(seed).permutation(np.unique(groups[train]))
     return [(train[~np.isin(groups[train], order[k::FOLDS])], dev, test) for k in range(seeds)]
+
+
+def fewer(train: np.ndarray, groups: Sequence[int], most: int, seed: int) -> np.ndarray:
+    """At most `most` of the training rows, whole groups drawn at random, in their order."""
+    if len(train) <= most:
+        return train
+    names, place, sizes = np.unique(np.array(groups)[train], return_inverse=True, return_counts=True)
+    order = np.random.default_rng(seed).permutation(len(names))
+    chosen = order[sizes[order].cumsum() <= most]
+    return train[np.isin(place, chosen)]

@@ -44,6 +44,12 @@ TINY: dict[str, dict[str, object]] = {
 SHARED = {"vocab_size": 400}
 
 
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or fills the cache of who runs it."""
+    monkeypatch.setenv("BGT_CACHE", str(tmp_path / "cache"))
+
+
 @pytest.fixture(scope="session")
 def grammar() -> list[Pair]:
     return pairs(300, seed=3)

@@ -37,7 +37,9 @@ def baseline(name: str, device: str = "auto", precision: str = "auto") -> Outsid
 def words() -> Outside:
     """A bag of words: how often each lower-cased word occurs, hashed into 8,192 signed counts."""
     bag = HashingVectorizer(n_features=BUCKETS, token_pattern=r"\w+", norm=None, dtype=np.float32)
-    return Outside("baseline:words", lambda texts, lang, latent: bag.transform(texts).toarray())
+    return Outside(
+        "baseline:words", lambda texts, lang, latent: bag.transform(texts).toarray(), made_of=f"words {BUCKETS}"
+    )
 
 
 def tfidf() -> Outside:
@@ -53,7 +55,7 @@ def tfidf() -> Outside:
         counts = [np.bincount(ids, minlength=len(rarity)) for ids in tokenizer.encode(texts)]
         return np.stack(counts) * rarity  # (N, V)
 
-    return Outside("baseline:tfidf", embed)
+    return Outside("baseline:tfidf", embed, made_of=f"tfidf {tokenizer.sha256}")
 
 
 def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: str | Path = PRETRAINED) -> Embedder:
@@ -85,7 +87,7 @@ def pieces(bgt: Embedder) -> Outside:
         flat = torch.tensor([piece for sentence in ids for piece in sentence], dtype=torch.int64)
         return F.embedding_bag(flat, table, offsets, mode="mean").numpy()  # (N, H)
 
-    return Outside("baseline:pieces", embed, tuple(bgt.langs))
+    return Outside("baseline:pieces", embed, tuple(bgt.langs), made_of=f"pieces of {bgt.made_of}")
 
 
 def to_beat(

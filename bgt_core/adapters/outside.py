@@ -23,6 +23,7 @@ class Outside:
     latents: tuple[str, ...] = (SEMANTIC,)
     sample: str = "a"  # a sentence that it can embed: tells the width where there is none to embed
     cut: Callable[[list[str]], int] | None = None  # how many sentences it reads the beginning of; none: it reads all
+    made_of: str = ""  # what decides the vectors, as `Embedder.made_of`; none: nobody knows, so nothing is cached
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         """N sentences -> (N, D) float32, in the order given.

@@ -6,6 +6,7 @@ NAME.npz   "vectors", (N, D) numbers, and "sentences", (N,) text, as np.savez wr
 
 from __future__ import annotations
 
+import hashlib
 import zipfile
 from pathlib import Path
 
@@ -43,7 +44,8 @@ def look_up(path: Path) -> Outside:
             raise BadInput(f"{path}: has no vector for {missing[:60]!r} ({found.count(None)} of {len(found)} missing).")
         return vectors[found]
 
-    return Outside(spec, embed, sample=sentences[0])
+    made_of = hashlib.sha256(vectors.tobytes() + "\n".join(sentences).encode()).hexdigest()
+    return Outside(spec, embed, sample=sentences[0], made_of=made_of)
 
 
 def read(path: Path) -> tuple[list[str], np.ndarray]:

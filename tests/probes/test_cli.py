@@ -28,7 +28,7 @@ class Fake:
 
 @pytest.fixture(autouse=True)
 def loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bgt_core.load", lambda path, device, precision: pick_device(device) and Fake())
+    monkeypatch.setattr("bgt_core.adapters.load", lambda path, device, precision: pick_device(device) and Fake())
 
 
 def probe(*arguments: str) -> Result:
@@ -42,11 +42,12 @@ def test_the_table_is_on_stdout_and_progress_on_stderr() -> None:
     result = probe(*QUICK)
     assert result.exit_code == 0, result.stderr
     head, *rows = (line.split("\t") for line in result.stdout.split("\n\n")[0].splitlines())
-    assert head == ["task", "lang", "latent", "train", "test", "classes", "accuracy", "95% CI", "sd", "note"]
+    assert head[:9] == ["task", "lang", "latent", "train", "test", "classes", "accuracy", "95% CI", "sd"]
+    assert head[9:] == ["over best baseline", "note"]  # of 40 test items too few recur in train for a control task
     names = ["semantic", "language", "majority", "length", "word 1-2-grams", "character 3-5-grams"]
     assert [row[2] for row in rows] == names
     assert all(row[4] == "80" for row in rows)
-    assert rows[0][9] == "not separable from majority"
+    assert rows[0][-1].startswith("not separable from majority")
     assert "semantic - language" in result.stdout
     assert "punct-num fr: semantic" in result.stderr
     assert "punct-num fr: semantic" not in result.stdout
@@ -54,7 +55,7 @@ def test_the_table_is_on_stdout_and_progress_on_stderr() -> None:
 
 def test_json_is_one_document_with_a_schema() -> None:
     document = json.loads(probe(*QUICK, "--json", "--latent", "language").stdout)
-    assert document["schema"] == "bgt-probe/1"
+    assert document["schema"] == "bgt-probe/2"
     (result,) = document["results"]
     assert (result["task"], result["seeds"], result["difference"]) == ("punct-num", 2, None)
     row = result["rows"][0]
@@ -89,7 +90,7 @@ def test_several_tasks_in_the_order_asked_each_once() -> None:
 
 
 def test_listing_tasks_needs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("bgt_core.load")
+    monkeypatch.delattr("bgt_core.adapters.load")
     result = probe("--list-tasks")
     assert result.exit_code == 0
     assert [line.split("\t")[:2] for line in result.stdout.splitlines()[1:]] == [
@@ -112,8 +113,8 @@ def test_listing_tasks_needs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
         (("--lang", "en", "--task", "gender"), 2, "Task 'gender' has no definition for 'en'; available: fr, es."),
         ((), 2, "Say which language"),
         (("--lang", "fr", "--column", "2"), 2, "give --data too"),
-        (("--lang", "fr", "--data", "absent.txt"), 3, "absent.txt: can't be read"),
-        (("--lang", "fr", "--csv", "absent/rows.csv"), 2, "there is no folder absent"),
+        (("--lang", "fr", "--data", "absent.txt"), 3, "absent.txt: there is no such file or folder."),
+        (("--lang", "fr", "--csv", "absent/rows.csv"), 3, "there is no folder absent"),
         (("--lang", "fr", "--task", "length", "--latent", "meaning"), 2, "There is no latent 'meaning'"),
         (("--lang", "es", "--task", "length"), 2, "Model is en-fr; --lang es needs a model trained with 'es'."),
         (("--lang", "fr", "--seeds", "99"), 2, "choose 1 to 10"),

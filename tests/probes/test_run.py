@@ -1,6 +1,7 @@
 """Probes on embedders whose right scores are known."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from bgt_core.errors import BadInput
 from probes.result import ProbeResult, Row
 from probes.run import run_probe
 from probes.senteval import SentEval, split_classify
-from probes.study import cuts_of
+from probes.study import Asked, cuts_of, prepare
 from probes.task import Items
 from probes.tasks import TASKS
 from probes.tasks.words import words
@@ -224,3 +225,17 @@ def test_many_labels() -> None:
     rows = by_name(run_probe(Fake(), "length", "fr", labelled, latents=["language"], seeds=1, control=None))
     assert rows["word 1-2-grams"].accuracy == 1.0
     assert rows["majority"].accuracy < 0.05
+
+
+def test_max_train_takes_whole_groups_from_train_alone() -> None:
+    task = TASKS["length"]
+    items = task.items(SENTENCES, "fr")
+    doubled = Items(*([*part, *part] for part in (items.sentences, items.labels, items.groups)))
+    whole, part = (prepare(task, "fr", doubled, Asked(max_train=most, seeds=2)) for most in (None, 201))
+    for (train, dev, test), (fewer, same_dev, same_test) in zip(whole.cuts, part.cuts, strict=True):
+        assert 190 < len(fewer) <= 201 < len(train)
+        assert set(fewer) <= set(train)
+        sizes, all_sizes = (Counter(whole.items.groups[row] for row in rows) for rows in (fewer, train))
+        assert all(count == all_sizes[group] == 2 for group, count in sizes.items())
+        np.testing.assert_array_equal(dev, same_dev)
+        np.testing.assert_array_equal(test, same_test)

@@ -1,0 +1,119 @@
+"""A table of cells: which there are, what each is measured on, and those measured before."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bgt_core import __version__
+from bgt_core.contracts import LANGUAGE, Embeds
+from bgt_core.errors import BadInput
+from probes.build import default_sentences
+from probes.cache import RESULTS, Cache, key, remembering
+from probes.items import SIZES
+from probes.load import load_task
+from probes.run import check, run_probe
+from probes.store import Cell, cell_of, read_cell, write_cell
+from probes.study import Asked
+from probes.task import Items, ProbeTask
+
+BUILT_IN = "built-in grammar"
+
+
+@dataclass(frozen=True)
+class Model:
+    """An encoder, what it is called, and what stands beside it."""
+
+    name: str
+    encoder: Embeds
+    latents: tuple[str, ...]  # those asked for
+    seeds: tuple[Embeds, ...] = ()  # other trainings of it
+    others: Mapping[str, Sequence[Embeds]] | None = None  # to beat: untrained, the mean of its pieces
+
+    def latents_of(self, lang: str) -> list[str]:
+        """Those that can be probed in it: language latents have no space that two languages share."""
+        return [name for name in self.latents if "-" not in lang or name != LANGUAGE] or list(self.latents)
+
+    def check(self, lang: str) -> None:
+        """BadInput for a language or latent that it has not."""
+        for encoder in (self.encoder, *self.seeds):
+            check(encoder, lang, self.latents_of(lang))
+
+
+def measured(
+    model: Model,
+    task: ProbeTask,
+    lang: str,
+    material: tuple[Items, dict],
+    wish: Asked,
+    cache: Cache | None,
+    report: Callable[[str], None],
+) -> Cell:
+    """The cell, from the cache where it is there. `material` are the items and what their trail says of them."""
+    items, about = material
+    latents = model.latents_of(lang)
+    encoders = [model.encoder, *model.seeds, *(one for several in (model.others or {}).values() for one in several)]
+    model.check(lang)
+    made_of = [getattr(encoder, "made_of", "") for encoder in encoders]
+    name = None
+    if cache and all(made_of):
+        names = [(other, len(several)) for other, several in (model.others or {}).items()]
+        asked = {"made_of": made_of, "others": names, "latents": latents, "about": about, "wish": asdict(wish)}
+        name = key(task=task.name, lang=lang, **asked)
+        if found := read_cell(cache.path(RESULTS, name), model.name):
+            report(f"{task.name} {lang}: {model.name}, measured {found.trail['measured']}")
+            return found
+    remembered = [remembering(encoder, cache) for encoder in (model.encoder, *model.seeds)]
+    others = {other: [remembering(one, cache) for one in several] for other, several in (model.others or {}).items()}
+    result = run_probe(
+        remembered[0],
+        task,
+        lang,
+        items,
+        latents=latents,
+        encoder_seeds=remembered[1:],
+        others=others,
+        report=report,
+        **asdict(wish),
+    )
+    trail = {
+        **about,
+        "made_of": made_of[0] or "unknown",
+        "version": __version__,
+        "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "probe": "paper" if wish.paper else wish.probe,
+        "langs": list(model.encoder.langs),
+        "latents": latents,
+    }
+    cell = cell_of(model.name, result, trail)
+    if name:
+        with cache.writing(RESULTS, name) as partial:
+            write_cell(partial, cell)
+    return cell
+
+
+def material_of(task: ProbeTask, lang: str, data: Path | None, column: int | None, wish: Asked) -> tuple[Items, dict]:
+    """The items of a task, from `data` or the built-in grammar, and what a trail says of them."""
+    if data is None:
+        items, card = task.items(default_sentences(lang, wish.seed), lang, wish.seed), None
+    else:
+        items, card = load_task(task, lang, data, wish.seed, SIZES if wish.paper else None, column)
+    text = json.dumps([items.sentences, items.labels, items.groups, items.splits])
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    where = {"data": str(data) if data else BUILT_IN, "items_sha256": digest}
+    return items, where | ({"card": card.as_dict()} if card else {})
+
+
+def without_text(task: ProbeTask, lang: str, data: Path | None) -> str:
+    """Why a task can't be asked in a language, or "": it has no definition there, or nothing to be labelled from."""
+    try:
+        task.check(lang)
+    except BadInput as error:
+        return str(error)
+    if data is None and "text" not in task.builds:
+        return f"Task '{task.name}' can't be labelled from sentences alone: give --data."
+    return ""

@@ -1,0 +1,28 @@
+"""`bgt-probe`: parse, check, call, print.
+
+The table goes to stdout, progress to stderr. Exit codes as in `bgt`: 0 done, 1 internal error, 2 usage, 3 something
+needed is absent, 4 invalid data or checkpoint; and 5 finished but for some cells, 7 a score that --fail-on names,
+130 interrupted, with what was measured kept.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from probes.cli import cache
+from probes.cli.probe import probe
+
+app = typer.Typer(add_completion=True, pretty_exceptions_enable=False)
+app.callback(invoke_without_command=True)(probe)
+app.add_typer(cache.app, name="cache")
+
+
+def main() -> None:
+    """The `bgt-probe` command."""
+    try:
+        app()
+    except BrokenPipeError:  # the reader left, as `head` does
+        sys.stderr.close()
+        sys.exit(0)

@@ -1,0 +1,42 @@
+"""`bgt-probe cache`: what was kept, and room again."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="What is kept of earlier runs: vectors and results.")
+
+FolderOption = Annotated[
+    Path | None, typer.Option(help="Where it is.", show_default="BGT_CACHE, or the system's cache folder")
+]
+
+
+@app.command()
+def ls(cache_dir: FolderOption = None) -> None:
+    """Each file, the one used last first."""
+    from bgt_core.tables import show
+    from probes.cache import DAY, Cache, default_folder
+
+    folder = cache_dir or default_folder()
+    rows = []
+    for path in Cache(folder).entries():
+        found = path.stat()
+        age, size = (time.time() - found.st_mtime) / DAY, found.st_size / 1e6
+        rows.append([str(path.relative_to(folder)), f"{size:.1f}", f"{age:.1f}"])
+    show(["file", "MB", "days since use"], rows)
+
+
+@app.command()
+def prune(
+    cache_dir: FolderOption = None,
+    days: Annotated[float, typer.Option(help="Keep what was used in so many days.", min=0)] = 0,
+) -> None:
+    """Remove what was kept; nothing is lost but time."""
+    from probes.cache import Cache, default_folder
+
+    count, size = Cache(cache_dir or default_folder()).prune(days)
+    print(f"{count} files removed, {size / 1e6:.1f} MB")

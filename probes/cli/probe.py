@@ -1,0 +1,203 @@
+"""`bgt-probe` itself."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bgt_core.cli.options import CsvOption, DeviceOption, JsonOption, LatexOption, ParquetOption, PrecisionOption
+from bgt_core.errors import BadInput
+
+if TYPE_CHECKING:
+    from probes.cli.wishes import Wishes
+    from probes.store import Cell
+
+FAILED, BELOW, STOPPED = 5, 7, 130
+
+
+def probe(
+    context: typer.Context,
+    lang: Annotated[
+        list[str] | None, typer.Option(help="Language of the sentences; several as fr,en, and all.", show_default=False)
+    ] = None,
+    task: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Several as a,b; groups: paper, surface, syntax, semantic, all.",
+            show_default="all that sentences alone can tell; with --data, all",
+        ),
+    ] = None,
+    latent: Annotated[str | None, typer.Option(help="Latents to probe.", show_default="each that a model has")] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A checkpoint or run folder, ORG/NAME, sentence-transformers:NAME, python:MODULE:OBJECT, "
+            "vectors:FILE, or baseline:words|tfidf|random; several stand side by side, as NAME=SPEC if you like.",
+            show_default="the model that ships",
+        ),
+    ] = None,
+    encoder_seeds: Annotated[
+        list[str] | None, typer.Option(help="Other trainings of --model: scores are means over all.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder with labelled files (SentEval's), treebanks or text; or one file, text one sentence a line, "
+            "or TSV (.gz .xz .zst).",
+            show_default="a built-in grammar",
+        ),
+    ] = None,
+    column: Annotated[int | None, typer.Option(help="The column of a TSV, from 1.")] = None,
+    probe: Annotated[
+        str, typer.Option(help="linear, or mlp50 for 50 hidden units; several as linear,mlp200.")
+    ] = "linear",
+    max_items: Annotated[int, typer.Option(help="Items a task uses at most.")] = 10_000,
+    max_train: Annotated[int | None, typer.Option(help="Training items at most; dev and test stay whole.")] = None,
+    seeds: Annotated[
+        int, typer.Option(help="Probes trained, 1 to 10; on sentences without splits each tests on its own tenth.")
+    ] = 5,
+    seed: Annotated[int, typer.Option(help="Of sentences, swaps and splits.")] = 0,
+    ci: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    baselines: Annotated[bool, typer.Option("--baselines/--no-baselines", help="Show what a probe must beat.")] = True,
+    untrained: Annotated[
+        bool, typer.Option("--untrained", help="Also the model untrained, three times, and the mean of its pieces.")
+    ] = False,
+    control: Annotated[str, typer.Option(help="The key of the control task: rare, first, or none.")] = "rare",
+    capacity: Annotated[bool, typer.Option("--capacity", help="Also accuracy on shuffled training labels.")] = False,
+    mdl: Annotated[bool, typer.Option("--mdl/--no-mdl", help="Also the online codelength.")] = False,
+    erase: Annotated[str | None, typer.Option(help="leace or inlp: accuracy once the property is erased.")] = None,
+    curve: Annotated[bool, typer.Option("--curve", help="Also learning curves.")] = False,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="SentEval's protocol: one seed, its classifier, accuracy alone.")
+    ] = False,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B", help="Their difference: latents or baselines, or MODEL or MODEL/LATENT of several."
+        ),
+    ] = None,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RULE", help="Exit with 7 where it holds, as gender<0.52 or gender/semantic>0.6."),
+    ] = None,
+    csv: CsvOption = None,
+    latex: LatexOption = None,
+    parquet: ParquetOption = None,
+    md: Annotated[Path | None, typer.Option("--md", metavar="FILE", help="Also write it as Markdown.")] = None,
+    predictions: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what was predicted of each item, as Parquet.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write which latent holds what, as FILE.html and FILE.tex.")
+    ] = None,
+    as_json: JsonOption = False,
+    list_tasks: Annotated[bool, typer.Option("--list-tasks", help="Print the tasks and stop.")] = False,
+    cache_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where vectors and results are kept.", show_default="BGT_CACHE, or the system's cache folder"
+        ),
+    ] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Measure all anew, keep nothing.")] = False,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
+) -> None:
+    """Probe what a latent knows of a sentence: test accuracy with its interval, beside baselines.
+
+    What was measured is kept: the same command again prints the same at once, and goes on where it was stopped.
+    """
+    if context.invoked_subcommand:
+        return
+    try:
+        if list_tasks:
+            from probes.cli.output import print_tasks
+
+            print_tasks()
+            return
+        from probes.cli.wishes import Wishes
+
+        wishes = Wishes(
+            langs=split(lang),
+            tasks=split(task),
+            latents=split(latent and [latent]),
+            models=model or [],
+            encoder_seeds=split(encoder_seeds),
+            data=data,
+            column=column,
+            probes=split([probe]),
+            compare=compare or [],
+            fail_on=fail_on or [],
+            untrained=untrained,
+            files={"csv": csv, "latex": latex, "parquet": parquet, "md": md},
+            predictions=predictions,
+            report=report,
+            cache_dir=None if no_cache else cache_dir,
+            no_cache=no_cache,
+            device=device,
+            precision=precision,
+            asked={
+                "max_items": max_items,
+                "max_train": max_train,
+                "seeds": seeds,
+                "seed": seed,
+                "ci": ci,
+                "baselines": baselines,
+                "control": None if control == "none" else control,
+                "capacity": capacity,
+                "mdl": mdl,
+                "erase": erase,
+                "curve": curve,
+                "paper": paper,
+            },
+        )
+        code = answer(wishes, as_json)
+    except BadInput as error:
+        print(f"bgt-probe: {error}", file=sys.stderr)
+        raise typer.Exit(error.exit_code) from None
+    except KeyboardInterrupt:  # before or after measuring
+        raise typer.Exit(STOPPED) from None
+    raise typer.Exit(code)
+
+
+def split(values: list[str] | None) -> list[str]:
+    """ "a,b" and "c" -> each of them once."""
+    return list(dict.fromkeys(part.strip() for value in values or [] for part in value.split(",") if part.strip()))
+
+
+def answer(wishes: Wishes, as_json: bool) -> int:
+    """Measure, write, print; the exit code."""
+    from probes.cli import output, work
+
+    wishes.check()
+    models = work.open_all(wishes)
+    pairs = work.compared(wishes.compare, models)
+    cells: list[Cell] = []
+    failures: list[tuple[str, BadInput]] = []
+    stopped = False
+    try:
+        for label, found in work.measure_all(wishes, models):
+            if isinstance(found, BadInput):
+                print(f"bgt-probe: {label}: {found}", file=sys.stderr)
+                failures.append((label, found))
+            else:
+                cells.append(found)
+    except KeyboardInterrupt:
+        stopped = True
+        kept = "" if wishes.no_cache else "; what was measured is kept: the same command goes on from there"
+        print(f"bgt-probe: stopped after {len(cells)} results{kept}", file=sys.stderr)
+    if not cells:
+        if failures:
+            raise BadInput("nothing could be measured.", failures[0][1].exit_code)
+        return STOPPED
+    cells, gaps = work.finished(cells, pairs)
+    output.write(wishes, cells)
+    output.say(wishes, cells, gaps, failures, as_json)
+    if stopped:
+        return STOPPED
+    broken = work.broken(wishes.rules, cells)
+    for line in broken:
+        print(f"bgt-probe: {line}", file=sys.stderr)
+    return BELOW if broken else FAILED if failures else 0

@@ -1,0 +1,104 @@
+"""What a user asked `bgt-probe` for, checked before anything is loaded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bgt_core.errors import BadInput
+from bgt_core.tables import check_files
+from probes.study import Asked
+from probes.tasks import GROUPS, TASKS, find
+
+ALL = "all"
+LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")  # what "all" is for an encoder of any language
+_RULE = re.compile(r"([\w-]+)(?:/([^<>]+))?([<>])(\d*\.?\d+)")
+
+
+class Rule(NamedTuple):
+    """Fails where a latent's accuracy is below (or above) `bound`; without a latent, where that of any is."""
+
+    task: str
+    latent: str | None
+    below: bool
+    bound: float
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """The options, as lists; `asked` are the fields of `Asked` but for the probe."""
+
+    langs: Sequence[str]
+    tasks: Sequence[str]  # none: all that there are labels for
+    latents: Sequence[str]  # none: each that a model has
+    models: Sequence[str]
+    encoder_seeds: Sequence[str]
+    data: Path | None
+    column: int | None
+    probes: Sequence[str]
+    compare: Sequence[str]
+    fail_on: Sequence[str]
+    untrained: bool
+    files: Mapping[str, Path | None]
+    predictions: Path | None
+    report: Path | None
+    cache_dir: Path | None
+    no_cache: bool
+    device: str
+    precision: str
+    asked: Mapping[str, Any]
+
+    def check(self) -> None:
+        """BadInput for what can be refused without a model."""
+        if not self.langs:
+            raise BadInput("Say which language to probe, as in: bgt-probe --lang fr --task gender", 2)
+        for name in self.named:
+            for lang in self.langs:
+                if lang != ALL:
+                    TASKS[name].check(lang)
+            if self.data is None and "text" not in TASKS[name].builds:
+                TASKS[name].items([], next(iter(TASKS[name].langs), "en"))  # says what it needs
+        check_files({**self.files, "predictions": self.predictions, "report": self.report})
+        if self.report and self.report.suffix != ".html":
+            raise BadInput(f"--report {self.report}: name it .html; its table is written beside it as .tex.", 2)
+        if self.column is not None and self.data is None:
+            raise BadInput("--column says which column of --data to read; give --data too.", 2)
+        if len(self.models) > 1 and (self.encoder_seeds or self.untrained):
+            raise BadInput("--encoder-seeds and --untrained are of one --model; give one.", 2)
+        if self.data and not self.data.exists():
+            raise BadInput(f"{self.data}: there is no such file or folder.", 3)
+        _ = self.wish, self.rules
+
+    @property
+    def wish(self) -> list[Asked]:
+        """One for each kind of probe."""
+        first = Asked(**self.asked)
+        return [replace(first, probe=probe) for probe in self.probes]
+
+    @property
+    def named(self) -> list[str]:
+        """Tasks named one by one: each must be measured in every language."""
+        return list(dict.fromkeys(find(name).name for name in self.tasks if name not in GROUPS))
+
+    @property
+    def grouped(self) -> list[str]:
+        """Tasks of groups, measured where they can be."""
+        groups = [name for name in self.tasks if name in GROUPS]
+        if not self.tasks:
+            groups = [ALL]
+        found = dict.fromkeys(task for group in groups for task in GROUPS[group])
+        return [task for task in found if task not in self.named]
+
+    @property
+    def rules(self) -> list[Rule]:
+        """Of --fail-on."""
+        found = []
+        for text in self.fail_on:
+            match = _RULE.fullmatch(text.replace(" ", ""))
+            if not match or not 0 <= float(match[4]) <= 1:
+                raise BadInput(f"--fail-on {text}: expected TASK<SHARE or TASK/LATENT>SHARE, as in gender<0.52.", 2)
+            found.append(Rule(find(match[1]).name, match[2], match[3] == "<", float(match[4])))
+        return found

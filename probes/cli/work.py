@@ -1,0 +1,173 @@
+"""From checked wishes to cells: models opened, cells measured one after the other, the table looked at as a whole."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from bgt_core import PRETRAINED
+from bgt_core.cli.options import open_encoder, open_models, unnamed
+from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.errors import BadInput
+from probes.baselines import BASELINES
+from probes.cache import Cache, default_folder
+from probes.cells import Model, material_of, measured, without_text
+from probes.cli.wishes import ALL, LANGS, Rule, Wishes
+from probes.compare import corrected, gap, has
+from probes.result import Difference
+from probes.significance import correct
+from probes.store import Cell
+from probes.tasks import TASKS
+
+
+class Side(NamedTuple):
+    """One side of --compare."""
+
+    model: str
+    predictor: str
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def open_all(wishes: Wishes) -> list[Model]:
+    """The encoders, each with the latents asked for."""
+    specs = list(wishes.models) or [str(PRETRAINED)]
+    opened = open_models(specs, wishes.device, wishes.precision)
+    if len(opened) < len(specs):
+        raise BadInput(f"--model {', '.join(specs)}: two have the same name; give each its own as NAME=SPEC.", 2)
+    seeds = tuple(open_encoder(spec, wishes.device, wishes.precision) for spec in wishes.encoder_seeds)
+    others = None
+    if wishes.untrained:
+        from bgt_core.adapters.baselines import to_beat
+
+        if not hasattr(next(iter(opened.values())), "tokenizer"):
+            raise BadInput(f"--untrained: {specs[0]} is no checkpoint of ours.", 2)
+        others = to_beat(next(iter(opened.values())), Path(unnamed(specs[0])), wishes.device)
+    models = []
+    for name, encoder in opened.items():
+        latents = tuple(wishes.latents or encoder.latents)
+        for latent in latents:
+            if latent not in encoder.latents:
+                raise BadInput(f"There is no latent '{latent}' in {name}; choose from {', '.join(encoder.latents)}.", 2)
+        models.append(Model(name, encoder, latents, seeds, others))
+    if wishes.report and not any({SEMANTIC, LANGUAGE} <= set(model.latents) for model in models):
+        raise BadInput("--report compares the semantic with the language latent: probe both of a model of ours.", 2)
+    return models
+
+
+def places(wishes: Wishes, models: Sequence[Model]) -> Iterator[tuple[str, str, bool]]:
+    """(task, language, whether the user named it): those of groups only where they have a meaning and a source."""
+    langs = list(wishes.langs)
+    if ALL in langs:
+        own = [model.encoder.langs for model in models if model.encoder.langs]
+        langs = [lang for lang in (own[0] if own else LANGS) if all(lang in each for each in own)]
+    for name in wishes.named + wishes.grouped:
+        task, must = TASKS[name], name in wishes.named
+        joined = "texts" in task.builds and not any("-" in lang for lang in langs)
+        if joined and len(langs) < 2 and not must:
+            continue
+        for lang in ["-".join(langs)] if joined else langs:
+            why = without_text(task, lang, wishes.data)
+            if why and not (must and ALL not in wishes.langs):
+                say(f"skipped: {why}")
+            elif joined or "-" not in lang or "texts" in task.builds:
+                yield name, lang, must
+
+
+def measure_all(wishes: Wishes, models: Sequence[Model]) -> Iterator[tuple[str, Cell | BadInput]]:
+    """Each cell, or what is wrong with it; raises BadInput at once where all would be."""
+    cache = None if wishes.no_cache else Cache(wishes.cache_dir or default_folder())
+    for model in models:
+        for lang in wishes.langs:
+            if lang != ALL:
+                model.check(lang)
+    everything = list(places(wishes, models))
+    single = len(everything) * len(models) * len(wishes.probes) == 1
+    for name, lang, must in everything:
+        task = TASKS[name]
+        try:
+            material = material_of(task, lang, wishes.data, wishes.column, wishes.wish[0])
+        except BadInput as error:
+            if single:
+                raise
+            if error.exit_code == 3 and not must:
+                say(f"skipped: {error}")
+            else:
+                yield f"{name} {lang}", error
+            continue
+        for model in models:
+            for wish in wishes.wish:
+                try:
+                    yield "", measured(model, task, lang, material, wish, cache, say)
+                except BadInput as error:
+                    if single:
+                        raise
+                    yield f"{name} {lang}, {model.name}", error
+
+
+def compared(wanted: Sequence[str], models: Sequence[Model]) -> list[tuple[Side, Side]]:
+    """The pairs of --compare A,B; BadInput for a name that there is not."""
+    pairs = []
+    for text in wanted:
+        sides = [part.strip() for part in text.split(",")]
+        if len(sides) != 2 or sides[0] == sides[1]:
+            raise BadInput(f"--compare {text}: expected two different names, as in semantic,language.", 2)
+        pairs.append((side(sides[0], models), side(sides[1], models)))
+    return pairs
+
+
+def side(name: str, models: Sequence[Model]) -> Side:
+    """A latent or baseline of the one model; of several, MODEL/LATENT, or MODEL for its first."""
+    known = {}
+    for model in models:
+        predictors = [*model.latents, *BASELINES, *(model.others or {})]
+        known |= {f"{model.name}/{predictor}": Side(model.name, predictor) for predictor in predictors}
+        known[model.name] = Side(model.name, predictors[0])
+        if len(models) == 1:
+            known |= {predictor: Side(model.name, predictor) for predictor in predictors}
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"Did you mean '{near[0]}'?" if near else f"Choose from {', '.join(known)}."
+        raise BadInput(f"--compare: there is no '{name}'. {hint}", 2)
+    return known[name]
+
+
+def finished(cells: Sequence[Cell], pairs: Sequence[tuple[Side, Side]]) -> tuple[list[Cell], list[Difference]]:
+    """The cells with Holm's p and notes, and the differences asked for, corrected among themselves."""
+    found = []
+    for place in dict.fromkeys(cell.place for cell in cells):
+        here = {cell.model: cell for cell in cells if cell.place == place}
+        for first, second in pairs:
+            left, right = here.get(first.model), here.get(second.model)
+            if left and right and has(left, first.predictor) and has(right, second.predictor):
+                names = (first.predictor, second.predictor)
+                if first.model != second.model:
+                    names = ("/".join(first), "/".join(second))
+                found.append(gap(left, first.predictor, right, second.predictor, names))
+    return corrected(cells), correct(found)
+
+
+def broken(rules: Sequence[Rule], cells: Sequence[Cell]) -> list[str]:
+    """Where the rules of --fail-on hold, in words."""
+    lines = []
+    for rule in rules:
+        rows = [
+            (cell, row)
+            for cell in cells
+            if cell.result.task == rule.task
+            for row in cell.result.rows
+            if row.latent == rule.latent or (rule.latent is None and row.latent in cell.trail["latents"])
+        ]
+        if not rows:
+            raise BadInput(f"--fail-on: nothing was measured for '{'/'.join(filter(None, rule[:2]))}'.", 2)
+        for cell, row in rows:
+            if (row.accuracy < rule.bound) if rule.below else (row.accuracy > rule.bound):
+                how = "below" if rule.below else "above"
+                where = f"{row.task} {row.lang}, {cell.model} {row.latent}"
+                lines.append(f"{where}: {row.accuracy:.4f} is {how} {rule.bound:g}")
+    return lines

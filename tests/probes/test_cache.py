@@ -1,0 +1,130 @@
+"""What is kept: found by content, whole or not there, and never in the way."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from bgt_core.adapters import open_encoder
+from bgt_core.adapters.baselines import pieces
+from bgt_core.adapters.outside import Outside
+from bgt_core.contracts import BadInput
+from probes.cache import DAY, RESULTS, VECTORS, Cache, default_folder, key, remembering
+
+
+class Counting:
+    """An encoder that counts how often it is asked."""
+
+    langs, latents, made_of = ("en",), ("semantic",), "weights 1"
+    asked = 0
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        self.asked += 1
+        return np.array([[len(sentence), 1] for sentence in sentences], dtype=np.float32)
+
+
+def test_vectors_are_made_once_for_the_same_content(tmp_path: Path) -> None:
+    encoder = Counting()
+    kept = remembering(encoder, Cache(tmp_path))
+    first = kept.embed(["a", "bb"], lang="en")
+    again = remembering(encoder, Cache(tmp_path)).embed(["a", "bb"], lang="en")
+    assert encoder.asked == 1
+    np.testing.assert_array_equal(first, again)
+    assert again.dtype == np.float32
+    kept.embed(["bb", "a"], lang="en")  # another order is other content
+    encoder.made_of = "weights 2"
+    kept.embed(["a", "bb"], lang="en")
+    assert encoder.asked == 3
+    assert kept.langs == ("en",)
+    assert not hasattr(kept, "shortened")
+
+
+def test_an_encoder_of_unknown_content_is_not_kept(tmp_path: Path) -> None:
+    encoder = Outside("python:mine:embed", lambda texts, lang, latent: np.ones((len(texts), 2)))
+    assert remembering(encoder, Cache(tmp_path)) is encoder
+    assert remembering(Counting(), None).asked == 0
+
+
+def test_a_damaged_entry_is_made_anew(tmp_path: Path) -> None:
+    cache, made = Cache(tmp_path), np.arange(6, dtype=np.float32).reshape(3, 2)
+    cache.vectors("x", lambda: made)
+    path = cache.path(VECTORS, "x")
+    for damaged in (path.read_bytes()[:40], path.read_bytes()[:-4], b""):
+        path.write_bytes(damaged)
+        np.testing.assert_array_equal(cache.vectors("x", lambda: made), made)
+    np.testing.assert_array_equal(cache.vectors("x", lambda: pytest.fail("it is there")), made)
+
+
+def test_objects_are_not_unpickled(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    path = cache.path(VECTORS, "x")
+    path.parent.mkdir(parents=True)
+    np.save(path, np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    np.testing.assert_array_equal(cache.vectors("x", lambda: np.zeros((1, 1))), [[0]])
+
+
+def test_a_failure_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(BadInput, match=r"No space left on device.*--no-cache") as error:
+        Cache(tmp_path).vectors("x", lambda: np.zeros((1, 1)))
+    assert error.value.exit_code == 3
+    assert not Cache(tmp_path).entries()
+
+
+def test_pruning_goes_by_the_last_use(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    for name in "ab":
+        cache.vectors(name, lambda: np.zeros((1, 1)))
+        long_ago = time.time() - 3 * DAY
+        os.utime(cache.path(VECTORS, name), (long_ago, long_ago))
+    cache.vectors("a", lambda: np.zeros((1, 1)))  # used today
+    (tmp_path / RESULTS).mkdir()
+    assert cache.prune(days=2)[0] == 1
+    assert [path.stem for path in cache.entries()] == ["a"]
+    assert cache.prune()[0] == 1
+    assert not cache.entries()
+    assert Cache(tmp_path / "absent").prune() == (0, 0)
+
+
+def test_keys_differ_with_every_part() -> None:
+    asked = {"made_of": "x", "lang": "fr", "wish": {"seed": 1}}
+    assert key(**asked) == key(**dict(reversed(asked.items())))
+    others = [asked | {"lang": "en"}, asked | {"wish": {"seed": 2}}, asked | {"made_of": "y"}]
+    assert len({key(**one) for one in [asked, *others]}) == 4
+
+
+def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("BGT_CACHE", str(tmp_path))
+    assert default_folder() == tmp_path
+    monkeypatch.delenv("BGT_CACHE")
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_folder() == tmp_path / "bgt"
+
+
+def test_encoders_say_what_they_are_made_of(saved: Path) -> None:
+    bgt, again, other = (open_encoder(saved, device="cpu", precision="fp32") for _ in range(3))
+    assert bgt.made_of == again.made_of
+    assert bgt.made_of != open_encoder(saved, device="cpu", precision="bf16").made_of
+    with torch.no_grad():
+        next(other.model.parameters()).view(-1)[0] += 1e-3
+    assert bgt.made_of != other.made_of
+    assert bgt.made_of in pieces(bgt).made_of
+    assert open_encoder("baseline:words").made_of != open_encoder("baseline:tfidf").made_of
+
+
+def test_vectors_of_a_file_are_known_by_content(tmp_path: Path) -> None:
+    found = []
+    for value in (1, 1, 2):
+        np.savez(tmp_path / "v.npz", vectors=np.full((1, 2), value), sentences=np.array(["a"]))
+        found.append(open_encoder(f"vectors:{tmp_path / 'v.npz'}").made_of)
+    assert found[0] == found[1] != found[2]

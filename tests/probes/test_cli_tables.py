@@ -1,0 +1,313 @@
+"""`bgt-probe` over many cells: kept, stopped, gone on with, compared, written, and partly failed."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from pyarrow import parquet
+from typer.testing import CliRunner, Result
+
+from bgt_core.contracts import BadInput
+from probes.cli import app
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "bgt-probe-options.txt"
+QUICK = ("--max-items", "400", "--seeds", "2", "--control", "none", "--no-baselines")
+
+
+class Fake:
+    langs, latents = ("en", "fr"), ("semantic", "language")
+
+    def __init__(self, name: str = "fake"):
+        self.made_of = name
+        self.before: Callable[[], None] = lambda: None
+        self.asked = 0
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        self.before()
+        self.asked += 1
+        found = [[len(sentence), sentence.count(" "), sentence.count("."), lang == "fr"] for sentence in sentences]
+        return np.array(found, dtype=np.float32)[:, : 3 if latent == "language" else 1]
+
+
+class German(Fake):
+    langs = ("en", "de")
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
+    """What any model is; that called "other" is a second one, "german" a third."""
+    found = Fake()
+    models = {"other": Fake("other"), "german": German("german")}
+    monkeypatch.setattr("bgt_core.adapters.load", lambda path, device, precision: models.get(Path(path).name, found))
+    return found
+
+
+def probe(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def results(result: Result) -> list[dict]:
+    return json.loads(result.stdout)["results"]
+
+
+def test_the_same_command_again_is_served_from_what_was_kept(fake: Fake) -> None:
+    asked = ("--lang", "en,fr", "--task", "punct-num", *QUICK)
+    first = probe(*asked)
+    assert first.exit_code == 0, first.stderr
+    made = fake.asked
+    again = probe(*asked)
+    assert again.stdout == first.stdout
+    assert fake.asked == made
+    assert again.stderr.count("measured 20") == 2
+    assert probe(*asked, "--json").stdout == probe(*asked, "--json").stdout
+    probe(*asked, "--no-cache")
+    assert fake.asked == 2 * made
+
+
+def test_other_probes_use_the_same_vectors(fake: Fake) -> None:
+    asked = ("--lang", "fr", "--task", "punct-num", *QUICK)
+    probe(*asked)
+    made = fake.asked
+    found = results(probe(*asked, "--probe", "linear,mlp5", "--json"))
+    assert fake.asked == made
+    assert [one["rows"][0]["probe"] for one in found] == ["linear", "mlp5"]
+
+
+def test_other_weights_are_other_results(fake: Fake) -> None:
+    asked = ("--lang", "fr", "--task", "punct-num", *QUICK)
+    probe(*asked)
+    fake.made_of = "trained on"
+    made = fake.asked
+    probe(*asked)
+    assert fake.asked == 2 * made
+
+
+def test_a_stopped_command_keeps_what_is_done_and_goes_on(fake: Fake) -> None:
+    def stop() -> None:
+        if fake.asked == 3:  # in the middle of the second cell
+            raise KeyboardInterrupt
+
+    asked = ("--lang", "en,fr", "--task", "punct-num", *QUICK, "--json")
+    fake.before = stop
+    stopped = probe(*asked)
+    assert stopped.exit_code == 130
+    assert [one["lang"] for one in results(stopped)] == ["en"]
+    assert "goes on from there" in stopped.stderr
+    fake.before = lambda: None
+    whole = probe(*asked)
+    assert whole.exit_code == 0
+    assert fake.asked == 4  # not even the vectors of half a cell are made again
+    assert results(whole)[0]["rows"] == results(stopped)[0]["rows"]
+    assert [one["lang"] for one in results(whole)] == ["en", "fr"]
+
+
+def test_stopped_before_anything_is_done(fake: Fake) -> None:
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    fake.before = stop
+    result = probe("--lang", "fr", "--task", "punct-num", *QUICK)
+    assert (result.exit_code, result.stdout) == (130, "")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Text of two languages; one of them too short to probe."""
+    where = tmp_path / "data"
+    where.mkdir()
+    for lang, count in (("fr", 600), ("en", 30)):
+        lines = "".join(f"{lang} {number}{'.' * (number % 2 + 1)}\n" for number in range(count))
+        (where / f"{lang}.txt").write_text(lines, encoding="utf-8")
+    return where
+
+
+def test_some_failed_cells_leave_the_others_and_say_so(fake: Fake, folder: Path) -> None:
+    result = probe("--lang", "fr,en", "--task", "punct-num", "--data", str(folder), *QUICK, "--json")
+    assert result.exit_code == 5
+    document = json.loads(result.stdout)
+    assert [one["lang"] for one in document["results"]] == ["fr"]
+    assert document["failed"][0]["cell"].startswith("punct-num en")
+    assert "bgt-probe: punct-num en" in result.stderr
+    trail = document["results"][0]["trail"]
+    assert trail["card"]["sha256"].keys() == {"fr.txt"}
+    assert trail["made_of"] == "fake"
+
+
+def test_where_all_cells_fail_the_first_says_the_code(fake: Fake, folder: Path) -> None:
+    result = probe("--lang", "fr,en", "--task", "tense", "--data", str(folder), *QUICK)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "No 'fr' data for task 'tense' in" in result.stderr
+    assert "nothing could be measured" in result.stderr
+    alone = probe("--lang", "fr", "--task", "tense", "--data", str(folder), *QUICK)
+    assert alone.exit_code == 3
+    assert alone.stderr.startswith("bgt-probe: No 'fr' data")
+
+
+def test_groups_take_what_has_a_meaning_and_a_source(fake: Fake, folder: Path) -> None:
+    result = probe("--lang", "all", "--task", "paper", "--data", str(folder), *QUICK, "--json")
+    tasks = [(one["task"], one["lang"]) for one in results(result)]
+    assert tasks == [("punct-num", "fr")]
+    assert "skipped: Task 'gender' has no definition for 'en'" in result.stderr
+    assert "skipped: No 'fr' data for task 'subj-num'" in result.stderr
+
+
+def test_languages_are_told_apart_each_read_in_its_own(fake: Fake, tmp_path: Path) -> None:
+    """The encoder marks the language that it is told: the probe must find it."""
+    for lang in ("en", "fr"):
+        lines = "".join(f"{lang}{'x' * (number % 7)} {number}\n" for number in range(300))
+        (tmp_path / f"{lang}.txt").write_text(lines, encoding="utf-8")
+    fake.embed = lambda sentences, lang, latent: np.full((len(sentences), 1), lang == "fr", dtype=np.float32)
+    result = probe("--lang", "en-fr", "--task", "lang-id", "--data", str(tmp_path), *QUICK, "--json")
+    (found,) = results(result)
+    assert [row["latent"] for row in found["rows"]] == ["semantic"]
+    assert found["rows"][0]["accuracy"] == 1.0
+    both = probe("--lang", "en-fr", "--task", "lang-id", "--data", str(tmp_path), "--latent", "language", *QUICK)
+    assert both.exit_code == 2
+    assert "choose --latent semantic" in both.stderr
+
+
+def test_several_encoders_side_by_side(fake: Fake, tmp_path: Path) -> None:
+    latex, md = tmp_path / "t.tex", tmp_path / "t.md"
+    result = probe("--lang", "fr", "--task", "punct-num", *QUICK, "--model", "mine=fake", "--model", "other",
+                   "--compare", "mine/language,other", "--latex", str(latex), "--md", str(md))  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert "\tmine\tsemantic\t" in result.stdout
+    assert "\tmine/language - other/semantic\t+" in result.stdout
+    assert "mine semantic & mine language & other semantic & other language" in latex.read_text("utf-8")
+    assert md.read_text("utf-8").startswith("| task | lang | mine semantic |")
+
+
+def test_encoder_seeds_are_means_and_untrained_ones_stand_beside(saved: Path) -> None:
+    result = probe("--lang", "fr", "--task", "punct-num", *QUICK, "--model", str(saved), "--encoder-seeds",
+                   "baseline:random@4", "--untrained", "--latent", "semantic", "--json")  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    rows = {row["latent"]: row for row in results(result)[0]["rows"]}
+    assert rows["semantic"]["encoders"] == 2
+    assert rows["untrained encoder"]["encoders"] == 3
+    assert "mean of pieces" in rows
+
+
+def test_files_hold_the_numbers_of_the_json(fake: Fake, tmp_path: Path) -> None:
+    names = {"--csv": "t.csv", "--parquet": "t.parquet", "--predictions": "p.parquet", "--report": "r.html"}
+    files = {flag: tmp_path / "out" / name for flag, name in names.items()}
+    (tmp_path / "out").mkdir()
+    flags = [part for flag, file in files.items() for part in (flag, str(file))]
+    result = probe("--lang", "fr", "--task", "punct-num,length", *QUICK, "--json", *flags)
+    assert result.exit_code == 0, result.stderr
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {*names.values(), "r.tex"}
+    rows = [row for one in results(result) for row in one["rows"]]
+    kept = parquet.read_table(files["--parquet"]).to_pylist()
+    with files["--csv"].open(encoding="utf-8", newline="") as file:
+        text = list(csv.DictReader(file))
+    for row, entry, cells in zip(rows, kept, text, strict=True):
+        assert {name: entry[name] for name in row} == row
+        assert cells["accuracy"] == str(row["accuracy"])
+    items = parquet.read_table(files["--predictions"]).to_pylist()
+    mine = [item for item in items if (item["task"], item["predictor"]) == ("length", "semantic")]
+    right = np.mean([item["predicted"] == item["label"] for item in mine])
+    assert right == pytest.approx(next(row["accuracy"] for row in rows if row["task"] == "length"))
+
+
+def test_the_paper_protocol_says_so(fake: Fake) -> None:
+    found = probe("--lang", "fr", "--task", "punct-num", "--max-items", "300", "--paper", "--json")
+    assert found.exit_code == 0, found.stderr
+    assert "SentEval's protocol" in json.loads(found.stdout)["about"]
+    (result,) = results(found)
+    assert [row["latent"] for row in result["rows"]] == ["semantic", "language"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "code", "said"),
+    [
+        ("punct-num<0.99", 7, "punct-num fr, fake semantic: 0."),
+        ("punct-num/language<0.3", 0, ""),
+        ("punct-num > 0.2", 7, "is above 0.2"),
+        ("punct-num/meaning<0.3", 2, "nothing was measured for 'punct-num/meaning'"),
+        ("length<0.3", 2, "nothing was measured for 'length'"),
+        ("lenght<0.3", 2, "Did you mean 'length'?"),
+        ("punct-num<52", 2, "as in gender<0.52"),
+        ("punct-num", 2, "as in gender<0.52"),
+    ],
+)
+def test_scores_can_fail_a_build(fake: Fake, rule: str, code: int, said: str) -> None:
+    result = probe("--lang", "fr", "--task", "punct-num", *QUICK, "--model", "fake", "--fail-on", rule)
+    assert result.exit_code == code, result.stderr
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--compare", "semantic"), 2, "--compare semantic: expected two different names"),
+        (("--compare", "semantic,languge"), 2, "there is no 'languge'. Did you mean 'language'?"),
+        (("--max-train", "5"), 2, "--max-train 5: choose 200 or more"),
+        (("--probe", "forest"), 2, "Unknown probe 'forest'"),
+        (("--control", "shuffle"), 2, "--control shuffle: choose from first, rare"),
+        (("--erase", "all"), 2, "--erase all: choose from leace, inlp"),
+        (("--ci", "95"), 2, "--ci 95.0: choose a level between 0 and 1"),
+        (("--report", "page.pdf"), 2, "--report page.pdf: name it .html"),
+        (("--report", "absent/page.html"), 3, "there is no folder absent"),
+        (("--predictions", "absent/p.parquet"), 3, "there is no folder absent"),
+        (("--model", "a", "--model", "b", "--untrained"), 2, "are of one --model"),
+        (("--model", "a", "--model", "german"), 2, "Model is en-de; --lang fr needs a model trained with 'fr'."),
+        (("--model", "phyton:x:y"), 2, "Did you mean 'python:'?"),
+        (("--model", "baseline:words", "--untrained"), 2, "--untrained: baseline:words is no checkpoint of ours"),
+        (("--task", "punct-num", "--latent", "semantic", "--report", "r.html"), 2, "probe both"),
+        (("--model", "a=x", "--model", "a=y"), 2, "two have the same name"),
+        (("--task", "sintax"), 2, "Unknown task 'sintax'. Did you mean 'syntax'?"),
+    ],
+)
+def test_errors_are_one_line_and_a_code(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = probe("--lang", "fr", "--task", "punct-num", *QUICK, *arguments)
+    assert message in result.stderr
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    assert not list(tmp_path.glob("*.html"))
+
+
+def test_a_cache_that_cannot_be_written_is_said(fake: Fake, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    asked = ("--lang", "fr", "--task", "punct-num", *QUICK)
+    result = probe(*asked, "--cache-dir", str(tmp_path / "file"))
+    assert result.exit_code == 3
+    assert "give another --cache-dir, or --no-cache" in result.stderr
+    assert probe(*asked, "--cache-dir", str(tmp_path / "file"), "--no-cache").exit_code == 0
+
+
+def test_an_encoder_that_breaks_down_is_a_failed_cell(fake: Fake) -> None:
+    def fail() -> None:
+        if fake.asked > 1:
+            raise BadInput("row 3 holds infinity")
+
+    fake.before = fail
+    result = probe("--lang", "fr,en", "--task", "punct-num", *QUICK)
+    assert result.exit_code == 5
+    assert "punct-num en, bgt-small: row 3 holds infinity" in result.stderr
+
+
+def test_what_was_kept_is_listed_and_removed(fake: Fake, tmp_path: Path) -> None:
+    where = ("--cache-dir", str(tmp_path / "kept"))
+    probe("--lang", "fr", "--task", "punct-num", *QUICK, *where)
+    listed = probe("cache", "ls", *where).stdout.splitlines()
+    assert listed[0].split("\t") == ["file", "MB", "days since use"]
+    assert sorted(line.split("/")[0] for line in listed[1:]) == ["results", "vectors", "vectors"]
+    assert probe("cache", "prune", "--days", "1", *where).stdout.startswith("0 files removed")
+    assert probe("cache", "prune", *where).stdout.startswith("3 files removed")
+    assert len(probe("cache", "ls", *where).stdout.splitlines()) == 1
+
+
+def test_the_options_are_these() -> None:
+    """Written anew by GOLDEN.write_text(...) when an option is meant to change."""
+    options = [option for option in typer.main.get_command(app).params if option.name != "help"]
+    lines = [f"{'/'.join((*option.opts, *option.secondary_opts))}\t{option.help or ''}" for option in options]
+    assert "\n".join(lines) + "\n" == GOLDEN.read_text("utf-8")

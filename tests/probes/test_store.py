@@ -1,0 +1,160 @@
+"""Cells as files: the same after a round trip, and comparisons that need no model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+from scipy.stats import binomtest
+
+from bgt_core.contracts import BadInput
+from probes.cells import Model, material_of, measured
+from probes.compare import accuracy, corrected, gap, p_value
+from probes.result import Predictions, ProbeResult, Row
+from probes.store import Cell, all_predictions, cell_of, read_cell, verdicts, write_cell
+from probes.study import Asked
+from probes.task import Items
+from probes.tasks import TASKS
+
+N = 10_000
+
+
+def planted(right: dict[str, np.ndarray], name: str = "m") -> Cell:
+    """A cell of one probe seed, whose predictors are right where they are said to be; labels alternate."""
+    size = len(next(iter(right.values())))
+    truth = np.arange(size) % 2
+    rows, predictions = [], {}
+    for latent, verdict in right.items():
+        labels = np.where(verdict, truth, 1 - truth).astype(np.int32)[None, None]
+        predictions[latent] = Predictions(labels, np.ones(labels.shape, np.float32), np.zeros(size, np.float32))
+        rows.append(Row("gender", "fr", latent, 10, size, 2, float(np.mean(verdict)), 0, 1, 0))
+    items = Items([f"s{place}" for place in range(size)], ["ab"[label] for label in truth], list(range(size)))
+    result = ProbeResult(
+        "gender", "fr", 1, 0, 0.95, rows, None, 0, labels=["a", "b"], items=items, predictions=predictions
+    )
+    latents = [latent for latent in right if latent != "majority"]
+    return cell_of(name, result, {"probe": "linear", "latents": latents, "langs": ["en", "fr"]})
+
+
+def first(count: int) -> np.ndarray:
+    return np.arange(N) < count
+
+
+class Fake:
+    langs, latents, made_of = ("en", "fr"), ("semantic", "language"), "fake"
+    asked = 0
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        self.asked += 1
+        found = [[len(sentence), sentence.count(" "), sentence.count(".")] for sentence in sentences]
+        return np.array(found, dtype=np.float32)[:, : 3 if latent == "language" else 1]
+
+
+def measure(encoder: Fake, cache: object = None, **asked: object) -> Cell:
+    wish = Asked(**{"max_items": 400, "seeds": 2, **asked})
+    material = material_of(TASKS["punct-num"], "fr", None, None, wish)
+    model = Model("fake", encoder, encoder.latents)
+    return measured(model, TASKS["punct-num"], "fr", material, wish, cache, lambda line: None)
+
+
+def test_a_cell_is_the_same_after_a_round_trip(tmp_path: Path) -> None:
+    cell = measure(Fake(), control="first", mdl=True, erase="leace", curve=True)
+    write_cell(tmp_path / "cell.parquet", cell)
+    again = read_cell(tmp_path / "cell.parquet", "another name")
+    assert again.result == cell.result
+    assert again.result.difference.points == cell.result.difference.points
+    assert again.predictions.equals(cell.predictions)
+    assert again.trail == cell.trail
+    assert again.model == "another name"
+    assert [path.name for path in tmp_path.iterdir()] == ["cell.parquet"]
+
+
+def test_what_is_damaged_or_another_file_counts_as_absent(tmp_path: Path) -> None:
+    path = tmp_path / "cell.parquet"
+    assert read_cell(path, "m") is None
+    write_cell(path, planted({"semantic": first(9)}))
+    whole = path.read_bytes()
+    for damaged in (b"", whole[: len(whole) // 2], b"x" * 100):
+        path.write_bytes(damaged)
+        assert read_cell(path, "m") is None
+    cell = planted({"semantic": first(9)})
+    parquet.write_table(cell.predictions, path)  # without the result
+    assert read_cell(path, "m") is None
+
+
+def test_rows_of_predictions_give_the_accuracies() -> None:
+    cell = measure(Fake())
+    for row in cell.result.rows:
+        assert accuracy(cell, row.latent) == pytest.approx(row.accuracy)
+    table = all_predictions([cell]).to_pylist()
+    assert {row["task"] for row in table} == {"punct-num"}
+    mine = [row for row in table if row["predictor"] == "language"]
+    assert len(mine) == 80
+    assert np.mean([row["predicted"] == row["label"] for row in mine]) == pytest.approx(cell.row("language").accuracy)
+
+
+def test_a_kept_difference_is_the_measured_one() -> None:
+    cell = measure(Fake(), seeds=5, max_items=2_000, control=None, baselines=False)
+    found, fresh = gap(cell, "semantic", cell, "language"), cell.result.difference
+    assert (found.points, found.mcnemar_p) == pytest.approx((fresh.points, fresh.mcnemar_p))
+    assert (found.ci_low, found.ci_high) == pytest.approx((fresh.ci_low, fresh.ci_high), abs=1)  # other resamples
+
+
+def test_a_difference_of_two_encoders_is_paired_on_items() -> None:
+    left, right = planted({"semantic": first(6_000)}), planted({"semantic": first(5_900)}, "other")
+    found = gap(left, "semantic", right, "semantic", ("m", "other"))
+    assert found.points == pytest.approx(1)
+    assert found.ci_low == pytest.approx(1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02)  # not 1.4 points wide
+    assert found.mcnemar_p == pytest.approx(binomtest(0, 100).pvalue)
+    assert (found.first, found.second) == ("m", "other")
+
+
+def test_other_items_are_not_compared() -> None:
+    left, right = planted({"semantic": first(60)}), planted({"semantic": first(60)[:5_000]}, "other")
+    with pytest.raises(BadInput, match="gender fr: 'm' and 'other' were tested on different items"):
+        p_value(left, "semantic", right, "semantic")
+
+
+def test_notes_say_what_majority_does_as_well_after_holm() -> None:
+    """Majority is right on half; the verdicts of a latent are independent of its: 50.7 is noise, 52.6 is not."""
+    rng = np.random.default_rng(0)
+    majority = np.arange(N) % 2 == 0
+
+    def at(share: float) -> np.ndarray:
+        verdict = np.zeros(N, dtype=bool)
+        verdict[rng.permutation(N)[: round(share * N)]] = True
+        return verdict
+
+    cell = planted({"semantic": at(0.507), "language": at(0.526), "majority": majority})
+    stale = [replace(row, note="not separable from majority; did not converge") for row in cell.result.rows]
+    (found,) = corrected([replace(cell, result=replace(cell.result, rows=stale))])
+    notes = {row.latent: row.note for row in found.result.rows}
+    assert notes["semantic"].startswith("did not converge; not separable from majority 50.0 after Holm (p=0.")
+    assert notes["language"] == "did not converge"
+
+
+def test_a_latent_below_majority_is_called_so() -> None:
+    cell = planted({"semantic": first(4_000), "majority": first(5_000)})
+    (found,) = corrected([cell])
+    assert found.row("semantic").note.startswith("below majority 50.0 after Holm")
+    assert found.row("majority").note == ""
+
+
+def test_holm_is_over_the_whole_table() -> None:
+    cells = [measure(Fake(), seed=seed) for seed in (0, 1)]
+    found = corrected(cells)
+    ps = [one.mcnemar_p for cell in cells for one in (cell.result.difference, *cell.result.over_baseline)]
+    adjusted = [one.holm_p for cell in found for one in (cell.result.difference, *cell.result.over_baseline)]
+    assert len(ps) == 6
+    assert adjusted[int(np.argmin(ps))] == pytest.approx(min(1, 6 * min(ps)))
+
+
+def test_verdicts_keep_encoders_and_seeds_apart() -> None:
+    found = verdicts(measure(Fake()), "language")
+    assert found.right.shape == (1, 2, 80)
+    assert (found.tested.sum(0) == 1).all()
+    assert not found.right[0][~found.tested].any()

@@ -30,7 +30,7 @@ def main() -> None:
     )
     about = st.Page(card.page, title="Model and data", icon=":material/badge:", url_path="model")
     home = st.Page(
-        partial(overview.page, two, style),
+        partial(overview.page, two, style, alike, probes),
         title="Overview",
         icon=":material/home:",
         url_path="overview",

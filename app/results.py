@@ -98,6 +98,10 @@ def framed(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
 def gathered(paths: Iterable[Path], more: Iterable[Results]) -> Results:
     """All of these files, those of folders included, and what came besides; a later row replaces an equal one."""
     found = [*(read(str(file), content) for file, content in map(opened, files(paths))), *more]
+    titles = named([model for part in found for model in (*part.scores["model"], *part.gaps["model"])])
+    found = [
+        Results(*(table.assign(model=table["model"].map(titles)) for table in vars(part).values())) for part in found
+    ]
     scores = pd.concat([framed([], SCORES), *(part.scores for part in found if len(part.scores))])
     gaps = pd.concat([framed([], GAPS), *(part.gaps for part in found if len(part.gaps))])
     keys = ["model", "lang", "task"]
@@ -105,6 +109,13 @@ def gathered(paths: Iterable[Path], more: Iterable[Results]) -> Results:
         scores.drop_duplicates([*keys, "latent"], keep="last").reset_index(drop=True),
         gaps.drop_duplicates(keys, keep="last").reset_index(drop=True),
     )
+
+
+def named(models: Iterable[str]) -> dict[str, str]:
+    """What to call the models of results: by the app's own name, or the last part of a path where no other ends so."""
+    known = {path: name for name, path in options.read().models.items()}
+    short = options.named([model for model in dict.fromkeys(models) if model not in known])
+    return {path: name for name, path in short.items()} | known | {name: name for name in known.values()}
 
 
 def files(paths: Iterable[Path]) -> list[Path]:
@@ -152,7 +163,7 @@ def compute(
 def other_language(model: str, lang: str) -> str:
     """The language of a gap: the probed one, or for English the other one of its model, where we know that model."""
     models = options.read().models
-    path = next((path for name, path in models.items() if model in (name, path)), None)
+    path = models.get(model)
     if lang != "en" or path is None:
         return lang
     langs = info(Path(path))["arguments"].get("langs", []) if Path(path).is_dir() else []

@@ -3,8 +3,9 @@
     vectors (N, D), factors (N, K) -> a direction each (K, D), and how well it is read from other sentences
 
 A direction is the pattern of its factor: what one unit more of it adds to the vector while the other factors stay
-(least squares of vectors on factors). A probe's own weights say how to read a factor, not how to change it: they also lean
-against whatever disturbs the reading (Haufe et al. 2014, "On the interpretation of weight vectors of linear models").
+(least squares of vectors on factors). A probe's own weights say how to read a factor, not how to change it: they also
+lean against whatever disturbs the reading (Haufe et al. 2014, "On the interpretation of weight vectors of linear
+models").
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.charts.look import EDGE, INK, PALETTE, REST, SYMBOLS, finish, of, plain
+from app.charts.look import EDGE, PALETTE, REST, SYMBOLS, finish, of, plain
 from app.rows import name
 
 ROW = 34  # pixels
@@ -42,10 +42,9 @@ def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
                 hovertemplate="%{y}<br>" + plain(latent) + " %{x:.1f}<extra></extra>",
             )
         )
-    figure = finish(figure, "Test accuracy, %, with 95% intervals", 150 + ROW * len(order), theme)
+    figure = finish(figure, "Test accuracy, %, with 95% intervals", 120 + ROW * len(order), theme)
     figure.update_yaxes(categoryorder="array", categoryarray=order, title=None)
     figure.update_xaxes(title=None)
-    figure.update_layout(legend={"y": -0.08, "yanchor": "top"})
     return figure
 
 
@@ -87,10 +86,9 @@ def gap_dots(gaps: pd.DataFrame, langs: Sequence[str], theme: str = "light") -> 
             )
         )
     title = "Separation: semantic minus language, points of accuracy"
-    figure = finish(figure, title, 170 + ROW * len(tasks) * max(1, len(groups) // 2), theme)
+    figure = finish(figure, title, 150 + ROW * len(tasks) * max(1, len(groups) // 2), theme)
     figure.update_yaxes(tickvals=list(range(len(tasks))), ticktext=tasks, zeroline=False, title=None)
     figure.update_xaxes(title="← the language latent knows more · the semantic latent knows more →", zeroline=False)
-    figure.update_layout(legend={"y": -0.35, "yanchor": "top"})
     return figure
 
 
@@ -118,7 +116,6 @@ def gap_by_distance(gaps: pd.DataFrame, distance: Mapping[str, int], axis: str, 
     figure = finish(figure, "Separation against distance to English", 380, theme)
     figure.update_xaxes(title=axis)
     figure.update_yaxes(title="points", zeroline=False)
-    figure.update_layout(legend={"y": -0.3, "yanchor": "top"})
     return figure
 
 
@@ -144,5 +141,4 @@ def gold_scatter(scored: pd.DataFrame, systems: Mapping[str, str], theme: str = 
     figure = finish(figure, "Cosine against the score people gave", 400, theme)
     figure.update_xaxes(title="gold score (spread a little)")
     figure.update_yaxes(title="cosine", zeroline=False)
-    figure.update_layout(legend={"y": -0.25, "yanchor": "top"}, font={"color": INK[theme]})
     return figure

@@ -50,7 +50,7 @@ def page() -> None:
                      alt="Versions of what runs here")  # fmt: skip
     with right:
         st.subheader("Settings")
-        values = {name: str(value) for name, value in {"recipe": info["recipe"], **info["arguments"]}.items()}
+        values = {name: said(value) for name, value in {"recipe": info["recipe"], **info["arguments"]}.items()}
         st.dataframe(pd.DataFrame(values.items(), columns=["Argument", "Value"]), hide_index=True, height=420,
                      alt="The arguments of the recipe that trained this model")  # fmt: skip
     st.subheader("Cite")
@@ -62,6 +62,10 @@ def page() -> None:
         st.success("Cleared; what is needed is made again.")
 
 
+def said(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def records(told: Mapping[str, object]) -> None:
     """The model's card: lists of records as tables (data, licences), anything else as a line."""
     for name, value in told.items():
@@ -69,4 +73,4 @@ def records(told: Mapping[str, object]) -> None:
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
             st.dataframe(pd.DataFrame(value), hide_index=True, alt=f"The model's card: {name}")
         else:
-            st.text(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+            st.text(said(value))

@@ -33,8 +33,8 @@ def example(loaded: state.Loaded) -> None:
     langs = loaded.bgt.langs
     with st.form("transfer"):
         left, right = st.columns(2)
-        source = left.text_area("Source: its meaning", key="source", height=90, **BOUND)
-        style = right.text_area("Style: its manner", key="style", height=90, **BOUND)
+        source = left.text_area("Source: its meaning", key="source", height=90, placeholder="Can you help me?", **BOUND)
+        style = right.text_area("Style: its manner", key="style", height=90, placeholder="He is my friend.", **BOUND)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             source_lang = language("Language of Source", langs, "source_lang")
             lang = language("Language of Style and output", langs, "lang")

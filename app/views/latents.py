@@ -43,7 +43,7 @@ def page() -> None:
 
 
 def forget() -> None:
-    for key in ("chosen", "way", "find"):
+    for key in ("chosen", "walked", "find"):
         st.session_state.pop(key, None)
 
 

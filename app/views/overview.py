@@ -20,7 +20,7 @@ EXAMPLES = {  # what is asked for: a sentence for its meaning, one for its manne
 COLLAPSED = 0.1  # nats: a latent that costs less carries next to nothing
 
 
-def page(two_latents: Page, style: Page) -> None:
+def page(two_latents: Page, style: Page, similarity: Page, probes: Page) -> None:
     loaded = state.model()
     st.title("A sentence, in two parts")
     st.markdown(
@@ -29,6 +29,8 @@ def page(two_latents: Page, style: Page) -> None:
     )
     cards(loaded)
     links(loaded.bgt.langs, two_latents, style)
+    st.page_link(similarity, label="Compare two sentences", icon=":material/compare_arrows:")
+    st.page_link(probes, label="Probe what a latent knows", icon=":material/science:")
     told = dict(loaded.info.get("card", {}))
     scores(told.pop("scores", None))
     training(loaded)

@@ -54,7 +54,7 @@ def pair(loaded: state.Loaded) -> None:
     found = scoring.alike(loaded, left[: uploads.LONGEST], right[: uploads.LONGEST], *langs)
     with st.container(horizontal=True):
         for row in found.itertuples():
-            st.metric(row.measure, f"{row.value:.2f}", border=True)
+            st.metric(row.measure, f"{row.value:z.2f}", border=True)
     corpus = next((data for data in options.read().data.values() if set(data.langs) <= set(loaded.bgt.langs)), None)
     if langs[0] != langs[1]:
         st.caption("The language latents of two languages share no axes, so only meaning is compared.")
@@ -69,7 +69,8 @@ def pair(loaded: state.Loaded) -> None:
         )
     st.subheader("What means nearly the same")
     for column, text, lang in zip(st.columns(2), (left, right), langs, strict=True):
-        column.markdown("**Nearest to the left**" if column == 0 else f"**Nearest to “{text[:40]}”**")
+        column.markdown("**Nearest to**")
+        column.text(text[:80])
         column.dataframe(
             spaces.nearest_to(loaded, text, lang, corpus, AMONG, NEAREST),
             hide_index=True,

@@ -53,8 +53,8 @@ def form(loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str]) -> Way
         except BadInput as error:
             st.error(str(error))
             return None
-        st.session_state["way"] = Way((loaded.digest, start, end), lang, written, latents)
-    found = st.session_state.get("way")
+        st.session_state["walked"] = Way((loaded.digest, start, end), lang, written, latents)
+    found = st.session_state.get("walked")
     if found is None or found.of[0] != loaded.digest:
         return None
     follow(found)

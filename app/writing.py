@@ -22,9 +22,9 @@ from probes.directions import Directions, directions
 MAX_CHARACTERS = 500  # of a sentence to generate from: far past what models are trained on
 FITTED_ON = 2_000  # translation pairs that directions are fitted on
 FACTORS = {  # what a direction changes, and the stops it is shown at, in its own unit
-    "words": ("Longer", "words", (-4, -2, 0, 2, 4)),
-    "punctuation": ("More punctuation", "marks", (-2, -1, 0, 1, 2)),
-    "question": ("A question", "times from statement to question", (-1, 0, 1, 2, 3)),
+    "words": ("Longer", "words", (-6, -3, 0, 3, 6, 9)),
+    "punctuation": ("More punctuation", "marks", (-4, -2, 0, 2, 4, 6)),
+    "question": ("More of a question", "steps from statement to question", (-4, -2, 0, 2, 4, 6)),
 }
 
 

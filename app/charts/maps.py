@@ -161,17 +161,18 @@ def pair_lines(table: pd.DataFrame, chosen: Collection[str]) -> go.Scatter:
 
 
 def way(stops: np.ndarray, theme: str) -> go.Scatter:
-    """Numbered stops (S, 2), joined."""
+    """Stops (S, 2), joined; the ends have their numbers."""
     return go.Scatter(
         x=stops[:, 0],
         y=stops[:, 1],
-        text=[str(stop) for stop in range(1, len(stops) + 1)],
+        text=["1", *[""] * (len(stops) - 2), str(len(stops))],
+        customdata=list(range(1, len(stops) + 1)),
         mode="lines+markers+text",
         textposition="top center",
-        textfont={"size": PIXELS["small"], "color": INK[theme]},
+        textfont={"size": PIXELS["title"] + 3, "weight": "bold", "color": INK[theme]},
         line={"width": 2, "color": INK[theme]},
         marker={"size": 7, "color": INK[theme]},
-        hovertemplate="stop %{text}<extra></extra>",
+        hovertemplate="stop %{customdata}<extra></extra>",
         showlegend=False,
     )
 

@@ -11,7 +11,7 @@ from app import exports, options, rows, state, writing
 from bgt_core import BadInput
 from probes.directions import Directions
 
-EXAMPLES = {"en": "The old man wants to buy a new car.", "fr": "Le vieil homme veut acheter une voiture."}
+EXAMPLES = {"en": "I will go to the station tomorrow.", "fr": "Tu es fatigué."}
 
 
 def page(loaded: state.Loaded) -> None:
@@ -50,7 +50,7 @@ def sliders(loaded: state.Loaded, found: Directions, source: str, lang: str) -> 
     steps = []
     for column, (name, (title, unit, marks)) in zip(st.columns(3), writing.FACTORS.items(), strict=True):
         low, high = float(marks[0]), float(marks[-1])
-        steps.append(column.slider(f"{title}, {unit}", low, high, 0.0, 0.5, key=f"move_{name}"))
+        steps.append(column.slider(title, low, high, 0.0, 0.5, key=f"move_{name}", help=f"In {unit}."))
     try:
         with st.spinner("Writing"):
             (text,) = writing.moved(loaded, found, source, lang, [steps])
@@ -63,7 +63,7 @@ def sliders(loaded: state.Loaded, found: Directions, source: str, lang: str) -> 
 
 def described(texts: Mapping[str, str]) -> str:
     return ". ".join(
-        f"{title}: {rows.words(text)} words, {rows.punctuation(text)} marks" for title, text in texts.items()
+        f"{title}: words {rows.words(text)}, marks {rows.punctuation(text)}" for title, text in texts.items()
     )
 
 
@@ -81,7 +81,8 @@ def stops(loaded: state.Loaded, found: Directions, source: str, lang: str) -> No
             alt=f"{title}: what is written at each step",
         )
         read = found.read[found.names.index(name)]
-        column.caption(f"A step is in {unit}. Read from other sentences with r = {read:.2f}.")
+        column.caption(f"In {unit}; read from other sentences with r = {read:.2f}.")
+    st.caption("A step is what the probe says one unit adds; how far the decoder follows is what stands here.")
     exports.offer(f"bgt-directions-{loaded.short}-{lang}", table)
 
 

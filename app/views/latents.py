@@ -120,7 +120,9 @@ def picked(table: pd.DataFrame, chosen: Sequence[str]) -> pd.DataFrame:
 def remember(key: str) -> None:
     """What was drawn around becomes the selection of both maps."""
     points = st.session_state[key]["selection"]["points"]
-    st.session_state["chosen"] = [point["customdata"][0] for point in points if "customdata" in point]
+    st.session_state["chosen"] = [
+        point["customdata"][0] for point in points if isinstance(point.get("customdata"), list)
+    ]
 
 
 def find(table: pd.DataFrame) -> None:

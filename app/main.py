@@ -16,6 +16,8 @@ from app import options, state  # noqa: E402
 from app.views import card, compare, generate, latents, overview, probing, similarity  # noqa: E402
 from bgt_core import BadInput  # noqa: E402
 
+# Streamlit writes on its main buttons in white, which the light blue of the dark theme leaves unreadable.
+BUTTONS = '<style>button[kind^="primary"] p, button[kind^="primary"] span { color: #0e1117 !important; }</style>'
 PAPER = "https://aclanthology.org/2020.emnlp-main.122/"
 
 
@@ -36,6 +38,8 @@ def main() -> None:
         url_path="overview",
         default=True,
     )
+    if state.theme() == "dark":
+        st.html(BUTTONS)
     page = st.navigation([home, two, style, alike, probes, langs, about])
     try:
         models = options.read().models

@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
-from app import geometry, rows
+from app import geometry, options, rows
 
 Open = Callable[[str], AppTest]
 Run = Callable[[AppTest], AppTest]
@@ -159,10 +159,9 @@ def test_fewer_pairs_keep_the_page_whole(opened: Open, run: Run, figures: Figure
 
 
 def test_a_model_of_other_languages_is_told_how_to_bring_sentences(
-    opened: Open, monkeypatch: pytest.MonkeyPatch
+    opened: Open, saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.options.GRAMMAR.langs", ("en", "eo"), raising=False)
-    monkeypatch.setattr("app.options.Corpus.__setattr__", object.__setattr__)
+    monkeypatch.setattr(options, "read", lambda: options.Options({"model": str(saved)}, {}, ()))
     app = opened("latents")
     assert "No sentences for this model" in app.info[0].value and "--data" in app.code[0].value
     assert not app.get("plotly_chart")
@@ -184,8 +183,8 @@ def test_the_way_between_two_sentences_is_written_and_drawn(
     assert [walked.table["text"].iloc[0], walked.table["text"].iloc[-1]] == ends
     paths = [any(trace["mode"].startswith("lines+") for trace in figure["data"]) for figure in figures(app)]
     assert paths == [0 in moves, 1 in moves]
-    (slider,) = (slider for slider in app.slider if slider.label.startswith("Stop"))
     for stop in (1, 9):
+        (slider,) = (slider for slider in app.slider if slider.label.startswith("Stop"))
         slider.set_value(stop)
         run(app)
         assert (walked.table["text"].iloc[stop - 1] or "(nothing)") in [code.value for code in app.code]

@@ -33,22 +33,36 @@ FLAGS = [
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
+def chromium_path() -> str:
     """The system's Chromium; skips, and says why, where there is none."""
     names = ("chromium", "chromium-browser", "google-chrome")
     found = os.environ.get("BGT_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if not found:
         pytest.skip(f"no Chromium: none of {', '.join(names)} is on PATH, and BGT_CHROMIUM is not set")
+    return found
+
+
+@pytest.fixture(scope="module")
+def chromium(chromium_path: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
         yield browser
         browser.close()
 
 
 @pytest.fixture(scope="session")
-def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., str]]:
+def servers() -> Iterator[dict[str, subprocess.Popen]]:
+    """The apps that were started, by their address."""
+    running: dict[str, subprocess.Popen] = {}
+    yield running
+    for process in running.values():
+        process.terminate()
+        process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def serve(servers: dict[str, subprocess.Popen], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     """serve(*arguments, cwd): the address of an app started from that folder."""
-    running: list[subprocess.Popen] = []
 
     def start(*arguments: str, cwd: Path | None = None) -> str:
         with socket.socket() as free:
@@ -57,11 +71,11 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., st
         options = ["--server.headless", "true", "--server.port", str(port)]
         command = [sys.executable, "-m", "streamlit", "run", str(MAIN), *options, "--", *arguments]
         folder = tmp_path_factory.mktemp("elsewhere")
-        with (folder / "log").open("w") as log:
-            running.append(subprocess.Popen(command, cwd=cwd or folder, stdout=log, stderr=subprocess.STDOUT))
         address = f"http://localhost:{port}"
+        with (folder / "log").open("w") as log:
+            servers[address] = subprocess.Popen(command, cwd=cwd or folder, stdout=log, stderr=subprocess.STDOUT)
         for _ in range(300):
-            assert running[-1].poll() is None, (folder / "log").read_text()
+            assert servers[address].poll() is None, (folder / "log").read_text()
             try:
                 urlopen(f"{address}/_stcore/health", timeout=1)
                 return address
@@ -69,10 +83,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., st
                 time.sleep(0.1)
         raise AssertionError((folder / "log").read_text())
 
-    yield start
-    for process in running:
-        process.terminate()
-        process.wait(10)
+    return start
 
 
 @pytest.fixture(scope="session")

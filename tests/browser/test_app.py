@@ -74,7 +74,7 @@ def test_an_example_leads_to_its_output(visit: Visit, settle: Settle, address: s
     expect(page.get_by_role("heading", level=1, name="Change the style")).to_be_visible()
     settle(page)
     source = page.get_by_label("Source: its meaning")
-    assert source.input_value()
+    expect(source).to_have_value("I want to buy a new car.")
     expect(page).to_have_url(re.compile("lang=French"))  # Streamlit takes what a control does not know out again
     source.press("Control+Enter")
     expect(page.get_by_role("heading", name="Output")).to_be_visible(timeout=15_000)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from time import monotonic
 
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
@@ -62,42 +59,33 @@ def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(
     assert len(re.findall("<path|<use", drawing)) >= 600 and "data:image" not in drawing
     page.get_by_role("button", name="Export semantic").click()
     with page.expect_download() as saved:
-        page.get_by_role("button", name="CSV").click()
+        page.get_by_test_id("stPopoverBody").get_by_role("button", name="CSV").click()
     rows = Path(saved.value.path()).read_text("utf-8-sig").splitlines()
     assert len(rows) == 601 and rows[0].startswith("id,")
 
 
-def test_fifty_thousand_points_are_painted_and_selected(
-    visit: Visit, settle: Settle, turn_to: TurnTo, lasso: Callable, address: str
+def test_ten_thousand_points_are_painted_and_selected(
+    visit: Visit, settle: Settle, lasso: Callable, address: str
 ) -> None:
     page = visit(
-        f"{address}/latents?pairs=25,000&maps=Semantic", viewport={"width": 1280, "height": 1000}, quiet_404=True
+        f"{address}/latents?pairs=5,000&maps=Semantic", viewport={"width": 1280, "height": 1000}, quiet_404=True
     )
-    page.set_default_timeout(90_000)
-    settle(page)
-    expect(page.get_by_role("figure")).to_have_count(1, timeout=90_000)
+    expect(page.get_by_role("figure")).to_have_count(1, timeout=60_000)
     settle(page)
     shown = "document.querySelector('.js-plotly-plot').data.filter(t => t.mode === 'markers')"
-    assert page.evaluate(f"{shown}.flatMap(t => t.customdata).length") == 50_000
+    assert page.evaluate(f"{shown}.flatMap(t => t.customdata).length") == 10_000
     assert set(page.evaluate(f"{shown}.map(t => t.type)")) == {"scattergl"}
-    started = monotonic()
     lasso(page, 0, 0.01, 0.99)
-    expect(page.get_by_text(re.compile(r"[\d,]{6,} selected sentences"))).to_be_visible(timeout=60_000)
-    print(f"50,000 points selected in {monotonic() - started:.1f} s")
+    expect(page.get_by_text(re.compile(r"\d,\d{3} selected sentences"))).to_be_visible(timeout=30_000)
 
 
-@pytest.fixture
-def without_webgl() -> Iterator[Callable[[str], Page]]:
-    """A Chromium without WebGL."""
-    found = os.environ.get("BGT_CHROMIUM") or shutil.which("chromium") or pytest.skip("no Chromium")
+def test_without_webgl_a_map_is_still_drawn(chromium_path: str, address: str) -> None:
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-3d-apis"]
     with sync_playwright() as playwright:
-        flags = ["--no-sandbox", "--disable-gpu", "--disable-3d-apis"]
-        browser = playwright.chromium.launch(executable_path=found, args=flags)
-
-        def go(address: str) -> Page:
-            page = browser.new_page()
-            page.goto(address)
-            return page
-
-        yield go
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=flags)
+        page = browser.new_page()
+        page.goto(f"{address}/latents?pairs=300&maps=Semantic")
+        expect(page.get_by_role("figure")).to_have_count(1, timeout=60_000)
+        page.wait_for_selector(".js-plotly-plot .points path", state="attached")
+        assert page.locator(".js-plotly-plot .points path").count() == 600
         browser.close()

@@ -88,10 +88,10 @@ def task(width: int) -> Task:
 
 def gather(vectors: np.ndarray, batch_size: int) -> None:
     """The copies of one pass, as the fast form makes them."""
-    order, batch = np.random.default_rng(0).permutation(len(vectors)), np.empty((batch_size, vectors.shape[1]), "f4")
-    for begin in range(0, len(order), batch_size):
-        rows = order[begin : begin + batch_size]
-        np.take(vectors, rows, axis=0, out=batch[: len(rows)], mode="clip")
+    items, order = torch.from_numpy(vectors), torch.from_numpy(np.random.default_rng(0).permutation(len(vectors)))
+    batch = torch.empty(batch_size, vectors.shape[1])
+    for rows in order[: len(order) - len(order) % batch_size].view(-1, batch_size):
+        torch.index_select(items, 0, rows, out=batch)
 
 
 def least(work: Callable[[], object], clock: Callable[[], float], times: int = 5) -> float:

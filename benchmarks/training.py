@@ -44,7 +44,7 @@ class Size:
 SMALL = {"width": 256, "encoder_layers": 3, "inner": 256}
 SIZES = (
     Size("d=256, 3+1 layers, 8k", SMALL, 8_000, 4_000, 2_000, (">= 5", ">= 3.5")),
-    Size("d=1024, 5+1 layers, 20k", {}, 20_000, 1_000, 500, (">= 5", ">= 3")),
+    Size("d=1024, 5+1 layers, 20k", {}, 20_000, 700, 350, (">= 5", ">= 3")),
 )
 
 
@@ -114,7 +114,8 @@ def rows_of(size: Size, options: argparse.Namespace) -> Iterator[Row]:
         "fp32": (lambda batch: fast(batch, False), by_length),
         "bf16": (lambda batch: fast(batch, True), by_length),
     }
-    errors = {name: difference(forms[name][0], slow, model, reference, at_random[0]) for name in ("fp32", "bf16")}
+    few = straight.random_batches(pairs, size.theirs // 4)[0]
+    errors = {name: difference(forms[name][0], slow, model, reference, few) for name in ("fp32", "bf16")}
     memory = [peak_memory(lambda step=step: step(at_random[0])) for step in (forms["fp32"][0], slow)]
     update = dict.fromkeys(forms, 0.0)  # the optimiser's seconds, a token of the update
     update["straight"] = optimiser_seconds(straight.optimizer(reference.parameters_used()), clock) / tokens

@@ -10,10 +10,10 @@ from bgt_core.data.grammar import pairs
 from bgt_core.data.parallel import lines
 from bgt_core.errors import BadInput
 from bgt_core.text import normalise
+from probes.items import RARE as RARE  # of the splits made here too
 
 DEFAULT = 6_000  # sentences of the grammar
 FOLDS = 10  # a tenth is tested, a tenth chooses the strength, the rest trains
-RARE = 20  # items below which a label can't be learnt, and is left out
 
 
 def default_sentences(lang: str, seed: int = 0) -> list[str]:

@@ -31,6 +31,8 @@ from bgt_core.evaluation.style import style_scores
 from probes.build import read_sentences
 from probes.run import run_probe
 
+PROBED = {"Length": "length", "Punctuation": "punct-num"}  # what a card calls it -> task
+
 
 class TfIdf:
     """A bag of words weighted by rarity, fitted on the very sentences it is scored on (no gold scores)."""
@@ -85,7 +87,7 @@ def measure() -> None:
     transfer = style_scores(bgt, written, sources, styles, lang=first)
 
     sentences = read_sentences(asked.sentences)
-    probed = {task: run_probe(bgt, task, first, sentences) for task in ("length", "punctuation")}
+    probed = {name: run_probe(bgt, task, first, sentences) for name, task in PROBED.items()}
     accuracy = {task: {row.latent: 100 * row.accuracy for row in found.rows} for task, found in probed.items()}
     years = f"{asked.years[0]}-{asked.years[-1]}"
     table = {
@@ -96,7 +98,7 @@ def measure() -> None:
         "Generated text, cosine to its style": {"semantic": transfer.to_style},
         "Generated text, length correlation with its style": {"language": transfer.length},
         **{
-            f"{task.capitalize()} probe, accuracy %": {
+            f"{task} probe, accuracy %": {
                 **{name: found[name] for name in bgt.latents},
                 "baseline": found["majority"],
             }

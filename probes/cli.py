@@ -21,7 +21,7 @@ from bgt_core.tables import show
 from probes.tasks import TASKS, find
 
 if TYPE_CHECKING:
-    from probes.task import ProbeResult
+    from probes.result import ProbeResult
 
 app = typer.Typer(add_completion=True, pretty_exceptions_enable=False)
 
@@ -39,7 +39,8 @@ def main() -> None:
 def command(
     lang: Annotated[str | None, typer.Option(help="Language of the sentences.")] = None,
     task: Annotated[
-        list[str] | None, typer.Option(help="Several allowed, also as a,b; without it, all of the language.")
+        list[str] | None,
+        typer.Option(help="Several allowed, also as a,b; without it, all that sentences alone can tell."),
     ] = None,
     latent: Annotated[str, typer.Option(help="Latents to probe.")] = "semantic,language",
     model: Annotated[
@@ -111,7 +112,7 @@ def command(
 def chosen(lang: str, names: Sequence[str] | None) -> list[str]:
     """The tasks asked for, each once, all defined in `lang`; BadInput otherwise."""
     if not names:
-        return [task.name for task in TASKS.values() if not task.langs or lang in task.langs]
+        return [task.name for task in TASKS.values() if "text" in task.builds and lang in (task.langs or (lang,))]
     found = [find(name.strip()) for part in names for name in part.split(",")]
     for task in found:
         task.check(lang)

@@ -2,142 +2,198 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from random import Random
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bgt_core.errors import BadInput
+from probes import extras, remarks
 from probes.baselines import BASELINES, MAJORITY
-from probes.build import FOLDS, RARE, default_sentences, splits
-from probes.classifier import STRENGTHS, logistic, predict
-from probes.significance import mcnemar, paired_bootstrap, wilson
-from probes.task import Difference, Items, ProbeResult, ProbeTask, Row
+from probes.mdl import codelength
+from probes.measure import Measured, Vectors, maker, measure
+from probes.paper import paper_row
+from probes.result import Difference, Predictions, ProbeResult, Row
+from probes.significance import Runs, bootstrap, mcnemar, wilson
+from probes.study import Asked, Study, prepare
+from probes.task import Items, ProbeTask
 from probes.tasks import find
 
 if TYPE_CHECKING:
     from bgt_core.contracts import Embeds
-
-MAX_ITEMS = 10_000
-LEAST = 200  # items; fewer give intervals that say nothing
 
 
 def run_probe(
     bgt: Embeds,
     task: ProbeTask | str,
     lang: str,
-    sentences: Sequence[str] | None = None,
+    sentences: Sequence[str] | Items | None = None,
     *,
     latents: Sequence[str] = ("semantic", "language"),
-    max_items: int = MAX_ITEMS,
-    seeds: int = 5,
-    seed: int = 0,
-    ci: float = 0.95,
-    baselines: bool = True,
+    encoder_seeds: Sequence[Embeds] = (),
+    others: Mapping[str, Sequence[Embeds]] | None = None,
     report: Callable[[str], None] = lambda line: None,
+    **asked: object,
 ) -> ProbeResult:
-    """Train and test probes; without `sentences`, on those of the built-in grammar.
+    """Train and test probes; without `sentences`, on those of the built-in grammar. `asked` are the fields of `Asked`.
 
-    Each seed trains on eight tenths, chooses the penalty on one and tests on one of its own: no item is
-    tested twice. Accuracy and its Wilson interval count the test items of all seeds together, so their number
-    is that of different items; `sd` is over the seeds. The interval is that of these probes on new
-    sentences; it does not cover training the encoder again. Raises BadInput for an unknown task or language,
-    a latent the model lacks, or too few items.
+    `encoder_seeds` are other trainings of `bgt`: scores are then means over all of them. `others` are encoders to
+    beat, name -> one or several seeds, read from the first latent they have: untrained ones, the mean of the model's
+    own subword vectors. `cuts_of` says who is trained and tested on what.
+
+    An accuracy has two intervals. Wilson's is that of these probes on new sentences; the bootstrap's also covers new
+    probes and, where there are several, new encoders. Raises BadInput for an unknown task, language, latent or wish,
+    and for too few items.
     """
-    task = find(task) if isinstance(task, str) else task
+    wish, task = Asked(**asked), find(task) if isinstance(task, str) else task
     task.check(lang)
-    check(bgt, lang, latents, seeds, ci)
-    sentences = default_sentences(lang, seed) if sentences is None else sentences
-    items, left_out = select(task.items(sentences, lang, seed), max_items, seed)
-    labels = np.array(items.labels)
-    if len(labels) < LEAST or len(set(items.labels)) < 2:
-        found = f"{len(labels)} items with {len(set(items.labels))} labels"
-        raise BadInput(f"Task '{task.name}' got {found}; it needs {LEAST} and 2: give more sentences.")
-    cuts = list(splits(items.groups, seeds, seed))
-    texts = np.array(items.sentences, dtype=object)
-    tested = np.concatenate([test for _, _, test in cuts])
+    encoders = [bgt, *encoder_seeds]
+    for encoder in encoders:
+        check(encoder, lang, latents)
+    study = prepare(task, lang, sentences, wish)
+    warnings = remarks.of_items(study)
+    for encoder in encoders:
+        warnings += remarks.of_encoder(encoder, study)
+    if wish.paper:
+        rows, predictions = {}, {}
+        for name in latents:
+            report(f"{task.name} {lang}: {name}")
+            rows[name], predictions[name] = paper_row(bgt, study, name, wish)
+        return result(study, wish, rows, predictions, warnings)
 
-    right: dict[str, np.ndarray] = {}  # predictor -> (tested items,) booleans, the same items for all
-    rows: dict[str, Row] = {}
-    probes = dict.fromkeys(latents, (logistic, STRENGTHS)) | (
-        BASELINES if baselines else {MAJORITY: BASELINES[MAJORITY]}
-    )
-    for name, (make, strengths) in probes.items():
+    inputs: dict[str, list[Vectors]] = {}
+    measured: dict[str, Measured] = {}
+    for name in latents:
         report(f"{task.name} {lang}: {name}")
-        inputs = bgt.embed(items.sentences, lang=lang, latent=name) if name in latents else texts
-        parts, notes = [], []
-        for cut in cuts:
-            predicted, converged = predict(make, inputs, labels, cut, strengths)
-            parts.append(predicted == labels[cut[2]])
-            notes += [] if converged else ["did not converge"]
-        right[name] = np.concatenate(parts)
-        low, high = wilson(int(right[name].sum()), len(tested), ci)
-        rows[name] = Row(
-            task=task.name,
-            lang=lang,
-            latent=name,
-            n_train=round(np.mean([len(train) for train, _, _ in cuts])),
-            n_test=len(tested),
-            classes=len(set(items.labels)),
-            accuracy=float(right[name].mean()),
-            ci_low=low,
-            ci_high=high,
-            sd=float(np.std([part.mean() for part in parts], ddof=1)) if seeds > 1 else 0.0,
-            note=notes[0] if notes else "",
-        )
-    difference = None
-    if len(latents) > 1:
-        first, second = latents[:2]
-        low, high = paired_bootstrap(right[first], right[second], [items.groups[row] for row in tested], ci, seed)
-        points = 100 * (rows[first].accuracy - rows[second].accuracy)
-        p = mcnemar(right[first], right[second])
-        difference = Difference(task.name, lang, first, second, points, 100 * low, 100 * high, p)
-    noted = [remark(row, rows, latents) for row in rows.values() if row.latent != MAJORITY or baselines]
-    return ProbeResult(task.name, lang, seeds, seed, ci, noted, difference, left_out)
+        inputs[name] = [encoder.embed(study.items.sentences, lang=lang, latent=name) for encoder in encoders]
+        measured[name] = measure(maker(wish.probe), inputs[name], study.labels, study.cuts)
+    for name, (build, probe) in BASELINES.items():
+        if wish.baselines or name == MAJORITY:
+            report(f"{task.name} {lang}: {name}")
+            texts = [build(study.items.sentences)]
+            measured[name] = measure(lambda _, probe=probe: probe(), texts, study.labels, study.cuts)
+    for name, several in (others or {}).items():
+        report(f"{task.name} {lang}: {name}")
+        vectors = [other.embed(study.items.sentences, lang=lang, latent=other.latents[0]) for other in several]
+        measured[name] = measure(maker(wish.probe), vectors, study.labels, study.cuts)
+
+    drawn = bootstrap([found.right for found in measured.values()], study.tested, study.items.groups, seed=wish.seed)
+    runs = dict(zip(measured, drawn, strict=True))
+    rows = {name: row_of(study, name, found, runs[name], wish) for name, found in measured.items()}
+    for name in latents:
+        report(f"{task.name} {lang}: {name}, controls")
+        rows[name] = replace(rows[name], **more(study, inputs[name], measured[name], wish))
+    for name, found in measured.items():
+        if name != MAJORITY:
+            warnings += remarks.of_predictor(rows[name], found, len(study.cuts[0][1]))
+
+    def gap(first: str, second: str) -> Difference:
+        paired = runs[first] - runs[second]
+        low, high = paired.interval(wish.ci, wish.seed)
+        low, high = max(-1.0, low), min(1.0, high)
+        p = mcnemar(*(first_verdicts(study, measured[name]) for name in (first, second)))
+        return Difference(task.name, lang, first, second, 100 * paired.mean, 100 * low, 100 * high, p)
+
+    against = max((row for row in rows.values() if row.latent not in latents), key=lambda row: row.accuracy).latent
+    found = result(study, wish, rows, {name: kept(found) for name, found in measured.items()}, warnings)
+    return replace(
+        found,
+        rows=[remarks.note(row, rows, latents) for row in rows.values() if row.latent != MAJORITY or wish.baselines],
+        difference=gap(*latents[:2]) if len(latents) > 1 else None,
+        over_baseline=[gap(name, against) for name in latents] if wish.baselines else [],
+        erasures=[extras.erase(study, inputs[name], name, wish) for name in latents] if wish.erase else [],
+        curve=[point for name in latents for point in extras.curve(study, inputs[name][0], name, wish)]
+        if wish.curve
+        else [],
+    )
 
 
-def check(bgt: Embeds, lang: str, latents: Sequence[str], seeds: int, ci: float) -> None:
-    """BadInput for what can't be asked of this model."""
-    if lang not in bgt.langs:
+def check(bgt: Embeds, lang: str, latents: Sequence[str]) -> None:
+    """BadInput for what can't be asked of this model; one without languages takes any."""
+    if bgt.langs and lang not in bgt.langs:
         raise BadInput(f"Model is {'-'.join(bgt.langs)}; --lang {lang} needs a model trained with '{lang}'.", 2)
     for latent in latents:
         if latent not in bgt.latents:
             raise BadInput(f"There is no latent '{latent}'; choose from {', '.join(bgt.latents)}.", 2)
     if not latents or len(set(latents)) < len(latents):
         raise BadInput("Name one or more different latents, as in --latent semantic,language.", 2)
-    if not 1 <= seeds <= FOLDS:
-        raise BadInput(f"--seeds {seeds}: choose 1 to {FOLDS}; each tests on its own tenth of the items.", 2)
-    if not 0 < ci < 1:
-        raise BadInput(f"--ci {ci}: choose a level between 0 and 1, as in 0.95.", 2)
 
 
-def select(items: Items, most: int, seed: int) -> tuple[Items, int]:
-    """At most `most` items, whole groups drawn at random, without rare labels; and how many were left out."""
-    common = {label for label, count in Counter(items.labels).items() if count >= RARE}
-    rows: dict[int, list[int]] = {}
-    for row, (group, label) in enumerate(zip(items.groups, items.labels, strict=True)):
-        if label in common:
-            rows.setdefault(group, []).append(row)
-    order = list(rows)
-    Random(seed).shuffle(order)
-    chosen: list[int] = []
-    for group in order:
-        if len(chosen) + len(rows[group]) > most:
-            break
-        chosen += rows[group]
-    return items.take(chosen), len(items.labels) - len(chosen)
+def result(
+    study: Study, wish: Asked, rows: dict[str, Row], predictions: dict[str, Predictions], warnings: list[str]
+) -> ProbeResult:
+    """What every protocol reports."""
+    return ProbeResult(
+        study.task,
+        study.lang,
+        len(study.cuts),
+        wish.seed,
+        wish.ci,
+        list(rows.values()),
+        None,
+        study.left_out,
+        warnings=warnings,
+        labels=study.names,
+        items=study.items,
+        predictions=predictions,
+    )
 
 
-def remark(row: Row, rows: dict[str, Row], latents: Sequence[str]) -> Row:
-    """The row with what a reader must know of its accuracy."""
-    notes = [row.note] if row.note else []
-    if row.latent != MAJORITY and row.ci_low <= rows[MAJORITY].accuracy:
-        notes.append("not separable from majority")
-    elif row.latent in latents:
-        best = max((rows[name] for name in rows if name not in latents), key=lambda other: other.accuracy)
-        if row.ci_high < best.ci_low:
-            notes.append(f"below {best.latent}")
-    return replace(row, note="; ".join(notes))
+def row_of(study: Study, name: str, found: Measured, runs: Runs, wish: Asked) -> Row:
+    """Accuracy, its intervals and V-information."""
+    tested = int(study.tested.any(0).sum())
+    low, high = wilson(runs.mean * tested, tested, wish.ci)
+    boot_low, boot_high = runs.interval(wish.ci, wish.seed)
+    encoders, seeds = runs.points.shape
+    return Row(
+        task=study.task,
+        lang=study.lang,
+        latent=name,
+        n_train=round(np.mean([len(train) for train, _, _ in study.cuts])),
+        n_test=tested,
+        classes=len(study.names),
+        accuracy=runs.mean,
+        ci_low=low,
+        ci_high=high,
+        sd=float(runs.points.std(1, ddof=1).mean()) if seeds > 1 else 0.0,
+        note="did not converge" if found.unconverged else "",
+        probe=name if name in BASELINES else wish.probe,
+        encoders=encoders,
+        encoder_sd=float(runs.points.mean(1).std(ddof=1)) if encoders > 1 else 0.0,
+        boot_low=max(0.0, boot_low),
+        boot_high=min(1.0, boot_high),  # two seeds alone say so little that the interval may leave what is possible
+        information=float(np.nanmean(found.saved)),
+    )
+
+
+def more(study: Study, inputs: Sequence[np.ndarray], found: Measured, wish: Asked) -> dict[str, float]:
+    """The fields of `Row` that only latents have, those asked for."""
+    fields = {}
+    if wish.control and (control := extras.selectivity(study, inputs, found, wish)):
+        names = ("control", "selectivity", "selectivity_low", "selectivity_high")
+        fields |= dict(zip(names, control, strict=True))
+    if wish.capacity:
+        fields["capacity"] = extras.capacity(study, inputs[0], found, wish)
+    if wish.mdl:
+        train = study.cuts[0][0]
+        groups = np.array(study.items.groups)[train]
+        make, classes = maker(wish.probe), len(study.names)
+        codes = [codelength(make, one[train], study.labels[train], groups, classes, seed=wish.seed) for one in inputs]
+        fields["codelength"] = float(np.mean([code.bits for code in codes]))
+        fields["compression"] = codes[0].uniform / fields["codelength"]
+    return fields
+
+
+def first_verdicts(study: Study, found: Measured) -> np.ndarray:
+    """Whether the first probe that tested an item, of the first encoder, was right: (tested items,)."""
+    tested = study.tested
+    rows = np.flatnonzero(tested.any(0))
+    return found.right[0, tested.argmax(0)[rows], rows]
+
+
+def kept(found: Measured) -> Predictions:
+    """What is stored of each item; an item that no seed tested has no pointwise information."""
+    counts = (found.predicted >= 0).sum((0, 1))
+    pvi = np.where(counts, np.nansum(found.saved, (0, 1)) / np.maximum(counts, 1), np.nan)
+    return Predictions(found.predicted, found.bits, pvi.astype(np.float32))

@@ -1,13 +1,15 @@
-"""The nouns of probing: a task, its items, its result."""
+"""The nouns of probing: a task and its items."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from bgt_core.errors import BadInput
+
+SPLITS = ("train", "dev", "test")
 
 
 @dataclass(frozen=True)
@@ -17,20 +19,32 @@ class Items:
     sentences: list[str]
     labels: list[str]
     groups: list[int]
+    splits: list[str] | None = None  # of `SPLITS`, where they are fixed
 
     def take(self, rows: Sequence[int]) -> Items:
         """The items at `rows`, in that order."""
-        return Items(*([part[row] for row in rows] for part in (self.sentences, self.labels, self.groups)))
+        parts = (self.sentences, self.labels, self.groups, self.splits)
+        return Items(*(None if part is None else [part[row] for row in rows] for part in parts))
+
+
+Build = Callable[[Any, str, Random], Items]  # (material, language, generator) -> items without splits
 
 
 @dataclass(frozen=True)
 class ProbeTask:
-    """A property of sentences that can be labelled from raw text."""
+    """A property of sentences, and how labels are made from each kind of material.
+
+    Kinds: "text", different sentences; "texts", {language: `Text`}; "conllu", parsed sentences; "trees", bracketed
+    ones. Groups made from "text" are places in it, so that whoever read it can say which sentences belong together.
+    """
 
     name: str
-    about: str  # one line: what is predicted, and how labels are made
-    build: Callable[[Sequence[str], str, Random], Items]
+    about: str  # one line: what is predicted
+    builds: Mapping[str, Build]  # kind -> labels; the first kind that a folder has is used
     langs: tuple[str, ...] = ()  # none: any language
+    file: str = ""  # how SentEval calls its file of labels, without ".txt"
+    classes: int = 0  # labels of the published set, where their number may shrink with the data
+    reordered: bool = False  # labelled versions of a sentence differ in the order of words alone
 
     def check(self, lang: str) -> None:
         """BadInput for a language the task is not defined in."""
@@ -40,53 +54,19 @@ class ProbeTask:
     def items(self, sentences: Sequence[str], lang: str, seed: int = 0) -> Items:
         """Labelled versions of the different `sentences` that the task can use; the others are skipped."""
         self.check(lang)
-        return self.build(list(dict.fromkeys(sentences)), lang, Random(seed))
+        if "text" not in self.builds:
+            raise BadInput(f"Task '{self.name}' can't be labelled from sentences alone: it needs {needs(self)}.", 2)
+        return self.builds["text"](list(dict.fromkeys(sentences)), lang, Random(seed))
 
 
-@dataclass(frozen=True)
-class Row:
-    """Test accuracy of one latent or baseline; accuracies are fractions."""
-
-    task: str
-    lang: str
-    latent: str  # semantic, language, or the name of a baseline
-    n_train: int  # items a probe is trained on, mean over seeds
-    n_test: int  # different items tested, all seeds together
-    classes: int
-    accuracy: float
-    ci_low: float  # Wilson
-    ci_high: float
-    sd: float  # of accuracy over seeds; 0 for one seed
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Accuracy of the first latent minus that of the second on the same test items, in points (0 to 100)."""
-
-    task: str
-    lang: str
-    first: str
-    second: str
-    points: float
-    ci_low: float  # bootstrap over groups
-    ci_high: float
-    mcnemar_p: float  # exact, two-sided
-
-
-@dataclass(frozen=True)
-class ProbeResult:
-    """One task in one language."""
-
-    task: str
-    lang: str
-    seeds: int
-    seed: int
-    ci: float
-    rows: list[Row]
-    difference: Difference | None  # of the first two latents
-    left_out: int  # items left out because their label is rare or --max-items was reached
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
+def needs(task: ProbeTask, lang: str = "LANG") -> str:
+    """The sources of a task, in words."""
+    first = lang.split("-")[0]
+    kinds = {
+        "trees": f"bracketed trees ({first}/*.mrg)",
+        "conllu": f"CoNLL-U ({first}_*.conllu, {first}/*.conllu)",
+        "text": f"text ({lang}.txt, xx-{lang}.*.tsv)",
+        "texts": "text of each language (en.txt and fr.txt, or en-fr.*.tsv) and --lang en-fr",
+    }
+    labelled = [f"{task.file}.txt or .tsv in SentEval's format"] if task.file else []
+    return ", or ".join([*labelled, *(kinds[kind] for kind in task.builds)])

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from sklearn.feature_extraction.text import HashingVectorizer
+from torch import nn
 
 from bgt_core import PRETRAINED, checkpoint, recipes
 from bgt_core.adapters.outside import Outside
-from bgt_core.contracts import BadInput
+from bgt_core.contracts import EOS, SEMANTIC, BadInput
 from bgt_core.embedder import Embedder
 from bgt_core.text import Tokenizer
 from bgt_core.train.device import pick_device
 
 BUCKETS = 2**13  # of words; two of forty words meet in one with a chance of a tenth, and half of those cancel
+
+UNTRAINED = 3  # initialisations: one could be lucky
 
 
 def baseline(name: str, device: str = "auto", precision: str = "auto") -> Outside | Embedder:
@@ -51,12 +56,41 @@ def tfidf() -> Outside:
     return Outside("baseline:tfidf", embed)
 
 
-def random(seed: int = 1, device: str = "auto", precision: str = "auto") -> Embedder:
-    """The shipped model before training, with its tokenizer: the paper's random encoder. The same for the same seed."""
-    config = checkpoint.read_config(PRETRAINED)
+def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: str | Path = PRETRAINED) -> Embedder:
+    """The model in the folder `like` before training, with its tokenizer: the paper's random encoder.
+
+    The same for the same seed.
+    """
+    folder = checkpoint.find(Path(like))
+    config = checkpoint.read_config(folder)
     recipe = recipes.build(config["recipe"], config["arguments"])
-    tokenizer = Tokenizer.load(PRETRAINED / checkpoint.TOKENIZER)
+    tokenizer = Tokenizer.load(folder / checkpoint.TOKENIZER)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = recipe.model(tokenizer)
     return Embedder(model.to(pick_device(device)), tokenizer, recipe.langs, precision)
+
+
+def pieces(bgt: Embedder) -> Outside:
+    """The mean of the vectors that a model of ours has for the pieces of a sentence, before any layer reads them.
+
+    The table is the semantic encoder's; a sentence without pieces has zeros.
+    """
+    encoder = bgt.model.encoders[SEMANTIC]
+    table = next(part for part in encoder.modules() if isinstance(part, nn.Embedding)).weight.detach().float().cpu()
+
+    def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
+        ids = [[piece for piece in sentence if piece != EOS] for sentence in bgt.tokenizer.encode(texts)]
+        offsets = torch.tensor([0, *map(len, ids[:-1])]).cumsum(0)
+        flat = torch.tensor([piece for sentence in ids for piece in sentence], dtype=torch.int64)
+        return F.embedding_bag(flat, table, offsets, mode="mean").numpy()  # (N, H)
+
+    return Outside("baseline:pieces", embed, tuple(bgt.langs))
+
+
+def to_beat(
+    bgt: Embedder, folder: str | Path = PRETRAINED, device: str = "auto"
+) -> dict[str, list[Outside | Embedder]]:
+    """What a probe of the model in `folder` stands beside: it untrained, three times, and the mean of its pieces."""
+    untrained = [random(seed, device, bgt.precision, folder) for seed in range(1, UNTRAINED + 1)]
+    return {"untrained encoder": untrained, "mean of pieces": [pieces(bgt)]}

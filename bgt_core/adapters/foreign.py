@@ -39,7 +39,13 @@ def sentence_transformer(name: str, device: str = "auto", precision: str = "auto
         with autocast(where, "bf16" if precision == "bf16" else "fp32"):
             return model.encode(sentences, show_progress_bar=False)
 
-    return Outside(spec, encode)
+    def cut(sentences: list[str]) -> int:
+        limit, tokenizer = model.max_seq_length, model.tokenizer
+        if limit is None or not sentences:
+            return 0
+        return sum(len(ids) > limit for ids in tokenizer(sentences, truncation=False, verbose=False)["input_ids"])
+
+    return Outside(spec, encode, cut=cut)
 
 
 def python(name: str) -> Outside:

@@ -22,6 +22,7 @@ class Outside:
     langs: tuple[str, ...] = ()  # any
     latents: tuple[str, ...] = (SEMANTIC,)
     sample: str = "a"  # a sentence that it can embed: tells the width where there is none to embed
+    cut: Callable[[list[str]], int] | None = None  # how many sentences it reads the beginning of; none: it reads all
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         """N sentences -> (N, D) float32, in the order given.
@@ -34,6 +35,10 @@ class Outside:
             raise BadInput(f"{self.name} has no latent '{latent}'; it has {', '.join(self.latents)}.", 2)
         texts = list(sentences) or [self.sample]
         return checked(self.encode(texts, lang, latent), texts, self.name)[: len(sentences)]
+
+    def shortened(self, sentences: Sequence[str], *, lang: str) -> int:
+        """How many of the sentences are longer than it reads."""
+        return self.cut(list(sentences)) if self.cut else 0
 
 
 def checked(vectors: object, sentences: Sequence[str], name: str) -> np.ndarray:

@@ -6,14 +6,43 @@ from difflib import get_close_matches
 
 from bgt_core.errors import BadInput
 from probes.task import ProbeTask
+from probes.tasks.bigram_shift import BIGRAM_SHIFT
+from probes.tasks.coord_inv import COORD_INV
+from probes.tasks.depth import DEPTH
 from probes.tasks.gender import GENDER
+from probes.tasks.lang_id import LANG_ID
 from probes.tasks.length import LENGTH
-from probes.tasks.punctuation import PUNCTUATION
+from probes.tasks.obj_num import OBJ_NUM
+from probes.tasks.punct_first import PUNCT_FIRST
+from probes.tasks.punct_num import PUNCT_NUM
+from probes.tasks.subj_num import SUBJ_NUM
+from probes.tasks.tense import TENSE
+from probes.tasks.top_const import TOP_CONST
+from probes.tasks.word_content import WORD_CONTENT
 
 TASKS: dict[str, ProbeTask] = {
-    "gender": GENDER,
+    "subj-num": SUBJ_NUM,
+    "obj-num": OBJ_NUM,
+    "depth": DEPTH,
+    "top-const": TOP_CONST,
+    "word-content": WORD_CONTENT,
     "length": LENGTH,
-    "punctuation": PUNCTUATION,
+    "punct-num": PUNCT_NUM,
+    "punct-first": PUNCT_FIRST,
+    "gender": GENDER,
+    "tense": TENSE,
+    "bigram-shift": BIGRAM_SHIFT,
+    "coord-inv": COORD_INV,
+    "lang-id": LANG_ID,
+}
+
+# "paper" in the order of its table 3; surface, syntax and semantic as in SentEval, the others where they fit best
+GROUPS: dict[str, tuple[str, ...]] = {
+    "paper": tuple(TASKS)[:9],
+    "surface": ("word-content", "length", "punct-num", "punct-first", "lang-id"),
+    "syntax": ("depth", "top-const", "bigram-shift", "gender"),
+    "semantic": ("subj-num", "obj-num", "tense", "coord-inv"),
+    "all": tuple(TASKS),
 }
 
 
@@ -21,6 +50,6 @@ def find(name: str) -> ProbeTask:
     """The task called `name`; BadInput suggests the nearest name."""
     if name in TASKS:
         return TASKS[name]
-    near = get_close_matches(name, TASKS, n=1)
-    hint = f"Did you mean '{near[0]}'?" if near else f"Choose from {', '.join(TASKS)}."
+    near = get_close_matches(name, [*TASKS, *GROUPS], n=1)
+    hint = f"Did you mean '{near[0]}'?" if near else f"Choose from {', '.join([*TASKS, *GROUPS])}."
     raise BadInput(f"Unknown task '{name}'. {hint}", 2)

@@ -1,25 +1,19 @@
 """Length: the bin of the number of words (paper, sec. 5.2).
 
-Words are runs of letters and digits, so l'eau has two and punctuation counts for nothing; in Chinese and
-Japanese a character is a word.
+Words as in `words`: in Japanese and Chinese a character is one. SentEval's own set has the bins 5-8, 9-12, 13-16,
+17-20, 21-25 and 26-28; from text, bins follow the lengths that there are.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
 from probes.task import Items, ProbeTask
+from probes.tasks.words import words
 
 BINS = 6
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
-
-
-def words(sentence: str) -> int:
-    """The number of words of a sentence."""
-    return len(_WORD.findall(sentence))
 
 
 def edges(lengths: Sequence[int], bins: int = BINS) -> list[int]:
@@ -39,7 +33,7 @@ def edges(lengths: Sequence[int], bins: int = BINS) -> list[int]:
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
     """Every sentence with a word; the label names the lengths of its bin, as in "7-9"."""
-    counted = [(sentence, count) for sentence in sentences if (count := words(sentence))]
+    counted = [(place, count) for place, sentence in enumerate(sentences) if (count := words(sentence))]
     if not counted:
         return Items([], [], [])
     names, low = {}, min(count for _, count in counted)
@@ -47,8 +41,14 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
         name = str(low) if low == high else f"{low}-{high}"
         names |= dict.fromkeys(range(low, high + 1), name)
         low = high + 1
-    kept = [sentence for sentence, _ in counted]
-    return Items(kept, [names[count] for _, count in counted], list(range(len(kept))))
+    places = [place for place, _ in counted]
+    return Items([sentences[place] for place in places], [names[count] for _, count in counted], places)
 
 
-LENGTH = ProbeTask("length", f"how many words? ({BINS} bins of about equal frequency)", build)
+LENGTH = ProbeTask(
+    "length",
+    f"how many words? ({BINS} bins of about equal frequency)",
+    {"text": build},
+    file="sentence_length",
+    classes=BINS,
+)

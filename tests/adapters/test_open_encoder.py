@@ -14,6 +14,7 @@ import torch
 import bgt_core
 from bgt_core import BadInput, bulk
 from bgt_core.adapters import open_encoder
+from bgt_core.adapters.baselines import to_beat
 from bgt_core.adapters.outside import Outside
 
 TEXTS = ["The dog sleeps.", "Le chien dort.", "The dog sees the dog."]
@@ -203,6 +204,22 @@ def test_the_random_encoder_is_the_shipped_architecture_and_its_seed() -> None:
         assert vectors.shape == shipped.embed(TEXTS, lang="fr", latent=latent).shape
         assert np.array_equal(again.embed(TEXTS, lang="fr", latent=latent), vectors)
         assert not np.allclose(other.embed(TEXTS, lang="fr", latent=latent), vectors)
+
+
+def test_what_a_probe_must_beat_has_the_shape_and_tokenizer_of_its_model(saved: Path) -> None:
+    mine = bgt_core.load(saved)
+    found = to_beat(mine, saved)
+    assert [len(several) for several in found.values()] == [3, 1]
+    vectors = [one.embed(TEXTS, lang="fr") for one in found["untrained encoder"]]
+    trained = mine.embed(TEXTS, lang="fr")
+    assert {one.shape for one in vectors} == {trained.shape}
+    assert not any(np.allclose(one, other) for one in vectors for other in (trained, vectors[0]) if one is not other)
+
+    (pieces,) = found["mean of pieces"]
+    table = mine.model.encoders["semantic"].body.table.weight.detach().numpy()
+    expected = [table[ids[:-1]].mean(0) for ids in mine.tokenizer.encode(TEXTS)]  # the last is the end of a sentence
+    np.testing.assert_allclose(pieces.embed(TEXTS, lang="fr"), expected, rtol=1e-5)
+    assert not pieces.embed([""], lang="fr").any()
 
 
 def test_commands_take_any_encoder(mine: None, tmp_path: Path, bgt: Callable[..., tuple]) -> None:

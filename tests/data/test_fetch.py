@@ -19,7 +19,7 @@ from bgt_core.data import fetch
 from bgt_core.data.fetch import layouts, opus, sources
 from bgt_core.data.inspection import inspect
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.evaluation.sts import read_sts
+from bgt_core.evaluation.sts_files import read_sets
 
 NO_WAITS = (0.0,)
 
@@ -209,7 +209,7 @@ def test_sts_becomes_what_bgt_sts_reads(site: Any, tmp_path: Path) -> None:
     site.files["STS2012-en-test.zip"] = zipped({name: text.encode() for name, text in files.items()})
     source = fetch.Source("sts2012", "", "", (site.url("STS2012-en-test.zip"),), layouts.sts)
     assert get(source, tmp_path).left_out == {"no score": 1}
-    sets = {data.name: data for data in read_sts(tmp_path, ["2012"])}
+    sets = {data.name: data for data in read_sets(tmp_path, ["2012"])}
     assert sets.keys() == {"MSRpar", "OnWN"}
     assert sets["MSRpar"].gold.tolist() == [4.5, 0.2]
     assert sets["MSRpar"].right == ["A hound.", "A car."] and sets["MSRpar"].left[1] == "A “cat”."

@@ -35,7 +35,7 @@ def probe(*arguments: str) -> Result:
     return CliRunner().invoke(app, arguments)
 
 
-QUICK = ("--lang", "fr", "--task", "punctuation", "--max-items", "400", "--seeds", "2")
+QUICK = ("--lang", "fr", "--task", "punct-num", "--max-items", "400", "--seeds", "2")
 
 
 def test_the_table_is_on_stdout_and_progress_on_stderr() -> None:
@@ -43,19 +43,20 @@ def test_the_table_is_on_stdout_and_progress_on_stderr() -> None:
     assert result.exit_code == 0, result.stderr
     head, *rows = (line.split("\t") for line in result.stdout.split("\n\n")[0].splitlines())
     assert head == ["task", "lang", "latent", "train", "test", "classes", "accuracy", "95% CI", "sd", "note"]
-    assert [row[2] for row in rows] == ["semantic", "language", "majority", "length", "word 1-2-grams"]
+    names = ["semantic", "language", "majority", "length", "word 1-2-grams", "character 3-5-grams"]
+    assert [row[2] for row in rows] == names
     assert all(row[4] == "80" for row in rows)
     assert rows[0][9] == "not separable from majority"
     assert "semantic - language" in result.stdout
-    assert "punctuation fr: semantic" in result.stderr
-    assert "punctuation fr: semantic" not in result.stdout
+    assert "punct-num fr: semantic" in result.stderr
+    assert "punct-num fr: semantic" not in result.stdout
 
 
 def test_json_is_one_document_with_a_schema() -> None:
     document = json.loads(probe(*QUICK, "--json", "--latent", "language").stdout)
     assert document["schema"] == "bgt-probe/1"
     (result,) = document["results"]
-    assert (result["task"], result["seeds"], result["difference"]) == ("punctuation", 2, None)
+    assert (result["task"], result["seeds"], result["difference"]) == ("punct-num", 2, None)
     row = result["rows"][0]
     assert row["latent"] == "language"
     assert 0 <= row["ci_low"] <= row["accuracy"] <= row["ci_high"] <= 1
@@ -75,7 +76,7 @@ def test_ones_own_sentences(tmp_path: Path) -> None:
     file = tmp_path / "own.tsv"
     file.write_text("".join(f"x\tNumber {number}{'.' * (number % 2 + 1)}\n" for number in range(400)), encoding="utf-8")
     result = probe(
-        "--lang", "en", "--task", "punctuation", "--data", str(file), "--column", "2", "--seeds", "1", "--json"
+        "--lang", "en", "--task", "punct-num", "--data", str(file), "--column", "2", "--seeds", "1", "--json"
     )
     assert result.exit_code == 0, result.stderr
     rows = json.loads(result.stdout)["results"][0]["rows"]
@@ -83,8 +84,8 @@ def test_ones_own_sentences(tmp_path: Path) -> None:
 
 
 def test_several_tasks_in_the_order_asked_each_once() -> None:
-    result = probe(*QUICK, "--task", "length,punctuation", "--no-baselines", "--json")
-    assert [found["task"] for found in json.loads(result.stdout)["results"]] == ["punctuation", "length"]
+    result = probe(*QUICK, "--task", "length,punct-num", "--no-baselines", "--json")
+    assert [found["task"] for found in json.loads(result.stdout)["results"]] == ["punct-num", "length"]
 
 
 def test_listing_tasks_needs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,9 +93,14 @@ def test_listing_tasks_needs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     result = probe("--list-tasks")
     assert result.exit_code == 0
     assert [line.split("\t")[:2] for line in result.stdout.splitlines()[1:]] == [
+        *([name, "en, fr, es, de, tr, ar"] for name in ("subj-num", "obj-num")),
+        *([name, "any"] for name in ("depth", "top-const")),
+        ["word-content", "en, fr, es, de, tr, ar"],
+        *([name, "any"] for name in ("length", "punct-num", "punct-first")),
         ["gender", "fr, es"],
-        ["length", "any"],
-        ["punctuation", "any"],
+        ["tense", "en, fr, es, de, tr"],
+        ["bigram-shift", "en, fr, es, de, tr, ar"],
+        *([name, "any"] for name in ("coord-inv", "lang-id")),
     ]
 
 
@@ -102,6 +108,7 @@ def test_listing_tasks_needs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "code", "message"),
     [
         (("--lang", "fr", "--task", "gendr"), 2, "Unknown task 'gendr'. Did you mean 'gender'?"),
+        (("--lang", "fr", "--task", "tense"), 2, "can't be labelled from sentences alone: it needs past_present.txt"),
         (("--lang", "en", "--task", "gender"), 2, "Task 'gender' has no definition for 'en'; available: fr, es."),
         ((), 2, "Say which language"),
         (("--lang", "fr", "--column", "2"), 2, "give --data too"),

@@ -1,19 +1,22 @@
 """Probes on embedders whose right scores are known."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
-from sklearn.pipeline import Pipeline
 
 from bgt_core.errors import BadInput
-from probes.classifier import logistic, predict
+from probes.result import ProbeResult, Row
 from probes.run import run_probe
-from probes.significance import mcnemar, paired_bootstrap, wilson
-from probes.task import ProbeResult, Row
-from probes.tasks.length import words
+from probes.senteval import SentEval, split_classify
+from probes.study import cuts_of
+from probes.task import Items
+from probes.tasks import TASKS
+from probes.tasks.words import words
 
 SENTENCES = [f"Le mot {number} est " + "très " * (number % 6) + "long." for number in range(360)]
 
@@ -61,7 +64,14 @@ def test_the_gap_of_two_latents_is_on_the_same_items(result: ProbeResult) -> Non
 
 def test_baselines_are_in_the_table_and_the_length_baseline_knows_length(result: ProbeResult) -> None:
     rows = by_name(result)
-    assert set(rows) == {"semantic", "language", "majority", "length", "word 1-2-grams"}
+    assert set(rows) == {
+        "semantic",
+        "language",
+        "majority",
+        "length",
+        "word 1-2-grams",
+        "character 3-5-grams",
+    }
     assert rows["length"].accuracy > 0.95
     assert set(by_name(run_probe(Fake(), "length", "fr", SENTENCES, baselines=False, seeds=1))) == {
         "semantic",
@@ -75,7 +85,7 @@ def test_a_latent_below_a_baseline_says_so() -> None:
             return np.array([[words(sentence) > 6] for sentence in sentences], dtype=np.float32)
 
     row = by_name(run_probe(Weak(), "length", "fr", SENTENCES, latents=["language"], seeds=2))["language"]
-    assert row.note in ("below length", "below word 1-2-grams")
+    assert row.note in ("below length", "below word 1-2-grams", "below character 3-5-grams")
 
 
 def test_the_same_seed_gives_the_same_result(result: ProbeResult) -> None:
@@ -101,7 +111,7 @@ def test_max_items_and_rare_labels_are_counted_out() -> None:
     assert found.rows[0].n_test == 26
     rare = SENTENCES[:300] + ["a, b, c, d."] * 3
     punctuated = [text + "!" * (place % 2) for place, text in enumerate(rare)]
-    assert run_probe(Fake(), "punctuation", "fr", punctuated, seeds=1, baselines=False).rows[0].classes == 2
+    assert run_probe(Fake(), "punct-num", "fr", punctuated, seeds=1, baselines=False).rows[0].classes == 2
 
 
 @pytest.mark.parametrize(
@@ -122,47 +132,95 @@ def test_what_cannot_be_probed_is_said(arguments: Any, message: str) -> None:
         run_probe(Fake(), **given)
 
 
-@pytest.mark.parametrize(("right", "n", "level"), [(0, 10, 0.95), (5, 10, 0.9), (526, 1000, 0.95), (9999, 10000, 0.99)])
-def test_wilson_is_scipys(right: int, n: int, level: float) -> None:
-    expected = binomtest(right, n).proportion_ci(confidence_level=level, method="wilson")
-    assert wilson(right, n, level) == pytest.approx((expected.low, expected.high), abs=1e-12)
+class Other(Fake):
+    """Another training: right of every second item, whatever it is."""
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        told = super().embed(sentences, lang=lang, latent=latent)
+        return told * (np.arange(len(told)) % 2)[:, None]
 
 
-def test_wilson_of_the_papers_gender_scores_tells_them_from_chance() -> None:
-    assert wilson(5_260, 10_000)[0] > 0.5
-    assert wilson(5_070, 10_000)[0] < 0.5
+def test_encoder_seeds_are_averaged_and_their_spread_is_kept_apart() -> None:
+    alone = by_name(run_probe(Fake(), "length", "fr", SENTENCES, seeds=2))["semantic"]
+    several = run_probe(Fake(), "length", "fr", SENTENCES, seeds=2, encoder_seeds=[Other(), Fake()], baselines=False)
+    row = by_name(several)["semantic"]
+    assert (alone.encoders, alone.encoder_sd, row.encoders) == (1, 0.0, 3)
+    low = 3 * row.accuracy - 2.0  # that of the other encoder: two are always right
+    assert row.encoder_sd == pytest.approx(np.std([1.0, low, 1.0], ddof=1))
+    assert row.boot_low < row.ci_low and row.ci_high < row.boot_high  # three encoders say little of the next
+    assert several.predictions["semantic"].labels.shape == (3, 2, 360)
 
 
-def test_mcnemar_counts_the_items_only_one_gets_right() -> None:
-    first = np.array([True] * 12 + [False] * 3 + [True] * 50)
-    second = np.array([False] * 12 + [True] * 3 + [True] * 50)
-    assert mcnemar(first, second) == pytest.approx(binomtest(12, 15).pvalue)
-    assert mcnemar(first, first) == 1.0
+def test_other_encoders_are_rows_to_beat() -> None:
+    found = run_probe(
+        Fake(),
+        "length",
+        "fr",
+        SENTENCES,
+        latents=["language"],
+        seeds=2,
+        others={"untrained": [Other(), Other(), Fake()]},
+    )
+    row = by_name(found)["untrained"]
+    assert (row.encoders, row.probe) == (3, "linear")
+    assert row.accuracy > by_name(found)["language"].accuracy
+    (gap,) = found.over_baseline
+    assert (gap.first, gap.second) == ("language", "length")
+    assert gap.ci_high < 0
 
 
-def test_bootstrap_agrees_with_the_normal_interval_and_widens_with_groups() -> None:
-    rng = np.random.default_rng(0)
-    first, second = rng.random(4_000) < 0.7, rng.random(4_000) < 0.6
-    gain = first.astype(float) - second
-    half = 1.96 * gain.std() / np.sqrt(len(gain))
-    low, high = paired_bootstrap(first, second, range(4_000))
-    assert (low, high) == pytest.approx((gain.mean() - half, gain.mean() + half), abs=0.003)
-    twice = paired_bootstrap(np.repeat(first, 2), np.repeat(second, 2), np.repeat(np.arange(4_000), 2))
-    assert twice[1] - twice[0] == pytest.approx(high - low, rel=0.1)  # copies add nothing
+def test_v_information_is_the_entropy_of_labels_that_are_told_and_nothing_of_others(result: ProbeResult) -> None:
+    rows = by_name(result)
+    assert rows["semantic"].information == pytest.approx(np.log2(6), abs=0.1)
+    assert rows["language"].information == pytest.approx(0.0, abs=0.01)
+    assert rows["majority"].information == pytest.approx(0.0, abs=1e-6)
 
 
-def test_a_probe_that_stops_early_says_so_and_test_labels_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    inputs, labels = rng.normal(size=(300, 5)), np.array(["a", "b"] * 150)
-    split = (range(200), range(200, 250), range(250, 300))
-    before, _ = predict(logistic, inputs, labels, split)
-    labels[250:] = "a"
-    after, converged = predict(logistic, inputs, labels, split)
-    assert (before == after).all()
-    assert converged
+def test_each_prediction_is_kept_beside_its_item(result: ProbeResult) -> None:
+    kept, labels = result.predictions["semantic"], np.array(result.items.labels)
+    tested = kept.labels[0] >= 0
+    assert tested.sum(1).tolist() == [36, 36] and not (tested[0] & tested[1]).any()
+    for seed in range(2):
+        assert (np.array(result.labels)[kept.labels[0, seed, tested[seed]]] == labels[tested[seed]]).all()
+    assert np.isnan(kept.bits[0][~tested]).all() and (kept.bits[0][tested] < 0.2).all()
+    assert np.nanmean(kept.pvi) == pytest.approx(by_name(result)["semantic"].information, abs=1e-5)
+    assert np.isnan(kept.pvi).sum() == 360 - 72
 
-    def stopped(strength: float) -> Pipeline:
-        probe = logistic(strength)
-        return probe.set_params(logisticregression__max_iter=1, logisticregression__tol=1e-12)
 
-    assert predict(stopped, inputs, labels, split)[1] is False
+def test_the_result_is_plain_json_without_items(result: ProbeResult) -> None:
+    document = json.loads(json.dumps(result.as_dict()))
+    assert document["rows"][0]["accuracy"] == 1.0
+    assert not {"items", "predictions"} & set(document)
+
+
+def test_paper_mode_is_sentevals_protocol_once() -> None:
+    given = TASKS["length"]
+    found = run_probe(Fake(), given, "fr", SENTENCES, paper=True, mdl=True, probe="mlp10")
+    assert found.seeds == 1
+    rows = by_name(found)
+    assert set(rows) == {"semantic", "language"}
+    assert rows["semantic"].probe.startswith("senteval, 10 hidden units, L2 ")
+    assert rows["semantic"].codelength is rows["semantic"].selectivity is found.difference is None
+    train, dev, test = cuts_of(found.items, 1, 0)[0]
+    vectors, labels = Fake().embed(found.items.sentences, lang="fr"), np.array(found.items.labels)
+    tokens = [len(sentence.split()) for sentence in found.items.sentences]
+    ordered = [sorted(rows, key=lambda row: (tokens[row], labels[row])) for rows in (train, dev, test)]
+    same = split_classify(*((vectors[rows], labels[rows]) for rows in ordered), SentEval(hidden=10))
+    assert round(100 * rows["semantic"].accuracy, 2) == same.test_accuracy
+    kept = found.predictions["semantic"].labels[0, 0, ordered[2]]
+    assert (np.array(found.labels)[kept] == same.predicted).all()
+
+
+def test_word_content_has_no_hidden_layer_in_paper_mode() -> None:
+    given = replace(TASKS["length"], name="word-content")
+    found = run_probe(Fake(), given, "fr", SENTENCES, latents=["semantic"], paper=True, probe="mlp10")
+    assert found.rows[0].probe.startswith("senteval, 0 hidden units")
+
+
+def test_many_labels() -> None:
+    """From 50 labels on n-grams are read by naive Bayes; the word that is the label is read without a fault."""
+    sentences = [f"mot{number % 60} dit {number}" for number in range(2_400)]
+    labelled = Items(sentences, [f"{number % 60:02}" for number in range(2_400)], list(range(2_400)))
+    rows = by_name(run_probe(Fake(), "length", "fr", labelled, latents=["language"], seeds=1, control=None))
+    assert rows["word 1-2-grams"].accuracy == 1.0
+    assert rows["majority"].accuracy < 0.05

@@ -72,7 +72,7 @@ def test_passes_are_those_of_torch(hidden: int) -> None:
     for number, order in enumerate(orders):
         if number == 3:
             stack.keep([0, 2])
-        stack.train(vectors, labels, order, batch_size=10)
+        stack.train(torch.from_numpy(vectors), labels, order, batch_size=10)
     for place, penalty in enumerate((1e-3, 1.0)):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(3)

@@ -12,9 +12,13 @@ import zstandard
 
 from bgt_core.errors import BadInput
 from probes.build import default_sentences, read_sentences, splits
-from probes.tasks import TASKS, find
+from probes.tasks import GROUPS, TASKS, find
+from probes.tasks.bigram_shift import pairs as movable
 from probes.tasks.gender import candidates, swap
-from probes.tasks.length import edges, words
+from probes.tasks.length import edges
+from probes.tasks.punct_num import is_mark
+from probes.tasks.word_content import targets
+from probes.tasks.words import words
 
 
 def test_gender_labels_both_versions_of_a_sentence_and_skips_one_without_an_article() -> None:
@@ -138,7 +142,7 @@ def test_length_bins_are_six_and_about_equal() -> None:
 
 def test_punctuation_counts_each_mark_and_skips_a_sentence_without() -> None:
     sentences = ["Oui.", "¿Qué?", "Non", "« Bon... », dit-elle…", ", ".join("abcdefghijklm")]
-    items = TASKS["punctuation"].items(sentences, "fr")
+    items = TASKS["punct-num"].items(sentences, "fr")
     assert dict(zip(items.sentences, items.labels, strict=True)) == {
         "Oui.": "1",
         "¿Qué?": "2",
@@ -148,15 +152,91 @@ def test_punctuation_counts_each_mark_and_skips_a_sentence_without() -> None:
 
 
 def test_punctuation_keeps_at_most_so_many_a_label(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("probes.tasks.punctuation.AT_MOST", 3)
-    items = TASKS["punctuation"].items([f"a{number}." for number in range(9)] + ["b, c."], "en")
+    monkeypatch.setattr("probes.tasks.punct_num.AT_MOST", 3)
+    items = TASKS["punct-num"].items([f"a{number}." for number in range(9)] + ["b, c."], "en")
     assert Counter(items.labels) == {"1": 3, "2": 1}
+
+
+def test_the_papers_marks_are_marks_and_so_are_those_of_other_scripts() -> None:
+    assert all(map(is_mark, "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"))
+    assert all(map(is_mark, "«»¿¡…’“”–—。、「」？،؟"))
+    assert not any(map(is_mark, "aé1猫ーي€ \u064e"))
+
+
+def test_the_first_mark_is_the_label_and_a_sentence_without_one_is_skipped() -> None:
+    sentences = ["Oui, bien.", "Qui ?", "Non", "« Bon », dit-elle.", "¿Qué?"]
+    items = TASKS["punct-first"].items(sentences, "fr")
+    assert list(zip(items.labels, items.groups, strict=True)) == [(",", 0), ("?", 1), ("«", 3), ("¿", 4)]
+
+
+def test_bigram_shift_exchanges_two_neighbours_in_half_of_the_sentences() -> None:
+    sentences = [
+        "She saw the old cat.",
+        "They slept, exhausted.",
+        "He never came home again.",
+        "We all know this song.",
+        'He said "no" to all of us.',
+    ]
+    items = TASKS["bigram-shift"].items(sentences, "en", seed=1)
+    assert sorted(items.groups) == [0, 2, 3]
+    assert abs(items.labels.count("I") - items.labels.count("O")) <= 1
+    for sentence, label, group in zip(items.sentences, items.labels, items.groups, strict=True):
+        before, after = sentences[group].rstrip(".").split(), sentence.rstrip(".").split()
+        changed = [place for place in range(len(before)) if before[place] != after[place]]
+        if label == "O":
+            assert not changed
+        else:
+            first, second = changed
+            assert 0 < first == second - 1
+            assert (after[first], after[second]) == (before[second], before[first])
+
+
+def test_bigram_shift_leaves_marks_and_like_words_alone() -> None:
+    assert [(left[0], right[0]) for left, right in movable("Yes we can't, no doubt.")] == [
+        ("we", "can't"),
+        ("no", "doubt"),
+    ]
+    assert movable("Run, that that, he (she) ran") == []
+    assert movable("Go home.") == []
+
+
+def test_word_content_takes_the_words_after_the_most_frequent_ones() -> None:
+    ranked = [f"word{letter}" for letter in "abcdefghijkl"]
+    counts = {word: 200 - place for place, word in enumerate(ranked)}
+    assert targets(counts, most=4) == set(ranked[8:12])
+    assert targets(counts, most=16) == set(ranked[8:12])  # 12 words are too few for 16 labels, and for 8
+    assert targets(counts | {"of": 193}, most=4) == set(ranked[7:11])  # ranked, and too short for a label
+    assert targets(dict.fromkeys(ranked, 19)) == set()  # too rare to be learnt
+
+
+def test_word_content_skips_a_sentence_with_none_or_two_of_the_words() -> None:
+    common = [f"the cat saw them right here {number}" for number in range(60)]
+    sentences = [*common, *(f"{word} {number}" for word in ("alpha", "bravo", "delta") for number in range(30))]
+    sentences += ["alpha bravo", "Alpha, the cat", "bravo or bravo"]
+    items = TASKS["word-content"].items(sentences, "en")
+    assert Counter(items.labels) == {"alpha": 31, "bravo": 30, "delta": 30}
+    assert items.labels[items.sentences.index("Alpha, the cat")] == "alpha"
+    assert [sentences[group] for group in items.groups] == items.sentences
+
+
+def test_tasks_that_need_an_annotation_say_which() -> None:
+    for name in ("subj-num", "obj-num", "depth", "top-const", "tense", "coord-inv", "lang-id"):
+        with pytest.raises(BadInput, match=f"'{name}' can't be labelled from sentences alone: it needs"):
+            TASKS[name].items(["A cat sleeps."], "en")
+
+
+def test_groups_name_tasks_and_cover_all() -> None:
+    paper = "subj-num obj-num depth top-const word-content length punct-num punct-first gender"
+    assert " ".join(GROUPS["paper"]) == paper
+    parts = [name for group in ("surface", "syntax", "semantic") for name in GROUPS[group]]
+    assert sorted(parts) == sorted(GROUPS["all"]) == sorted(TASKS)
+    assert all(task.name == name for name, task in TASKS.items())
 
 
 def test_an_unknown_task_and_an_undefined_language_say_what_there_is() -> None:
     with pytest.raises(BadInput, match=r"Unknown task 'gendr'\. Did you mean 'gender'\?"):
         find("gendr")
-    with pytest.raises(BadInput, match=r"Unknown task 'xyz'\. Choose from gender, length, punctuation"):
+    with pytest.raises(BadInput, match=r"Unknown task 'xyz'\. Choose from subj-num, obj-num, .*, lang-id, paper, "):
         find("xyz")
     with pytest.raises(BadInput, match="Task 'gender' has no definition for 'en'; available: fr, es") as caught:
         TASKS["gender"].items(["The cat."], "en")

@@ -1,0 +1,77 @@
+"""Items to items: balanced, each once, of labels that can be learnt, in the paper's splits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from random import Random
+
+from probes.task import SPLITS, Items
+
+RARE = 20  # items below which a label can't be learnt, and is left out
+SIZES = {"train": 100_000, "dev": 10_000, "test": 10_000}  # items (paper, sec. 5.2; SentEval)
+
+
+def balance(items: Items, rng: Random) -> Items:
+    """As many items of every label as of the rarest, drawn at random, in their order."""
+    rows: dict[str, list[int]] = {}
+    for row in rng.sample(range(len(items.labels)), len(items.labels)):
+        rows.setdefault(items.labels[row], []).append(row)
+    least = min(map(len, rows.values()), default=0)
+    return items.take(sorted(row for label in rows.values() for row in label[:least]))
+
+
+def distinct(items: Items) -> Items:
+    """Each sentence once, each group in one split.
+
+    A sentence with two labels is left out. A group that several splits hold stays in test, or else in dev: the train
+    items give way.
+    """
+    labels: dict[str, set[str]] = {}
+    for sentence, label in zip(items.sentences, items.labels, strict=True):
+        labels.setdefault(sentence, set()).add(label)
+    rank = {split: place for place, split in enumerate(SPLITS)}
+    places = [rank[split] for split in items.splits] if items.splits else [0] * len(items.labels)
+    highest: dict[int, int] = {}  # of each group
+    for group, place in zip(items.groups, places, strict=True):
+        highest[group] = max(place, highest.get(group, 0))
+    kept: dict[str, int] = {}  # sentence -> row
+    for row, (sentence, group) in enumerate(zip(items.sentences, items.groups, strict=True)):
+        if len(labels[sentence]) == 1 and places[row] == highest[group]:
+            kept.setdefault(sentence, row)
+    return items.take(list(kept.values()))
+
+
+def common(items: Items) -> Items:
+    """Without the items of labels that a probe can't learn: fewer than 20 items, or none in train."""
+    if items.splits:
+        known = {label for label, split in zip(items.labels, items.splits, strict=True) if split == "train"}
+    else:
+        known = {label for label, count in Counter(items.labels).items() if count >= RARE}
+    return items.take([row for row, label in enumerate(items.labels) if label in known])
+
+
+def draw_splits(items: Items, rng: Random, sizes: Mapping[str, int] = SIZES) -> Items:
+    """Whole groups drawn for test, dev and train, as many items as `sizes` says; the rest is left out.
+
+    With fewer items than that, the splits keep their proportions.
+    """
+    total = sum(sizes.values())
+    room = dict(sizes)
+    if len(items.labels) < total:
+        room = {split: len(items.labels) * size // total for split, size in sizes.items()}
+        room["train"] = len(items.labels)
+    rows: dict[int, list[int]] = {}
+    for row, group in enumerate(items.groups):
+        rows.setdefault(group, []).append(row)
+    order = list(rows)
+    rng.shuffle(order)
+    found: dict[int, str] = {}
+    for group in order:
+        for split in reversed(SPLITS):
+            if len(rows[group]) <= room[split]:
+                room[split] -= len(rows[group])
+                found |= dict.fromkeys(rows[group], split)
+                break
+    taken = items.take(sorted(found))
+    return Items(taken.sentences, taken.labels, taken.groups, [found[row] for row in sorted(found)])

@@ -1,0 +1,113 @@
+"""The nouns of a result: rows, differences, and what is kept of each item."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from probes.task import Items
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one latent or baseline scores; accuracies are fractions of the test items."""
+
+    task: str
+    lang: str
+    latent: str  # semantic, language, or the name of a baseline
+    n_train: int  # items a probe is trained on, mean over seeds
+    n_test: int  # different items tested, all seeds together
+    classes: int
+    accuracy: float
+    ci_low: float  # Wilson: these probes, new sentences
+    ci_high: float
+    sd: float  # of accuracy over probe seeds; 0 for one seed
+    note: str = ""
+    probe: str = "linear"
+    encoders: int = 1  # encoder seeds
+    encoder_sd: float = 0.0  # of accuracy over encoder seeds, means over their probes
+    boot_low: float | None = None  # new sentences, new probes, and new encoders where there are several
+    boot_high: float | None = None
+    information: float | None = None  # V-information, bits an item
+    selectivity: float | None = None  # points: accuracy minus that on the control task, on the same items
+    selectivity_low: float | None = None
+    selectivity_high: float | None = None
+    control: float | None = None  # accuracy on the control task
+    capacity: float | None = None  # accuracy on the training items when their labels are shuffled
+    codelength: float | None = None  # online, bits, mean over shuffles
+    compression: float | None = None  # of the uniform code; 1: nothing usable
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Accuracy of the first predictor minus that of the second on the same test items, in points (0 to 100)."""
+
+    task: str
+    lang: str
+    first: str
+    second: str
+    points: float
+    ci_low: float  # as `Row.boot_low`, paired
+    ci_high: float
+    mcnemar_p: float  # exact, two-sided
+    holm_p: float | None = None  # among the differences of a table, see `significance.correct`
+
+
+@dataclass(frozen=True)
+class Erasure:
+    """Test accuracy once the property is erased, and once as many random directions are."""
+
+    latent: str
+    method: str  # leace, inlp
+    rank: int  # directions erased, mean over seeds
+    accuracy: float
+    random_accuracy: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """One place of a learning curve: the test accuracy of one probe."""
+
+    latent: str
+    probe: str
+    n_train: int
+    accuracy: float
+    ci_low: float  # Wilson
+    ci_high: float
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What was predicted of each item: E encoder seeds, S probe seeds, N items; NaN or -1 where a seed did not test."""
+
+    labels: np.ndarray  # (E, S, N) int32, places in `ProbeResult.labels`
+    bits: np.ndarray  # (E, S, N) float32, -log2 of the probability of the true label
+    pvi: np.ndarray  # (N,) float32, pointwise V-information in bits, mean over the seeds that tested the item
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """One task in one language."""
+
+    task: str
+    lang: str
+    seeds: int
+    seed: int
+    ci: float
+    rows: list[Row]
+    difference: Difference | None  # of the first two latents
+    left_out: int  # items left out because their label is rare or --max-items was reached
+    over_baseline: list[Difference] = field(default_factory=list)  # each latent minus the best baseline
+    erasures: list[Erasure] = field(default_factory=list)
+    curve: list[Point] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)  # every label, sorted
+    items: Items | None = field(default=None, compare=False)  # those used, in the order of the predictions
+    predictions: dict[str, Predictions] = field(default_factory=dict, compare=False)  # latent or baseline -> its own
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; items and predictions belong in a table of their own."""
+        plain = asdict(replace(self, items=None, predictions={}))
+        return {name: value for name, value in plain.items() if name not in ("items", "predictions")}

@@ -1,0 +1,126 @@
+"""What is measured, and on what: the wishes of a caller, labelled items, and who is trained and tested on which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+
+from bgt_core.errors import BadInput
+from probes.build import FOLDS, default_sentences, splits
+from probes.controls import CONTROLS
+from probes.items import common
+from probes.task import SPLITS, Items, ProbeTask
+
+MAX_ITEMS = 10_000
+LEAST = 200  # items; fewer give intervals that say nothing
+ERASERS = ("leace", "inlp")
+
+Cut = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows of train, dev and test
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is measured besides accuracy, its intervals and V-information; the defaults take seconds."""
+
+    probe: str = "linear"  # or mlp50: 50 hidden units
+    seeds: int = 5  # probes trained, 1 to 10
+    seed: int = 0  # of sentences, splits and resamples
+    ci: float = 0.95
+    max_items: int = MAX_ITEMS
+    baselines: bool = True
+    control: str | None = "rare"  # the key of the control task: first, rare; None: no control task
+    capacity: bool = False  # accuracy on training items with shuffled labels
+    mdl: bool = False  # online codelength
+    erase: str | None = None  # leace or inlp, each beside random directions
+    curve: bool = False  # accuracy over training items, and over probes of more capacity
+    paper: bool = False  # SentEval's protocol, one seed, accuracy alone; the wishes above don't count
+
+    def __post_init__(self) -> None:
+        hidden_units(self.probe)
+        if not 1 <= self.seeds <= FOLDS:
+            raise BadInput(f"--seeds {self.seeds}: choose 1 to {FOLDS}; each tests on its own tenth of the items.", 2)
+        if not 0 < self.ci < 1:
+            raise BadInput(f"--ci {self.ci}: choose a level between 0 and 1, as in 0.95.", 2)
+        for name, value, known in (("control", self.control, CONTROLS), ("erase", self.erase, ERASERS)):
+            if value is not None and value not in known:
+                raise BadInput(f"--{name} {value}: choose from {', '.join(known)}.", 2)
+
+
+def hidden_units(probe: str) -> int:
+    """0 for "linear", 50 for "mlp50"; BadInput for another name."""
+    if probe == "linear":
+        return 0
+    if probe.startswith("mlp") and probe[3:].isdecimal() and int(probe[3:]):
+        return int(probe[3:])
+    raise BadInput(f"Unknown probe '{probe}': choose linear, or mlp50 for 50 hidden units.", 2)
+
+
+@dataclass(frozen=True)
+class Study:
+    """N labelled items in one language, and for each probe seed what it trains on, chooses on and is tested on."""
+
+    task: str
+    lang: str
+    items: Items
+    names: list[str]  # every label, sorted
+    labels: np.ndarray  # (N,) places in `names`
+    cuts: list[Cut]
+    left_out: int  # items that are not among the N
+
+    @property
+    def tested(self) -> np.ndarray:
+        """(S, N) booleans: the items that each probe seed is tested on."""
+        return np.stack([np.isin(np.arange(len(self.labels)), test) for _, _, test in self.cuts])
+
+
+def prepare(task: ProbeTask, lang: str, sentences: Sequence[str] | Items | None, wish: Asked) -> Study:
+    """Label sentences (without any: the built-in grammar's), or take items as they are, and split them."""
+    task.check(lang)
+    if not isinstance(sentences, Items):
+        sentences = task.items(default_sentences(lang, wish.seed) if sentences is None else sentences, lang, wish.seed)
+    items, left_out = select(sentences, wish.max_items, wish.seed)
+    names, labels = np.unique(np.array(items.labels, dtype=str), return_inverse=True)
+    if len(labels) < LEAST or len(names) < 2:
+        found = f"{len(labels)} items with {len(names)} labels"
+        raise BadInput(f"Task '{task.name}' got {found}; it needs {LEAST} and 2: give more sentences.")
+    cuts = cuts_of(items, 1 if wish.paper else wish.seeds, wish.seed)
+    for name, rows in zip(SPLITS, cuts[0], strict=True):
+        if not len(rows):
+            raise BadInput(f"Task '{task.name}' has no {name} items: give some, or items without splits.")
+    return Study(task.name, lang, items, names.tolist(), labels, cuts, left_out)
+
+
+def select(items: Items, most: int, seed: int) -> tuple[Items, int]:
+    """At most `most` items, whole groups drawn at random, without labels that can't be learnt; how many stay out."""
+    rows: dict[int, list[int]] = {}
+    learnt = common(items)
+    for row, group in enumerate(learnt.groups):
+        rows.setdefault(group, []).append(row)
+    order = list(rows)
+    Random(seed).shuffle(order)
+    chosen: list[int] = []
+    for group in order:
+        if len(chosen) + len(rows[group]) > most:
+            break
+        chosen += rows[group]
+    return learnt.take(chosen), len(items.labels) - len(chosen)
+
+
+def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
+    """Train, dev and test rows of each probe seed.
+
+    Without fixed splits, folds: eight tenths, one, and one of its own to test, so that no item is tested twice. With
+    them, the same for every seed; but each of several leaves another tenth of the groups out of train, as a probe at
+    its optimum would else be the same each time.
+    """
+    if items.splits is None:
+        return [tuple(map(np.array, cut)) for cut in splits(items.groups, seeds, seed)]
+    kept, groups = np.array(items.splits), np.array(items.groups)
+    train, dev, test = (np.flatnonzero(kept == name) for name in SPLITS)
+    if seeds == 1:
+        return [(train, dev, test)]
+    order = np.random.default_rng(seed).permutation(np.unique(groups[train]))
+    return [(train[~np.isin(groups[train], order[k::FOLDS])], dev, test) for k in range(seeds)]

@@ -1,0 +1,60 @@
+"""Bigram shift: have two neighbouring words changed places? (SentEval, bigram_shift)
+
+From text: in every second sentence two neighbouring words are exchanged, drawn among those with a space and nothing
+else between them; not the first word, and not two that are alike. Sentences without such a pair, and, as in SentEval,
+with double quotes, are skipped. No sentence is used in both orders.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from random import Random
+
+from probes.task import Items, ProbeTask
+
+ORIGINAL, SHIFTED = "O", "I"
+_WORD = re.compile(r"\w+(?:['’-]\w+)*")
+_QUOTES = re.compile(r'["“”„«»]')
+
+
+def pairs(sentence: str) -> list[tuple[re.Match[str], re.Match[str]]]:
+    """Neighbouring words that may change places."""
+    found = list(_WORD.finditer(sentence))[1:]
+    return [
+        (left, right)
+        for left, right in pairwise(found)
+        if sentence[left.end() : right.start()] == " " and left[0].casefold() != right[0].casefold()
+    ]
+
+
+def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
+    """Half of the usable sentences as they are, half with one pair exchanged."""
+    items, known = Items([], [], []), set(sentences)
+    shift = False
+    for place in rng.sample(range(len(sentences)), len(sentences)):
+        sentence = sentences[place]
+        movable = [] if _QUOTES.search(sentence) else pairs(sentence)
+        if not movable:
+            continue
+        left, right = rng.choice(movable)
+        shifted = f"{sentence[: left.start()]}{right[0]} {left[0]}{sentence[right.end() :]}"
+        if shifted in known:  # the other order is a sentence too
+            continue
+        items.sentences.append(shifted if shift else sentence)
+        items.labels.append(SHIFTED if shift else ORIGINAL)
+        items.groups.append(place)
+        known.add(shifted)
+        shift = not shift
+    return items
+
+
+BIGRAM_SHIFT = ProbeTask(
+    "bigram-shift",
+    "have two neighbouring words changed places?",
+    {"text": build},
+    langs=("en", "fr", "es", "de", "tr", "ar"),  # Japanese is written without spaces
+    file="bigram_shift",
+    reordered=True,
+)

@@ -1,0 +1,62 @@
+"""Depth: how deep is the syntax tree? (paper, table 3; SentEval, tree_depth)
+
+From bracketed trees: constituents above the deepest word, as `probes.trees` counts them. From CoNLL-U: words on the
+longest way down from the root, the root among them, punctuation not. A label keeps at most an eighth of the
+paper's items, as in SentEval's balanced set of eight depths. Unlike there, depth and length go together: see
+what the length baseline makes of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import TYPE_CHECKING
+
+from probes.items import SIZES, distinct
+from probes.task import Items, ProbeTask
+
+if TYPE_CHECKING:
+    from probes.conllu import Parsed, Word
+    from probes.trees import Tree
+
+AT_MOST = sum(SIZES.values()) // 8  # items a label
+
+
+def from_trees(trees: Sequence[Tree], lang: str, rng: Random) -> Items:
+    return _labelled(((tree.sentence, tree.depth) for tree in trees), rng)
+
+
+def from_conllu(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
+    return _labelled(((sentence.text(), depth(sentence)) for sentence in parsed), rng)
+
+
+def depth(sentence: Parsed) -> int:
+    """Words on the longest way from the root to a leaf, without punctuation."""
+    deepest, level = 0, [sentence.root]
+    while level:
+        deepest += 1
+        level = [below for word in level for below in sentence.children[word.number] if not _is_mark(below)]
+    return deepest
+
+
+def _is_mark(word: Word) -> bool:
+    return word.upos == "PUNCT" or word.is_a("punct")
+
+
+def _labelled(depths: Iterable[tuple[str, int]], rng: Random) -> Items:
+    sentences, numbers = [], []
+    for sentence, count in depths:
+        sentences.append(sentence)
+        numbers.append(str(count))
+    items = distinct(Items(sentences, numbers, list(range(len(sentences)))))
+    used: Counter[str] = Counter()
+    rows = []
+    for row in rng.sample(range(len(items.labels)), len(items.labels)):
+        used[items.labels[row]] += 1
+        if used[items.labels[row]] <= AT_MOST:
+            rows.append(row)
+    return items.take(sorted(rows))
+
+
+DEPTH = ProbeTask("depth", "how deep is the tree?", {"trees": from_trees, "conllu": from_conllu}, file="tree_depth")

@@ -1,0 +1,37 @@
+"""Subject and object number share their rules (SentEval, subj_number and obj_number).
+
+From CoNLL-U: the feature Number, Sing or Plur, of the one subject or object of the root. Common nouns alone (NOUN, as
+in SentEval); pronouns, names, dual and collective numbers, and coordinated nouns are skipped. As many items of one
+label as of the other. The form of the noun is the group: as in SentEval, no noun is in two splits, so that a probe
+can't know the number from having seen the noun. SentEval's bounds on a noun's frequency are left out: treebanks are
+too small for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import TYPE_CHECKING
+
+from probes.items import balance, distinct
+from probes.task import Items
+
+if TYPE_CHECKING:
+    from probes.conllu import Parsed
+
+LANGS = ("en", "fr", "es", "de", "tr", "ar")  # Japanese nouns have no number
+
+
+def number(parsed: Sequence[Parsed], relation: str, rng: Random) -> Items:
+    """Number of the noun in that relation ("nsubj", "obj") to the root."""
+    items, forms = Items([], [], []), {}
+    for sentence in parsed:
+        nouns = [word for word in sentence.children[sentence.root.number] if word.is_a(relation)]
+        if len(nouns) != 1 or nouns[0].upos != "NOUN" or nouns[0].feats.get("Number") not in ("Sing", "Plur"):
+            continue
+        if any(below.is_a("conj") for below in sentence.children[nouns[0].number]):
+            continue
+        items.sentences.append(sentence.text())
+        items.labels.append(nouns[0].feats["Number"])
+        items.groups.append(forms.setdefault(nouns[0].form.casefold(), len(forms)))
+    return balance(distinct(items), rng)

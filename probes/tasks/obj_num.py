@@ -1,0 +1,21 @@
+"""Object number: is the direct object of the main clause singular or plural? (paper, table 3; rules in `number`)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import TYPE_CHECKING
+
+from probes.task import Items, ProbeTask
+from probes.tasks.number import LANGS, number
+
+if TYPE_CHECKING:
+    from probes.conllu import Parsed
+
+
+def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
+    """Sentences whose root has one object, a common noun."""
+    return number(parsed, "obj", rng)
+
+
+OBJ_NUM = ProbeTask("obj-num", "is the object singular or plural?", {"conllu": build}, langs=LANGS, file="obj_number")

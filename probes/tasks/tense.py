@@ -1,0 +1,49 @@
+"""Tense: is the main verb in the past or in the present? (SentEval, past_present)
+
+From CoNLL-U: the feature Tense of the root, where it is a finite verb without auxiliary, or of its finite copula. The
+imperfect and the pluperfect count as past. Sentences with auxiliaries are skipped: the auxiliary of a compound past
+is a present (il a mangé). Words without VerbForm count as finite where they have a tense, as in Turkish. As many
+items of one label as of the other; the form of the verb is the group, so that, as in SentEval, no verb form is in two
+splits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import TYPE_CHECKING
+
+from probes.items import balance, distinct
+from probes.task import Items, ProbeTask
+
+if TYPE_CHECKING:
+    from probes.conllu import Parsed
+
+LABELS = {"Past": "Past", "Imp": "Past", "Pqp": "Past", "Pres": "Pres"}  # of the feature Tense
+
+
+def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
+    """Sentences whose main clause has one finite verb, in the past or present."""
+    items, forms = Items([], [], []), {}
+    for sentence in parsed:
+        below = sentence.children[sentence.root.number]
+        copulas = [word for word in below if word.is_a("cop")]
+        if any(word.is_a("aux") for word in below) or len(copulas) > 1:
+            continue
+        verb = copulas[0] if copulas else sentence.root
+        label = LABELS.get(verb.feats.get("Tense", ""))
+        if label is None or verb.upos not in ("VERB", "AUX") or verb.feats.get("VerbForm", "Fin") != "Fin":
+            continue
+        items.sentences.append(sentence.text())
+        items.labels.append(label)
+        items.groups.append(forms.setdefault(verb.form.casefold(), len(forms)))
+    return balance(distinct(items), rng)
+
+
+TENSE = ProbeTask(
+    "tense",
+    "is the main verb in the past or present?",
+    {"conllu": build},
+    langs=("en", "fr", "es", "de", "tr"),  # Japanese and Arabic treebanks mark aspect, or nothing
+    file="past_present",
+)

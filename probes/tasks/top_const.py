@@ -1,0 +1,56 @@
+"""Top constituents: which constituents make up the sentence? (paper, table 3; SentEval, top_constituents)
+
+From bracketed trees: the labels of the top constituent's children, as in NP_VP_. ; the 19 commonest sequences are
+labels, all others are OTHER. As in SentEval, a sequence must end in a full stop and hold no other punctuation or
+quotes. A label keeps at most a twentieth of the paper's items.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from random import Random
+from typing import TYPE_CHECKING
+
+from probes.items import SIZES, distinct
+from probes.task import Items, ProbeTask
+
+if TYPE_CHECKING:
+    from probes.trees import Tree
+
+CLASSES = 20
+AT_MOST = sum(SIZES.values()) // CLASSES  # items a label
+OTHER = "OTHER"
+
+
+def build(trees: Sequence[Tree], lang: str, rng: Random) -> Items:
+    """Sentences that end in a full stop, without punctuation between their top constituents."""
+    kept = [
+        tree
+        for tree in trees
+        if len(tree.children) > 1
+        and tree.children[-1] == "."
+        and all(label.replace("$", "").isalpha() for label in tree.children[:-1])
+    ]
+    labels = ["_".join(tree.children) for tree in kept]
+    items = distinct(Items([tree.sentence for tree in kept], labels, list(range(len(kept)))))
+    common = {label for label, _ in Counter(items.labels).most_common(CLASSES - 1)}
+    used: Counter[str] = Counter()
+    found = Items([], [], [])
+    for row in rng.sample(range(len(items.labels)), len(items.labels)):
+        label = items.labels[row] if items.labels[row] in common else OTHER
+        used[label] += 1
+        if used[label] <= AT_MOST:
+            found.sentences.append(items.sentences[row])
+            found.labels.append(label)
+            found.groups.append(items.groups[row])
+    return found
+
+
+TOP_CONST = ProbeTask(
+    "top-const",
+    "which constituents make up the sentence? (19 sequences, OTHER)",
+    {"trees": build},
+    file="top_constituents",
+    classes=CLASSES,
+)

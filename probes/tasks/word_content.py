@@ -1,0 +1,54 @@
+"""Word content: which of 1,000 words is in the sentence? (paper, table 3; SentEval, word_content)
+
+From text, as SentEval's set was made: with k labels, words in lower case are ranked by frequency, and from rank 2k+1 on
+the first k of 4 letters or more are taken; a sentence counts where it holds one of them, once. k is 1,000, and with
+less text the largest of 1,000, 500, 250, ... whose words are frequent enough to be learnt.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from random import Random
+
+from probes.items import RARE
+from probes.task import Items, ProbeTask
+from probes.tasks.words import split_words
+
+MOST = 1_000  # labels
+SHORTEST = 4  # letters
+
+
+def targets(counts: Mapping[str, int], most: int = MOST) -> set[str]:
+    """The words that are labels, from how many sentences hold each."""
+    ranked = sorted(counts, key=lambda word: (-counts[word], word))
+    while most > 1:
+        chosen = [word for word in ranked[2 * most :] if len(word) >= SHORTEST and word.isalpha()][:most]
+        if len(chosen) == most and counts[chosen[-1]] >= RARE:
+            return set(chosen)
+        most //= 2
+    return set()
+
+
+def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
+    """Sentences that hold one of the words, once."""
+    split = [split_words(sentence.lower()) for sentence in sentences]
+    words = targets(Counter(word for tokens in split for word in set(tokens)))
+    items = Items([], [], [])
+    for place, tokens in enumerate(split):
+        found = [token for token in tokens if token in words]
+        if len(found) == 1:
+            items.sentences.append(sentences[place])
+            items.labels.append(found[0])
+            items.groups.append(place)
+    return items
+
+
+WORD_CONTENT = ProbeTask(
+    "word-content",
+    "which of 1,000 words is in it?",
+    {"text": build},
+    langs=("en", "fr", "es", "de", "tr", "ar"),  # Japanese is written without spaces
+    file="word_content",
+    classes=MOST,
+)

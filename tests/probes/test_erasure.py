@@ -1,0 +1,121 @@
+"""Erasure, where the theorems say what is left."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from bgt_core.contracts import Embeds
+from probes.classifier import LinearProbe
+from probes.erasure import Erased, Eraser, give_back, inlp, leace, random_directions
+
+
+def planted(items: int = 3_000, width: int = 12, seed: int = 0, oblique: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """Three unequal clouds; means differ in two directions, and other directions are correlated with these."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(3, items, p=[0.5, 0.3, 0.2])
+    vectors = rng.standard_normal((items, width))
+    vectors[:, :3] += 3 * np.eye(3)[labels]
+    mixing = np.random.default_rng(9).standard_normal((width, width)) if oblique else np.eye(width)
+    return vectors @ mixing + 4, labels
+
+
+@pytest.fixture(scope="module")
+def eraser() -> Eraser:
+    return leace(*planted())
+
+
+def test_after_leace_no_linear_probe_beats_the_majority(eraser: Eraser) -> None:
+    vectors, labels = planted()
+    assert LinearProbe().fit(vectors, labels).score(vectors, labels) > 0.9
+    erased = eraser(vectors)
+    told = np.eye(3)[labels]
+    assert np.abs((erased - erased.mean(0)).T @ (told - told.mean(0))).max() / len(labels) < 1e-10  # its theorem
+    best = LogisticRegression(C=1e6, tol=1e-8, max_iter=10_000).fit(
+        erased, labels
+    )  # hardly a penalty, on its own training items
+    shares = np.bincount(labels) / len(labels)
+    assert best.predict_proba(erased) == pytest.approx(np.tile(shares, (len(labels), 1)), abs=1e-3)
+    assert best.score(erased, labels) == shares.max()
+
+
+def test_leace_changes_no_more_than_it_must(eraser: Eraser) -> None:
+    """Any other affine map that leaves no cross-covariance moves the vectors further; among them the projection."""
+    vectors, labels = planted()
+    moved = np.square(eraser(vectors) - vectors).sum(1).mean()
+    assert eraser.rank == 2
+    told = np.eye(3)[labels] - np.bincount(labels) / len(labels)
+    cross = (vectors - vectors.mean(0)).T @ told
+    basis = np.linalg.svd(cross, full_matrices=False)[0][:, :2]
+    orthogonal = Eraser(vectors.mean(0), basis, basis)
+    rng = np.random.default_rng(0)
+    assert np.abs((orthogonal(vectors) - vectors.mean(0)).T @ told).max() < 1e-6  # it guards as well
+    assert moved < np.square(orthogonal(vectors) - vectors).sum(1).mean()
+    for _ in range(20):  # the same kernel, another complement: oblique projections
+        write = basis + 0.3 * rng.standard_normal(basis.shape)
+        oblique = Eraser(vectors.mean(0), basis @ np.linalg.inv(basis.T @ write).T, write)
+        back = np.linalg.norm((oblique(vectors) - vectors.mean(0)).T @ told)
+        assert back > 1e-6 or moved < np.square(oblique(vectors) - vectors).sum(1).mean()
+    again = eraser(eraser(vectors))
+    np.testing.assert_allclose(again, eraser(vectors), atol=1e-8)  # a projection
+
+
+def test_leace_is_the_optimum_that_lagrange_gives(eraser: Eraser) -> None:
+    """Least squares under P S_xz = 0, solved as a linear system: P = I - S_xz (S_xzᵀ S_xx⁻¹ S_xz)⁺ S_xzᵀ S_xx⁻¹."""
+    vectors, labels = planted()
+    centred, told = vectors - vectors.mean(0), np.eye(3)[labels] - np.bincount(labels) / len(labels)
+    cross, inverse = centred.T @ told / len(labels), np.linalg.inv(centred.T @ centred / len(labels))
+    projection = np.eye(12) - cross @ np.linalg.pinv(cross.T @ inverse @ cross, rcond=1e-9) @ cross.T @ inverse
+    np.testing.assert_allclose(eraser(vectors) - vectors.mean(0), centred @ projection.T, atol=1e-8)
+
+
+def test_leace_of_vectors_that_fill_no_space() -> None:
+    vectors, labels = planted(width=4)
+    flat = np.hstack([vectors, vectors[:, :2], np.ones((len(vectors), 1))]).astype(np.float32)
+    erased = leace(flat, labels)(flat)
+    assert erased.dtype == np.float32
+    told = np.eye(3)[labels] - np.bincount(labels) / len(labels)
+    assert np.abs(erased.astype(np.float64).T @ told).max() / len(labels) < 1e-4
+    assert (erased[:, -1] == 1).all()
+
+
+def test_inlp_ends_at_the_majority_and_random_directions_do_not() -> None:
+    (vectors, labels), dev = planted(oblique=False), planted(seed=1, oblique=False)
+    eraser = inlp(vectors, labels, dev)
+    assert 2 <= eraser.rank <= 6
+    np.testing.assert_allclose(eraser.read.T @ eraser.read, np.eye(eraser.rank), atol=1e-9)
+    left = LinearProbe().fit(eraser(vectors), labels).score(eraser(dev[0]), dev[1])
+    control = random_directions(vectors, eraser.rank, seed=0)
+    kept = LinearProbe().fit(control(vectors), labels).score(control(dev[0]), dev[1])
+    assert control.rank == eraser.rank
+    assert left <= (dev[1] == 0).mean() + 0.02
+    assert kept > left + 0.2
+
+
+def test_labels_that_vectors_do_not_hold_need_no_erasing_by_inlp() -> None:
+    vectors, labels = planted()
+    mixed = np.random.default_rng(0).permutation(labels)
+    eraser = inlp(vectors[:2_000], mixed[:2_000], (vectors[2_000:], mixed[2_000:]))
+    assert eraser.rank == 0
+    assert (eraser(vectors) == vectors).all()
+
+
+def test_what_is_given_back_can_be_read_again(eraser: Eraser) -> None:
+    vectors, labels = planted()
+    back = give_back(eraser(vectors), labels, [0, 1, 2])
+    assert back.shape == (3_000, 15)
+    assert LinearProbe().fit(back, labels).score(back, labels) == 1.0
+
+
+def test_an_erased_embedder_goes_wherever_embedders_go(eraser: Eraser) -> None:
+    class Fixed:
+        langs, latents = ("en",), ("semantic", "language")
+
+        def embed(self, sentences: list[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+            return planted(len(sentences))[0].astype(np.float32)
+
+    erased: Embeds = Erased(Fixed(), "semantic", eraser)
+    assert (erased.langs, erased.latents) == (("en",), ("semantic",))
+    found = erased.embed(["a"] * 5, lang="en", latent="semantic")
+    np.testing.assert_allclose(found, eraser(planted(5)[0]), rtol=1e-4, atol=1e-4)

@@ -1,0 +1,98 @@
+"""V-information and online codes where both are known."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import entropy
+from sklearn.dummy import DummyClassifier
+
+from probes.classifier import LinearProbe
+from probes.information import bits, share_bits
+from probes.mdl import SCHEDULE, codelength, ends
+from probes.measure import maker, measure
+
+
+def channel(items: int, flip: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """A balanced bit, and one number that is the bit, flipped with that probability."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(items) % 2
+    return (labels ^ (rng.random(items) < flip)).astype(np.float32)[:, None], labels
+
+
+@pytest.mark.parametrize("flip", [0.0, 0.1, 0.3, 0.5])
+def test_v_information_of_a_binary_channel_is_its_capacity(flip: float) -> None:
+    vectors, labels = channel(20_000, flip)
+    rows = np.arange(20_000)
+    found = measure(maker("linear"), [vectors], labels, [(rows[:10_000], rows[10_000:12_000], rows[12_000:])])
+    assert np.nanmean(found.saved) == pytest.approx(1 - entropy([flip, 1 - flip], base=2), abs=0.03)
+    told = found.saved[0, 0, 12_000:]
+    flipped = vectors[12_000:, 0] != labels[12_000:]
+    if flip == 0.1:  # a flipped item misleads by log2(0.1 / 0.5), another tells log2(0.9 / 0.5)
+        assert told[flipped].mean() == pytest.approx(math.log2(0.2), abs=0.15)
+        assert told[~flipped].mean() == pytest.approx(math.log2(1.8), abs=0.03)
+
+
+def test_bits_are_logarithms_to_2_and_absent_labels_have_a_code() -> None:
+    logs = np.log([[0.5, 0.5], [0.25, 0.75]])
+    known, labels = np.array([0, 2]), np.array([0, 2])
+    assert bits(logs, known, labels, 2, 10) == pytest.approx([1.0, -math.log2(0.75)])
+    smoothed = bits(logs, known, np.array([0, 1]), 3, trained=10)  # (10 q + 1) / 13
+    assert smoothed == pytest.approx([-math.log2(6 / 13), -math.log2(1 / 13)])
+    every = [bits(logs[:1], known, np.array([label]), 3, 10)[0] for label in range(3)]
+    assert np.exp2(-np.array(every)).sum() == pytest.approx(1.0)
+
+
+def test_share_bits_are_those_of_the_training_shares() -> None:
+    assert share_bits(np.array([0, 0, 0, 1]), np.array([0, 1]), 2) == pytest.approx([-math.log2(0.75), 2.0])
+
+
+def test_the_schedule_is_voitas() -> None:
+    assert ends(100_000) == [100, 200, 400, 800, 1_600, 3_200, 6_250, 12_500, 25_000, 50_000, 100_000]
+    assert len(SCHEDULE) == 11
+    assert ends(50) == [1, 2, 4, 7, 13, 25, 50]
+
+
+def test_a_code_without_vectors_is_the_shares_of_what_came_before() -> None:
+    """Closed form, block by block, with the order that the code itself drew."""
+    labels = np.random.default_rng(0).choice(3, 1_000, p=[0.7, 0.2, 0.1])
+    found = codelength(lambda seed: DummyClassifier(strategy="prior"), np.zeros((1_000, 1)), labels, range(1_000), 3, 2)
+    for shuffle, blocks in enumerate(found.blocks):
+        sent = labels[np.argsort(np.random.default_rng((0, shuffle)).permutation(1_000), kind="stable")]
+        expected, cuts = [math.log2(3) * ends(1_000)[0]], ends(1_000)
+        for begin, end in itertools.pairwise(cuts):
+            counts = np.bincount(sent[:begin], minlength=3)
+            shares = counts / begin if counts.all() else (counts + 1) / (begin + 3)
+            expected.append(-np.log2(shares[sent[begin:end]]).sum())
+        assert blocks == pytest.approx(expected)
+    assert found.bits == pytest.approx(np.mean([sum(blocks) for blocks in found.blocks]))
+    assert found.uniform == pytest.approx(1_000 * math.log2(3))
+    assert found.compression == pytest.approx(found.uniform / found.bits)
+
+
+def test_the_first_block_costs_log2_k_a_label_and_an_easy_property_little_else() -> None:
+    vectors, labels = channel(4_000, 0.0)
+    easy = codelength(lambda seed: LinearProbe(random_state=seed), vectors, labels, range(4_000), 2)
+    assert [blocks[0] for blocks in easy.blocks] == [4.0] * 3  # 0.1% of 4,000, one bit each
+    assert easy.compression > 25
+    noise = np.random.default_rng(1).standard_normal((4_000, 20))
+    hard = codelength(lambda seed: LinearProbe(random_state=seed), noise, labels, range(4_000), 2)
+    assert hard.compression == pytest.approx(1.0, abs=0.02)
+    noisy = codelength(lambda seed: LinearProbe(random_state=seed), channel(4_000, 0.1)[0], labels, range(4_000), 2)
+    assert noisy.bits / 4_000 == pytest.approx(entropy([0.1, 0.9], base=2), abs=0.06)
+
+
+def test_versions_of_a_sentence_are_sent_together() -> None:
+    groups = np.arange(400) // 2
+    seen: list[int] = []
+
+    class Watch(DummyClassifier):
+        def fit(self, X: np.ndarray, y: np.ndarray) -> DummyClassifier:
+            seen.append(len(np.unique(X[:, 0])) * 2 - len(X))
+            return super().fit(X, y)
+
+    codelength(lambda seed: Watch(strategy="prior"), groups[:, None].astype(float), np.arange(400) % 2, groups, 2, 1)
+    assert set(seen) <= {0, 1}  # at most the group at the border is cut

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,20 +26,8 @@ from probes.tasks import TASKS
 
 SCHEMA = "bgt-probe/1"
 LATENTS = ("semantic", "language")
-SCORES = [
-    "model",
-    "lang",
-    "task",
-    "latent",
-    "accuracy",
-    "ci_low",
-    "ci_high",
-    "n_train",
-    "n_test",
-    "classes",
-    "sd",
-    "note",
-]
+SCORES = "model lang task latent accuracy ci_low ci_high n_train n_test classes sd note".split()
+MORE = ["selectivity", "compression", "information"]  # only where it was asked for
 GAPS = ["model", "lang", "task", "first", "second", "points", "ci_low", "ci_high", "mcnemar_p"]
 COMMAND = "bgt-probe --lang {lang} --model {model} --json > {lang}.json"
 DISTANCES = {"weeks": (FSI_WEEKS, "Weeks until English speakers speak it (Foreign Service Institute)"),
@@ -79,20 +67,24 @@ def of_document(document: Mapping[str, Any]) -> Results:
     found = document["results"]
     rows = [{"model": model, **row} for result in found for row in result["rows"]]
     gaps = [{"model": model, **result["difference"]} for result in found if result["difference"]]
-    return Results(framed(rows, SCORES), framed(gaps, GAPS))
+    return Results(framed(rows, SCORES, MORE), framed(gaps, GAPS))
 
 
 def read_csv(name: str, content: bytes) -> Results:
     try:
         table = pd.read_csv(io.BytesIO(content), keep_default_na=False).assign(model=Path(name).stem)
-        return Results(table[SCORES], framed([], GAPS))
-    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError, KeyError):
+        for column in MORE:
+            table[column] = pd.to_numeric(table.get(column))
+        return Results(table[[*SCORES, *MORE]], framed([], GAPS))
+    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError, KeyError, TypeError, ValueError):
         raise BadInput(f"{name}: no table of bgt-probe; make one with: bgt-probe --csv FILE") from None
 
 
-def framed(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
-    """A table of these columns; KeyError names one that a row lacks."""
-    return pd.DataFrame([[row[column] for column in columns] for row in rows], columns=columns)
+def framed(rows: list[dict[str, Any]], columns: list[str], more: Sequence[str] = ()) -> pd.DataFrame:
+    """A table of these columns, KeyError for a row that lacks one, and of `more`, empty where a row lacks one."""
+    kept = [[row[column] for column in columns] + [row.get(column) for column in more] for row in rows]
+    table = pd.DataFrame(kept, columns=[*columns, *more])
+    return table.astype(dict.fromkeys(more, float))
 
 
 def gathered(paths: Iterable[Path], more: Iterable[Results]) -> Results:
@@ -102,7 +94,7 @@ def gathered(paths: Iterable[Path], more: Iterable[Results]) -> Results:
     found = [
         Results(*(table.assign(model=table["model"].map(titles)) for table in vars(part).values())) for part in found
     ]
-    scores = pd.concat([framed([], SCORES), *(part.scores for part in found if len(part.scores))])
+    scores = pd.concat([framed([], SCORES, MORE), *(part.scores for part in found if len(part.scores))])
     gaps = pd.concat([framed([], GAPS), *(part.gaps for part in found if len(part.gaps))])
     keys = ["model", "lang", "task"]
     return Results(
@@ -134,8 +126,8 @@ def opened(file: Path) -> tuple[Path, bytes]:
 
 
 def tasks(lang: str) -> list[str]:
-    """The tasks that are defined in a language."""
-    return [task.name for task in TASKS.values() if not task.langs or lang in task.langs]
+    """The tasks that are defined in a language and need nothing but its sentences."""
+    return [task.name for task in TASKS.values() if "text" in task.builds and lang in (task.langs or (lang,))]
 
 
 def compute(
@@ -191,7 +183,10 @@ def trends(gaps: pd.DataFrame, by: str) -> dict[str, Trend]:
 
 def percentages(scores: pd.DataFrame) -> pd.DataFrame:
     """The scores as they are read: percent, one row a latent or baseline."""
-    shown = scores[["model", "lang", "task", "latent", "accuracy", "ci_low", "ci_high", "n_test", "classes", "note"]]
+    more = [name for name in MORE if scores[name].notna().any()]
+    shown = scores[
+        ["model", "lang", "task", "latent", "accuracy", "ci_low", "ci_high", *more, "n_test", "classes", "note"]
+    ]
     return shown.assign(**{name: 100 * shown[name] for name in ("accuracy", "ci_low", "ci_high")})
 
 
@@ -200,5 +195,6 @@ def printable(table: pd.DataFrame) -> Table:
     return Table(list(table.columns), [[plain(value) for value in row] for row in table.itertuples(index=False)])
 
 
-def plain(value: object) -> str | int | float:
-    return value.item() if hasattr(value, "item") else value
+def plain(value: object) -> str | int | float | None:
+    value = value.item() if hasattr(value, "item") else value
+    return None if value != value else value

@@ -11,10 +11,22 @@ from app import exports, options, results, rows, state
 from app.charts import look, scores
 from bgt_core import BadInput
 
+FIRST = "length"  # the task shown first: any language and any sentences have it
 NAMES = {
-    "model": "Model", "lang": "Language", "task": "Task", "latent": "Latent or baseline", "accuracy": "Accuracy, %",
-    "ci_low": "from", "ci_high": "to", "n_test": "Tested on", "classes": "Classes", "note": "Note",
-}  # fmt: skip
+    "model": "Model",
+    "lang": "Language",
+    "task": "Task",
+    "latent": "Latent or baseline",
+    "accuracy": "Accuracy, %",
+    "ci_low": "from",
+    "ci_high": "to",
+    "selectivity": "Selectivity, points",
+    "compression": "Compression",
+    "information": "Bits an item",
+    "n_test": "Tested on",
+    "classes": "Classes",
+    "note": "Note",
+}
 
 
 def page() -> None:
@@ -43,12 +55,13 @@ def small(loaded: state.Loaded) -> None:
                 "Language", loaded.bgt.langs, default=loaded.bgt.langs[0], required=True, format_func=rows.name,
                 key="plang", bind="query-params",
             )  # fmt: skip
-            task = st.selectbox("Task", results.tasks(lang), key="ptask", bind="query-params", width=170)
+            tasks = results.tasks(lang)
+            task = st.selectbox("Task", tasks, tasks.index(FIRST), key="ptask", bind="query-params", width=170)
             items = st.selectbox(
-                "Sentences at most", [500, 1_000, 2_000, 5_000], 1, format_func="{:,}".format, key="items",
+                "Sentences at most", [500, 1_000, 2_000], 1, format_func="{:,}".format, key="items",
                 bind="query-params", width=160,
             )  # fmt: skip
-            seeds = st.selectbox("Seeds", [1, 2, 3, 5], 1, key="pseeds", bind="query-params", width=90)
+            seeds = st.selectbox("Seeds", [1, 2, 3], 0, key="pseeds", bind="query-params", width=90)
             corpora = {name: data for name, data in options.read().data.items() if lang in data.langs}
             name = st.selectbox("On", list(corpora) or ["(none)"], key="pdata", bind="query-params", width=220)
             asked = st.button("Run", type="primary", icon=":material/play_arrow:")
@@ -69,6 +82,8 @@ def small(loaded: state.Loaded) -> None:
         place.empty()
         st.session_state.setdefault("probed", []).append(results.of_document(made))
         st.success("Done: the result is below, and on the page that compares languages.")
+        for warning in made["results"][0].get("warnings", []):
+            st.caption(f"Mind: {warning}")
 
 
 def bring() -> None:
@@ -107,14 +122,16 @@ def browse(found: results.Results) -> None:
     )
     st.caption(
         "Bars are 95% intervals over test sentences. A latent knows something only where it beats what never saw the "
-        "model: the majority, the length, a bag of words."
+        "model: the majority, the length, a bag of words. Selectivity is what is left once the probe's own strength "
+        "is taken off: accuracy minus that on a task of random labels."
     )
     shown = results.percentages(table)
     one = st.column_config.NumberColumn(format="%.1f")
     st.dataframe(
         shown.rename(columns=NAMES),
         hide_index=True,
-        column_config={NAMES[name]: one for name in ("accuracy", "ci_low", "ci_high")},
+        column_config={NAMES[name]: one for name in ("accuracy", "ci_low", "ci_high", "selectivity")}
+        | {NAMES[name]: st.column_config.NumberColumn(format="%.2f") for name in ("compression", "information")},
         alt="Accuracy of every latent and baseline, with its interval",
     )
     gaps(found.gaps, table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 
@@ -43,7 +44,8 @@ def test_a_spreadsheet_computes_nothing(table: pd.DataFrame) -> None:
 
 def test_latex_is_balanced_and_escaped() -> None:
     scores = pd.DataFrame(
-        [["50% & {x}_y", "en", "length", "semantic", 0.5, 0.4, 0.6, 10, 10, 2, 0.0, ""]], columns=results.SCORES
+        [["50% & {x}_y", "en", "length", "semantic", 0.5, 0.4, 0.6, 10, 10, 2, 0.0, "", 12.5, None, None]],
+        columns=[*results.SCORES, *results.MORE],
     )
     text = exports.as_latex(results.printable(results.percentages(scores)))
     assert r"50\% \& \{x\}\_y" in text and "50.0" in text
@@ -58,5 +60,6 @@ def test_a_figure_comes_back_from_json() -> None:
     again = plotly.io.from_json(figure.to_json())
     assert len(again.data) == len(figure.data) > 1
     for trace, read in zip(figure.data, again.data, strict=True):
-        assert np.array_equal(trace.x, read.x) and np.array_equal(trace.customdata, read.customdata)
+        x = np.frombuffer(base64.b64decode(read.x["bdata"]), read.x["dtype"])  # plotly keeps arrays packed
+        assert np.array_equal(trace.x, x) and np.array_equal(trace.customdata, read.customdata)
     assert again.layout.coloraxis == figure.layout.coloraxis

@@ -13,8 +13,8 @@ from app import options, results
 from app.charts import scores
 from bgt_core import BadInput
 from probes.cli import write_csv
+from probes.result import Difference, ProbeResult, Row
 from probes.run import run_probe
-from probes.task import Difference, ProbeResult, Row
 
 LATENTS = {"semantic": 0.4, "language": 0.7, "majority": 0.2}
 
@@ -43,7 +43,7 @@ def read(document: object) -> results.Results:
 
 def test_a_document_becomes_a_row_a_latent_and_a_gap_a_task(made: Callable) -> None:
     found = read(made())
-    assert len(found.scores) == 6 and list(found.scores) == results.SCORES
+    assert len(found.scores) == 6 and list(found.scores) == [*results.SCORES, *results.MORE]
     assert found.scores.set_index(["task", "latent"])["accuracy"]["length", "language"] == 0.7
     assert found.gaps["points"].tolist() == [-30, -30] and list(found.gaps) == results.GAPS
 

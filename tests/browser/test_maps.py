@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
@@ -22,6 +22,7 @@ def test_a_lasso_lights_the_same_sentences_on_the_other_map(
     turn_to(page, "Two latents")
     for side in (0, 1):
         lasso(page, side)
+        expect(page.get_by_text(re.compile(r"\d+ selected sentences"))).to_be_visible(timeout=20_000)
         settle(page)
         left, right = (lit(page, chart) for chart in (0, 1))
         assert left and left == right
@@ -79,13 +80,13 @@ def test_ten_thousand_points_are_painted_and_selected(
     expect(page.get_by_text(re.compile(r"\d,\d{3} selected sentences"))).to_be_visible(timeout=30_000)
 
 
-def test_without_webgl_a_map_is_still_drawn(chromium_path: str, address: str) -> None:
+def test_without_webgl_a_map_is_still_drawn(chromium: Browser, chromium_path: str, address: str) -> None:
     flags = ["--no-sandbox", "--disable-gpu", "--disable-3d-apis"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path, args=flags)
-        page = browser.new_page()
-        page.goto(f"{address}/latents?pairs=300&maps=Semantic")
-        expect(page.get_by_role("figure")).to_have_count(1, timeout=60_000)
-        page.wait_for_selector(".js-plotly-plot .points path", state="attached")
-        assert page.locator(".js-plotly-plot .points path").count() == 600
-        browser.close()
+    browser = chromium.browser_type.launch(executable_path=chromium_path, args=flags)
+    page = browser.new_page()
+    page.goto(f"{address}/latents?pairs=300&maps=Semantic")
+    expect(page.get_by_role("figure")).to_have_count(1, timeout=60_000)
+    page.wait_for_selector(".js-plotly-plot .points path", state="attached")
+    drawn = page.locator(".js-plotly-plot .points path").count()
+    browser.close()
+    assert drawn == 600

@@ -39,6 +39,6 @@ def line(reports: pd.DataFrame, column: str, title: str, colour: str, symbol: st
 
 def curves(traces: list[go.Scatter], title: str, theme: str) -> go.Figure:
     figure = finish(go.Figure(traces), title, 320, theme, legend=len(traces) > 1)
-    figure.update_xaxes(title="step", showgrid=False)
+    figure.update_xaxes(title_text="step", showgrid=False)
     figure.update_layout(hovermode="x")
     return figure

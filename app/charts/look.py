@@ -47,10 +47,18 @@ def finish(figure: go.Figure, title: str, height: int, theme: str, legend: bool 
     figure.update_layout(
         title={"text": title, "font": {"size": PIXELS["title"], "color": INK[theme]}, "x": 0},
         height=height,
-        margin={"l": 8, "r": 16, "t": 76 if legend else 40, "b": 8},
+        margin={"l": 8, "r": 16, "t": 40, "b": 8},
         font={"size": PIXELS["small"], "color": INK[theme]},
         showlegend=legend,
-        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "title": None, "font_color": INK[theme]},
+        legend={
+            "orientation": "h",
+            "x": 0,
+            "yref": "container",  # below the axis' title, however many lines a narrow window needs
+            "y": 0,
+            "yanchor": "bottom",
+            "title": None,
+            "font_color": INK[theme],
+        },
     )
     for axis in (figure.update_xaxes, figure.update_yaxes):
         axis(tickfont_color=INK[theme], title_font_color=INK[theme])

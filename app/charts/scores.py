@@ -85,10 +85,10 @@ def gap_dots(gaps: pd.DataFrame, langs: Sequence[str], theme: str = "light") -> 
                 hovertemplate="%{text} %{x:+.1f} points<extra>" + plain(title) + "</extra>",
             )
         )
-    title = "Separation: semantic minus language, points of accuracy"
+    title = "Separation, points of accuracy"
     figure = finish(figure, title, 150 + ROW * len(tasks) * max(1, len(groups) // 2), theme)
     figure.update_yaxes(tickvals=list(range(len(tasks))), ticktext=tasks, zeroline=False, title=None)
-    figure.update_xaxes(title="← the language latent knows more · the semantic latent knows more →", zeroline=False)
+    figure.update_xaxes(title_text="← language · semantic →", zeroline=False)
     return figure
 
 
@@ -114,8 +114,8 @@ def gap_by_distance(gaps: pd.DataFrame, distance: Mapping[str, int], axis: str, 
             )
         )
     figure = finish(figure, "Separation against distance to English", 380, theme)
-    figure.update_xaxes(title=axis)
-    figure.update_yaxes(title="points", zeroline=False)
+    figure.update_xaxes(title_text=axis)
+    figure.update_yaxes(title_text="points", zeroline=False)
     return figure
 
 
@@ -139,6 +139,6 @@ def gold_scatter(scored: pd.DataFrame, systems: Mapping[str, str], theme: str = 
             )
         )
     figure = finish(figure, "Cosine against the score people gave", 400, theme)
-    figure.update_xaxes(title="gold score (spread a little)")
-    figure.update_yaxes(title="cosine", zeroline=False)
+    figure.update_xaxes(title_text="gold score (spread a little)")
+    figure.update_yaxes(title_text="cosine", zeroline=False)
     return figure

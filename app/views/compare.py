@@ -32,6 +32,7 @@ def page(probes: Page) -> None:
         config=look.tools("bgt-separation"),
     )
     st.caption(
+        "Accuracy of a probe on the semantic latent minus that on the language latent, with 95% intervals. "
         "The claim to test is a pattern of signs: right of zero where a task is about meaning, left of it where it is "
         "about length, punctuation or grammatical gender. An interval that holds zero says nothing either way."
     )

@@ -71,17 +71,22 @@ def stops(loaded: state.Loaded, found: Directions, source: str, lang: str) -> No
     st.subheader("Every direction, stop by stop")
     with st.spinner("Writing every stop"):
         table = stops_of(loaded.digest, source, lang, found, loaded)
-    for column, (name, (title, unit, _)) in zip(st.columns(3), writing.FACTORS.items(), strict=True):
-        part = table.loc[table["direction"] == title, ["step", "text"]]
-        column.markdown(f"**{title}**")
-        column.dataframe(
-            part.rename(columns={"step": "Step", "text": "Written there"}),
-            hide_index=True,
-            column_config={"Step": st.column_config.NumberColumn(width="small", format="%+d")},
-            alt=f"{title}: what is written at each step",
-        )
-        read = found.read[found.names.index(name)]
-        column.caption(f"In {unit}; read from other sentences with r = {read:.2f}.")
+    named = {
+        "direction": "Direction",
+        "step": "Step",
+        "text": "Written there",
+        "words": "Words",
+        "punctuation": "Marks",
+    }
+    st.dataframe(
+        table[list(named)].rename(columns=named),
+        hide_index=True,
+        height="content",
+        column_config={"Written there": st.column_config.TextColumn(width="large")},
+        alt="What is written at every step of every direction",
+    )
+    read = (f"{title.lower()} {r:.2f}" for (title, _, _), r in zip(writing.FACTORS.values(), found.read, strict=True))
+    st.caption(f"How well each is read from the latents of other sentences, as a correlation: {', '.join(read)}.")
     st.caption("A step is what the probe says one unit adds; how far the decoder follows is what stands here.")
     exports.offer(f"bgt-directions-{loaded.short}-{lang}", table)
 

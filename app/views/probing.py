@@ -61,7 +61,7 @@ def small(loaded: state.Loaded) -> None:
                 "Sentences at most", [500, 1_000, 2_000], 1, format_func="{:,}".format, key="items",
                 bind="query-params", width=160,
             )  # fmt: skip
-            seeds = st.selectbox("Seeds", [1, 2, 3], 0, key="pseeds", bind="query-params", width=90)
+            seeds = st.selectbox("Seeds", [1, 3, 5], 0, key="pseeds", bind="query-params", width=90)
             corpora = {name: data for name, data in options.read().data.items() if lang in data.langs}
             name = st.selectbox("On", list(corpora) or ["(none)"], key="pdata", bind="query-params", width=220)
             asked = st.button("Run", type="primary", icon=":material/play_arrow:")
@@ -132,6 +132,7 @@ def browse(found: results.Results) -> None:
         hide_index=True,
         column_config={NAMES[name]: one for name in ("accuracy", "ci_low", "ci_high", "selectivity")}
         | {NAMES[name]: st.column_config.NumberColumn(format="%.2f") for name in ("compression", "information")},
+        placeholder="",
         alt="Accuracy of every latent and baseline, with its interval",
     )
     gaps(found.gaps, table)

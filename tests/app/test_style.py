@@ -121,15 +121,15 @@ def test_what_ends_the_script_ends_the_search_and_frees_the_model(
 
 def test_directions_write_every_stop_and_sliders_move(opened: Open, run: Run, saved: Path) -> None:
     app = opened("generate")
-    tables = [table.value for table in app.dataframe]
-    assert [len(table) for table in tables] == [len(stops) for _, _, stops in writing.FACTORS.values()]
-    stay = [table.set_index("Step").loc[0, "Written there"] for table in tables]
+    table = app.dataframe[0].value.set_index(["Direction", "Step"])["Written there"]
+    assert len(table) == sum(len(stops) for _, _, stops in writing.FACTORS.values())
+    stay = table.xs(0, level="Step").tolist()
     sentence = app.text_input(key="sentence_en").value
     (expected,) = bgt_core.transfer(bgt_core.load(saved), [sentence], [sentence], lang="en")
     assert stay == [expected] * 3 and app.code[0].value == expected
     app.slider(key="move_words").set_value(9.0)
     run(app)
-    assert app.code[0].value == tables[0].set_index("Step").loc[9, "Written there"]
+    assert app.code[0].value == table["Longer", 9]
 
 
 def test_a_direction_asks_for_a_sentence(opened: Open, run: Run) -> None:

@@ -169,7 +169,7 @@ def visit(chromium: Browser, settle: Callable[[Page], None]) -> Iterator[Callabl
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda request: local(request.url) or wrong.append(request.url))
         page.goto(address)
-        page.get_by_role("heading", level=1).wait_for(timeout=30_000)
+        page.get_by_role("heading", level=1).wait_for(timeout=90_000)  # the first start imports everything
         settle(page)
         return page
 

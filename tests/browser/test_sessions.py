@@ -109,7 +109,9 @@ def test_memory_stays_bounded_over_many_pages(
             settle(page)
             for title in TITLES:
                 page.get_by_test_id("stSidebarNavLink").filter(has_text=title).click()
-                expect(page.locator("[data-testid=stSidebarNavLink][aria-current=page]")).to_contain_text(title)
+                expect(page.locator("[data-testid=stSidebarNavLink][aria-current=page]")).to_contain_text(
+                    title, timeout=30_000
+                )
 
     rounds(2)
     before = resident()

@@ -146,7 +146,7 @@ def settle() -> Callable[[Page], None]:
 
     def wait(page: Page) -> None:
         page.wait_for_timeout(300)
-        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=90_000)
         page.wait_for_timeout(300)
 
     return wait

@@ -180,11 +180,14 @@ def test_a_value_that_makes_no_model_is_refused(
 
 
 @every_recipe
-def test_a_run_trains_it_and_what_is_loaded_embeds(name: str, tiny: Tiny, tsv: Path, tmp_path: Path) -> None:
+def test_a_run_trains_it_and_what_is_loaded_embeds(
+    name: str, tiny: Tiny, tsv: Path, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
     """A run of a few steps; `epochs` of the random encoder are none."""
     asked = {} if name == "random-encoder" else {"epochs": 1.0}
-    recipe = tiny(name, **asked, batch_tokens=3_000, micro_tokens=1_000, min_pieces=2, vocab_size=300)
-    folder = run.start(recipe, [tsv], tmp_path / "run", device="cpu")
+    recipe = tiny(name, **asked, batch_tokens=2_500, micro_tokens=5_000, min_pieces=2)
+    tokenizer.save(tmp_path / "tokenizer.model")
+    folder = run.start(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu")
     found = bgt_core.load(folder, "cpu", "fp32")
     steps = checkpoint.load(folder).config["step"]
     assert (steps == 0) == (name == "random-encoder")

@@ -30,8 +30,6 @@ class Embedder:
     fp32 about 0.999).
     """
 
-    latents = LATENTS
-
     def __init__(self, model: nn.Module, tokenizer: Tokenizer, langs: Sequence[str], precision: str = "auto"):
         self.model = model.eval()
         self.tokenizer = tokenizer
@@ -42,6 +40,7 @@ class Embedder:
             raise BadInput(f"precision 'int8' is computed on a CPU, this model is on {self.device}; choose bf16.", 2)
         self.precision = precision if precision == INT8 else resolve(self.device, precision)
         self.encoders = dict(model.encoders.items())
+        self.latents = LATENTS if {*self.langs} <= {*self.encoders} else (SEMANTIC,)
         if precision == INT8:
             self.encoders = {name: quantised(encoder) for name, encoder in self.encoders.items()}
 
@@ -90,7 +89,7 @@ class Embedder:
         if lang not in self.langs:
             raise BadInput(f"This model has no language '{lang}'; it has {', '.join(self.langs)}.", 2)
         if latent not in self.latents:
-            raise BadInput(f"There is no latent '{latent}'; choose from {', '.join(self.latents)}.", 2)
+            raise BadInput(f"This model has no latent '{latent}'; it has {', '.join(self.latents)}.", 2)
         return lang if latent == LANGUAGE else SEMANTIC
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import Tokens
+from bgt_core.contracts import Posterior, Tokens
 from bgt_core.posterior import Gaussian
 from bgt_core.products import Linear
 
@@ -41,11 +43,11 @@ class SpreadHead(nn.Module):
 
 
 class Encoder(nn.Module):
-    """q(z | sentence) = head(body(sentence))."""
+    """q(z | sentence) = head(body(sentence)). With `Point` as the head the body's vector is the mean itself."""
 
-    def __init__(self, body: nn.Module, head: nn.Module):
+    def __init__(self, body: nn.Module, head: Callable[[Tensor], Posterior]):
         super().__init__()
         self.body, self.head = body, head
 
-    def forward(self, side: Tokens) -> Gaussian:
+    def forward(self, side: Tokens) -> Posterior:
         return self.head(self.body(side))

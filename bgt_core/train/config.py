@@ -16,10 +16,13 @@ class TrainConfig:
     batch_tokens: int = 25_000  # an update's tokens (the longer side of each pair), whatever the device
     micro_tokens: int = 4_000  # a micro-batch's padded tokens a side: what fits the device's memory
     learning_rate: float = 5e-4  # the peak
-    warmup_steps: int = 4_000  # linear to the peak, then 1 / sqrt(step)
+    warmup_steps: int = 4_000  # linear to the peak, then 1 / sqrt(step); 0: the peak throughout
     cooldown: float = 0.0  # share of the run, at its end, in which the rate also falls linearly to 0
     weight_decay: float = 1e-4  # decoupled, on every parameter, as in the released code
     clip: float = 25.0  # the gradient's largest norm, nats per pair
+    scramble: float = 0.0  # share of the sentences trained on whose pieces are permuted
+    mega_batch: int = 0  # updates searched for negatives together, at most; 0: objectives make do with the batch
+    mega_growth: int = 0  # updates until a mega-batch is one update larger, from 1; 0: it is full at once
     valid_every: int = 1_000  # updates
     save_every: int = 1_000  # updates
     precision: str = "auto"  # fp32, bf16 (autocast), or bf16 where the device has it
@@ -31,13 +34,16 @@ class TrainConfig:
             "batch_tokens",
             "micro_tokens",
             "learning_rate",
-            "warmup_steps",
             "clip",
             "valid_every",
             "save_every",
         ):
             if getattr(self, name) <= 0:
                 raise BadInput(f"{name} {getattr(self, name)} must be above 0", 2)
-        if not 0 <= self.cooldown <= 1:
-            raise BadInput(f"cooldown {self.cooldown} is a share of the run, from 0 to 1", 2)
+        for name in ("warmup_steps", "mega_batch", "mega_growth"):
+            if getattr(self, name) < 0:
+                raise BadInput(f"{name} {getattr(self, name)} must not be negative", 2)
+        for name, whole in (("cooldown", "the run"), ("scramble", "the sentences")):
+            if not 0 <= getattr(self, name) <= 1:
+                raise BadInput(f"{name} {getattr(self, name)} is a share of {whole}, from 0 to 1", 2)
         check_precision(self.precision)

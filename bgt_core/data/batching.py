@@ -66,7 +66,7 @@ class Batching:
         epoch, update = divmod(step, updates)
         first, last = (len(corpus) * edge // updates for edge in (update, update + 1))
         indices = permute(np.arange(first, last), len(corpus), self.seed, epoch)
-        parts = list(enumerate(_cut(corpus, indices, self.micro_tokens)))
+        parts = list(enumerate(indices[part] for part in cut(corpus.lengths(indices), self.micro_tokens)))
         batches = {
             number: _batch(corpus, part, self.seed + step + number, self.scramble, self.seed, step, number)
             for number, part in parts[worker::workers]
@@ -89,8 +89,8 @@ def validation(corpus: Corpus, micro_tokens: int) -> Iterator[Batch]:
     turn = 0
     for start in range(0, len(corpus), WINDOW):
         indices = np.arange(start, min(start + WINDOW, len(corpus)))
-        for part in _cut(corpus, indices, micro_tokens):
-            yield _batch(corpus, part, turn)
+        for part in cut(corpus.lengths(indices), micro_tokens):
+            yield _batch(corpus, indices[part], turn)
             turn += 1
 
 
@@ -123,18 +123,18 @@ def _mix(numbers: np.ndarray) -> np.ndarray:
     return numbers ^ numbers >> np.uint64(31)
 
 
-def _cut(corpus: Corpus, indices: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
-    """Pairs of similar length together, at most `micro_tokens` padded tokens on the longer side.
+def cut(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
+    """Pairs of similar length together, at most `micro_tokens` padded tokens on the longest side: their rows.
 
-    A longer pair stands alone. The longest come first: where memory is too small, the first batch shows it.
+    lengths (B, sides). A longer pair stands alone. The longest come first: where memory is too small, the first batch
+    shows it.
     """
-    lengths = corpus.lengths(indices)  # (B, languages)
     longer = lengths.max(axis=1)
     order = np.lexsort((lengths.sum(axis=1), longer))[::-1]
     start = 0
     while start < len(order):
         count = max(1, micro_tokens // int(longer[order[start]]))
-        yield indices[order[start : start + count]]
+        yield order[start : start + count]
         start += count
 
 

@@ -6,15 +6,17 @@ where everything is near, and grows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from bgt_core.contracts import Batch, Tokens
+from bgt_core.data.batching import Update, cut
 from bgt_core.products import product
 
 BLOCK = 1_024  # rows compared with everything at once
@@ -50,22 +52,34 @@ def nearest_other(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
     return Nearest(*map(torch.cat, zip(*ahead, strict=True))), back
 
 
-def with_negatives(batches: Sequence[Batch], rows: Mapping[str, Tensor]) -> list[Batch]:
-    """The same batches, each pair with a wrong sentence of every language.
+def with_negatives(updates: Sequence[Update], rows: Mapping[str, np.ndarray], micro_tokens: int) -> list[Update]:
+    """The same updates, each pair with a wrong sentence of every language, in micro-batches cut anew.
 
-    rows[lang] (S,) says which sentence of that language, counted over all the batches, belongs to each pair.
+    rows[lang] (S,) says which sentence of that language, counted over all the updates, each of their S pairs gets. A
+    micro-batch has at most `micro_tokens` padded tokens on its longest side, negatives included.
     """
-    found: dict[str, list[Tokens]] = {}
-    sizes = [len(batch) for batch in batches]
-    for lang, chosen in rows.items():
-        sentences = [
-            ids[:length]
-            for batch in batches
-            for ids, length in zip(batch.sides[lang].ids.numpy(), batch.sides[lang].mask.sum(1).tolist(), strict=True)
-        ]
-        parts = chosen.cpu().split(sizes)
-        found[lang] = [Tokens.pad([sentences[row] for row in part.tolist()], lang) for part in parts]
-    return [
-        replace(batch, negatives={lang: sides[number] for lang, sides in found.items()})
-        for number, batch in enumerate(batches)
-    ]
+    batches = [batch for update in updates for batch in update.batches.values()]
+    sentences = {lang: [ids for batch in batches for ids in unpadded(batch.sides[lang])] for lang in rows}
+    own = {lang: np.array([len(ids) for ids in sentences[lang]]) for lang in rows}  # (S,)
+    lengths = np.stack([*own.values(), *(own[lang][wrong] for lang, wrong in rows.items())], axis=1)  # (S, sides)
+
+    def batch(pairs: np.ndarray, anchor: str) -> Batch:
+        sides, wrong = (
+            {lang: Tokens.pad([sentences[lang][row] for row in chosen], lang) for lang, chosen in of.items()}
+            for of in (dict.fromkeys(rows, pairs), {lang: rows[lang][pairs] for lang in rows})
+        )
+        return Batch(sides, anchor, wrong)
+
+    made, start = [], 0
+    for update in updates:
+        anchor = update.batches[0].anchor
+        parts = cut(lengths[start : start + update.pairs], micro_tokens)
+        made.append(replace(update, batches={number: batch(start + part, anchor) for number, part in enumerate(parts)}))
+        start += update.pairs
+    return made
+
+
+def unpadded(side: Tokens) -> Iterator[np.ndarray]:
+    """The piece ids of each sentence, (T,)."""
+    for ids, length in zip(side.ids.numpy(), side.mask.sum(1).tolist(), strict=True):
+        yield ids[:length]

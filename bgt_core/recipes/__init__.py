@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterable, Mapping
 from bgt_core.contracts import BadInput
 from bgt_core.recipes.bgt import bgt, bgt_small
 from bgt_core.recipes.recipe import DataConfig, Recipe
+from bgt_core.recipes.siamese import bilstm, sp
 
 __all__ = ["RECIPES", "DataConfig", "Recipe", "build", "parse_overrides"]
 
-RECIPES: dict[str, Callable[..., Recipe]] = {"bgt": bgt, "bgt-small": bgt_small}
+RECIPES: dict[str, Callable[..., Recipe]] = {"bgt": bgt, "bgt-small": bgt_small, "sp": sp, "bilstm": bilstm}
 
 
 def build(name: str, arguments: Mapping[str, object]) -> Recipe:

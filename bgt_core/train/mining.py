@@ -39,17 +39,14 @@ def mined(
             vectors += encoded(model, list(update.batches.values()), device, config.precision)
         if not mega:
             return
-        batches = [batch for update in mega for batch in update.batches.values()]
-        left, right = batches[0].sides
+        left, right = vectors[0]  # the languages
         found = nearest_other(*(torch.cat([one[lang] for one in vectors]) for lang in (left, right)))
-        sides = {right: found[0].row, left: found[1].row}  # what left sentences find is on the right
-        given = iter(with_negatives(batches, sides))
-        done += len(mega)
-        for update in mega:
-            told = {number: next(given) for number in update.batches}
-            mine = {number: batch for number, batch in told.items() if number % workers.count == workers.rank}
-            update = replace(update, batches=mine, ends=update is mega[-1])
+        rows = {right: found[0].row.cpu().numpy(), left: found[1].row.cpu().numpy()}  # the left find some of the right
+        for number, update in enumerate(with_negatives(mega, rows, config.micro_tokens), 1):
+            mine = {at: batch for at, batch in update.batches.items() if at % workers.count == workers.rank}
+            update = replace(update, batches=mine, ends=number == len(mega))
             yield update if device.type == "cpu" else update.pin()
+        done += len(mega)
 
 
 @torch.no_grad()

@@ -7,25 +7,23 @@ import math
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import EOS, UNK, BadInput, Tokens
+from bgt_core.contracts import EOS, UNK, Tokens
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.packing import Layout
 from bgt_core.nets.transformer import embedding
 
 
 class Mean(nn.Module):
-    """The plain mean of piece vectors that start as N(0, 1): SP of Wieting et al. (2019).
+    """The plain mean of piece vectors: SP of Wieting et al. (2019).
 
     EOS and unknown pieces are left out, as in the released code, whose sentences have no end piece. A sentence of
     nothing else is the zero vector; there it is the vector of the unknown piece.
     """
 
-    def __init__(self, vocab_size: int, width: int, dropout: float = 0.0):
+    def __init__(self, table: nn.Embedding, dropout: float = 0.0):
         super().__init__()
-        if width < 1:
-            raise BadInput(f"width {width} must be at least 1", 2)
-        self.width = width
-        self.table, self.dropout = nn.Embedding(vocab_size, width), Dropout(dropout)
+        self.width = table.embedding_dim
+        self.table, self.dropout = table, Dropout(dropout)
 
     def forward(self, side: Tokens) -> Tensor:
         """Tokens (B, T) -> (B, H)."""

@@ -26,6 +26,7 @@ class Elbo:
     label_smoothing: float = 0.1
     semantic_weight: float = 1.0  # of the semantic latent's KL
     language_weight: float = 1.0  # of each language latent's KL
+    prediction_weight: float = 1.0  # of each NLL; half in the released code's translation baseline
     semantic_free_nats: float = 0.0  # of each group of the semantic latent's units
     language_free_nats: float = 0.0  # of each group of a language latent's
     free_units: int = 0  # units a group: 1 is each alone, 0 the whole latent
@@ -43,7 +44,7 @@ class Elbo:
         for prediction in out.predictions:
             translates = prediction.name.startswith("translate/")
             loss, nats = prediction.nll(self.label_smoothing if translates else 0.0)
-            total = total + loss
+            total = total + self.prediction_weight * loss
             terms[prediction.name] = nats.sum()
         for name, posterior in out.posteriors.items():
             semantic = name == SEMANTIC

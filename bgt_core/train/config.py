@@ -12,7 +12,7 @@ from bgt_core.precision import check_precision
 class TrainConfig:
     """How long, how fast, and in which portions."""
 
-    epochs: float = 20.0
+    epochs: float = 20.0  # 0: the model as it starts
     batch_tokens: int = 25_000  # an update's tokens (the longer side of each pair), whatever the device
     micro_tokens: int = 4_000  # a micro-batch's padded tokens a side: what fits the device's memory
     learning_rate: float = 5e-4  # the peak
@@ -30,7 +30,6 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         for name in (
-            "epochs",
             "batch_tokens",
             "micro_tokens",
             "learning_rate",
@@ -40,7 +39,7 @@ class TrainConfig:
         ):
             if getattr(self, name) <= 0:
                 raise BadInput(f"{name} {getattr(self, name)} must be above 0", 2)
-        for name in ("warmup_steps", "mega_batch", "mega_growth"):
+        for name in ("epochs", "warmup_steps", "mega_batch", "mega_growth"):
             if getattr(self, name) < 0:
                 raise BadInput(f"{name} {getattr(self, name)} must not be negative", 2)
         for name, whole in (("cooldown", "the run"), ("scramble", "the sentences")):

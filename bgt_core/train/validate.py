@@ -31,7 +31,7 @@ def validate(
     """Means over held-out pairs, in nats: each prediction's NLL, each posterior's KL, and the ELBO.
 
     `elbo` = -(reconstruction NLL + KL), every KL at full weight whatever training gave it; translation
-    is no part of it, and a model without reconstruction and KL has none. `active/NAME` counts the latent units in use;
+    is no part of it, and a model that only translates has none. `active/NAME` counts the latent units in use.
     `retrieval/en-fr` is the share of English sentences that find their translation among all the held-out French.
     Deterministic in `seed`.
     """
@@ -61,12 +61,13 @@ def validate(
     found = retrieval(langs, workers.gather(torch.cat(meaning) if meaning else torch.zeros(0, 0, 0)).to(device))
     pairs = totals.pop("pairs").item()
     means = {name: value.item() / pairs for name, value in totals.items()}
-    bound = [value for name, value in means.items() if name.startswith(("reconstruct/", "kl/"))]
+    bound = sum(value for name, value in means.items() if name.startswith(("reconstruct/", "kl/")))
+    elbo = {"elbo": -bound} if any(name.startswith("reconstruct/") for name in means) else {}
     active = {
         f"active/{name}": int((second / pairs - (first / pairs).square() > ACTIVE).sum())
         for name, (first, second) in moments.items()
     }
-    return ({"elbo": -sum(bound)} if bound else {}) | means | active | found
+    return elbo | means | active | found
 
 
 def retrieval(langs: Sequence[str], meaning: Tensor) -> dict[str, float]:

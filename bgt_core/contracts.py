@@ -14,7 +14,7 @@ more languages are the same code with more keys.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -72,6 +72,7 @@ class Batch:
 
     sides: Mapping[str, Tokens]
     anchor: str  # its sentence gives the semantic latent of the whole batch (paper, sec. 3)
+    negatives: Mapping[str, Tokens] = field(default_factory=dict)  # B sentences a side: no translation, but near to one
 
     def __len__(self) -> int:
         return len(next(iter(self.sides.values())).ids)
@@ -81,10 +82,14 @@ class Batch:
         return next(key for key in self.sides if key != lang)
 
     def to(self, device: torch.device | str) -> Batch:
-        return Batch({lang: side.to(device) for lang, side in self.sides.items()}, self.anchor)
+        return self._each(lambda side: side.to(device))
 
     def pin(self) -> Batch:
-        return Batch({lang: side.pin() for lang, side in self.sides.items()}, self.anchor)
+        return self._each(Tokens.pin)
+
+    def _each(self, change: Callable[[Tokens], Tokens]) -> Batch:
+        sides, negatives = ({lang: change(side) for lang, side in of.items()} for of in (self.sides, self.negatives))
+        return Batch(sides, self.anchor, negatives)
 
 
 class Posterior(Protocol):
@@ -98,6 +103,10 @@ class Posterior(Protocol):
 
     def kl(self) -> Tensor:
         """KL to the prior in nats, summed over latent units, (B,)."""
+        ...
+
+    def kl_of_units(self) -> Tensor:
+        """The same before the sum, (B, L)."""
         ...
 
 
@@ -146,6 +155,7 @@ class Outputs:
     meaning: Mapping[str, Posterior]  # the semantic posterior of each side
     posteriors: Mapping[str, Posterior]  # those that pay KL: the anchor's meaning, each side's own
     predictions: Sequence[Prediction] = field(default_factory=list)
+    negatives: Mapping[str, Posterior] = field(default_factory=dict)  # what the batch's negatives mean
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,8 @@ TINY: dict[str, dict[str, object]] = {
         "save_every": 2,
     },
 }
+SIAMESE = {"width": 16, "valid_pairs": 20, "batch_tokens": 600, "mega_batch": 3, "mega_growth": 1}
+TINY |= {"sp": SIAMESE, "bilstm": SIAMESE}
 TINY |= {name: TINY["bgt"] for name in RECIPES if name not in TINY}
 SHARED = {"vocab_size": 400}
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bgt_core.contracts import BadInput, Batch, Tokens
+from bgt_core.data.scramble import scrambled
 from bgt_core.data.store import Corpus
 
 AHEAD = 2  # updates made before they are needed
@@ -28,6 +29,11 @@ class Update:
 
     pairs: int  # of the whole update, all workers together
     batches: Mapping[int, Batch]  # its micro-batches by their number in the update
+    ends: bool = True  # its mega-batch, so that a run can go on from the weights it leads to and nothing else
+
+    def pin(self) -> Update:
+        """The same where a GPU can fetch it while it computes."""
+        return replace(self, batches={number: batch.pin() for number, batch in self.batches.items()})
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,7 @@ class Batching:
     batch_tokens: int  # about so many an update, counted on the longer side of each pair, EOS included (paper: 25,000)
     micro_tokens: int  # padded tokens of the longer side that fit the device's memory; changes no update
     seed: int
+    scramble: float = 0.0  # share of the sentences trained on whose pieces are permuted
 
     def __post_init__(self) -> None:
         if self.batch_tokens < 1 or self.micro_tokens < 1 or self.seed < 0:
@@ -59,9 +66,12 @@ class Batching:
         epoch, update = divmod(step, updates)
         first, last = (len(corpus) * edge // updates for edge in (update, update + 1))
         indices = permute(np.arange(first, last), len(corpus), self.seed, epoch)
-        parts = list(enumerate(_cut(corpus, indices, self.micro_tokens)))
-        mine = parts[worker::workers]
-        return Update(last - first, {number: _batch(corpus, part, self.seed + step + number) for number, part in mine})
+        parts = list(enumerate(indices[part] for part in cut(corpus.lengths(indices), self.micro_tokens)))
+        batches = {
+            number: _batch(corpus, part, self.seed + step + number, self.scramble, self.seed, step, number)
+            for number, part in parts[worker::workers]
+        }
+        return Update(last - first, batches)
 
 
 def ahead(make: Callable[[int], Update], steps: range) -> Iterator[Update]:
@@ -79,8 +89,8 @@ def validation(corpus: Corpus, micro_tokens: int) -> Iterator[Batch]:
     turn = 0
     for start in range(0, len(corpus), WINDOW):
         indices = np.arange(start, min(start + WINDOW, len(corpus)))
-        for part in _cut(corpus, indices, micro_tokens):
-            yield _batch(corpus, part, turn)
+        for part in cut(corpus.lengths(indices), micro_tokens):
+            yield _batch(corpus, indices[part], turn)
             turn += 1
 
 
@@ -113,21 +123,24 @@ def _mix(numbers: np.ndarray) -> np.ndarray:
     return numbers ^ numbers >> np.uint64(31)
 
 
-def _cut(corpus: Corpus, indices: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
-    """Pairs of similar length together, at most `micro_tokens` padded tokens on the longer side.
+def cut(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
+    """Pairs of similar length together, at most `micro_tokens` padded tokens on the longest side: their rows.
 
-    A longer pair stands alone. The longest come first: where memory is too small, the first batch shows it.
+    lengths (B, sides). A longer pair stands alone. The longest come first: where memory is too small, the first batch
+    shows it.
     """
-    lengths = corpus.lengths(indices)  # (B, languages)
     longer = lengths.max(axis=1)
     order = np.lexsort((lengths.sum(axis=1), longer))[::-1]
     start = 0
     while start < len(order):
         count = max(1, micro_tokens // int(longer[order[start]]))
-        yield indices[order[start : start + count]]
+        yield order[start : start + count]
         start += count
 
 
-def _batch(corpus: Corpus, indices: np.ndarray, turn: int) -> Batch:
-    sides = {lang: Tokens.pad(corpus.take(lang, indices), lang) for lang in corpus.langs}
+def _batch(corpus: Corpus, indices: np.ndarray, turn: int, scramble: float = 0.0, *draw: int) -> Batch:
+    sides = {
+        lang: Tokens.pad(scrambled(corpus.take(lang, indices), scramble, *draw, side), lang)
+        for side, lang in enumerate(corpus.langs)
+    }
     return Batch(sides, anchor=corpus.langs[turn % len(corpus.langs)])

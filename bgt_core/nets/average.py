@@ -1,4 +1,4 @@
-"""Averaging: a sentence is the mean of its piece vectors."""
+"""Averaging: a sentence is the mean of its piece vectors, plain or weighted."""
 
 from __future__ import annotations
 
@@ -7,9 +7,31 @@ import math
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import EOS, Tokens
+from bgt_core.contracts import EOS, UNK, Tokens
+from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.packing import Layout
 from bgt_core.nets.transformer import embedding
+
+
+class Mean(nn.Module):
+    """The plain mean of piece vectors: SP of Wieting et al. (2019).
+
+    EOS and unknown pieces are left out, as in the released code, whose sentences have no end piece. A sentence of
+    nothing else is the zero vector; there it is the vector of the unknown piece.
+    """
+
+    def __init__(self, table: nn.Embedding, dropout: float = 0.0):
+        super().__init__()
+        self.width = table.embedding_dim
+        self.table, self.dropout = table, Dropout(dropout)
+
+    def forward(self, side: Tokens) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        layout = Layout.of(side)
+        ids = layout.pack(side.ids)  # (N,)
+        counts = (ids != EOS) & (ids != UNK)
+        total = layout.sum(self.dropout(self.table(ids)) * counts[:, None])  # (B, H)
+        return total / layout.sum(counts).clamp(min=1)[:, None]
 
 
 class Average(nn.Module):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -61,9 +63,9 @@ class NoLatent(nn.Module):
 
 
 class Encoder(nn.Module):
-    """q(z | sentence) = head(body(sentence))."""
+    """q(z | sentence) = head(body(sentence)). With `Point` as the head the body's vector is the mean itself."""
 
-    def __init__(self, body: nn.Module, head: nn.Module):
+    def __init__(self, body: nn.Module, head: Callable[[Tensor], Posterior]):
         super().__init__()
         self.body, self.head = body, head
 

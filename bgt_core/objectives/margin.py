@@ -3,30 +3,54 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
-from bgt_core.contracts import Loss, Outputs
+from bgt_core.contracts import BadInput, Loss, Outputs
 
 
 @dataclass(frozen=True)
 class Margin:
-    """A sentence's semantic mean is nearer to its translation's than to any other's in the batch.
+    """A sentence's semantic mean is nearer to its translation's than to a wrong one's.
 
-    For each side: max(0, margin - cos(s, t) + cos(s, t')), t' the hardest of the other side's
-    sentences. Unitless; `weight` says how many nats one unit is worth beside the ELBO.
+    For each side of each two languages: max(0, margin - cos(s, t) + cos(s, t')). t' is the negative that came with
+    the batch, or where none came the hardest of the other side's sentences in it. Unitless; `weight` says how many
+    nats one unit is worth beside the ELBO.
     """
 
     margin: float = 0.4
     weight: float = 1.0
 
+    def __post_init__(self) -> None:
+        if not 0 < self.margin < 2:
+            raise BadInput(f"margin {self.margin} must be above 0 and below 2, the most that cosines differ by", 2)
+
     def __call__(self, out: Outputs, step: int) -> Loss:
-        left, right = (F.normalize(posterior.mean.float(), dim=-1) for posterior in out.meaning.values())  # (B, L)
-        cosine = left @ right.T  # (B, B), translations on the diagonal
-        true = cosine.diagonal()
-        own = torch.eye(len(true), dtype=torch.bool, device=true.device)
-        others = cosine.masked_fill(own, -torch.inf)  # a sentence alone in its batch has none, and no loss
-        hinges = [F.relu(self.margin - true + others.amax(dim)) for dim in (1, 0)]
+        meaning, negatives = (
+            {lang: F.normalize(posterior.mean.float(), dim=-1) for lang, posterior in of.items()}  # (B, L)
+            for of in (out.meaning, out.negatives)
+        )
+        hinges = []
+        for left, right in combinations(meaning, 2):
+            cosine = meaning[left] @ meaning[right].T  # (B, B), translations on the diagonal
+            true = cosine.diagonal()
+            if negatives:
+                wrong = [(meaning[asks] * negatives[told]).sum(-1) for asks, told in ((left, right), (right, left))]
+            else:
+                wrong = hardest(cosine)
+            hinges += [F.relu(self.margin - true + cos) for cos in wrong]
         hinge = torch.stack(hinges).sum()
         return Loss(self.weight * hinge, {"margin": hinge.detach()})
+
+
+def hardest(cosine: Tensor) -> list[Tensor]:
+    """(B, B), translations on the diagonal -> the highest of the others in each row and in each column, (B,).
+
+    A sentence alone in its batch has none, and no loss: minus infinity.
+    """
+    own = torch.eye(len(cosine), dtype=torch.bool, device=cosine.device)
+    others = cosine.masked_fill(own, -torch.inf)
+    return [others.amax(dim) for dim in (1, 0)]

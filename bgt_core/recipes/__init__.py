@@ -18,6 +18,7 @@ from bgt_core.contracts import BadInput
 from bgt_core.recipes.bgt import bgt, bgt_small
 from bgt_core.recipes.recipe import DataConfig, Recipe
 from bgt_core.recipes.seq2seq import seq2seq
+from bgt_core.recipes.siamese import siamese
 
 __all__ = ["RECIPES", "DataConfig", "Recipe", "build", "parse_overrides"]
 
@@ -36,6 +37,8 @@ RECIPES: dict[str, Callable[..., Recipe]] = {
     "english-vae": partial(seq2seq, task="reconstruct", prior=True, batch_tokens=25_000),
     "english-trans-lstm": partial(seq2seq, task="translate", batch_tokens=25_000, **LSTM),
     "english-vae-lstm": partial(seq2seq, task="reconstruct", prior=True, batch_tokens=25_000, **LSTM),
+    "sp": siamese,
+    "bilstm": partial(siamese, body="lstm", scramble=0.3, micro_tokens=2_000),
 }
 
 

@@ -20,6 +20,9 @@ class TrainConfig:
     cooldown: float = 0.0  # share of the run, at its end, in which the rate also falls linearly to 0
     weight_decay: float = 1e-4  # decoupled, on every parameter, as in the released code
     clip: float = 25.0  # the gradient's largest norm, nats per pair
+    scramble: float = 0.0  # share of the sentences trained on whose pieces are permuted
+    mega_batch: int = 0  # updates searched for negatives together, at most; 0: objectives make do with the batch
+    mega_growth: int = 0  # updates until a mega-batch is one update larger, from 1; 0: it is full at once
     valid_every: int = 1_000  # updates
     save_every: int = 1_000  # updates
     precision: str = "auto"  # fp32, bf16 (autocast), or bf16 where the device has it
@@ -36,9 +39,10 @@ class TrainConfig:
         ):
             if getattr(self, name) <= 0:
                 raise BadInput(f"{name} {getattr(self, name)} must be above 0", 2)
-        for name in ("epochs", "warmup_steps"):
+        for name in ("epochs", "warmup_steps", "mega_batch", "mega_growth"):
             if getattr(self, name) < 0:
                 raise BadInput(f"{name} {getattr(self, name)} must not be negative", 2)
-        if not 0 <= self.cooldown <= 1:
-            raise BadInput(f"cooldown {self.cooldown} is a share of the run, from 0 to 1", 2)
+        for name, whole in (("cooldown", "the run"), ("scramble", "the sentences")):
+            if not 0 <= getattr(self, name) <= 1:
+                raise BadInput(f"{name} {getattr(self, name)} is a share of {whole}, from 0 to 1", 2)
         check_precision(self.precision)

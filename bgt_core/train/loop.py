@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import Batch, Objective
+from bgt_core.contracts import Objective
 from bgt_core.data.batching import Batching, Update, ahead, validation
 from bgt_core.data.store import Corpus
 from bgt_core.precision import autocast
 from bgt_core.train.config import TrainConfig
 from bgt_core.train.device import release_memory, seed_everything
+from bgt_core.train.mining import mined
 from bgt_core.train.schedule import learning_rate
 from bgt_core.train.validate import validate
 from bgt_core.train.workers import ALONE, Workers
@@ -50,7 +51,7 @@ def total_steps(corpus: Corpus, config: TrainConfig) -> int:
 
 
 def batching(config: TrainConfig) -> Batching:
-    return Batching(config.batch_tokens, config.micro_tokens, config.seed)
+    return Batching(config.batch_tokens, config.micro_tokens, config.seed, config.scramble)
 
 
 def train(
@@ -70,9 +71,12 @@ def train(
     Everything random (batches, anchors, dropout, latent noise) follows from the seed, the step and the number of the
     micro-batch alone: a run that starts again from a saved step ends in the same weights, and any number of workers
     draws the same. One step = one update: the pairs of `batch_tokens` tokens in micro-batches, the loss divided by
-    the number of those pairs, whoever computes them. Nothing in a step waits for a GPU; reports do.
+    the number of those pairs, whoever computes them. Nothing in a step waits for a GPU; reports do, and the search for
+    negatives. With mega-batches a run is saved, and stops, only between two of them: what comes then follows from the
+    weights alone.
     """
     plan, steps = batching(config), total_steps(corpus, config)
+    share = (0, 1) if config.mega_batch else (workers.rank, workers.count)  # who mines looks at all pairs
 
     def score(done: int) -> None:
         batches = validation(held_out, config.micro_tokens)
@@ -84,12 +88,15 @@ def train(
         hooks.save(0)
 
     def make(step: int) -> Update:
-        update = plan.update(corpus, step, workers.rank, workers.count)
-        return update if device.type == "cpu" else replace(update, batches=pinned(update.batches))
+        update = plan.update(corpus, step, *share)
+        return update if device.type == "cpu" else update.pin()
 
+    updates = ahead(make, range(start, steps))
+    if config.mega_batch:
+        updates = mined(updates, start, model, config, device, workers)
     sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))
-    tokens, pairs, since = 0, 0, time.perf_counter()
-    for step, update in enumerate(ahead(make, range(start, steps)), start):
+    tokens, pairs, since, unsaved = 0, 0, time.perf_counter(), False
+    for step, update in enumerate(updates, start):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(step, steps, config)
         for number, batch in update.batches.items():
@@ -109,7 +116,7 @@ def train(
 
         done, elapsed = step + 1, time.perf_counter() - since
         due, stopped = workers.any(elapsed >= REPORT_SECONDS, hooks.stopped())
-        last = done == steps or stopped
+        last = done == steps or (stopped and update.ends)
         if due or last:
             counts = {"tokens": torch.tensor(tokens), "pairs": torch.tensor(pairs)}
             found = {name: float(value) for name, value in workers.totals(sums | counts).items()}
@@ -125,13 +132,10 @@ def train(
             paused = time.perf_counter()
             score(done)
             since += time.perf_counter() - paused
-        if done % config.save_every == 0 or last:
+        unsaved |= done % config.save_every == 0
+        if (unsaved and update.ends) or last:
             hooks.save(done)
+            unsaved = False
         if last:
             return done
     return steps
-
-
-def pinned(batches: Mapping[int, Batch]) -> dict[int, Batch]:
-    """The same batches where a GPU can fetch them while it computes."""
-    return {number: batch.pin() for number, batch in batches.items()}

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import combinations
 
 import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import Batch
+from bgt_core.data.negatives import nearest_other
 from bgt_core.precision import autocast
 from bgt_core.train.device import seed_everything
 from bgt_core.train.workers import ALONE, Workers
 
+ROUNDING = 1e-6  # of a cosine: what is nearer by less is a copy
 ACTIVE = 0.01  # a unit is active when the variance of its posterior mean exceeds this (Burda et al. 2016)
 
 
@@ -29,9 +32,12 @@ def validate(
 
     `elbo` = -(reconstruction NLL + KL), every KL at full weight whatever training gave it; translation
     is no part of it, and a model that only translates has none. `active/NAME` counts the latent units in use.
+    `retrieval/en-fr` is the share of English sentences that find their translation among all the held-out French.
     Deterministic in `seed`.
     """
     model.eval()
+    langs: list[str] = []
+    meaning: list[Tensor] = []  # of each batch, (B, languages, L)
     sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))
     moments: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))  # (2, L): sum, sum of squares
     for number, batch in enumerate(batches):
@@ -42,6 +48,9 @@ def validate(
             out = model(batch.to(device))
             for prediction in out.predictions:
                 sums[prediction.name] += prediction.nll()[1].sum()
+        if out.meaning:
+            langs = list(out.meaning)
+            meaning.append(torch.stack([posterior.mean.float() for posterior in out.meaning.values()], 1))
         for name, posterior in out.posteriors.items():
             sums[f"kl/{name}"] += posterior.kl().sum()
             mean = posterior.mean.double()
@@ -49,6 +58,7 @@ def validate(
         sums["pairs"] += len(batch)
     model.train()
     totals, moments = workers.totals(sums), workers.totals(moments)
+    found = retrieval(langs, workers.gather(torch.cat(meaning) if meaning else torch.zeros(0, 0, 0)).to(device))
     pairs = totals.pop("pairs").item()
     means = {name: value.item() / pairs for name, value in totals.items()}
     bound = sum(value for name, value in means.items() if name.startswith(("reconstruct/", "kl/")))
@@ -57,4 +67,16 @@ def validate(
         f"active/{name}": int((second / pairs - (first / pairs).square() > ACTIVE).sum())
         for name, (first, second) in moments.items()
     }
-    return elbo | means | active
+    return elbo | means | active | found
+
+
+def retrieval(langs: Sequence[str], meaning: Tensor) -> dict[str, float]:
+    """Precision at 1 by cosine, each language from each other: semantic means of n pairs, (n, languages, L)."""
+    found = {}
+    for (i, left), (j, right) in combinations(enumerate(langs), 2):
+        own = torch.cosine_similarity(meaning[:, i], meaning[:, j])
+        for way, others in zip(
+            (f"{left}-{right}", f"{right}-{left}"), nearest_other(meaning[:, i], meaning[:, j]), strict=True
+        ):
+            found[f"retrieval/{way}"] = (own + ROUNDING >= others.cosine).float().mean().item()
+    return found

@@ -76,6 +76,22 @@ class Workers:
             name: sum(torch.tensor(part[name], dtype=torch.float64) for part in told if name in part) for name in names
         }
 
+    def gather(self, rows: Tensor) -> Tensor:
+        """The rows of all workers, the first one's first, on the CPU: of the same shape but for their number.
+
+        A worker that has none may pass any empty tensor of as many dimensions.
+        """
+        rows = rows.detach().cpu()
+        if self.count == 1:
+            return rows
+        shapes = [torch.zeros(rows.ndim, dtype=torch.int64) for _ in range(self.count)]
+        dist.all_gather(shapes, torch.tensor(rows.shape))
+        padded = rows.new_zeros(torch.stack(shapes).amax(0).tolist())
+        padded[tuple(map(slice, rows.shape))] = rows
+        parts = [torch.empty_like(padded) for _ in range(self.count)]
+        dist.all_gather(parts, padded)
+        return torch.cat([part[: shape[0]] for part, shape in zip(parts, shapes, strict=True)])
+
     def sum_gradients(self, model: nn.Module) -> None:
         """Each gradient becomes its sum over the workers; one without a micro-batch adds nothing."""
         if self.count == 1:

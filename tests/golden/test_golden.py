@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import tempfile
@@ -32,6 +33,7 @@ COMMON |= {
 }
 SIZES = {name: {"encoder_layers": 1} for name in RECIPES}
 SIZES |= {"bgt-small": {"semantic": 12, "language": 6, "min_pieces": 5}, "random-encoder": {"epochs": 0.0}}
+SIZES |= {name: {"mega_batch": 3, "mega_growth": 1} for name in ("sp", "bilstm")}
 
 
 def curve(name: str, folder: Path) -> dict[str, float]:
@@ -39,7 +41,8 @@ def curve(name: str, folder: Path) -> dict[str, float]:
     torch.set_num_threads(1)
     text = folder / "pairs.tsv"
     text.write_text("".join("\t".join(pair.texts.values()) + "\n" for pair in pairs(160, seed=5)), encoding="utf-8")
-    recipe = recipes.build(name, {**COMMON, **SIZES[name]})
+    known = inspect.signature(RECIPES[name]).parameters
+    recipe = recipes.build(name, {key: value for key, value in COMMON.items() if key in known} | SIZES[name])
     rows: list[dict[str, object]] = []
     with patch.object(loop, "REPORT_SECONDS", math.inf):  # one report, at the end, however slow the machine
         run.start(recipe, [text], folder / "run", device="cpu", report=rows.append)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from bgt_core.contracts import EOS, Tokens
-from bgt_core.nets.average import Average
+from bgt_core.contracts import EOS, UNK, Tokens
+from bgt_core.nets.average import Average, Mean
 
 
 def test_rare_pieces_count_more_and_the_end_counts_nothing() -> None:
@@ -25,8 +25,17 @@ def test_rare_pieces_count_more_and_the_end_counts_nothing() -> None:
     np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-5, atol=1e-7)
 
 
-def test_padding_changes_nothing(random_tokens: Callable[..., Tokens]) -> None:
-    average = Average(torch.rand(30), 8).double()
+def test_a_plain_mean_leaves_out_the_end_and_what_is_unknown() -> None:
+    mean = Mean(torch.nn.Embedding(7, 3))
+    table = mean.table.weight.detach()
+    found = mean(Tokens.pad([[4, 5, UNK, 5, EOS], [6, EOS], [EOS], [UNK, EOS]], "en"))
+    expected = torch.stack([(table[4] + 2 * table[5]) / 3, table[6], torch.zeros(3), torch.zeros(3)])
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("make", [lambda: Average(torch.rand(30), 8), lambda: Mean(torch.nn.Embedding(30, 8))])
+def test_padding_changes_nothing(make: Callable[[], torch.nn.Module], random_tokens: Callable[..., Tokens]) -> None:
+    average = make().double()
     lengths = [2, 9, 1, 5]
     side = random_tokens(lengths, 30)
     together = average(side)

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from bgt_core.contracts import Outputs
+from bgt_core.contracts import BadInput, Outputs
 from bgt_core.objectives.margin import Margin
 from bgt_core.posterior import Point
 
@@ -42,6 +42,31 @@ def test_three_pairs_by_hand() -> None:
     assert loss.terms["margin"].item() == pytest.approx(sum(hinges), rel=1e-6)
     assert loss.total.item() == pytest.approx(2 * sum(hinges), rel=1e-6)
     assert not loss.terms["margin"].requires_grad
+
+
+def test_negatives_that_came_with_the_batch_by_hand() -> None:
+    """They count and the batch's own others do not, though these are harder."""
+    out = Outputs({"en": angles(0, 10), "fr": angles(30, 40)}, {}, [], {"en": angles(90, 15), "fr": angles(60, 130)})
+    hinges = [
+        0.4 - cos(30) + cos(60),  # en 0 against fr 60
+        0,  # en 10 against fr 130: 0.4 - cos(30) + cos(120) is below 0
+        0.4 - cos(30) + cos(60),  # fr 30 against en 90
+        0.4 - cos(30) + cos(25),  # fr 40 against en 15
+    ]
+    assert Margin(0.4)(out, step=0).total.item() == pytest.approx(sum(hinges), rel=1e-6)
+
+
+def test_each_two_of_three_languages_are_compared() -> None:
+    sides = {"en": angles(0, 60, 180), "fr": angles(10, 80, 150), "de": angles(5, 20, 100)}
+    pairs = [("en", "fr"), ("en", "de"), ("fr", "de")]
+    parts = [Margin(0.6)(outputs(sides[left], sides[right]), 0).total.item() for left, right in pairs]
+    assert Margin(0.6)(Outputs(sides, {}, []), 0).total.item() == pytest.approx(sum(parts), rel=1e-6)
+
+
+@pytest.mark.parametrize("margin", [0.0, 2.0])
+def test_a_margin_that_cosines_never_or_always_keep_is_refused(margin: float) -> None:
+    with pytest.raises(BadInput, match=f"margin {margin}"):
+        Margin(margin)
 
 
 def test_a_pair_alone_costs_nothing_and_has_a_finite_gradient() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from torch import nn
 
 from bgt_core.contracts import Batch, Outputs
-from bgt_core.posterior import Gaussian
+from bgt_core.posterior import Gaussian, Point
 from bgt_core.recipes import Recipe
 from bgt_core.text import Tokenizer
 from bgt_core.train.validate import validate
@@ -65,3 +66,29 @@ def test_a_unit_counts_as_active_when_its_mean_varies(batch: Batch) -> None:
             return Outputs({}, {"semantic": Gaussian(mean, torch.zeros_like(mean))}, [])
 
     assert validate(Units(), halves(batch), CPU, "fp32", seed=1)["active/semantic"] == 1
+
+
+def test_retrieval_is_over_all_held_out_pairs(batch: Batch) -> None:
+    """Six pairs in two batches: within its own batch every sentence would find its translation."""
+
+    class Angles(nn.Module):
+        """English at 0, 60, 120, ... degrees by its place in the whole set; French a little off, two of them far."""
+
+        def forward(self, batch: Batch) -> Outputs:
+            rows = [whole.index(ids[mask].tolist()) for ids, mask in rows_of(batch)]
+            english = torch.tensor([60.0 * row for row in rows])
+            french = english + torch.tensor([[5.0, 62.0, 10.0, 10.0, -8.0, 62.0][row] for row in rows])
+            sides = {"en": english, "fr": french}
+            return Outputs(
+                {lang: Point(torch.stack([(a / R).cos(), (a / R).sin()], 1)) for lang, a in sides.items()}, {}
+            )
+
+    R = 180 / math.pi
+
+    def rows_of(batch: Batch) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        return list(zip(batch.sides["en"].ids, batch.sides["en"].mask, strict=True))
+
+    whole = [ids[mask].tolist() for ids, mask in rows_of(batch)]
+    found = validate(Angles(), halves(batch), CPU, "fp32", seed=1)
+    # French at 5, 122, 130, 190, 232 and 362: en 0, 60 and 120 find fr 5, 0 and 1; fr 1 and 5 find en 2 and 0
+    assert found == pytest.approx({"retrieval/en-fr": 3 / 6, "retrieval/fr-en": 4 / 6})

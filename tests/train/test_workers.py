@@ -96,6 +96,7 @@ def test_one_worker_needs_no_group() -> None:
         assert workers.first
         assert workers.any(True, False) == [True, False]
         assert workers.totals({"a": torch.tensor(2.5)}) == {"a": torch.tensor(2.5, dtype=torch.float64)}
+        assert workers.gather(torch.eye(2)).equal(torch.eye(2))
         model = nn.Linear(2, 1)
         model(torch.ones(1, 2)).backward()
         before = model.weight.grad.clone()

@@ -1,0 +1,23 @@
+"""Sentences out of order: a recurrent encoder then learns to lean less on it (Wieting and Gimpel 2017)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def scrambled(sentences: Sequence[np.ndarray], share: float, *draw: int) -> Sequence[np.ndarray]:
+    """About `share` of the sentences with their pieces permuted, EOS still last; which and how follows from `draw`.
+
+    Drawn anew whenever an update is made. The released code of 2019 drew once, so that a sentence scrambled in the
+    first epoch stayed so in all.
+    """
+    if not share:
+        return sentences
+    rng = np.random.default_rng(draw)
+    chosen = rng.random(len(sentences)) < share
+    return [
+        np.append(rng.permutation(ids[:-1]), ids[-1]) if shuffle else ids
+        for ids, shuffle in zip(sentences, chosen, strict=True)
+    ]

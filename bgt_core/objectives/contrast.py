@@ -1,0 +1,37 @@
+"""The in-batch softmax over translations (InfoNCE: van den Oord et al. 2018)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import torch
+import torch.nn.functional as F
+
+from bgt_core.contracts import BadInput, Loss, Outputs
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A sentence's semantic mean picks out its translation's among all of the batch.
+
+    For each side of each two languages: -log softmax over t' of cos(s, t') / temperature, at the true t; nats.
+    The candidates are those of the micro-batch, so the value goes with its size.
+    """
+
+    temperature: float = 0.05
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.temperature <= 0:
+            raise BadInput(f"temperature {self.temperature} must be above 0", 2)
+
+    def __call__(self, out: Outputs, step: int) -> Loss:
+        meaning = [F.normalize(posterior.mean.float(), dim=-1) for posterior in out.meaning.values()]  # (B, L)
+        own = torch.arange(len(meaning[0]), device=meaning[0].device)
+        total = 0.0
+        for left, right in combinations(meaning, 2):
+            scores = left @ right.T / self.temperature  # (B, B), translations on the diagonal
+            for ways in (scores, scores.T):
+                total = total + F.cross_entropy(ways, own, reduction="sum")
+        return Loss(self.weight * total, {"contrast": total.detach()})

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,9 +16,7 @@ from bgt_core.errors import BadInput
 
 if TYPE_CHECKING:
     from bgt_core.reproduce.cells import Cell
-    from bgt_core.reproduce.listing import Table
-    from bgt_core.reproduce.results import Bootstrap
-    from bgt_core.reproduce.runner import Place
+    from bgt_core.reproduce.plan import Plan
 
 SOME_FAILED = 5  # the exit code
 
@@ -54,7 +52,8 @@ def reproduce(
 
     What is finished is never run again, and what was stopped goes on. Several processes may share a folder.
     """
-    from bgt_core.reproduce.tables import SCALES, TABLES
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages; torch looks once, when it is imported
+    from bgt_core.reproduce.tables import TABLES
 
     names = list(TABLES) if name == "all" else [name]
     if name not in (*TABLES, "all"):
@@ -65,36 +64,51 @@ def reproduce(
             raise BadInput("--report-only draws from results: say where they are, by --results or --out.", 2)
         show(folder, names, as_json)
         return
-    if scale not in SCALES:
-        raise BadInput(f"--scale {scale}: choose from {', '.join(SCALES)}.", 2)
     if not data or not out:
         raise BadInput("Say --data, the folder to train and measure on, and --out, where trainings are kept.", 2)
     from bgt_core.evaluation.sts_compare import check_settings
-    from bgt_core.reproduce.results import Bootstrap
-
-    check_settings(["mean"], resamples, level)
-    place = prepare(data, out, names, scale, device, threads)
-    planned = {one: cells_of(TABLES[one], SCALES[scale], numbers(seeds), place) for one in names}
-    chosen = choose(planned, only)
-    if listing:
-        print_list(place, chosen, planned, as_json)
-        return
     from bgt_core.reproduce import runner
+    from bgt_core.reproduce.plan import plan
+    from bgt_core.reproduce.results import Bootstrap
     from bgt_core.run import Interrupted
 
-    how = Bootstrap(resamples, level)
+    check_settings(["mean"], resamples, level)
+    use_threads(threads)
+    planned = plan(names, scale, data, out, seeds=numbers(seeds), device=device, say=say)
+    chosen = planned.chosen(only)
+    for line in dict.fromkeys(f"{c.recipe} has no {', '.join(c.left_out)}: not set" for c in chosen if c.left_out):
+        say(line)
+    if listing:
+        show_list(planned, chosen, as_json)
+        return
+    folder = results or out / "results"
     try:
-        runner.work(place, list(chosen.values()), retry)
-        write(place, results or out / "results", planned, how)
+        runner.work(planned.place, chosen, retry)
+        planned.write(folder, Bootstrap(resamples, level))
     except (Interrupted, KeyboardInterrupt):
         raise BadInput("Stopped; what is done is kept, and the same command goes on.", 130) from None
-    show(results or out / "results", names, as_json)
-    states = [runner.state(place, cell) for cell in chosen.values()]
-    if bad := [one for one in states if one in (runner.FAILED, runner.OUTDATED)]:
-        message = (
-            f"{len(bad)} of {len(states)} trainings failed or are outdated: --list says which, --retry tries again."
-        )
-        raise BadInput(message, SOME_FAILED)
+    show(folder, names, as_json)
+    states = [runner.state(planned.place, cell) for cell in chosen]
+    if bad := sum(one in (runner.FAILED, runner.OUTDATED) for one in states):
+        said = "failed or are outdated: --list says which, --retry runs them again."
+        raise BadInput(f"{bad} of {len(states)} trainings {said}", SOME_FAILED)
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def use_threads(count: int | None) -> None:
+    """In this process; as many as there are cores where it is None."""
+    if count is None:
+        return
+    if count < 1:
+        raise BadInput(f"--threads {count}: expected 1 or more.", 2)
+    import threadpoolctl
+    import torch
+
+    torch.set_num_threads(count)
+    threadpoolctl.threadpool_limits(count)
 
 
 def numbers(seeds: str | None) -> list[int]:
@@ -108,99 +122,27 @@ def numbers(seeds: str | None) -> list[int]:
     return found
 
 
-def prepare(data: Path, out: Path, names: Sequence[str], scale: str, device: str, threads: int | None) -> Place:
-    """Read the data of every pair of languages that the tables need."""
-    import threadpoolctl
-    import torch
-
-    from bgt_core.reproduce import material
-    from bgt_core.reproduce.runner import Place
-    from bgt_core.reproduce.tables import SAVE_EVERY, TABLES
-    from bgt_core.train.device import pick_device
-
-    pick_device(device)
-    if threads is not None:
-        if threads < 1:
-            raise BadInput(f"--threads {threads}: expected 1 or more.", 2)
-        torch.set_num_threads(threads)
-        threadpoolctl.threadpool_limits(threads)
-    pairs = dict.fromkeys(system.langs for name in names for system in TABLES[name].systems)
-    found = {langs: material.read(data, langs) for langs in pairs}
-    return Place(out, found, device, SAVE_EVERY.get(scale), lambda line: print(line, file=sys.stderr, flush=True))
-
-
-def cells_of(table: Table, scale: Mapping[str, object], seeds: Sequence[int], place: Place) -> dict[str, list[Cell]]:
-    """The trainings of each system."""
-    from bgt_core.reproduce.cells import cell_of
-
-    return {
-        system.name: [
-            cell_of(system, scale, seed, place.materials[system.langs].sha256) for seed in seeds or system.seeds
-        ]
-        for system in table.systems
-    }
-
-
-def choose(planned: Mapping[str, Mapping[str, Sequence[Cell]]], only: str | None) -> dict[str, Cell]:
-    """Every training once, the first seeds first; those of `only` by the name of a system or their own."""
-    found = {
-        cell.key: cell
-        for systems in planned.values()
-        for system, cells in systems.items()
-        for cell in cells
-        if only is None or any(fnmatchcase(one.lower(), only.lower()) for one in (system, cell.name))
-    }
-    if not found:
-        said = ", ".join(dict.fromkeys(system for systems in planned.values() for system in systems))
-        raise BadInput(f"--only {only}: no such system or training; systems are {said}.", 2)
-    return dict(sorted(found.items(), key=lambda item: item[1].seed))
-
-
-def print_list(
-    place: Place, chosen: Mapping[str, Cell], planned: Mapping[str, Mapping[str, Sequence[Cell]]], as_json: bool
-) -> None:
+def show_list(planned: Plan, chosen: Sequence[Cell], as_json: bool) -> None:
     """Each training, its state, the time it has taken and, where one like it is finished, what is left."""
     from bgt_core.reproduce.estimate import left
     from bgt_core.tables import show
 
-    rows = left(place, list(chosen.values()))
-    for row, cell in zip(rows, chosen.values(), strict=True):
-        row["tables"] = [
-            name
-            for name, systems in planned.items()
-            if any(cell.key == one.key for of in systems.values() for one in of)
-        ]
+    found = left(planned.place, chosen)
+    rows = [{**row, "tables": planned.tables_of(cell)} for row, cell in zip(found, chosen, strict=True)]
     if as_json:
         print(json.dumps({"schema": "bgt-reproduce-list/1", "trainings": rows}, indent=2, ensure_ascii=False))
         return
-    minutes = [
-        [f"{row[part] / 60:.1f}" if row[part] is not None else "" for part in ("seconds", "left")] for row in rows
+    head = ["training", "tables", "state", "minutes", "minutes left", "error"]
+    times = [["" if row[part] is None else f"{row[part] / 60:.1f}" for part in ("seconds", "left")] for row in rows]
+    lines = [
+        [row["name"], ", ".join(row["tables"]), row["state"], *time, row["error"]]
+        for row, time in zip(rows, times, strict=True)
     ]
-    show(
-        ["training", "tables", "state", "minutes", "minutes left", "error"],
-        [
-            [row["name"], ", ".join(row["tables"]), row["state"], *times, row["error"]]
-            for row, times in zip(rows, minutes, strict=True)
-        ],
-        text=3,
-    )
+    show(head, lines, text=3)
     unknown = sum(row["left"] is None for row in rows)
     hours = sum(row["left"] or 0 for row in rows) / 3600
-    said = f", and {unknown} that nothing is known of yet" if unknown else ""
-    print(f"{len(rows)} trainings; about {hours:.1f} hours left in one process{said}.", file=sys.stderr)
-    for line in dict.fromkeys(
-        f"{c.recipe}: no {', '.join(c.left_out)}; left out" for c in chosen.values() if c.left_out
-    ):
-        print(line, file=sys.stderr)
-
-
-def write(place: Place, folder: Path, planned: Mapping[str, Mapping[str, Sequence[Cell]]], how: Bootstrap) -> None:
-    """The CSV files of each table."""
-    from bgt_core.reproduce import results
-    from bgt_core.reproduce.tables import TABLES
-
-    for name, cells in planned.items():
-        results.write(folder, name, results.records(place, TABLES[name], cells, how))
+    more = f", and {unknown} of which nothing is known yet" if unknown else ""
+    say(f"{len(rows)} trainings; about {hours:.1f} hours left in one process{more}.")
 
 
 def show(folder: Path, names: Sequence[str], as_json: bool) -> None:

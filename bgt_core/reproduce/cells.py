@@ -48,11 +48,12 @@ class Cell:
         return recipes.build(self.recipe, {**self.overrides, "langs": list(self.langs), "seed": self.seed})
 
 
-def cell_of(system: System, scale: Mapping[str, object], seed: int, data: str) -> Cell:
-    """The training of a system at a scale, on that data. An unknown recipe is said when the cell is built."""
+def cell_of(system: System, scale: Mapping[str, object], own: Mapping[str, object], seed: int, data: str) -> Cell:
+    """The training of a system on that data, at a scale: what it sets for every recipe that has such an argument, and
+    for this one. An unknown recipe is said when the cell is built."""
     defaults = defaults_of(system.recipe)
     left_out = tuple(name for name in scale if defaults and name not in defaults)
-    given = {**scale, **system.overrides}
+    given = {**scale, **own, **system.overrides}
     overrides = {
         name: plain(value)
         for name, value in given.items()

@@ -20,7 +20,7 @@ SHOWN_SETTINGS = ("recipe", "langs", "seed", "fuse")  # said in other columns
 ABOUT = """\
 Pearson x 100 of cosine and gold; the average is the mean over years, a year that over its sets; P@1 is translations
 found, in per cent, both ways. In square brackets the interval from a bootstrap over pairs, in round ones the paper's
-number, its average over the years that ours has where it states them. Several trainings: their mean, and each average."""
+number, its average over the years that ours has where it states them. Several trainings: their mean, each average."""
 ABOUT_P = """\
 p is two-sided, of a paired bootstrap over pairs; where a system has several seeds it counts how trainings vary too, and
 otherwise it can't. Holm's correction is over all rows of the stored table."""

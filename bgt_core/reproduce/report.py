@@ -109,7 +109,7 @@ def settings(found: Records) -> str:
     each = [json.loads(row["overrides"]) for row in rows]
     common = {name: value for name, value in each[0].items() if all(one.get(name) == value for one in each)}
     said = ", ".join(f"{name}={value}" for name, value in common.items() if name not in SHOWN_SETTINGS)
-    parts = [f"Set in every training: {said}." if said else "Every training has its recipe's own settings."]
+    parts = [f"Set in every training: {said}" if said else "Every training has its recipe's own settings"]
     for name, what in (("data", "data (SHA-256)"), ("git", "code"), ("threads", "threads"), ("machine", "machine")):
         values = list(dict.fromkeys(str(row[name])[:10] if name == "data" else plain(row[name], 0) for row in rows))
         parts.append(f"{what}: {', '.join(values)}")

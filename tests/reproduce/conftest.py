@@ -23,8 +23,8 @@ SCALE = {
         "heads": 2,
         "min_pieces": 2,
         "valid_pairs": 20,
-        "epochs": 2.0,
-        "batch_tokens": 600,
+        "epochs": 1.0,
+        "batch_tokens": 400,
         "micro_tokens": 400,
         "warmup_steps": 5,
         "encoder_layers": 3,
@@ -57,14 +57,14 @@ def sts_lines(sentences: list[str], count: int, rng: random.Random) -> list[tupl
 
 
 @pytest.fixture(scope="session")
-def data(tsv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(tsv: Path, grammar: list[Pair], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Translations, two years of STS, STS Benchmark, a track across languages, and translations to be found."""
     folder, rng = tmp_path_factory.mktemp("data"), random.Random(1)
     others: list[Pair] = pairs(120, seed=9)
     english = [pair.texts["en"] for pair in others]
     found = {
         "parallel/en-fr.toy.tsv": [tuple(line.split("\t")) for line in tsv.read_text("utf-8").splitlines()],
-        "retrieval/en-fr.toy.tsv": [(pair.texts["en"], pair.texts["fr"]) for pair in others[:40]],
+        "retrieval/en-fr.toy.tsv": [(pair.texts["en"], pair.texts["fr"]) for pair in [*others[:40], *grammar[:5]]],
         "sts/2012/A.tsv": sts_lines(english, 140, rng),
         "sts/2013/B.tsv": sts_lines(english, 140, rng),
         "stsb/dev.tsv": [(*row, f"main/news/{year}") for year in (2014, 2016) for row in sts_lines(english, 20, rng)],

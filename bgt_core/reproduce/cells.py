@@ -28,7 +28,7 @@ class Cell:
     langs: tuple[str, str]
     seed: int
     data: str  # SHA-256 of what it is trained and measured on
-    says: str  # what of the overrides is the system's own, for people
+    says: str  # the overrides that are neither usual for the recipe nor for the scale, for people
     left_out: tuple[str, ...] = ()  # arguments of the scale that the recipe does not have
 
     @cached_property
@@ -53,13 +53,17 @@ def cell_of(system: System, scale: Mapping[str, object], own: Mapping[str, objec
     for this one. An unknown recipe is said when the cell is built."""
     defaults = defaults_of(system.recipe)
     left_out = tuple(name for name in scale if defaults and name not in defaults)
+    usual = {**defaults, **scale, **own}
     given = {**scale, **own, **system.overrides}
     overrides = {
         name: plain(value)
         for name, value in given.items()
         if name not in left_out and (name not in defaults or plain(value) != defaults[name])
     }
-    says = "-".join(f"{name}-{word(value)}" for name, value in system.overrides.items())
+    unusual = {
+        name: value for name, value in overrides.items() if name in system.overrides and value != usual.get(name)
+    }
+    says = "-".join(f"{name}-{word(value)}" for name, value in sorted(unusual.items()))
     return Cell(system.recipe, overrides, system.langs, seed, data, says, left_out)
 
 

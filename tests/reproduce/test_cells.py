@@ -40,6 +40,7 @@ def test_the_same_training_in_other_words_is_the_same() -> None:
     assert cell(encoder_layers=5).overrides == {"width": 64, "vocab_size": 500}  # the default again
     renamed = cell_of(System("y", "bgt", latent="language"), SCALE, {}, 1, "d")
     assert renamed.key == cell().key
+    assert {cell(read="sample").name, cell(width=64).name, renamed.name} == {cell().name}  # and so is their folder
     own = cell_of(System("x", "bgt"), SCALE, {"width": 32}, 1, "d")
     assert own.key == cell(width=32).key
 

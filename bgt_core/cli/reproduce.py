@@ -59,9 +59,13 @@ def reproduce(
     if name not in (*TABLES, "all"):
         raise BadInput(f"There is no table '{name}'; choose from {', '.join(TABLES)}, all.", 2)
     if report_only:
+        from bgt_core.reproduce.plan import draw
+
         folder = results or (out and out / "results")
         if not folder:
             raise BadInput("--report-only draws from results: say where they are, by --results or --out.", 2)
+        for one in names:
+            draw(folder, one)
         show(folder, names, as_json)
         return
     if not data or not out:
@@ -69,7 +73,7 @@ def reproduce(
     from bgt_core.evaluation.sts_compare import check_settings
     from bgt_core.reproduce import runner
     from bgt_core.reproduce.plan import plan
-    from bgt_core.reproduce.results import Bootstrap
+    from bgt_core.reproduce.samples import Bootstrap
     from bgt_core.run import Interrupted
 
     check_settings(["mean"], resamples, level)
@@ -146,22 +150,18 @@ def show_list(planned: Plan, chosen: Sequence[Cell], as_json: bool) -> None:
 
 
 def show(folder: Path, names: Sequence[str], as_json: bool) -> None:
-    """Draw the Markdown page of each table, and print it."""
-    from bgt_core.reproduce import report, results
+    """Print the results of each table, as they are stored."""
+    from bgt_core.reproduce import report, stored
     from bgt_core.reproduce.tables import TABLES
-    from bgt_core.run import write_atomically
     from bgt_core.tables import show
 
-    found = {name: results.read(folder, name) for name in names}
+    found = {name: stored.read(folder, name) for name in names}
     for name, rows in found.items():
-        page = folder / f"{name}.md"
-        write_atomically(page, report.page(name, TABLES[name], rows))
-        print(f"{page}: {report.verdicts(rows)}", file=sys.stderr)
+        say(f"{folder / name}.md: {report.verdicts(rows)}")
     if as_json:
         print(json.dumps({"schema": "bgt-reproduce/1", "tables": found}, indent=2, ensure_ascii=False))
         return
-    for number, (name, rows) in enumerate(found.items()):
-        for grid in (report.scores(TABLES[name], rows), report.claims(rows)):
-            if grid.rows:
-                print(end="\n" if number or grid.columns[0] != "system" else "")
-                show(grid.columns, grid.lines())
+    grids = [grid for name, rows in found.items() for grid in (report.scores(TABLES[name], rows), report.claims(rows))]
+    for number, grid in enumerate(grid for grid in grids if grid.rows):
+        print(end="\n" if number else "")
+        show(grid.columns, grid.lines())

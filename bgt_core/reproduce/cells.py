@@ -61,7 +61,7 @@ def cell_of(system: System, scale: Mapping[str, object], own: Mapping[str, objec
         if name not in left_out and (name not in defaults or plain(value) != defaults[name])
     }
     unusual = {
-        name: value for name, value in overrides.items() if name in system.overrides and value != usual.get(name)
+        name: value for name, value in overrides.items() if name in system.overrides and value != plain(usual.get(name))
     }
     says = "-".join(f"{name}-{word(value)}" for name, value in sorted(unusual.items()))
     return Cell(system.recipe, overrides, system.langs, seed, data, says, left_out)

@@ -8,10 +8,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from bgt_core.contracts import BadInput
-from bgt_core.reproduce import material, results
+from bgt_core.reproduce import material, report, results, stored
 from bgt_core.reproduce.cells import Cell, cell_of
+from bgt_core.reproduce.locks import locked
 from bgt_core.reproduce.runner import Place
+from bgt_core.reproduce.samples import Bootstrap
 from bgt_core.reproduce.tables import EVERY, SAVE_EVERY, SCALES, TABLES
+from bgt_core.run import write_atomically
 from bgt_core.train.device import pick_device
 
 
@@ -47,10 +50,17 @@ class Plan:
             if cell.key in {one.key for cells in systems.values() for one in cells}
         ]
 
-    def write(self, folder: Path, how: results.Bootstrap) -> None:
-        """The results of each table, from what is finished."""
-        for name, cells in self.tables.items():
-            results.write(folder, name, results.records(self.place, TABLES[name], cells, how))
+    def write(self, folder: Path, how: Bootstrap) -> None:
+        """The results and the page of each table, from what is finished; one process at a time."""
+        with locked(self.place.out / "results.lock", wait=True):
+            for name, cells in self.tables.items():
+                stored.write(folder, name, results.records(self.place, TABLES[name], cells, how))
+                draw(folder, name)
+
+
+def draw(folder: Path, name: str) -> None:
+    """The page of a table, from its stored results."""
+    write_atomically(folder / f"{name}.md", report.page(name, TABLES[name], stored.read(folder, name)))
 
 
 def plan(

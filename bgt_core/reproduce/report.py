@@ -12,7 +12,8 @@ from typing import Any
 
 from bgt_core.evaluation.bootstrap import Estimate
 from bgt_core.reproduce.listing import AVERAGE, Table
-from bgt_core.reproduce.results import MEAN, NOT_RUN, Records, is_shown
+from bgt_core.reproduce.results import MEAN, NOT_RUN, is_shown
+from bgt_core.reproduce.stored import Records
 from bgt_core.tables import Table as Grid
 from bgt_core.tables import markdown, plain
 

@@ -1,63 +1,23 @@
-"""Finished cells -> the numbers of a table, as tidy CSV that a report is drawn from, without any text of the data.
-
-NAME-scores.csv        a row for each system, measure and seed; seed "mean" is the system's score
-NAME-differences.csv   each system minus the one that it is compared with
-NAME-claims.csv        what the paper claims, and how it stands
-NAME-cells.csv         the trail: a row a training
-"""
+"""Finished cells -> the rows of a table: scores, differences, claims, and the trail of each training."""
 
 from __future__ import annotations
 
-import csv
 import json
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
-from bgt_core.contracts import SEMANTIC, BadInput
-from bgt_core.evaluation.bootstrap import holm, interval, resample
-from bgt_core.evaluation.sts import Row, StsScores
-from bgt_core.evaluation.sts_compare import drawn
-from bgt_core.evaluation.sts_kept import read_scores
+from bgt_core.evaluation.bootstrap import holm, interval
 from bgt_core.reproduce import runner
 from bgt_core.reproduce.cells import Cell
 from bgt_core.reproduce.contrasts import Sample, contrast, verdict
-from bgt_core.reproduce.listing import AVERAGE, DEV, RETRIEVAL, System, Table
-from bgt_core.reproduce.measure import read_hits
-from bgt_core.vectorfile import writing
+from bgt_core.reproduce.listing import AVERAGE, RETRIEVAL, System, Table
+from bgt_core.reproduce.samples import Bootstrap, Samples, sampled
+from bgt_core.reproduce.stored import KINDS, Records
 
-KINDS = {
-    "scores": "system,latent,seed,measure,value,ci_low,ci_high,published,cell",
-    "differences": "measure,first,second,difference,ci_low,ci_high,p,p_holm,seeds_counted",
-    "claims": "claim,where,measure,published,value,ci_low,ci_high,p,p_holm,seeds_counted,level,verdict",
-    "cells": "system,cell,state,error,recipe,overrides,left_out,langs,seed,data,version,git,measured,torch,machine,"
-    "threads,parameters,updates,tokens,seconds,tokens_per_second,epoch_seconds,arguments",
-}
-NUMBERS = set(
-    "value,ci_low,ci_high,published,difference,p,p_holm,level,threads,parameters,updates,tokens,seconds,"
-    "tokens_per_second,epoch_seconds".split(",")
-)
 NOT_RUN = "not run"
 MEAN = "mean"
-
-Records = dict[str, list[dict[str, Any]]]  # kind -> rows
-
-
-@dataclass(frozen=True)
-class Bootstrap:
-    """How sure numbers are found out."""
-
-    resamples: int = 2_000
-    level: float = 0.95
-    seed: int = 0
-
-
-Samples = Mapping[str, Mapping[str, Sample]]  # system -> measure -> sample
 
 
 def records(place: runner.Place, table: Table, cells: Mapping[str, Sequence[Cell]], how: Bootstrap) -> Records:
@@ -84,64 +44,6 @@ def records(place: runner.Place, table: Table, cells: Mapping[str, Sequence[Cell
     ]
     claimed = claims(table, samples, how)
     return {"scores": scores, "differences": differences(table, samples, how), "claims": claimed, "cells": about}
-
-
-def sampled(place: runner.Place, table: Table, there: Mapping[str, Sequence[Cell]], how: Bootstrap) -> Samples:
-    """Every measure of every system in every resample. Those of the same sets are drawn together, to save time; each
-    set's resamples follow from its name, so all are paired."""
-    scores: dict[tuple[str, str], StsScores] = {}  # by cell and latent
-    hits: dict[str, dict[str, np.ndarray]] = {}
-    for system in table.systems:
-        for cell in there.get(system.name, ()):
-            kept = read_scores(place.folder(cell) / runner.COSINES)
-            if system.latent not in kept:
-                raise BadInput(f"{system.name}: {cell.name} has no {system.latent} latent; it has {', '.join(kept)}.")
-            scores[cell.key, system.latent] = kept[system.latent]
-            hits[cell.key] = read_hits(place.folder(cell) / runner.HITS)
-    groups: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    for which, of in scores.items():
-        groups.setdefault(tuple(map(str, of.sets)), []).append(which)
-    found: dict[tuple[str, str], dict[str, tuple[float, np.ndarray]]] = {}
-    for members in groups.values():
-        values, draws = drawn([scores[which] for which in members], resamples=how.resamples, seed=how.seed)
-        for column, which in enumerate(members):
-            found[which] = {
-                name: (float(values[row][column]), draws[row][:, column]) for row in values if (name := measure_of(row))
-            }
-    for system in table.systems:
-        for cell in there.get(system.name, ()):
-            if hits[cell.key] and system.latent == SEMANTIC:
-                found[cell.key, system.latent][RETRIEVAL] = retrieved(hits[cell.key], how)
-    samples = {}
-    for system in table.systems:
-        of = [found[cell.key, system.latent] for cell in there.get(system.name, ())]
-        if of:
-            samples[system.name] = {
-                name: Sample(np.array([one[name][0] for one in of]), np.stack([one[name][1] for one in of]))
-                for name in of[0]
-            }
-    return samples
-
-
-def measure_of(row: Row) -> str | None:
-    """What a score is called in our tables; None for a year's own data sets."""
-    if row.dataset == "average":
-        return AVERAGE
-    if row.year.isdigit():
-        return f"STS {row.year}" if row.dataset == "all" else None
-    if row.year == "hard":
-        return "Hard STS, all" if row.dataset == "all" else row.dataset
-    return DEV if row.year == "stsb" else f"{row.year.upper()} {row.dataset}"
-
-
-def retrieved(hits: Mapping[str, np.ndarray], how: Bootstrap) -> tuple[float, np.ndarray]:
-    """Precision at 1 x 100, the mean of both ways and all files, and in each resample of the translations."""
-    found = []
-    for name, ways in hits.items():
-        stream = np.random.default_rng([how.seed, crc32(name.encode())])
-        weights = resample(stream, ways.shape[1], how.resamples)  # (B, N)
-        found.append((100 * ways.mean(), 100 * weights @ ways.mean(0) / ways.shape[1]))
-    return float(np.mean([value for value, _ in found])), np.mean([draws for _, draws in found], axis=0)
 
 
 def published(table: Table, system: str, measure: str, measured: Sequence[str]) -> float | None:
@@ -242,38 +144,3 @@ def trail_row(trail: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in trail.items()
         if name in KINDS["cells"].split(",")
     }
-
-
-def write(folder: Path, name: str, found: Records) -> None:
-    """The four files of a table, each whole or not there."""
-    for kind, rows in found.items():
-        path = folder / f"{name}-{kind}.csv"
-        partial = path.with_name(path.name + ".partial")
-        with writing(path):
-            folder.mkdir(parents=True, exist_ok=True)
-            with partial.open("w", encoding="utf-8", newline="") as file:
-                writer = csv.DictWriter(file, KINDS[kind].split(","), lineterminator="\n")
-                writer.writeheader()
-                writer.writerows(rows)
-            os.replace(partial, path)
-
-
-def read(folder: Path, name: str) -> Records:
-    """What `write` wrote, numbers as numbers and nothing as None. BadInput where it is absent (exit code 3)."""
-    found: Records = {}
-    for kind, columns in KINDS.items():
-        path = folder / f"{name}-{kind}.csv"
-        try:
-            with path.open(encoding="utf-8", newline="") as file:
-                rows = list(csv.DictReader(file))
-        except FileNotFoundError:
-            raise BadInput(f"{path}: no results; run `bgt reproduce {name}` first.", 3) from None
-        if rows and list(rows[0]) != columns.split(","):
-            raise BadInput(f"{path}: its columns are not {columns}; make it anew.")
-        found[kind] = [{name: as_was(name, value) for name, value in row.items()} for row in rows]
-    return found
-
-
-def as_was(column: str, text: str) -> Any:
-    """A cell of a CSV file before it was written; hashes may look like numbers, so columns decide."""
-    return None if not text else float(text) if column in NUMBERS else text

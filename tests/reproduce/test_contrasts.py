@@ -10,7 +10,8 @@ from bgt_core.evaluation.bootstrap import two_sided_p
 from bgt_core.reproduce import results
 from bgt_core.reproduce.contrasts import FAILS, HOLDS, NOT_SEPARABLE, Sample, contrast, verdict
 from bgt_core.reproduce.listing import Claim, System, Table, above, years
-from bgt_core.reproduce.results import NOT_RUN, Bootstrap
+from bgt_core.reproduce.results import NOT_RUN
+from bgt_core.reproduce.samples import Bootstrap
 
 
 def sample(*values: float, spread: float = 0.0, seed: int = 0) -> Sample:

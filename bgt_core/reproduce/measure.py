@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from bgt_core.contracts import LANGUAGE
+from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.store import Corpus
 from bgt_core.embedder import Embedder
 from bgt_core.evaluation.retrieval import retrieval, side
-from bgt_core.evaluation.sts import StsScores, sts
+from bgt_core.evaluation.sts import StsScores, StsSet, sts
 from bgt_core.recipes import Recipe
 from bgt_core.reproduce.material import Material
 
@@ -29,8 +29,27 @@ def cosines(embedder: Embedder, material: Material) -> dict[str, StsScores]:
             if {data.left_lang, data.right_lang} <= set(embedder.langs)
             and (latent != LANGUAGE or data.left_lang == data.right_lang)
         ]
-        found[latent] = sts(embedder, sets, latent=latent)
+        found[latent] = sts(Once(embedder, sets, latent), sets, latent=latent)
     return found
+
+
+class Once:
+    """An embedder of one latent that has embedded each sentence of some sets once: Hard STS repeats those of the years,
+    and would cost as much again."""
+
+    def __init__(self, embedder: Embedder, sets: Sequence[StsSet], latent: str):
+        self.langs, self.latents = embedder.langs, embedder.latents
+        self.places: dict[str, dict[str, int]] = {}  # language -> sentence -> row
+        for data in sets:
+            for _, sentences, lang in data.sides:
+                of = self.places.setdefault(lang, {})
+                for sentence in sentences:
+                    of.setdefault(sentence, len(of))
+        self.vectors = {lang: embedder.embed(list(of), lang=lang, latent=latent) for lang, of in self.places.items()}
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        """Those of the latent that it was made for, (N, D) float32."""
+        return self.vectors[lang][[self.places[lang][sentence] for sentence in sentences]]
 
 
 def latents(embedder: Embedder) -> list[str]:

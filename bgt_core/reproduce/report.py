@@ -12,7 +12,7 @@ from typing import Any
 
 from bgt_core.evaluation.bootstrap import Estimate
 from bgt_core.reproduce.listing import AVERAGE, Table
-from bgt_core.reproduce.results import MEAN, NOT_RUN, is_shown
+from bgt_core.reproduce.results import MEAN, NOT_RUN, is_shown, published
 from bgt_core.reproduce.stored import Records
 from bgt_core.tables import Table as Grid
 from bgt_core.tables import markdown, plain
@@ -39,9 +39,7 @@ def scores(table: Table, found: Records) -> Grid:
         each = [row["value"] for row in found["scores"] if named(row, system.name, AVERAGE) and row["seed"] != MEAN]
         states = Counter(row["state"] for row in found["cells"] if row["system"] == system.name)
         trained = ", ".join(f"{count} {state}" for state, count in states.items())
-        cells = [
-            cell(means.get((system.name, name)), table.published.get(system.name, {}).get(name)) for name in columns
-        ]
+        cells = [cell(means.get((system.name, name)), published(table, system.name, name, columns)) for name in columns]
         seeds = ", ".join(plain(value, 1) for value in each) if len(each) > 1 else ""
         rows.append([system.name, trained, *cells, seeds])
     return Grid(["system", "trainings", *columns, "average of each"], rows)
@@ -56,7 +54,7 @@ def cell(row: Row | None, stated: float | None) -> str:
     if row is None:
         return f"({plain(stated, 1)})" if stated is not None else ""
     ours = plain(Estimate(row["value"], row["ci_low"], row["ci_high"]), 1)
-    return ours if row["published"] is None else f"{ours} ({plain(row['published'], 1)})"
+    return ours if stated is None else f"{ours} ({plain(stated, 1)})"
 
 
 def claims(found: Records) -> Grid:

@@ -245,6 +245,8 @@ def test_what_is_killed_or_stopped_goes_on_to_the_same_weights(
     assert weights(out) == {name: of for name, of in weights(whole).items() if "dropout" in name}
     states = [row["state"] for row in rows(out, "cells")]
     assert states == ["waiting", "waiting", "finished", "waiting", "waiting"]
+    page = (out / "results" / "toy.md").read_text("utf-8")
+    assert "| BGT | 2 waiting | (65.0) | (60.0) | (70.0) |" in page  # the paper's numbers need no training of ours
 
 
 def test_two_processes_share_the_work(whole: Path) -> None:

@@ -20,6 +20,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -62,10 +63,27 @@ def start(
         return _train(out, device, report, workers)
 
 
-def resume(out: Path, *, device: str = "auto", report: Report = lambda row: None) -> Path:
-    """Go on with the run in `out` from its newest whole checkpoint; returns its last checkpoint."""
+def resume(
+    out: Path, *, device: str = "auto", report: Report = lambda row: None, save_every: int | None = None
+) -> Path:
+    """Go on with the run in `out` from its newest whole checkpoint; returns its last checkpoint.
+
+    `save_every` are the updates between checkpoints, where not the recipe's.
+    """
     with Workers.of_environment() as workers:
-        return _train(out, device, report, workers)
+        return _train(out, device, report, workers, save_every)
+
+
+def share(recipe: Recipe, sources: Sequence[Path], tokenizer: Path, corpus: Path, out: Path) -> None:
+    """All of a run folder but its checkpoints, over the token store `corpus` that other runs read too; then `resume`.
+
+    OUT/data is a link to the store. What a kill left in `out` is written over.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "data").unlink(missing_ok=True)
+    (out / "data").symlink_to(os.path.relpath(corpus, out))
+    shutil.copy(tokenizer, out / checkpoint.TOKENIZER)
+    write_settings(recipe, sources, out)
 
 
 def prepare_run(
@@ -96,8 +114,7 @@ def prepare_run(
         pairs = told["pairs"] | {f"skipped ({reason})": lines for reason, lines in told["skipped"].items()}
         report({"kind": "data", "pairs": pairs, "skipped": told["skipped_examples"]})
         cutter.save(out / checkpoint.TOKENIZER)
-        settings = {"recipe": recipe.name, "arguments": dict(recipe.arguments), "data": [str(path) for path in sources]}
-        write_atomically(out / SETTINGS, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
+        write_settings(recipe, sources, out)
     except BaseException:
         for path in out.iterdir():
             remove(path)
@@ -106,7 +123,13 @@ def prepare_run(
         raise
 
 
-def _train(out: Path, device: str, report: Report, workers: Workers) -> Path:
+def write_settings(recipe: Recipe, sources: Sequence[Path], out: Path) -> None:
+    """What makes a folder a run; written last."""
+    settings = {"recipe": recipe.name, "arguments": dict(recipe.arguments), "data": [str(path) for path in sources]}
+    write_atomically(out / SETTINGS, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
+
+
+def _train(out: Path, device: str, report: Report, workers: Workers, save_every: int | None = None) -> Path:
     try:
         settings = json.loads((out / SETTINGS).read_text(encoding="utf-8"))
         recipe = recipes.build(settings["recipe"], settings["arguments"])
@@ -149,7 +172,8 @@ def _train(out: Path, device: str, report: Report, workers: Workers) -> Path:
     corpora = Corpus.open(out / "data", "train"), Corpus.open(out / "data", "valid")
     with signals:
         hooks = Hooks(record, save, signals.came)
-        done = train(model, optimizer, recipe.objective, *corpora, recipe.train, where, hooks, step, workers)
+        config = replace(recipe.train, save_every=save_every or recipe.train.save_every)
+        done = train(model, optimizer, recipe.objective, *corpora, config, where, hooks, step, workers)
     workers.wait()  # for the last checkpoint
     if done < total_steps(corpora[0], recipe.train):
         raise Interrupted(f"Stopped; the state is saved. Go on with: bgt train --resume --out {out}")

@@ -160,12 +160,16 @@ def write_latex(table: Table, path: Path, note: str) -> None:
     path.write_text("\n".join([*comments, *text, ""]), encoding="utf-8")
 
 
-def write_markdown(table: Table, path: Path, note: str) -> None:
+def markdown(table: Table) -> list[str]:
+    """The lines of a Markdown table."""
     right = [not isinstance(value, str) for value in table.rows[0]]
     rule = ["---:" if number else "---" for number in right]
     body = [[cell.replace("|", r"\|") for cell in line] for line in (table.columns, *table.lines())]
-    lines = [f"| {' | '.join(line)} |" for line in (body[0], rule, *body[1:])]
-    path.write_text("\n".join([*lines, "", *([note, ""] if note else [])]), encoding="utf-8")
+    return [f"| {' | '.join(line)} |" for line in (body[0], rule, *body[1:])]
+
+
+def write_markdown(table: Table, path: Path, note: str) -> None:
+    path.write_text("\n".join([*markdown(table), "", *([note, ""] if note else [])]), encoding="utf-8")
 
 
 WRITERS = {"csv": write_csv, "latex": write_latex, "md": write_markdown, "parquet": write_parquet}

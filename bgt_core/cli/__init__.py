@@ -1,10 +1,10 @@
-"""`bgt`: data, train, embed, mine, sts, retrieve, generate, info, export, push.
+"""`bgt`: data, train, embed, mine, sts, retrieve, reproduce, generate, info, export, push.
 
 A file a command: it parses, checks, calls and prints.
 
 Results go to stdout, progress and warnings to stderr. torch is imported when a command runs, not
 before. Exit codes: 0 done, 1 internal error, 2 usage, 3 something needed is absent, 4 invalid data or
-checkpoint, 130 interrupted with the state saved.
+checkpoint, 5 some of many trainings failed, 130 interrupted with the state saved.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from bgt_core import __version__
-from bgt_core.cli import data, embed, export, generate, info, mine, retrieve, sts, train
+from bgt_core.cli import data, embed, export, generate, info, mine, reproduce, retrieve, sts, train
 from bgt_core.errors import BadInput
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
@@ -26,6 +26,7 @@ for command in (
     mine.mine,
     sts.sts,
     retrieve.retrieve,
+    reproduce.reproduce,
     generate.generate,
     info.info,
     export.export,

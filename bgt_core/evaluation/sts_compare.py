@@ -57,27 +57,37 @@ def compare(
     check_settings(aggregates, resamples, level)
     sets = next(iter(systems.values())).sets
     systems = aligned(systems, sets)
-    cosines = [np.stack(parts) for parts in zip(*(system.cosines for system in systems.values()), strict=True)]
-    values = rows(sets, cosines, [np.ones((1, len(data.gold))) for data in sets], aggregates)
-    streams = [np.random.default_rng([seed, crc32(str(data).encode())]) for data in sets]
-    parts = []
-    for start in range(0, resamples, CHUNK):
-        count = min(CHUNK, resamples - start)
-        drawn = [resample(stream, len(data.gold), count) for stream, data in zip(streams, sets, strict=True)]
-        parts.append(rows(sets, cosines, drawn, aggregates))
-    draws = {row: np.concatenate([part[row] for part in parts]) for row in values}  # (B, S)
-    scores = {row: estimates(value[0], draws[row], level) for row, value in values.items()}
+    values, draws = drawn(list(systems.values()), aggregates, resamples=resamples, seed=seed)
+    scores = {row: estimates(value, draws[row], level) for row, value in values.items()}
 
     names = list(systems)
     found = []
     for one, two in combinations(range(len(names)), 2):
         for row, value in values.items():
-            gain, gains = value[0, one] - value[0, two], draws[row][:, one] - draws[row][:, two]
+            gain, gains = value[one] - value[two], draws[row][:, one] - draws[row][:, two]
             difference = Estimate(float(gain), *map(float, interval(gains, level)))
             found.append((row, names[one], names[two], difference, float(two_sided_p(gain, gains))))
     adjusted = holm(np.array([gap[-1] for gap in found]))
     gaps = [Gap(*gap, float(p)) for gap, p in zip(found, adjusted, strict=True)]
     return StsTable(names, marked(names, scores, gaps, level), gaps, level, resamples, seed)
+
+
+def drawn(
+    systems: Sequence[StsScores], aggregates: Collection[str] = ("mean",), *, resamples: int, seed: int
+) -> tuple[dict[Row, np.ndarray], dict[Row, np.ndarray]]:
+    """Scores x 100 of S systems on the same sets, (S,), and in each of B resamples of each set's pairs, (B, S)."""
+    sets = systems[0].sets
+    cosines = [np.stack(parts) for parts in zip(*(system.cosines for system in systems), strict=True)]
+    values = rows(sets, cosines, [np.ones((1, len(data.gold))) for data in sets], aggregates)
+    streams = [np.random.default_rng([seed, crc32(str(data).encode())]) for data in sets]
+    parts = []
+    for start in range(0, resamples, CHUNK):
+        count = min(CHUNK, resamples - start)
+        weights = [resample(stream, len(data.gold), count) for stream, data in zip(streams, sets, strict=True)]
+        parts.append(rows(sets, cosines, weights, aggregates))
+    return {row: value[0] for row, value in values.items()}, {
+        row: np.concatenate([part[row] for part in parts]) for row in values
+    }
 
 
 def check_settings(aggregates: Collection[str], resamples: int, level: float) -> None:

@@ -1,0 +1,57 @@
+"""What a table of the paper is made of; `tables` lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bgt_core.contracts import SEMANTIC
+
+AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # measures; a year is "STS 2012", a track "STS17 en-tr"
+ONE, THREE = (1,), (1, 2, 3)
+
+
+@dataclass(frozen=True)
+class System:
+    """A row of a table: a recipe, what differs from the scale's arguments, and how often it is trained."""
+
+    name: str
+    recipe: str
+    overrides: Mapping[str, object] = field(default_factory=dict)
+    langs: tuple[str, str] = ("en", "fr")
+    seeds: Sequence[int] = ONE
+    latent: str = SEMANTIC  # the one that is measured
+    against: str = "BGT"  # the system that it is compared with
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says of a measure: the sum of `weights` times the systems' scores is above 0."""
+
+    says: str
+    where: str  # in the paper
+    weights: Mapping[str, float]
+    measure: str = AVERAGE
+
+
+@dataclass(frozen=True)
+class Table:
+    """Systems side by side."""
+
+    title: str
+    systems: Sequence[System]
+    published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # system -> measure -> Pearson x 100
+    claims: Sequence[Claim] = ()
+    note: str = ""
+
+
+def above(first: str, second: str, where: str, measure: str = AVERAGE) -> Claim:
+    """The claim that one system scores more than another."""
+    return Claim(f"{first} is above {second} on {measure}", where, {first: 1, second: -1}, measure)
+
+
+def years(*scores: float, **others: float) -> dict[str, float]:
+    """STS 2012 and the following years, in order; Hard+ and Hard- as `plus` and `minus`."""
+    found = {f"STS {year}": score for year, score in enumerate(scores, 2012)}
+    hard = {"plus": "Hard+", "minus": "Hard-"}
+    return found | {hard[name]: score for name, score in others.items()}

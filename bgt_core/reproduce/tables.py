@@ -1,0 +1,225 @@
+"""The tables of the paper that `bgt reproduce` runs, with its numbers and its claims; and the two scales.
+
+Published years are STS 2012-2016, 2013 with SMT. Where it states only the average of all five, that is "STS average".
+"""
+
+from __future__ import annotations
+
+from bgt_core.contracts import LANGUAGE
+from bgt_core.reproduce.listing import AVERAGE, THREE, Claim, System, Table, above, years
+
+EVERY = "every recipe"
+SCALES: dict[str, dict[str, dict[str, object]]] = {  # what is set, for every recipe that has the argument, and for one
+    "paper": {EVERY: {}},
+    "small": {
+        EVERY: {
+            "vocab_size": 4_000,
+            "width": 128,
+            "encoder_layers": 3,
+            "inner": 256,
+            "heads": 4,
+            "share": True,
+            "batch_tokens": 8_000,
+            "epochs": 2.0,
+            "min_pieces": 3,
+            "valid_pairs": 2_000,
+            "dropout": 0.1,
+            "learning_rate": 1e-3,
+            "warmup_steps": 100,
+            "kl_warmup": 1_000,
+        },
+        "english-trans-lstm": {"encoder_layers": 1, "warmup_steps": 0},  # as in the paper
+        "random-encoder": {"epochs": 0.0},
+    },
+}
+SAVE_EVERY = {"small": 100}  # updates; what a kill costs at most. At other scales the recipe says
+
+BGT = System("BGT", "bgt", seeds=THREE)
+WITHOUT_LANGVARS = System("BGT w/o LangVars", "bgt-without-langvars", seeds=THREE)
+WITHOUT_PRIOR = System("BGT w/o Prior", "bgt-without-prior", seeds=THREE)
+RANDOM = System("random encoder", "random-encoder")
+LANGUAGE_ENCODER = System("BGT English language encoder", "bgt", seeds=THREE, latent=LANGUAGE)
+
+SPLITS = {  # Table 6: BGT, SP
+    "negation": (73.1, 68.7),
+    "bottom 20% SWER, gold 0-2": (63.6, 54.9),
+    "bottom 10% SWER, gold 0-1": (47.1, 22.5),
+    "top 20% SWER, gold 3-5": (20.0, 14.4),
+    "top 10% SWER, gold 4-5": (18.1, 10.8),
+    "easy: top 20% SWER, gold 0-2": (51.5, 49.9),
+    "easy: bottom 20% SWER, gold 3-5": (43.0, 42.2),
+}
+MAIN_NUMBERS = {
+    "BGT": years(68.9, 62.2, 75.9, 79.4, 79.3, plus=22.5, minus=46.6)
+    | {name: bgt for name, (bgt, _) in SPLITS.items()},
+    "BGT w/o LangVars": years(68.3, 61.3, 74.5, 79.0, 78.5, plus=24.1, minus=46.8),
+    "BGT w/o Prior": years(67.6, 59.8, 74.1, 78.4, 77.9, plus=17.9, minus=45.5),
+    "BilingualTrans": years(67.1, 61.0, 73.3, 78.0, 77.8, plus=20.0, minus=48.2),
+    "EnglishTrans": years(66.5, 60.7, 72.9, 78.1, 78.3, plus=18.0, minus=47.2),
+    "EnglishVAE": years(59.5, 54.0, 67.3, 74.6, 74.1, plus=16.8, minus=42.7),
+    "EnglishAE": years(60.2, 52.7, 68.6, 74.0, 73.2, plus=15.7, minus=36.0),
+    "SP": years(68.4, 60.3, 75.1, 78.7, 76.8, plus=19.1, minus=29.8) | {name: sp for name, (_, sp) in SPLITS.items()},
+    "BiLSTM": years(67.9, 56.4, 74.5, 78.2, 75.9, plus=18.5, minus=23.2),
+    "random encoder": years(51.4, 34.6, 52.7, 52.3, 49.7, plus=4.8, minus=17.9),
+    "BGT English language encoder": years(44.4, 41.7, 53.8, 62.4, 61.7, plus=15.3, minus=26.5),
+}
+MAIN = Table(
+    "STS and Hard STS",
+    (
+        BGT,
+        WITHOUT_LANGVARS,
+        WITHOUT_PRIOR,
+        System("BilingualTrans", "bilingual-trans", seeds=THREE),
+        System("EnglishTrans", "english-trans"),
+        System("EnglishVAE", "english-vae"),
+        System("EnglishAE", "english-ae"),
+        System("SP", "sp", seeds=THREE),
+        System("BiLSTM", "bilstm"),
+        RANDOM,
+        LANGUAGE_ENCODER,
+    ),
+    MAIN_NUMBERS,
+    (
+        *(above("BGT", other, "sec. 4.4") for other in ("SP", "BilingualTrans", "BGT w/o Prior")),
+        *(above("BGT", other, "fig. 3") for other in ("BGT w/o LangVars", "EnglishTrans", "BiLSTM")),
+        *(above("BGT", other, "fig. 3") for other in ("EnglishVAE", "EnglishAE")),
+        *(above("EnglishTrans", other, "fig. 3") for other in ("EnglishVAE", "EnglishAE")),
+        *(above("BGT", "SP", "sec. 4.4", measure) for measure in ("Hard+", "Hard-")),
+        *(above("BGT", "SP", "appendix D", split) for split in SPLITS if not split.startswith("easy")),
+        above("BGT", "BGT English language encoder", "sec. 5.1"),
+        Claim(
+            "the English language encoder is closer to the random encoder than to BGT on STS average",
+            "sec. 5.1",
+            {"BGT": 1, "random encoder": 1, "BGT English language encoder": -2},
+        ),
+    ),
+)
+
+ABLATIONS = Table(
+    "BGT and what it is made of",
+    (BGT, WITHOUT_LANGVARS, WITHOUT_PRIOR, System("BGT, reading the mean", "bgt-mean"), LANGUAGE_ENCODER),
+    MAIN_NUMBERS,
+    (
+        above("BGT", "BGT w/o LangVars", "sec. 4.4"),
+        above("BGT", "BGT w/o Prior", "sec. 4.4"),
+        above("BGT w/o LangVars", "BGT w/o Prior", "fig. 3"),
+    ),
+)
+
+LSTM_FUSIONS = {  # Table 5: the average of 2012-2016
+    ("hidden",): 54.3,
+    ("word",): 67.2,
+    ("attention",): 68.8,
+    ("logit",): 69.4,
+    ("word", "hidden"): 67.3,
+    ("word", "hidden", "attention"): 68.3,
+    ("word", "hidden", "logit"): 69.1,
+    ("word", "hidden", "attention", "logit"): 68.9,
+}
+TRANSFORMER_FUSIONS = (
+    ("word",),
+    ("attention",),
+    ("logit",),
+    ("word", "attention"),
+    ("word", "logit"),
+    ("attention", "logit"),
+    ("word", "attention", "logit"),
+)
+LSTM_LOGIT = "LSTM logit"
+FUSION = Table(
+    "Where the latent enters the decoder: EnglishTrans",
+    (
+        *(
+            System(f"LSTM {'+'.join(fuse)}", "english-trans-lstm", {"fuse": list(fuse)}, against=LSTM_LOGIT)
+            for fuse in LSTM_FUSIONS
+        ),
+        *(
+            System(f"Transformer {'+'.join(fuse)}", "english-trans", {"fuse": list(fuse)}, against="Transformer logit")
+            for fuse in TRANSFORMER_FUSIONS
+        ),
+    ),
+    {f"LSTM {'+'.join(fuse)}": {AVERAGE: score} for fuse, score in LSTM_FUSIONS.items()},
+    (
+        above(LSTM_LOGIT, "LSTM hidden", "appendix A"),
+        above(LSTM_LOGIT, "LSTM word+hidden", "appendix A"),
+        above(LSTM_LOGIT, "LSTM word", "Table 5"),
+        above(LSTM_LOGIT, "LSTM attention", "Table 5"),
+        above("LSTM attention", "LSTM word", "sec. 2"),
+        above("LSTM word", "LSTM hidden", "sec. 2"),
+    ),
+)
+
+DEPTHS = {(5, 1): 70.3, (3, 1): 70.1, (1, 1): 70.0, (5, 5): 69.8}  # Table 7: layers of encoder and decoder
+DEPTH = Table(
+    "Layers of encoder and decoder: EnglishTrans",
+    [
+        System(
+            f"{encoder}/{decoder}",
+            "english-trans",
+            {"encoder_layers": encoder, "decoder_layers": decoder},
+            against="5/1",
+        )
+        for encoder, decoder in DEPTHS
+    ],
+    {f"{encoder}/{decoder}": {AVERAGE: score} for (encoder, decoder), score in DEPTHS.items()},
+    (
+        above("5/1", "3/1", "appendix C"),
+        above("3/1", "1/1", "appendix C"),
+        above("5/1", "5/5", "appendix C"),
+    ),
+    "The paper's text says BGT w/o Prior, the caption of its Table 7 EnglishTrans; this is EnglishTrans.",
+)
+
+BATCHES = (2_500, 25_000, 100_000)  # tokens an update
+BATCH_SIZE = Table(
+    "Tokens an update: EnglishTrans",
+    (
+        *(
+            System(f"{kind} {tokens:,}", recipe, {"batch_tokens": tokens}, against=f"{kind} {BATCHES[-1]:,}")
+            for kind, recipe in (("Transformer", "english-trans"), ("LSTM", "english-trans-lstm"))
+            for tokens in BATCHES
+        ),
+        System(RANDOM.name, RANDOM.recipe, RANDOM.overrides, against="Transformer 2,500"),
+    ),
+    claims=(
+        above("random encoder", "Transformer 2,500", "appendix B"),
+        above("Transformer 100,000", "Transformer 25,000", "appendix B"),
+        above("Transformer 25,000", "Transformer 2,500", "appendix B"),
+        above("LSTM 25,000", "LSTM 100,000", "appendix B"),
+    ),
+    note="The paper shows a figure and states no numbers. Epochs are the same, so larger updates are fewer.",
+)
+
+OTHERS = ("es", "de", "tr", "ja")
+CROSS_LINGUAL = Table(
+    "English with Spanish, German, Turkish and Japanese",
+    [
+        System(f"{name} en-{lang}", recipe, langs=("en", lang), against=f"BGT en-{lang}")
+        for lang in OTHERS
+        for name, recipe in (("BGT", "bgt"), ("BilingualTrans", "bilingual-trans"))
+    ],
+    {
+        "BGT en-es": {AVERAGE: 72.1, "STS17 en-es": 75.6, "STS17 es-es": 85.7},
+        "BilingualTrans en-es": {AVERAGE: 70.5, "STS17 en-es": 64.1, "STS17 es-es": 83.4},
+        "BGT en-tr": {AVERAGE: 72.3, "STS17 en-tr": 74.9},
+        "BilingualTrans en-tr": {AVERAGE: 70.7, "STS17 en-tr": 59.1},
+        "BGT en-ja": {AVERAGE: 71.9},
+        "BilingualTrans en-ja": {AVERAGE: 71.0},
+    },
+    (
+        *(above(f"BGT en-{lang}", f"BilingualTrans en-{lang}", "Table 3") for lang in ("es", "tr", "ja")),
+        above("BGT en-tr", "BilingualTrans en-tr", "fig. 4", "STS17 en-tr"),
+        above("BGT en-es", "BilingualTrans en-es", "fig. 4", "STS17 en-es"),
+        above("BGT en-es", "BilingualTrans en-es", "fig. 4", "STS17 es-es"),
+    ),
+    "The paper has no German.",
+)
+
+TABLES = {
+    "main": MAIN,
+    "ablations": ABLATIONS,
+    "fusion": FUSION,
+    "depth": DEPTH,
+    "batch-size": BATCH_SIZE,
+    "cross-lingual": CROSS_LINGUAL,
+}

@@ -1,0 +1,96 @@
+"""A folder of small true data, and a table of two systems and one that there is not."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from bgt_core.contracts import LANGUAGE
+from bgt_core.data.grammar import Pair, pairs
+from bgt_core.reproduce import tables
+from bgt_core.reproduce.listing import System, Table, above, years
+from bgt_core.reproduce.tables import EVERY
+
+SCALE = {
+    EVERY: {
+        "vocab_size": 400,
+        "width": 16,
+        "semantic": 12,
+        "language": 6,
+        "inner": 24,
+        "heads": 2,
+        "min_pieces": 2,
+        "valid_pairs": 20,
+        "epochs": 1.0,
+        "batch_tokens": 400,
+        "micro_tokens": 400,
+        "warmup_steps": 5,
+        "encoder_layers": 3,
+    },
+    "bgt-small": {"learning_rate": 1e-2},
+}
+TOY = Table(
+    "Two toys",
+    (
+        System("BGT", "bgt-small", seeds=(1, 2)),
+        System("dropped out", "bgt-small", {"dropout": 0.5}),
+        System("BGT language", "bgt-small", seeds=(1, 2), latent=LANGUAGE),
+    ),
+    {"BGT": years(60.0, 70.0, 80.0, plus=20.0, minus=30.0), "dropped out": {"STS average": 50.0}},
+    (above("BGT", "dropped out", "sec. 4"), above("BGT", "BGT language", "sec. 5", "Hard+")),
+)
+
+
+def sts_lines(sentences: list[str], count: int, rng: random.Random) -> list[tuple[float, str, str]]:
+    """Gold grows with the words that are shared; some pairs are one sentence with a word changed."""
+    rows = []
+    for _ in range(count):
+        left, right = rng.sample(sentences, 2)
+        if rng.random() < 0.5:
+            words = left.split()
+            words[rng.randrange(len(words))] = "perhaps"
+            right = " ".join(words)
+        rows.append((round(rng.uniform(0, 5), 1), left, right))
+    return rows
+
+
+@pytest.fixture(scope="session")
+def data(tsv: Path, grammar: list[Pair], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Translations, two years of STS, STS Benchmark, a track across languages, and translations to be found."""
+    folder, rng = tmp_path_factory.mktemp("data"), random.Random(1)
+    others: list[Pair] = pairs(120, seed=9)
+    english = [pair.texts["en"] for pair in others]
+    found = {
+        "parallel/en-fr.toy.tsv": [tuple(line.split("\t")) for line in tsv.read_text("utf-8").splitlines()],
+        "retrieval/en-fr.toy.tsv": [(pair.texts["en"], pair.texts["fr"]) for pair in [*others[:40], *grammar[:5]]],
+        "sts/2012/A.tsv": sts_lines(english, 140, rng),
+        "sts/2013/B.tsv": sts_lines(english, 140, rng),
+        "stsb/dev.tsv": [(*row, f"main/news/{year}") for year in (2014, 2016) for row in sts_lines(english, 20, rng)],
+        "sts17/en-fr.tsv": [
+            (place % 6, pair.texts["en"], pair.texts["fr"]) for place, pair in enumerate(others[40:80])
+        ],
+    }
+    for name, rows in found.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch: pytest.MonkeyPatch) -> Table:
+    """The table "toy" at the scale "toy"."""
+    monkeypatch.setitem(tables.TABLES, "toy", TOY)
+    monkeypatch.setitem(tables.SCALES, "toy", SCALE)
+    monkeypatch.setitem(tables.SAVE_EVERY, "toy", 3)
+    return TOY
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The toy table with a system that there is not, and what the paper would claim of it."""
+    nowhere = System("nowhere", "no-such-recipe")
+    changed = Table(TOY.title, (*TOY.systems, nowhere), TOY.published, (*TOY.claims, above("BGT", "nowhere", "sec. 1")))
+    monkeypatch.setitem(tables.TABLES, "toy", changed)

@@ -11,6 +11,7 @@ from bgt_core.contracts import EOS, UNK, Tokens
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.packing import Layout
 from bgt_core.nets.transformer import embedding
+from bgt_core.products import Linear
 
 
 class Mean(nn.Module):
@@ -58,3 +59,21 @@ class Average(nn.Module):
         weights = self.rarity[ids] * counts * math.sqrt(self.width)  # (N,): a unit of the mean is about N(0, 1)
         total = layout.sum(F.normalize(self.table(ids), dim=-1) * weights[:, None])  # (B, H)
         return total / layout.sum(counts).clamp(min=1)[:, None]
+
+
+class Corrected(nn.Module):
+    """An average, and what a Transformer adds to it: average + W body, with W = 0 at the start.
+
+    An average is a good encoder at once, a Transformer after many updates: this begins as the one and grows the other.
+    """
+
+    def __init__(self, average: Average, body: nn.Module):
+        super().__init__()
+        self.width = average.width
+        self.average, self.body = average, body
+        self.correction = Linear(body.width, average.width, bias=False)
+        nn.init.zeros_(self.correction.weight)
+
+    def forward(self, side: Tokens) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        return self.average(side) + self.correction(self.body(side))

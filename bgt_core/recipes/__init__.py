@@ -24,6 +24,14 @@ from bgt_core.recipes.siamese import siamese
 __all__ = ["RECIPES", "DataConfig", "Recipe", "build", "parse_overrides"]
 
 # One layer each way and Logit (paper, app. A), Adam at a fixed rate (sec. 4.2), the batch it does best with (app. B).
+PLUS = {  # what is added to the paper's model; each is an ingredient that can be left out
+    "average": True,
+    "semantic_weight": 0.02,
+    "language_weight": 0.4,
+    "log_variance": -3.0,
+    "margin_weight": 200.0,
+    "word_dropout": 0.2,
+}
 LSTM = {
     "body": "lstm",
     "fuse": ("logit",),
@@ -35,6 +43,7 @@ LSTM = {
 
 RECIPES: dict[str, Callable[..., Recipe]] = {
     "bgt": bgt,
+    "bgt-plus": partial(bgt, **PLUS),
     "bgt-small": bgt_small,
     "bgt-mean": partial(bgt, read="mean"),
     "bgt-without-langvars": partial(bgt, language_latents=False),

@@ -9,13 +9,14 @@ from torch import nn
 
 from bgt_core.contracts import SEMANTIC
 from bgt_core.models.bgt import BGT
-from bgt_core.nets.average import Average
+from bgt_core.nets.average import Average, Corrected
 from bgt_core.nets.encoders import Encoder, GaussianHead, NoLatent, PointHead, SpreadHead
 from bgt_core.nets.output import TiedOutput
 from bgt_core.nets.transformer import Decoder, Transformer, embedding
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.objectives.margin import Margin
+from bgt_core.posterior import Point
 from bgt_core.recipes.parts import builders
 from bgt_core.recipes.recipe import DataConfig, Recipe
 from bgt_core.text import Tokenizer
@@ -35,9 +36,16 @@ def bgt(
     inner: int = 1024,
     heads: int = 8,
     dropout: float = 0.3,
+    word_dropout: float = 0.0,
+    average: bool = False,
     read: str = "sample",
+    log_variance: float = 0.0,
     kl_warmup: int = 65_536,
+    semantic_weight: float = 1.0,
+    language_weight: float = 1.0,
     label_smoothing: float = 0.1,
+    margin: float = 0.4,
+    margin_weight: float = 0.0,
     lowercase: bool = True,
     min_pieces: int = 5,
     max_pieces: int = 100,
@@ -66,6 +74,11 @@ def bgt(
 
     `share` gives all nets one table, tied to the outputs. `fuse` says where decoders read the latent, one or more of
     "word", "attention", "logit". Not yet trained by us at this size.
+
+    Past the paper (`bgt-plus` sets them): `average` makes the semantic mean a weighted average of piece vectors that
+    the Transformer corrects; `margin_weight` adds a margin loss on the semantic means; `semantic_weight` and
+    `language_weight` multiply the KL of each kind of latent, and `log_variance` is where posteriors start;
+    `word_dropout` hides past words from the decoders.
     """
     arguments = dict(locals())
 
@@ -80,15 +93,19 @@ def bgt(
             dropout=dropout,
             share=share,
             fuse=fuse,
+            word_dropout=word_dropout,
         )
-        head = GaussianHead if prior else PointHead
 
         def encoder() -> Encoder:
-            return Encoder(body(), head(width, width))
+            return Encoder(body(), GaussianHead(width, width, log_variance) if prior else PointHead(width, width))
+
+        def averaging() -> Encoder:
+            corrected = Corrected(Average(torch.from_numpy(tokenizer.probabilities()), width), body())
+            return Encoder(corrected, SpreadHead(width, log_variance) if prior else Point)
 
         return BGT(
             encoders={
-                SEMANTIC: encoder(),
+                SEMANTIC: averaging() if average else encoder(),
                 **{lang: encoder() if language_latents else NoLatent() for lang in langs},
             },
             decoders={lang: decoder(2 * width if language_latents else width) for lang in langs},
@@ -96,12 +113,13 @@ def bgt(
             read=read,
         )
 
+    elbo = Elbo(kl_warmup, label_smoothing, semantic_weight, language_weight)
     return Recipe(
         name="bgt",
         arguments=arguments,
         langs=tuple(langs),
         model=model,
-        objective=Elbo(kl_warmup, label_smoothing),
+        objective=Sum((elbo, Margin(margin, margin_weight))) if margin_weight else elbo,
         data=DataConfig(vocab_size, lowercase, min_pieces, max_pieces, valid_pairs),
         train=TrainConfig(
             epochs, batch_tokens, micro_tokens, learning_rate, warmup_steps, cooldown, precision=precision, seed=seed

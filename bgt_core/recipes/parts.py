@@ -46,12 +46,13 @@ def builders(
     dropout: float,
     share: bool,
     fuse: Collection[str],
+    word_dropout: float = 0.0,
     kind: str = "transformer",
 ) -> tuple[Callable[[], nn.Module], Callable[[int], nn.Module]]:
     """(body, decoder): what makes an encoder's body, and a decoder that reads a latent of so many units.
 
-    `fuse` says where the decoder reads it. `inner` and `heads` are the Transformer's. BadInput for a kind or a fusion
-    that there is not.
+    `fuse` says where the decoder reads it. `inner`, `heads` and `word_dropout` are the Transformer's. BadInput for a
+    kind or a fusion that there is not.
     """
     if kind not in FUSIONS:
         raise BadInput(f"body '{kind}' is none of {', '.join(FUSIONS)}", 2)
@@ -68,6 +69,6 @@ def builders(
         layer = output(table, vocab_size, width, latent, share, "logit" in fuse)
         if kind == "lstm":
             return LSTMDecoder(table(), layer, latent, decoder_layers, dropout, fuse)
-        return Decoder(table(), layer, latent, decoder_layers, inner, heads, dropout, fuse=fuse)
+        return Decoder(table(), layer, latent, decoder_layers, inner, heads, dropout, word_dropout, fuse)
 
     return body, decoder

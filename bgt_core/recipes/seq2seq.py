@@ -44,7 +44,9 @@ def seq2seq(
     heads: int = 8,
     dropout: float = 0.3,
     read: str = "sample",
+    log_variance: float = 0.0,
     kl_warmup: int = 65_536,
+    semantic_weight: float = 1.0,
     label_smoothing: float = 0.1,
     lowercase: bool = True,
     min_pieces: int = 5,
@@ -95,8 +97,9 @@ def seq2seq(
             fuse=fuse,
             kind=body,
         )
-        head = GaussianHead if prior else PointHead
-        encoder = Encoder(make_body(), head(width, width))
+        reader = make_body()  # first: it says what is wrong with `width`
+        head = GaussianHead(width, width, log_variance) if prior else PointHead(width, width)
+        encoder = Encoder(reader, head)
         return Seq2Seq(encoder, {name: make_decoder(width) for name in wanted}, wanted, read)
 
     return Recipe(
@@ -104,7 +107,7 @@ def seq2seq(
         arguments=arguments,
         langs=tuple(langs),
         model=model,
-        objective=Elbo(kl_warmup, label_smoothing, prediction_weight=1 / max(1, len(wanted))),
+        objective=Elbo(kl_warmup, label_smoothing, semantic_weight, prediction_weight=1 / max(1, len(wanted))),
         data=DataConfig(vocab_size, lowercase, min_pieces, max_pieces, valid_pairs),
         train=TrainConfig(
             epochs, batch_tokens, micro_tokens, learning_rate, warmup_steps, cooldown, precision=precision, seed=seed

@@ -16,19 +16,27 @@ SCALES: dict[str, dict[str, dict[str, object]]] = {  # what is set, for every re
             "vocab_size": 4_000,
             "width": 128,
             "encoder_layers": 3,
-            "inner": 256,
+            "inner": 128,
             "heads": 4,
             "share": True,
-            "batch_tokens": 8_000,
-            "epochs": 2.0,
             "min_pieces": 3,
             "valid_pairs": 2_000,
+            "epochs": 1.5,
+            "batch_tokens": 4_000,
             "dropout": 0.1,
-            "learning_rate": 1e-3,
+            "learning_rate": 2e-3,
             "warmup_steps": 100,
-            "kl_warmup": 1_000,
+            "cooldown": 0.3,
+            # At equal weights the language latents hold the meaning: see "equal KL weights" in the ablations.
+            "log_variance": -2.0,
+            "kl_warmup": 100,
+            "semantic_weight": 0.02,
+            "language_weight": 0.5,
         },
-        "english-trans-lstm": {"encoder_layers": 1, "warmup_steps": 0},  # as in the paper
+        "english-trans-lstm": {"encoder_layers": 1, "warmup_steps": 0, "learning_rate": 1e-3},  # as in the paper
+        # mega-batches of 60 at the end, as in the paper
+        "bilstm": {"encoder_layers": 1, "warmup_steps": 0, "learning_rate": 1e-3, "mega_growth": 15},
+        "sp": {"warmup_steps": 0, "learning_rate": 1e-3, "mega_growth": 15},
         "random-encoder": {"epochs": 0.0},
     },
 }

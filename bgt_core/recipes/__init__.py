@@ -80,7 +80,7 @@ def build(name: str, arguments: Mapping[str, object]) -> Recipe:
         )
         if not isinstance(value, wanted) or isinstance(value, bool) != isinstance(default, bool):
             raise BadInput(f"Recipe '{name}': {key}={value!r} should be like its default, {default!r}.", 2)
-        if isinstance(value, float | int) and not (math.isfinite(value) and (value >= 0 or default < 0)):
+        if isinstance(value, float | int) and not (math.isfinite(value) and (value >= 0 or key.startswith("log_"))):
             raise BadInput(f"Recipe '{name}': {key}={value!r} should be a finite number, and not negative.", 2)
     return replace(RECIPES[name](**arguments), name=name)
 

@@ -125,7 +125,7 @@ def test_an_lstm_is_searched_by_the_same_definition(size: int) -> None:
     with torch.no_grad():
         for parameter in decoder.layer.parameters():
             parameter *= 2
-            parameter[EOS] *= 3
+            parameter[EOS] *= 8  # likely here, unlikely there
     z = 3 * latents(8)
     found = beam(decoder, z, size, 6)
     for best, latent in zip(found, z, strict=True):

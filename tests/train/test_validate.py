@@ -13,7 +13,7 @@ from bgt_core.contracts import Batch, Outputs
 from bgt_core.posterior import Gaussian, Point
 from bgt_core.recipes import Recipe
 from bgt_core.text import Tokenizer
-from bgt_core.train.validate import validate
+from bgt_core.train.validate import retrieval, validate
 
 CPU = torch.device("cpu")
 
@@ -92,3 +92,13 @@ def test_retrieval_is_over_all_held_out_pairs(batch: Batch) -> None:
     found = validate(Angles(), halves(batch), CPU, "fp32", seed=1)
     # French at 5, 122, 130, 190, 232 and 362: en 0, 60 and 120 find fr 5, 0 and 1; fr 1 and 5 find en 2 and 0
     assert found == pytest.approx({"retrieval/en-fr": 3 / 6, "retrieval/fr-en": 4 / 6})
+
+
+def test_copies_are_forgiven_in_retrieval() -> None:
+    """Lines 0 and 1 are one English sentence with two French translations, lines 2 and 3 the other way round."""
+    x, y = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]
+    english = torch.tensor([x, x, y, [0.0, 0.9, 0.1]])
+    french = torch.tensor([[0.9, 0.1, 0.0], [0.8, 0.2, 0.0], y, y])
+    assert retrieval(["en", "fr"], torch.stack([english, french], 1)) == {"retrieval/en-fr": 1, "retrieval/fr-en": 1}
+    english[1] = torch.tensor([0.99, 0.0, 0.1])  # no copy now: line 0's French is nearer to it than its own
+    assert retrieval(["en", "fr"], torch.stack([english, french], 1))["retrieval/en-fr"] == 0.75

@@ -92,12 +92,20 @@ class Posterior(Protocol):
 
     mean: Tensor  # (B, L)
 
-    def rsample(self) -> Tensor:
+    def rsample(self, generator: torch.Generator | None = None) -> Tensor:
         """A reparameterised draw, (B, L)."""
         ...
 
     def kl(self) -> Tensor:
         """KL to the prior in nats, summed over latent units, (B,)."""
+        ...
+
+
+class Read(Protocol):
+    """How a model that decodes from posteriors takes a latent from each: a draw, the mean."""
+
+    def __call__(self, posterior: Posterior) -> Tensor:
+        """(B, L)."""
         ...
 
 

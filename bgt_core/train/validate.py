@@ -9,11 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import Batch
+from bgt_core.information import active_units, moments
 from bgt_core.precision import autocast
 from bgt_core.train.device import seed_everything
 from bgt_core.train.workers import ALONE, Workers
-
-ACTIVE = 0.01  # a unit is active when the variance of its posterior mean exceeds this (Burda et al. 2016)
 
 
 @torch.inference_mode()
@@ -32,7 +31,7 @@ def validate(
     """
     model.eval()
     sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))
-    moments: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))  # (2, L): sum, sum of squares
+    spread: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))  # (2, L)
     for number, batch in enumerate(batches):
         if number % workers.count != workers.rank:
             continue
@@ -43,16 +42,12 @@ def validate(
                 sums[prediction.name] += prediction.nll()[1].sum()
         for name, posterior in out.posteriors.items():
             sums[f"kl/{name}"] += posterior.kl().sum()
-            mean = posterior.mean.double()
-            moments[name] = moments[name] + torch.stack([mean.sum(0), mean.square().sum(0)])
+            spread[name] = spread[name] + moments(posterior.mean)
         sums["pairs"] += len(batch)
     model.train()
-    totals, moments = workers.totals(sums), workers.totals(moments)
+    totals, spread = workers.totals(sums), workers.totals(spread)
     pairs = totals.pop("pairs").item()
     means = {name: value.item() / pairs for name, value in totals.items()}
     bound = sum(value for name, value in means.items() if name.startswith(("reconstruct/", "kl/")))
-    active = {
-        f"active/{name}": int((second / pairs - (first / pairs).square() > ACTIVE).sum())
-        for name, (first, second) in moments.items()
-    }
+    active = {f"active/{name}": active_units(found, pairs) for name, found in spread.items()}
     return {"elbo": -bound, **means, **active}

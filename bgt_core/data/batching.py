@@ -74,12 +74,13 @@ def ahead(make: Callable[[int], Update], steps: range) -> Iterator[Update]:
             yield coming.popleft().result()
 
 
-def validation(corpus: Corpus, micro_tokens: int) -> Iterator[Batch]:
-    """Every pair once, in the same batches with the same alternating anchors each time."""
+def validation(corpus: Corpus, micro_tokens: int, most: int | None = None) -> Iterator[Batch]:
+    """Every pair once, or `most` of them at even distances, in the same batches with the same alternating anchors."""
+    count = min(len(corpus), most or len(corpus))
+    chosen = np.arange(count) * len(corpus) // max(1, count)
     turn = 0
-    for start in range(0, len(corpus), WINDOW):
-        indices = np.arange(start, min(start + WINDOW, len(corpus)))
-        for part in _cut(corpus, indices, micro_tokens):
+    for start in range(0, count, WINDOW):
+        for part in _cut(corpus, chosen[start : start + WINDOW], micro_tokens):
             yield _batch(corpus, part, turn)
             turn += 1
 

@@ -49,7 +49,7 @@ def load(path: str | Path = PRETRAINED, device: str = "auto", precision: str = "
     from bgt_core.train.device import pick_device
 
     found = checkpoint.load(hub.folder(path), pick_device(device))
-    return Embedder(found.model, found.tokenizer, found.recipe.langs, precision)
+    return Embedder(found.model, found.tokenizer, found.recipe.reads, precision)
 
 
 def __getattr__(name: str) -> Any:

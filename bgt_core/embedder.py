@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from bgt_core.contracts import LANGUAGE, LATENTS, SEMANTIC, BadInput, Tokens
+from bgt_core.nets.encoders import NoLatent
 from bgt_core.nets.quantised import quantised
 from bgt_core.precision import INT8, PRECISIONS, autocast, check_precision, resolve
 from bgt_core.text import Tokenizer
@@ -23,14 +24,12 @@ EVEN_TOKENS = 2_048  # from here on a batch is worth keeping even
 class Embedder:
     """A trained model with its tokenizer.
 
-    `langs` are its languages, `latents` what can be read: "semantic", one space for all languages, and
-    "language", a space of its own in each. Vectors are posterior means, dropout off, not normalised;
-    compare them by cosine. `precision` is that of matrix products: "fp32", "bf16" (cosine to fp32 above
+    `langs` are the languages it reads, `latents` what can be read: "semantic", one space for all languages, and, where
+    the model has language latents, "language", a space of its own in each. Vectors are posterior means, dropout off,
+    not normalised; compare them by cosine. `precision` is that of matrix products: "fp32", "bf16" (cosine to fp32 above
     0.9999), "auto" (bf16 where the device multiplies it natively), or "int8" (encoders only, on a CPU; cosine to
     fp32 about 0.999).
     """
-
-    latents = LATENTS
 
     def __init__(self, model: nn.Module, tokenizer: Tokenizer, langs: Sequence[str], precision: str = "auto"):
         self.model = model.eval()
@@ -41,7 +40,8 @@ class Embedder:
         if precision == INT8 and self.device.type != "cpu":
             raise BadInput(f"precision 'int8' is computed on a CPU, this model is on {self.device}; choose bf16.", 2)
         self.precision = precision if precision == INT8 else resolve(self.device, precision)
-        self.encoders = dict(model.encoders.items())
+        self.encoders = {name: one for name, one in model.encoders.items() if not isinstance(one, NoLatent)}
+        self.latents = LATENTS if {*self.langs} <= {*self.encoders} else (SEMANTIC,)
         if precision == INT8:
             self.encoders = {name: quantised(encoder) for name, encoder in self.encoders.items()}
 
@@ -90,7 +90,7 @@ class Embedder:
         if lang not in self.langs:
             raise BadInput(f"This model has no language '{lang}'; it has {', '.join(self.langs)}.", 2)
         if latent not in self.latents:
-            raise BadInput(f"There is no latent '{latent}'; choose from {', '.join(self.latents)}.", 2)
+            raise BadInput(f"This model has no latent '{latent}'; it has {', '.join(self.latents)}.", 2)
         return lang if latent == LANGUAGE else SEMANTIC
 
 

@@ -10,7 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import BOS, EOS, LANGUAGE, PAD, SEMANTIC, UNK, BadInput, Embeds
-from bgt_core.nets.transformer import Decoder, Past
+from bgt_core.nets.lstm_decoder import LSTMDecoder, States
+from bgt_core.nets.past import Past
+from bgt_core.nets.transformer import Decoder as Transformer
 from bgt_core.text import Tokenizer
 
 NEVER = (PAD, UNK, BOS)  # pieces that no search writes
@@ -55,6 +57,7 @@ class Sample:
 GREEDY = Beam(1)
 
 Search = Beam | Sample
+Decoder = Transformer | LSTMDecoder
 
 
 def transfer(
@@ -72,8 +75,15 @@ def transfer(
     `lang` is the language of the styles and of what is written; sources may be in any language of the
     model. The decoder reads [language mean of the style ; semantic mean of the source], the same vector
     it is trained on (the released code decodes from another, untrained one). The same seed gives the
-    same text. `max_length` is in pieces. Raises BadInput for unequal counts or an unknown language.
+    same text. `max_length` is in pieces. Raises BadInput for unequal counts, an unknown language, or a model that has
+    no language latents.
     """
+    if LANGUAGE not in bgt.latents:
+        raise BadInput(
+            "This model has no language latents, so it can't take the manner of a sentence; use one that has them, "
+            "as `bgt` and `bgt-small` train.",
+            2,
+        )
     if len(sources) != len(styles):
         raise BadInput(f"{len(sources)} sources but {len(styles)} styles; each source needs one style.", 2)
     if max_length < 1:
@@ -101,7 +111,7 @@ def write(
     return [best.pieces for best in beam(decoder, latent, search.size, max_length)]
 
 
-def next_scores(decoder: Decoder, pieces: Tensor, past: Past) -> Tensor:
+def next_scores(decoder: Decoder, pieces: Tensor, past: Past | States) -> Tensor:
     """Scores of the next piece, not normalised, (B, n) -> (B, n, V); a sentence has a piece before EOS."""
     barred = NEVER if past.position else (*NEVER, EOS)
     scores = decoder.step(pieces, past).float()

@@ -122,7 +122,7 @@ def _train(out: Path, device: str, report: Report, workers: Workers) -> Path:
     step = begun.config["step"] if begun else 0
     model = model.to(where).train()
     optimizer = make_optimizer(model, recipe.train)
-    if begun:
+    if step:  # before the first there are no moments
         checkpoint.fill_optimizer(model, optimizer, begun.folder)
     metrics = out / checkpoint.METRICS
     if workers.first:

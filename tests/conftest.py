@@ -12,7 +12,7 @@ import torch
 from bgt_core import checkpoint, recipes
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.grammar import Pair, pairs
-from bgt_core.recipes import Recipe
+from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.text import Tokenizer
 
 torch.set_num_threads(1)  # sums in one order, whatever the machine
@@ -41,6 +41,7 @@ TINY: dict[str, dict[str, object]] = {
         "save_every": 2,
     },
 }
+TINY |= {name: TINY["bgt"] for name in RECIPES if name not in TINY}
 SHARED = {"vocab_size": 400}
 
 

@@ -70,7 +70,7 @@ def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: s
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = recipe.model(tokenizer)
-    return Embedder(model.to(pick_device(device)), tokenizer, recipe.langs, precision)
+    return Embedder(model.to(pick_device(device)), tokenizer, recipe.reads, precision)
 
 
 def pieces(bgt: Embedder) -> Outside:

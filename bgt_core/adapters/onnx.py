@@ -47,8 +47,8 @@ def export(found: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str | 
     """
     for module in ("onnx", "onnxruntime", "onnxscript"):
         needs(module, "onnx")
-    lang = lang or found.recipe.langs[0]
-    embedder = Embedder(found.model.cpu(), found.tokenizer, found.recipe.langs, "fp32")
+    lang = lang or found.recipe.reads[0]
+    embedder = Embedder(found.model.cpu(), found.tokenizer, found.recipe.reads, "fp32")
     encoder = found.model.encoders[embedder.encoder_name(lang, latent)]
     padded = Padded(encoder).eval()
     with checkpoint.new_folder(out) as partial:
@@ -60,7 +60,7 @@ def export(found: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str | 
         about = {
             "schema": "bgt-onnx/1",
             "latent": latent,
-            "langs": [lang] if latent != SEMANTIC else list(found.recipe.langs),
+            "langs": [lang] if latent != SEMANTIC else list(found.recipe.reads),
             "width": embedder.width(lang, latent),
             "inputs": list(INPUTS),
             "output": OUTPUT,

@@ -47,7 +47,7 @@ class BGTModule(InputModule):
         self.found = found
         self.model = found.model
         self.tokenizer = found.tokenizer
-        self.reader = Embedder(found.model, found.tokenizer, found.recipe.langs, "fp32")
+        self.reader = Embedder(found.model, found.tokenizer, found.recipe.reads, "fp32")
         self.width = self.reader.width(self.reader.langs[0])
 
     def preprocess(self, inputs: Sequence[str], prompt: str | None = None, **_: object) -> dict[str, Tensor]:

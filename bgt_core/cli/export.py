@@ -97,7 +97,7 @@ def push(
     if checkpoint.OPTIMIZER in found.config["files"]:
         raise BadInput(f"{found.folder}: holds a training state; push a copy for use: bgt export {path} --out DIR", 2)
     use = f'import bgt_core\n\nbgt = bgt_core.load("{name}")\n'
-    use += f'vectors = bgt.embed(["..."], lang="{found.recipe.langs[0]}")'
+    use += f'vectors = bgt.embed(["..."], lang="{found.recipe.reads[0]}")'
     files: dict[str, Path | bytes] = {file: found.folder / file for file in (checkpoint.CONFIG, *found.config["files"])}
     print(hub.push(name, {**files, "README.md": model_card(name, found, use).encode()}, private=private))
 

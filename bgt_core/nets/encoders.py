@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import Tokens
-from bgt_core.posterior import Gaussian
+from bgt_core.contracts import Posterior, Tokens
+from bgt_core.posterior import Gaussian, Point
 from bgt_core.products import Linear
 
 
@@ -40,6 +40,26 @@ class SpreadHead(nn.Module):
         return Gaussian(features, self.log_variance.expand_as(features))
 
 
+class PointHead(nn.Module):
+    """A bias-free linear map of the body's vector, and no doubt about it: the model has no prior."""
+
+    def __init__(self, width: int, latent: int):
+        super().__init__()
+        self.mean = Linear(width, latent, bias=False)
+
+    def forward(self, features: Tensor) -> Point:
+        """(B, H) -> posterior at one point, (B, L)."""
+        return Point(self.mean(features))
+
+
+class NoLatent(nn.Module):
+    """An encoder of no units: where a model has no latent, (B, 0), and pays no KL."""
+
+    def forward(self, side: Tokens) -> Point:
+        """Tokens (B, T) -> posterior over (B, 0)."""
+        return Point(side.ids.new_zeros(len(side.ids), 0, dtype=torch.float32))
+
+
 class Encoder(nn.Module):
     """q(z | sentence) = head(body(sentence))."""
 
@@ -47,5 +67,5 @@ class Encoder(nn.Module):
         super().__init__()
         self.body, self.head = body, head
 
-    def forward(self, side: Tokens) -> Gaussian:
+    def forward(self, side: Tokens) -> Posterior:
         return self.head(self.body(side))

@@ -1,4 +1,4 @@
-"""Output layers with Logit fusion, and the fused negative log-likelihood they share.
+"""Output layers, with Logit fusion and without, and the fused negative log-likelihood they share.
 
 Logit fusion scores the next piece from [latent ; features] (paper, sec. 2). The latent's part of the
 product is the same at every position, so it is computed once a sentence.
@@ -68,6 +68,33 @@ class TiedOutput(nn.Module):
         """See `contracts.OutputLayer.nll`."""
         fused = features + Layout.of(target).repeat(self.share(latent))  # (N, H)
         return fused_nll(fused, self.table.weight, None, target, smoothing)
+
+
+class PlainOutput(nn.Module):
+    """W features: an output layer without Logit fusion. W is the input table, or a matrix of its own."""
+
+    def __init__(self, matrix: nn.Embedding | nn.Linear):
+        super().__init__()
+        self.matrix = matrix
+
+    @classmethod
+    def untied(cls, vocab_size: int, width: int) -> PlainOutput:
+        """A matrix of its own, V x H, that starts as `UntiedOutput`'s does."""
+        matrix = Linear(width, vocab_size, bias=False)
+        nn.init.normal_(matrix.weight, std=width**-0.5)
+        return cls(matrix)
+
+    def share(self, latent: Tensor) -> Tensor:
+        """(B, L) -> (B, 0): nothing."""
+        return latent[:, :0]
+
+    def logits(self, features: Tensor, share: Tensor) -> Tensor:
+        """See `contracts.OutputLayer.logits`."""
+        return product(features, self.matrix.weight)
+
+    def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
+        """See `contracts.OutputLayer.nll`."""
+        return fused_nll(features, self.matrix.weight, None, target, smoothing)
 
 
 def fused_nll(

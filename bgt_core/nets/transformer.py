@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import torch
 import torch.nn.functional as F
@@ -134,18 +135,21 @@ class Transformer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, the latent in place of cross-attention, feed-forward.
+    """Causal self-attention, the latent in place of cross-attention where `attention` is set, feed-forward.
 
     Attention fusion: Linear([x ; z]) in the slot where a translator attends to its source (paper,
     sec. 2). It is computed as Linear_x(x) + Linear_z(z), the same map, with z's part once a sentence.
     The released code applies a ReLU here and drops its result: there is none.
     """
 
-    def __init__(self, width: int, latent: int, inner: int, heads: int, dropout: float):
+    def __init__(self, width: int, latent: int, inner: int, heads: int, dropout: float, attention: bool = True):
         super().__init__()
         self.attention, self.feed = SelfAttention(width, heads), FeedForward(width, inner)
-        self.fuse_hidden, self.fuse_latent = linear(width, width), linear(latent, width, bias=False)
-        self.norm_attention, self.norm_fuse, self.norm_feed = (nn.LayerNorm(width) for _ in range(3))
+        self.fuses = attention
+        if attention:
+            self.fuse_hidden, self.fuse_latent = linear(width, width), linear(latent, width, bias=False)
+            self.norm_fuse = nn.LayerNorm(width)
+        self.norm_attention, self.norm_feed = nn.LayerNorm(width), nn.LayerNorm(width)
         self.dropout = Dropout(dropout)
 
     def forward(
@@ -153,8 +157,9 @@ class DecoderLayer(nn.Module):
     ) -> Tensor:
         """x (N, H), latent (B, L) -> (N, H)."""
         x = self.norm_attention(x + self.dropout(self.attention(x, layout, allowed, cache)))
-        fused = self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent))  # (N, H)
-        x = self.norm_fuse(x + self.dropout(fused))
+        if self.fuses:
+            fused = self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent))  # (N, H)
+            x = self.norm_fuse(x + self.dropout(fused))
         return self.norm_feed(x + self.dropout(self.feed(x)))
 
 
@@ -162,7 +167,9 @@ class Decoder(nn.Module):
     """p(sentence | latent): a Transformer that has nothing to attend to but its own past.
 
     It starts from EOS and reads the pieces before (teacher forcing in training, `step` in search).
-    `layer` is the output layer, which gets the latent as well (Logit fusion).
+    `layer` is the output layer, which gets the latent as well (Logit fusion). `fuse` names where else the
+    latent enters: "attention", each layer's slot, and "word", beside each piece read: a linear map of
+    [word ; z]. The word's part of that map is left to the table, which is trained anyway.
     """
 
     def __init__(
@@ -175,11 +182,14 @@ class Decoder(nn.Module):
         heads: int,
         dropout: float,
         word_dropout: float = 0.0,
+        fuse: Collection[str] = ("attention",),
     ):
         super().__init__()
         width = table.embedding_dim
         self.words = WordInput(table, dropout)
-        self.layers = nn.ModuleList(DecoderLayer(width, latent, inner, heads, dropout) for _ in range(layers))
+        self.fuse_word = linear(latent, width, bias=False) if "word" in fuse else None
+        sizes = width, latent, inner, heads, dropout, "attention" in fuse
+        self.layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(layers))
         self.layer = layer
         self.word_dropout = word_dropout  # share of past pieces hidden in training: the latent must tell them
 
@@ -190,11 +200,16 @@ class Decoder(nn.Module):
         x = self.words(layout.pack(past), layout)  # (N, H)
         if self.training and self.word_dropout:
             x = x * (torch.rand(len(x), 1, device=x.device) >= self.word_dropout)
+        x = self.beside(x, latent, layout)
         length = layout.shape[1]
         causal = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()[None, None]
         for layer in self.layers:
             x = layer(x, latent, layout, causal)
         return Prediction(name, x, latent, self.layer, target)
+
+    def beside(self, words: Tensor, latent: Tensor, layout: Layout) -> Tensor:
+        """Word fusion, where it is asked for: (N, H), (B, L) -> (N, H)."""
+        return words if self.fuse_word is None else words + layout.repeat(self.fuse_word(latent))
 
     def start(self, latent: Tensor) -> Past:
         """A search that has read nothing yet, for each latent, (B, L)."""
@@ -211,6 +226,7 @@ class Decoder(nn.Module):
         ids = pieces.flatten()
         x = self.words(ids, Layout.column(ids), past.position)  # (B * n, H): all stand at one position
         layout = Layout((count, n), torch.arange(count * n, device=ids.device), pieces >= 0)
+        x = self.beside(x, past.latent, layout)
         for layer, seen in zip(self.layers, past.layers, strict=True):
             x = layer(x, past.latent, layout, past.kin[:, None], seen)
         past.position += 1

@@ -20,6 +20,7 @@ class Elbo:
     label_smoothing: float = 0.1
     semantic_weight: float = 1.0  # of the semantic latent's KL
     language_weight: float = 1.0  # of each language latent's KL
+    prediction_weight: float = 1.0  # of each NLL; half in the released code's translation baseline
 
     def __post_init__(self) -> None:
         if not 0 <= self.label_smoothing < 1:
@@ -31,7 +32,7 @@ class Elbo:
         for prediction in out.predictions:
             translates = prediction.name.startswith("translate/")
             loss, nats = prediction.nll(self.label_smoothing if translates else 0.0)
-            total = total + loss
+            total = total + self.prediction_weight * loss
             terms[prediction.name] = nats.sum()
         for name, posterior in out.posteriors.items():
             kl = posterior.kl().sum()

@@ -11,14 +11,32 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 
 from bgt_core.contracts import BadInput
 from bgt_core.recipes.bgt import bgt, bgt_small
 from bgt_core.recipes.recipe import DataConfig, Recipe
+from bgt_core.recipes.seq2seq import seq2seq
 
 __all__ = ["RECIPES", "DataConfig", "Recipe", "build", "parse_overrides"]
 
-RECIPES: dict[str, Callable[..., Recipe]] = {"bgt": bgt, "bgt-small": bgt_small}
+LSTM = {"body": "lstm", "fuse": ("logit",), "encoder_layers": 1, "learning_rate": 1e-3, "warmup_steps": 0}
+
+RECIPES: dict[str, Callable[..., Recipe]] = {
+    "bgt": bgt,
+    "bgt-small": bgt_small,
+    "bgt-mean": partial(bgt, read="mean"),
+    "bgt-without-langvars": partial(bgt, language_latents=False),
+    "bgt-without-prior": partial(bgt, prior=False, batch_tokens=50_000),
+    "random-encoder": partial(bgt, epochs=0.0),
+    "bilingual-trans": seq2seq,
+    "english-trans": partial(seq2seq, task="translate"),
+    "english-ae": partial(seq2seq, task="reconstruct", batch_tokens=25_000),
+    "english-vae": partial(seq2seq, task="reconstruct", prior=True, batch_tokens=25_000),
+    "english-trans-lstm": partial(seq2seq, task="translate", batch_tokens=25_000, **LSTM),
+    "english-vae-lstm": partial(seq2seq, task="reconstruct", prior=True, batch_tokens=25_000, **LSTM),
+}
 
 
 def build(name: str, arguments: Mapping[str, object]) -> Recipe:
@@ -43,7 +61,7 @@ def build(name: str, arguments: Mapping[str, object]) -> Recipe:
             raise BadInput(f"Recipe '{name}': {key}={value!r} should be like its default, {default!r}.", 2)
         if isinstance(value, float | int) and not (math.isfinite(value) and (value >= 0 or default < 0)):
             raise BadInput(f"Recipe '{name}': {key}={value!r} should be a finite number, and not negative.", 2)
-    return RECIPES[name](**arguments)
+    return replace(RECIPES[name](**arguments), name=name)
 
 
 def parse_overrides(texts: list[str]) -> dict[str, object]:

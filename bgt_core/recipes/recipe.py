@@ -46,6 +46,7 @@ class Recipe:
     objective: Objective
     data: DataConfig
     train: TrainConfig
+    reads: tuple[str, ...] = ()  # languages the model can embed; unless named, all of `langs`
 
     def __post_init__(self) -> None:
         codes = [lang for lang in self.langs if isinstance(lang, str) and re.fullmatch(r"[a-z]{2,3}(-\w+)?", lang)]
@@ -55,3 +56,5 @@ class Recipe:
         for lang in codes:
             if hasattr(nn.ModuleDict, lang):  # "to" is Tongan; torch keeps the name for itself
                 raise BadInput(f"langs: '{lang}' can't name a part of a model; choose another code", 2)
+        if not self.reads:
+            object.__setattr__(self, "reads", self.langs)

@@ -12,11 +12,11 @@ from bgt_core.precision import check_precision
 class TrainConfig:
     """How long, how fast, and in which portions."""
 
-    epochs: float = 20.0
+    epochs: float = 20.0  # 0: the model as it starts
     batch_tokens: int = 25_000  # an update's tokens (the longer side of each pair), whatever the device
     micro_tokens: int = 4_000  # a micro-batch's padded tokens a side: what fits the device's memory
     learning_rate: float = 5e-4  # the peak
-    warmup_steps: int = 4_000  # linear to the peak, then 1 / sqrt(step)
+    warmup_steps: int = 4_000  # linear to the peak, then 1 / sqrt(step); 0: the peak throughout
     cooldown: float = 0.0  # share of the run, at its end, in which the rate also falls linearly to 0
     weight_decay: float = 1e-4  # decoupled, on every parameter, as in the released code
     clip: float = 25.0  # the gradient's largest norm, nats per pair
@@ -27,17 +27,18 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         for name in (
-            "epochs",
             "batch_tokens",
             "micro_tokens",
             "learning_rate",
-            "warmup_steps",
             "clip",
             "valid_every",
             "save_every",
         ):
             if getattr(self, name) <= 0:
                 raise BadInput(f"{name} {getattr(self, name)} must be above 0", 2)
+        for name in ("epochs", "warmup_steps"):
+            if getattr(self, name) < 0:
+                raise BadInput(f"{name} {getattr(self, name)} must not be negative", 2)
         if not 0 <= self.cooldown <= 1:
             raise BadInput(f"cooldown {self.cooldown} is a share of the run, from 0 to 1", 2)
         check_precision(self.precision)

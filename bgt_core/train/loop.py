@@ -45,8 +45,8 @@ def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
 
 
 def total_steps(corpus: Corpus, config: TrainConfig) -> int:
-    """Updates in the whole run."""
-    return max(1, round(config.epochs * batching(config).updates(corpus)))
+    """Updates in the whole run; none of no epochs."""
+    return max(1, round(config.epochs * batching(config).updates(corpus))) if config.epochs else 0
 
 
 def batching(config: TrainConfig) -> Batching:
@@ -73,6 +73,15 @@ def train(
     the number of those pairs, whoever computes them. Nothing in a step waits for a GPU; reports do.
     """
     plan, steps = batching(config), total_steps(corpus, config)
+
+    def score(done: int) -> None:
+        batches = validation(held_out, config.micro_tokens)
+        scores = validate(model, batches, device, config.precision, config.seed, workers)
+        hooks.report({"kind": "valid", "step": done, "steps": steps, **scores})
+
+    if not steps:  # the model as it starts is a result too
+        score(0)
+        hooks.save(0)
 
     def make(step: int) -> Update:
         update = plan.update(corpus, step, workers.rank, workers.count)
@@ -114,9 +123,7 @@ def train(
             tokens, pairs, since = 0, 0, time.perf_counter()
         if done % config.valid_every == 0 or done == steps:
             paused = time.perf_counter()
-            batches = validation(held_out, config.micro_tokens)
-            scores = validate(model, batches, device, config.precision, config.seed, workers)
-            hooks.report({"kind": "valid", "step": done, "steps": steps, **scores})
+            score(done)
             since += time.perf_counter() - paused
         if done % config.save_every == 0 or last:
             hooks.save(done)

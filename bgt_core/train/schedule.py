@@ -6,8 +6,10 @@ from bgt_core.train.config import TrainConfig
 
 
 def learning_rate(step: int, steps: int, config: TrainConfig) -> float:
-    """Linear to the peak, then 1 / sqrt (Vaswani et al. 2017); `cooldown` adds a linear fall to 0 at the end."""
+    """Linear to the peak, then 1 / sqrt (Vaswani et al. 2017), or with no warm-up the peak throughout; `cooldown` adds
+    a linear fall to 0 at the end."""
     done = step + 1
-    rate = config.learning_rate * min(done / config.warmup_steps, (config.warmup_steps / done) ** 0.5)
+    warmup = config.warmup_steps
+    rate = config.learning_rate * (min(done / warmup, (warmup / done) ** 0.5) if warmup else 1.0)
     falling = config.cooldown * steps
     return rate * min(1.0, (steps - step) / falling) if falling else rate

@@ -27,7 +27,8 @@ def validate(
     """Means over held-out pairs, in nats: each prediction's NLL, each posterior's KL, and the ELBO.
 
     `elbo` = -(reconstruction NLL + KL), every KL at full weight whatever training gave it; translation
-    is no part of it. `active/NAME` counts the latent units in use. Deterministic in `seed`.
+    is no part of it, and a model that only translates has none. `active/NAME` counts the latent units in use.
+    Deterministic in `seed`.
     """
     model.eval()
     sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))
@@ -49,5 +50,6 @@ def validate(
     pairs = totals.pop("pairs").item()
     means = {name: value.item() / pairs for name, value in totals.items()}
     bound = sum(value for name, value in means.items() if name.startswith(("reconstruct/", "kl/")))
+    elbo = {"elbo": -bound} if any(name.startswith("reconstruct/") for name in means) else {}
     active = {f"active/{name}": active_units(found, pairs) for name, found in spread.items()}
-    return {"elbo": -bound, **means, **active}
+    return elbo | means | active

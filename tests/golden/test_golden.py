@@ -30,7 +30,8 @@ COMMON |= {
     "valid_pairs": 20,
     "precision": "fp32",
 }
-SIZES = {"bgt": {"encoder_layers": 1}, "bgt-small": {"semantic": 12, "language": 6, "min_pieces": 5}}
+SIZES = {name: {"encoder_layers": 1} for name in RECIPES}
+SIZES |= {"bgt-small": {"semantic": 12, "language": 6, "min_pieces": 5}, "random-encoder": {"epochs": 0.0}}
 
 
 def curve(name: str, folder: Path) -> dict[str, float]:

@@ -6,12 +6,14 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from bgt_core import checkpoint, recipes
-from bgt_core.contracts import BadInput, Batch
+import bgt_core
+from bgt_core import checkpoint, recipes, run
+from bgt_core.contracts import LANGUAGE, BadInput, Batch
 from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.text import Tokenizer
 
@@ -19,15 +21,28 @@ Tiny = Callable[..., Recipe]
 
 every_recipe = pytest.mark.parametrize("name", RECIPES)
 
+ALL = ["reconstruct/en", "reconstruct/fr", "translate/en", "translate/fr"]
+PREDICTIONS = {  # of what is not a BGT
+    "bilingual-trans": ["translate/en", "translate/fr"],
+    "english-trans": ["translate/fr"],
+    "english-trans-lstm": ["translate/fr"],
+    "english-ae": ["reconstruct/en"],
+    "english-vae": ["reconstruct/en"],
+    "english-vae-lstm": ["reconstruct/en"],
+}
+READS = {name: ["en"] for name in PREDICTIONS if name.startswith("english-")}  # of what does not read both
+WITHOUT_LANGUAGE = {*PREDICTIONS, "bgt-without-langvars"}
+WITHOUT_KL = {"bgt-without-prior", "bilingual-trans", "english-trans", "english-trans-lstm", "english-ae"}
+
 
 @every_recipe
-def test_it_builds_and_predicts_every_side(name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch) -> None:
+def test_it_builds_and_makes_its_predictions(name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch) -> None:
     recipe = tiny(name)
     assert recipe.name == name
     assert recipe.langs == ("en", "fr")
     out = recipe.model(tokenizer)(batch)
-    assert list(out.meaning) == list(recipe.langs)
-    assert {prediction.target.lang for prediction in out.predictions} == set(recipe.langs)
+    assert list(recipe.reads) == list(out.meaning) == READS.get(name, ["en", "fr"])
+    assert sorted(prediction.name for prediction in out.predictions) == PREDICTIONS.get(name, ALL)
     for prediction in out.predictions:
         assert prediction.target is batch.sides[prediction.target.lang]
         assert prediction.logits().shape == (len(prediction.target.places), tokenizer.vocab_size)
@@ -35,6 +50,7 @@ def test_it_builds_and_predicts_every_side(name: str, tiny: Tiny, tokenizer: Tok
         assert posterior.mean.shape == posterior.rsample().shape
         assert posterior.kl().shape == (len(batch),)
         assert (posterior.kl() >= 0).all()
+        assert posterior.kl().any() == (name not in WITHOUT_KL and posterior.mean.shape[1] > 0)
 
 
 @every_recipe
@@ -61,10 +77,10 @@ def test_the_first_loss_is_finite_and_near_uniform(name: str, tiny: Tiny, tokeni
     recipe = tiny(name)
     model = recipe.model(tokenizer)
     terms = recipe.objective(model(batch), step=0).terms
-    for lang, side in batch.sides.items():
-        uniform = torch.log(torch.tensor(float(tokenizer.vocab_size)))
-        for kind in ("reconstruct", "translate"):
-            assert 0.8 * uniform < terms[f"{kind}/{lang}"] / side.mask.sum() < 2.5 * uniform
+    uniform = torch.log(torch.tensor(float(tokenizer.vocab_size)))
+    for prediction in PREDICTIONS.get(name, ALL):
+        side = batch.sides[prediction.split("/")[1]]
+        assert 0.8 * uniform < terms[prediction] / side.mask.sum() < 2.5 * uniform
 
 
 @every_recipe
@@ -146,7 +162,8 @@ def test_a_value_of_a_wrong_kind_is_refused(name: str, argument: str, value: obj
         ("width", 15),
         ("dropout", 1.0),
         ("dropout", -0.5),
-        ("epochs", 0.0),
+        ("epochs", -1.0),
+        ("cooldown", 1.5),
         ("langs", ["en"]),
         ("langs", ["en", "en"]),
     ],
@@ -154,10 +171,39 @@ def test_a_value_of_a_wrong_kind_is_refused(name: str, argument: str, value: obj
 def test_a_value_that_makes_no_model_is_refused(
     name: str, argument: str, value: object, tiny: Tiny, tokenizer: Tokenizer
 ) -> None:
+    if argument == "heads" and tiny(name).arguments.get("body") == "lstm":
+        return  # they are the Transformer's
     with pytest.raises(BadInput) as error:
         tiny(name, **{argument: value}).model(tokenizer)
     assert argument in str(error.value)
     assert error.value.exit_code == 2
+
+
+@every_recipe
+def test_a_run_trains_it_and_what_is_loaded_embeds(name: str, tiny: Tiny, tsv: Path, tmp_path: Path) -> None:
+    """A run of a few steps; `epochs` of the random encoder are none."""
+    asked = {} if name == "random-encoder" else {"epochs": 1.0}
+    recipe = tiny(name, **asked, batch_tokens=3_000, micro_tokens=1_000, min_pieces=2, vocab_size=300)
+    folder = run.start(recipe, [tsv], tmp_path / "run", device="cpu")
+    found = bgt_core.load(folder, "cpu", "fp32")
+    steps = checkpoint.load(folder).config["step"]
+    assert (steps == 0) == (name == "random-encoder")
+    assert list(found.langs) == READS.get(name, ["en", "fr"])
+    assert LANGUAGE not in found.latents or name not in WITHOUT_LANGUAGE
+    for lang in found.langs:
+        for latent in found.latents:
+            vectors = found.embed(["one cat", "two dogs sleep", ""], lang=lang, latent=latent)
+            assert vectors.shape == (3, found.width(lang, latent))
+            assert np.isfinite(vectors).all()
+            assert (vectors[0] != vectors[1]).any()
+    for lang in {"en", "fr"} - {*found.langs}:
+        with pytest.raises(BadInput, match=f"no language '{lang}'; it has en"):
+            found.embed(["un chat"], lang=lang)
+    if name in WITHOUT_LANGUAGE:
+        with pytest.raises(BadInput, match="no latent 'language'; it has semantic"):
+            found.embed(["one cat"], lang="en", latent=LANGUAGE)
+        with pytest.raises(BadInput, match="no language latents"):
+            bgt_core.transfer(found, ["one cat"], ["two dogs"], lang="en")
 
 
 def test_an_unknown_recipe_is_named_with_its_nearest() -> None:

@@ -1,0 +1,58 @@
+"""The BiLSTM body.
+
+On a CPU torch's LSTM is oneDNN's where sentences are padded, and a loop two to three times slower where they are packed
+(`pack_padded_sequence`); batches of similar lengths are padded little. Padding stands to the right, so reading
+forward it is never in the past; to read backward, each sentence is mirrored within its own length.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from bgt_core.contracts import BadInput, Tokens
+from bgt_core.nets.dropout import Dropout
+from bgt_core.nets.packing import Layout
+
+
+class BiLSTM(nn.Module):
+    """An encoder's body: the mean over all real positions, EOS included, of [forward ; backward] (paper, app. A).
+
+    Each direction has half the table's width, so a sentence is as wide as in the other bodies (paper: 512 of 1024).
+    Dropout falls on the words and on what each layer says.
+    """
+
+    def __init__(self, table: nn.Embedding, layers: int, dropout: float):
+        super().__init__()
+        self.width = table.embedding_dim
+        if self.width % 2:
+            raise BadInput(f"width {self.width} must be even: each direction of a BiLSTM has half of it", 2)
+        if layers < 1:
+            raise BadInput(f"encoder_layers {layers}: a BiLSTM needs at least 1", 2)
+        self.table, self.dropout = table, Dropout(dropout)
+        half = self.width // 2
+        self.forward_layers = nn.ModuleList(nn.LSTM(self.width, half, batch_first=True) for _ in range(layers))
+        self.backward_layers = nn.ModuleList(nn.LSTM(self.width, half, batch_first=True) for _ in range(layers))
+
+    def forward(self, side: Tokens) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        layout, mirror = Layout.of(side), mirrored(side.mask)
+        x = self.dropout(self.table(side.ids))  # (B, T, H)
+        for there, back in zip(self.forward_layers, self.backward_layers, strict=True):
+            ahead, behind = there(x)[0], flip(back(flip(x, mirror))[0], mirror)  # (B, T, H / 2)
+            x = self.dropout(torch.cat([ahead, behind], dim=-1))
+        return layout.mean(x.flatten(0, 1).index_select(0, side.places))
+
+
+def mirrored(mask: Tensor) -> Tensor:
+    """Where each place's mirror image in its sentence stands among the B x T; padding stays: (B, T) -> (B * T,)."""
+    batch, length = mask.shape
+    columns = torch.arange(length, device=mask.device)
+    last = mask.sum(1, keepdim=True) - 1  # (B, 1)
+    rows = torch.arange(batch, device=mask.device)[:, None] * length
+    return (rows + torch.where(mask, last - columns, columns)).flatten()
+
+
+def flip(x: Tensor, mirror: Tensor) -> Tensor:
+    """Every sentence backward, (B, T, H) -> (B, T, H); twice is nothing."""
+    return x.flatten(0, 1).index_select(0, mirror).view(x.shape)

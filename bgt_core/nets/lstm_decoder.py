@@ -1,0 +1,116 @@
+"""The LSTM decoder, and the four places where a latent can enter it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bgt_core.contracts import EOS, BadInput, OutputLayer, Prediction, Tokens
+from bgt_core.nets.dropout import Dropout
+from bgt_core.nets.packing import Layout
+from bgt_core.nets.transformer import linear
+
+
+@dataclass
+class States:
+    """What an LSTM decoder remembers of a search over B sentences, n hypotheses each."""
+
+    latent: Tensor  # (B, L)
+    share: Tensor  # (B, any), of the output layer
+    hidden: Tensor  # (layers, B, n, H)
+    cell: Tensor  # (layers, B, n, H)
+    position: int = 0  # of the pieces read next
+
+    def follow(self, parents: Tensor) -> None:
+        """Hypothesis i now continues what parents[:, i] was, (B, n)."""
+        layers, _, _, width = self.hidden.shape
+        where = parents[None, :, :, None].expand(layers, -1, -1, width)
+        self.hidden, self.cell = self.hidden.gather(2, where), self.cell.gather(2, where)
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these sentences."""
+        self.latent, self.share = self.latent.index_select(0, rows), self.share.index_select(0, rows)
+        self.hidden, self.cell = self.hidden.index_select(1, rows), self.cell.index_select(1, rows)
+
+
+class LSTMDecoder(nn.Module):
+    """p(sentence | latent) by an LSTM as wide as its table (paper, sec. 2 and app. A).
+
+    It starts from EOS and a cell of zeros. `fuse` names where the latent enters, any of:
+
+    - "word": the input of each step is [word ; z].
+    - "hidden": the first hidden state is a linear map of z. Else it is zero.
+    - "attention": z takes the place of the context that attention would give. As in Luong et al. (2015, eq. 5), to
+      whom the paper's "traditional sequence-to-sequence framework" is taken to refer, the output layer reads
+      tanh(Linear([h ; z])): that tanh is what tells it from Logit.
+    - Logit is the output layer's: `layer` gets the latent as well, or is one that does not read it.
+    """
+
+    def __init__(
+        self,
+        table: nn.Embedding,
+        layer: OutputLayer,
+        latent: int,
+        layers: int,
+        dropout: float,
+        fuse: Collection[str] = (),
+    ):
+        super().__init__()
+        if layers < 1:
+            raise BadInput(f"decoder_layers {layers}: an LSTM needs at least 1", 2)
+        width = table.embedding_dim
+        self.table, self.dropout = table, Dropout(dropout)
+        self.reads_latent = "word" in fuse
+        inputs = width + latent if self.reads_latent else width
+        self.lstm = nn.LSTM(inputs, width, layers, batch_first=True, dropout=dropout if layers > 1 else 0.0)
+        self.first_hidden = linear(latent, layers * width) if "hidden" in fuse else None
+        self.fuse_hidden = linear(width, width) if "attention" in fuse else None
+        self.fuse_latent = linear(latent, width, bias=False) if "attention" in fuse else None
+        self.layer = layer
+
+    def forward(self, name: str, latent: Tensor, target: Tokens) -> Prediction:
+        """What the decoder says of `target` (B, T), given latent (B, L)."""
+        past = F.pad(target.ids[:, :-1], (1, 0), value=EOS)  # (B, T)
+        states, _ = self.lstm(self.inputs(past, latent), self.zeroth(latent))  # (B, T, H); padding is never in the past
+        x = states.flatten(0, 1).index_select(0, target.places)  # (N, H)
+        return Prediction(name, self.features(x, latent, Layout.of(target)), latent, self.layer, target)
+
+    def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
+        """What the LSTM reads: ids (B, T), latent (B, L) -> (B, T, H) or, with Word fusion, (B, T, H + L)."""
+        words = self.dropout(self.table(ids))
+        return torch.cat([words, latent[:, None].expand(-1, ids.shape[1], -1)], dim=-1) if self.reads_latent else words
+
+    def zeroth(self, latent: Tensor) -> tuple[Tensor, Tensor]:
+        """Hidden state and cell before the first piece: (B, L) -> (layers, B, H) each."""
+        width, layers = self.lstm.hidden_size, self.lstm.num_layers
+        zeros = torch.zeros(layers, len(latent), width, dtype=self.table.weight.dtype, device=latent.device)
+        if self.first_hidden is None:
+            return zeros, zeros
+        return self.first_hidden(latent).view(-1, layers, width).transpose(0, 1).contiguous().to(zeros.dtype), zeros
+
+    def features(self, x: Tensor, latent: Tensor, layout: Layout) -> Tensor:
+        """What the output layer reads: states (N, H), latent (B, L) -> (N, H)."""
+        x = self.dropout(x)
+        if self.fuse_hidden is None:
+            return x
+        return torch.tanh(self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent)))
+
+    def start(self, latent: Tensor) -> States:
+        """A search that has read nothing yet, for each latent, (B, L)."""
+        hidden, cell = self.zeroth(latent)
+        return States(latent, self.layer.share(latent), hidden[:, :, None], cell[:, :, None])
+
+    def step(self, pieces: Tensor, past: States) -> Tensor:
+        """The last piece of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first piece is EOS."""
+        count, n = pieces.shape
+        latent = past.latent.repeat_interleave(n, dim=0)  # (B * n, L)
+        before = past.hidden.flatten(1, 2), past.cell.flatten(1, 2)
+        states, after = self.lstm(self.inputs(pieces.view(-1, 1), latent), before)
+        past.hidden, past.cell = (part.view(past.hidden.shape) for part in after)
+        past.position += 1
+        x = self.features(states[:, 0], latent, Layout.column(pieces.flatten()))
+        return self.layer.logits(x.view(count, n, -1), past.share[:, None])

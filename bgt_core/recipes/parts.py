@@ -1,0 +1,73 @@
+"""Nets that recipes have in common: tables of pieces, bodies and decoders of given sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from torch import nn
+
+from bgt_core.contracts import BadInput, OutputLayer
+from bgt_core.nets.lstm import BiLSTM
+from bgt_core.nets.lstm_decoder import LSTMDecoder
+from bgt_core.nets.output import PlainOutput, TiedOutput, UntiedOutput
+from bgt_core.nets.transformer import Decoder, Transformer, embedding
+
+FUSIONS = {  # where the latent can enter each kind of decoder (paper, sec. 2)
+    "transformer": ("word", "attention", "logit"),
+    "lstm": ("word", "hidden", "attention", "logit"),
+}
+
+Table = Callable[[], nn.Embedding]
+
+
+def tables(vocab_size: int, width: int, share: bool) -> Table:
+    """A new table (V, H) at each call, as in the released code, or with `share` one for all nets."""
+    if not share:
+        return lambda: embedding(vocab_size, width)
+    one = embedding(vocab_size, width)
+    return lambda: one
+
+
+def output(table: Table, vocab_size: int, width: int, latent: int, share: bool, logit: bool) -> OutputLayer:
+    """A decoder's last layer: with `share` tied to the table, with `logit` reading the latent as well."""
+    if share:
+        return TiedOutput(table(), latent) if logit else PlainOutput(table())
+    return UntiedOutput(vocab_size, width, latent) if logit else PlainOutput.untied(vocab_size, width)
+
+
+def builders(
+    vocab_size: int,
+    *,
+    width: int,
+    encoder_layers: int,
+    decoder_layers: int,
+    inner: int,
+    heads: int,
+    dropout: float,
+    share: bool,
+    fuse: Collection[str],
+    kind: str = "transformer",
+) -> tuple[Callable[[], nn.Module], Callable[[int], nn.Module]]:
+    """(body, decoder): what makes an encoder's body, and a decoder that reads a latent of so many units.
+
+    `fuse` says where the decoder reads it. `inner` and `heads` are the Transformer's. BadInput for a kind or a fusion
+    that there is not.
+    """
+    if kind not in FUSIONS:
+        raise BadInput(f"body '{kind}' is none of {', '.join(FUSIONS)}", 2)
+    if not fuse or not set(fuse) <= set(FUSIONS[kind]):
+        raise BadInput(f"fuse {[*fuse]}: of a {kind} choose one or more of {', '.join(FUSIONS[kind])}", 2)
+    table = tables(vocab_size, width, share)
+
+    def body() -> nn.Module:
+        if kind == "lstm":
+            return BiLSTM(table(), encoder_layers, dropout)
+        return Transformer(table(), encoder_layers, inner, heads, dropout)
+
+    def decoder(latent: int) -> nn.Module:
+        layer = output(table, vocab_size, width, latent, share, "logit" in fuse)
+        if kind == "lstm":
+            return LSTMDecoder(table(), layer, latent, decoder_layers, dropout, fuse)
+        return Decoder(table(), layer, latent, decoder_layers, inner, heads, dropout, fuse=fuse)
+
+    return body, decoder

@@ -100,6 +100,10 @@ class Posterior(Protocol):
         """KL to the prior in nats, summed over latent units, (B,)."""
         ...
 
+    def log_ratio(self, z: Tensor) -> Tensor:
+        """log q(z | sentence) - log p(z) in nats of one z a sentence, (B, L) -> (B,); `kl` is its mean."""
+        ...
+
 
 class Read(Protocol):
     """How a model that decodes from posteriors takes a latent from each: a draw, the mean."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +15,11 @@ class Gaussian:
 
     mean: Tensor  # (B, L)
     log_variance: Tensor  # (B, L)
+
+    @classmethod
+    def join(cls, parts: Sequence[Gaussian]) -> Gaussian:
+        """Those of several batches as one, (N, L)."""
+        return cls(torch.cat([part.mean for part in parts]), torch.cat([part.log_variance for part in parts]))
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
         """mean + sigma * noise, (B, L); without a generator from torch's global one, which the training
@@ -46,3 +52,7 @@ class Point:
     def kl(self) -> Tensor:
         """Zero for each sentence, (B,): a model without a prior pays none."""
         return self.mean.new_zeros(len(self.mean))
+
+    def log_ratio(self, z: Tensor) -> Tensor:
+        """Zero for each sentence, (B,), as `kl`."""
+        return self.kl()

@@ -88,7 +88,8 @@ def diagnose(
         batch = batch.to(device)
         pairs += len(batch)
         out = model(batch, lambda posterior: posterior.mean)
-        for name, posterior in out.posteriors.items():
+        held = {name: posterior for name, posterior in out.posteriors.items() if posterior.mean.shape[1]}
+        for name, posterior in held.items():
             posteriors[name].append(posterior)
             kls[name].append(posterior.kl().double())
         if not reconstructions(out):
@@ -96,7 +97,7 @@ def diagnose(
         sentences += len(reconstructions(out)) * len(batch)
         pieces += sum(len(prediction.target.places) for prediction in reconstructions(out))
         at_mean.append(nats(out))
-        if all(isinstance(posterior, Gaussian) for posterior in out.posteriors.values()):
+        if all(isinstance(posterior, Gaussian) for posterior in held.values()):
             drawn = [draw(model, batch, generator) for _ in range(samples)]
             log_weights = torch.stack([ratio - loss for loss, ratio in drawn])  # (K, B): log p(x, z) - log q(z | x)
             weighted.append(math.log(samples) - log_weights.logsumexp(0))
@@ -139,6 +140,5 @@ def latent(parts: list[Posterior], kl: Tensor, generator: torch.Generator) -> La
     mean = torch.cat([part.mean for part in parts])  # (N, L)
     told = None
     if all(isinstance(part, Gaussian) for part in parts):
-        whole = Gaussian(mean, torch.cat([part.log_variance for part in parts]))
-        told = Mean.of(information(whole, generator))
+        told = Mean.of(information(Gaussian.join(parts), generator))
     return Latent(mean.shape[1], active_units(moments(mean), len(mean)), Mean.of(kl), told)

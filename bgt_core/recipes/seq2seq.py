@@ -56,6 +56,7 @@ def seq2seq(
     learning_rate: float = 5e-4,
     warmup_steps: int = 4_000,
     cooldown: float = 0.0,
+    inner_steps: int = 0,
     precision: str = "auto",
     seed: int = 1,
 ) -> Recipe:
@@ -107,7 +108,15 @@ def seq2seq(
         objective=Elbo(kl_warmup, label_smoothing, prediction_weight=1 / max(1, len(wanted))),
         data=DataConfig(vocab_size, lowercase, min_pieces, max_pieces, valid_pairs),
         train=TrainConfig(
-            epochs, batch_tokens, micro_tokens, learning_rate, warmup_steps, cooldown, precision=precision, seed=seed
+            epochs,
+            batch_tokens,
+            micro_tokens,
+            learning_rate,
+            warmup_steps,
+            cooldown,
+            inner_steps=inner_steps,
+            precision=precision,
+            seed=seed,
         ),
         reads=tuple(lang for lang in langs if lang in wanted.values()),
     )

@@ -20,6 +20,8 @@ class TrainConfig:
     cooldown: float = 0.0  # share of the run, at its end, in which the rate also falls linearly to 0
     weight_decay: float = 1e-4  # decoupled, on every parameter, as in the released code
     clip: float = 25.0  # the gradient's largest norm, nats per pair
+    inner_steps: int = 0  # at most so many updates of the encoders alone before each of the rest, while that keeps the
+    # latents from collapsing (He et al. 2019: 100); 0 is ordinary training
     valid_every: int = 1_000  # updates
     save_every: int = 1_000  # updates
     precision: str = "auto"  # fp32, bf16 (autocast), or bf16 where the device has it
@@ -36,7 +38,7 @@ class TrainConfig:
         ):
             if getattr(self, name) <= 0:
                 raise BadInput(f"{name} {getattr(self, name)} must be above 0", 2)
-        for name in ("epochs", "warmup_steps"):
+        for name in ("epochs", "warmup_steps", "inner_steps"):
             if getattr(self, name) < 0:
                 raise BadInput(f"{name} {getattr(self, name)} must not be negative", 2)
         if not 0 <= self.cooldown <= 1:

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import Batch
-from bgt_core.information import active_units, moments
+from bgt_core.contracts import BadInput, Batch
+from bgt_core.information import active_units, information, moments
+from bgt_core.posterior import Gaussian
 from bgt_core.precision import autocast
 from bgt_core.train.device import seed_everything
 from bgt_core.train.workers import ALONE, Workers
@@ -53,3 +54,37 @@ def validate(
     elbo = {"elbo": -bound} if any(name.startswith("reconstruct/") for name in means) else {}
     active = {f"active/{name}": active_units(found, pairs) for name, found in spread.items()}
     return elbo | means | active
+
+
+@torch.inference_mode()
+def information_of(
+    model: nn.Module,
+    batches: Iterable[Batch],
+    device: torch.device,
+    precision: str,
+    seed: int,
+    workers: Workers = ALONE,
+) -> dict[str, float]:
+    """ "information/NAME": I(x; z) of each posterior over these pairs, nats (see `information`); the first worker's
+    figure, so that all agree. Raises BadInput for a model whose posteriors have no width.
+    """
+    found: dict[str, Tensor] = {}
+    if workers.first:
+        model.eval()
+        posteriors: dict[str, list[Gaussian]] = defaultdict(list)
+        for batch in batches:
+            with autocast(device, precision):
+                out = model(batch.to(device), lambda posterior: posterior.mean)
+            for name, posterior in out.posteriors.items():
+                if isinstance(posterior, Gaussian):
+                    posteriors[name].append(posterior)
+        generator = torch.Generator(device).manual_seed(seed)
+        for name, parts in posteriors.items():
+            found[f"information/{name}"] = information(Gaussian.join(parts), generator).mean()
+        model.train()
+    told = {name: value.item() for name, value in workers.totals(found).items()}
+    if not told:
+        raise BadInput(
+            "inner_steps: this model's posteriors are points, so nothing can collapse; use inner_steps=0.", 2
+        )
+    return told

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 import bgt_core
 from bgt_core.contracts import BOS, EOS, PAD, UNK, BadInput, Tokens
 from bgt_core.generate import BLOCK, GREEDY, Beam, Sample, beam, largest, most_probable, sample, transfer
+from bgt_core.nets.lstm_decoder import LSTMDecoder
 from bgt_core.nets.output import TiedOutput, UntiedOutput
 from bgt_core.nets.transformer import Decoder, embedding
 
@@ -112,6 +113,25 @@ def test_a_beam_is_what_it_is_by_definition(layer: type, vocab_size: int, size: 
         pieces, mean = straight_beam(decoder, latent, size, max_length)
         assert best.pieces == pieces
         assert best.mean == pytest.approx(mean, rel=1e-5, abs=1e-6)
+    assert len({len(best.pieces) for best in found}) > 1
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_an_lstm_is_searched_by_the_same_definition(size: int) -> None:
+    torch.manual_seed(3)
+    table = embedding(41, 16)
+    fuse = ("word", "hidden", "attention")
+    decoder = LSTMDecoder(table, UntiedOutput(41, 16, L), L, layers=2, dropout=0.1, fuse=fuse).double().eval()
+    with torch.no_grad():
+        for parameter in decoder.layer.parameters():
+            parameter *= 2
+            parameter[EOS] *= 8  # likely here, unlikely there
+    z = 3 * latents(8)
+    found = beam(decoder, z, size, 6)
+    for best, latent in zip(found, z, strict=True):
+        pieces, mean = straight_beam(decoder, latent, size, 6)
+        assert best.pieces == pieces
+        assert best.mean == pytest.approx(mean, rel=1e-6)
     assert len({len(best.pieces) for best in found}) > 1
 
 

@@ -13,7 +13,12 @@ from bgt_core.errors import BadInput
 
 
 def train(
-    recipe: Annotated[str | None, typer.Argument(help="bgt (the paper's) or bgt-small (the one that ships).")] = None,
+    recipe: Annotated[
+        str | None,
+        typer.Argument(
+            help="bgt (the paper's), bgt-small (the one that ships), or an ablation or baseline, as english-vae."
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="The run's folder.")] = ...,
     data: Annotated[
         list[Path] | None,

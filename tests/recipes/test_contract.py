@@ -31,6 +31,14 @@ PREDICTIONS = {  # of what is not a BGT
     "english-vae-lstm": ["reconstruct/en"],
 }
 READS = {name: ["en"] for name in PREDICTIONS if name.startswith("english-")}  # of what does not read both
+ABLATIONS = [
+    ("bgt", {"share": True}),
+    ("bgt", {"share": True, "fuse": ["word"]}),
+    ("bgt", {"fuse": ["attention"], "encoder_layers": 3, "decoder_layers": 2}),
+    ("bilingual-trans", {"prior": True}),
+    ("english-trans-lstm", {"fuse": ["hidden"], "share": True}),
+    ("english-trans-lstm", {"fuse": ["word", "hidden", "attention", "logit"], "decoder_layers": 2}),
+]
 WITHOUT_LANGUAGE = {*PREDICTIONS, "bgt-without-langvars"}
 WITHOUT_KL = {"bgt-without-prior", "bilingual-trans", "english-trans", "english-trans-lstm", "english-ae"}
 
@@ -53,11 +61,16 @@ def test_it_builds_and_makes_its_predictions(name: str, tiny: Tiny, tokenizer: T
         assert posterior.kl().any() == (name not in WITHOUT_KL and posterior.mean.shape[1] > 0)
 
 
-@every_recipe
+@pytest.mark.parametrize(("name", "arguments"), [*((name, {}) for name in RECIPES), *ABLATIONS])
 def test_every_parameter_learns(
-    name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch, stirred: Callable[[nn.Module], nn.Module]
+    name: str,
+    arguments: dict[str, object],
+    tiny: Tiny,
+    tokenizer: Tokenizer,
+    batch: Batch,
+    stirred: Callable[[nn.Module], nn.Module],
 ) -> None:
-    recipe = tiny(name)
+    recipe = tiny(name, **arguments)
     torch.manual_seed(0)
     model = stirred(recipe.model(tokenizer))  # from the start itself a zero head would let nothing through
     loss = recipe.objective(model(batch), step=1_000_000)
@@ -180,11 +193,14 @@ def test_a_value_that_makes_no_model_is_refused(
 
 
 @every_recipe
-def test_a_run_trains_it_and_what_is_loaded_embeds(name: str, tiny: Tiny, tsv: Path, tmp_path: Path) -> None:
+def test_a_run_trains_it_and_what_is_loaded_embeds(
+    name: str, tiny: Tiny, tsv: Path, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
     """A run of a few steps; `epochs` of the random encoder are none."""
     asked = {} if name == "random-encoder" else {"epochs": 1.0}
-    recipe = tiny(name, **asked, batch_tokens=3_000, micro_tokens=1_000, min_pieces=2, vocab_size=300)
-    folder = run.start(recipe, [tsv], tmp_path / "run", device="cpu")
+    recipe = tiny(name, **asked, batch_tokens=2_500, micro_tokens=5_000, min_pieces=2)
+    tokenizer.save(tmp_path / "tokenizer.model")
+    folder = run.start(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu")
     found = bgt_core.load(folder, "cpu", "fp32")
     steps = checkpoint.load(folder).config["step"]
     assert (steps == 0) == (name == "random-encoder")
@@ -204,6 +220,26 @@ def test_a_run_trains_it_and_what_is_loaded_embeds(name: str, tiny: Tiny, tsv: P
             found.embed(["one cat"], lang="en", latent=LANGUAGE)
         with pytest.raises(BadInput, match="no language latents"):
             bgt_core.transfer(found, ["one cat"], ["two dogs"], lang="en")
+
+
+def test_a_model_that_is_not_trained_is_the_one_that_training_starts_from(
+    tiny: Tiny, tsv: Path, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    recipe = tiny("random-encoder", min_pieces=2, seed=4)
+    tokenizer.save(tmp_path / "tokenizer.model")
+    folder = run.start(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu")
+    start = run.fresh(tiny("bgt", seed=4), tokenizer).state_dict()
+    found = checkpoint.load(folder).model.state_dict()
+    assert all(torch.equal(start[name], value) for name, value in found.items())
+    assert run.resume(tmp_path / "run", device="cpu") == folder  # nothing is left to do
+
+
+def test_one_table_serves_all_nets_or_each_has_its_own(tiny: Tiny, tokenizer: Tokenizer) -> None:
+    for name, tables in (("bgt", 7), ("bilingual-trans", 3), ("english-trans-lstm", 2)):
+        for share in (False, True):
+            parts = tiny(name, share=share).model(tokenizer).modules()
+            found = {id(part) for part in parts if isinstance(part, nn.Embedding)}
+            assert len(found) == (1 if share else tables)
 
 
 def test_an_unknown_recipe_is_named_with_its_nearest() -> None:

@@ -14,11 +14,11 @@ from bgt_core.train.device import pick_device
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("epochs", 0.0),
+        ("epochs", -1.0),
         ("batch_tokens", 0),
         ("micro_tokens", -1),
         ("learning_rate", 0.0),
-        ("warmup_steps", 0),
+        ("warmup_steps", -1),
         ("clip", 0.0),
         ("valid_every", 0),
         ("save_every", 0),

@@ -26,6 +26,14 @@ def test_it_rises_in_a_line_and_falls_with_the_root() -> None:
     assert found[899] == pytest.approx(0.5 / 3)
 
 
+def test_without_a_warmup_the_rate_is_fixed() -> None:
+    config = TrainConfig(learning_rate=1e-3, warmup_steps=0)
+    assert {learning_rate(step, STEPS, config) for step in range(STEPS)} == {1e-3}
+    cooled = TrainConfig(learning_rate=1e-3, warmup_steps=0, cooldown=0.25)
+    assert learning_rate(750, STEPS, cooled) == 1e-3
+    assert learning_rate(875, STEPS, cooled) == pytest.approx(5e-4)
+
+
 def test_a_cooldown_ends_near_zero_and_changes_nothing_before() -> None:
     plain, cooled = rates(cooldown=0.0), rates(cooldown=0.25)
     assert cooled[:751] == plain[:751]

@@ -1,0 +1,150 @@
+"""Who is read for which prediction: stub networks write down what they were given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bgt_core.contracts import BadInput, Batch, Outputs, Prediction, Tokens
+from bgt_core.models.seq2seq import Seq2Seq
+from bgt_core.nets.encoders import NoLatent, PointHead
+from bgt_core.objectives.elbo import Elbo
+from bgt_core.posterior import Gaussian
+from bgt_core.recipes import Recipe, recipe
+from bgt_core.recipes.seq2seq import sources
+from bgt_core.text import Tokenizer
+
+NUMBER = {"en": 1.0, "fr": 2.0}
+
+
+class Reads(nn.Module):
+    """Mean = the number of the side's language, two units; remembers what it has read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def forward(self, side: Tokens) -> Gaussian:
+        self.seen.append(side.lang)
+        mean = torch.full((len(side.ids), 2), NUMBER[side.lang])
+        return Gaussian(mean, torch.full_like(mean, -2.0))
+
+
+class Writes(nn.Module):
+    def forward(self, name: str, latent: Tensor, target: Tokens) -> Prediction:
+        return Prediction(name, torch.zeros(0), latent, None, target)  # type: ignore[arg-type]
+
+
+def run(task: str, anchor: str = "en", read: str = "mean") -> tuple[Outputs, list[str]]:
+    wanted = sources(task, ("en", "fr"))
+    encoder = Reads()
+    model = Seq2Seq(encoder, {name: Writes() for name in wanted}, wanted, read)
+    batch = Batch({lang: Tokens.pad([[5, 3]] * 4, lang) for lang in ("en", "fr")}, anchor)
+    return model(batch), encoder.seen
+
+
+@pytest.mark.parametrize(
+    ("task", "told", "read"),
+    [
+        ("translate-both", {"translate/en": 2.0, "translate/fr": 1.0}, ["en", "fr"]),
+        ("translate", {"translate/fr": 1.0}, ["en"]),
+        ("reconstruct", {"reconstruct/en": 1.0}, ["en"]),
+    ],
+)
+def test_each_prediction_reads_its_source_and_no_other_side_is_encoded(
+    task: str, told: dict[str, float], read: list[str]
+) -> None:
+    out, seen = run(task)
+    assert {prediction.name: prediction.latent[0, 0].item() for prediction in out.predictions} == told
+    assert all(prediction.target.lang == prediction.name.split("/")[1] for prediction in out.predictions)
+    assert seen == list(out.meaning) == read
+
+
+def test_the_anchor_pays_and_without_it_whoever_is_read() -> None:
+    for task, anchor, pays in (("translate-both", "fr", 2.0), ("translate-both", "en", 1.0), ("translate", "fr", 1.0)):
+        out, _ = run(task, anchor)
+        assert list(out.posteriors) == ["semantic"]
+        assert out.posteriors["semantic"].mean[0, 0] == pays
+
+
+def test_a_sample_is_noise_around_the_mean() -> None:
+    torch.manual_seed(0)
+    latent = run("reconstruct", read="sample")[0].predictions[0].latent
+    assert (latent != 1.0).all()
+    assert (latent - 1.0).abs().max() < 5 * 0.37  # sigma = e**-1
+
+
+def test_more_languages_are_written_from_the_first() -> None:
+    assert sources("translate", ("en", "fr", "de")) == {"translate/fr": "en", "translate/de": "en"}
+    both = {"translate/en": "fr", "translate/fr": "en", "translate/de": "en"}
+    assert sources("translate-both", ("en", "fr", "de")) == both
+    with pytest.raises(BadInput, match="task 'copy' is none of translate-both, translate, reconstruct"):
+        sources("copy", ("en", "fr"))
+    with pytest.raises(BadInput, match="read 'median'"):
+        Seq2Seq(Reads(), {}, {}, "median")
+
+
+@pytest.mark.parametrize("name", ["bilingual-trans", "english-trans-lstm", "english-vae"])
+def test_the_loss_is_torchs_cross_entropy_of_the_scores(
+    name: str, tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
+) -> None:
+    """Two directions count half each; labels of translations are smoothed; KL by hand."""
+    torch.manual_seed(0)
+    made = tiny(name, read="mean", kl_warmup=4)
+    out = made.model(tokenizer).double().eval()(batch)
+    expected = 0.0
+    for prediction in out.predictions:
+        smoothing = 0.1 if prediction.name.startswith("translate/") else 0.0
+        gold = prediction.target.ids[prediction.target.mask]
+        nll = F.cross_entropy(prediction.logits(), gold, reduction="sum", label_smoothing=smoothing)
+        expected = expected + nll / len(out.predictions)
+    loss = made.objective(out, step=1)
+    if name == "english-vae":
+        q = torch.distributions.Normal(out.meaning["en"].mean, (0.5 * out.meaning["en"].log_variance).exp())
+        kl = torch.distributions.kl_divergence(q, torch.distributions.Normal(0.0, 1.0)).sum()
+        torch.testing.assert_close(loss.terms["kl/semantic"], kl.detach())
+        expected = expected + kl / 4
+    torch.testing.assert_close(loss.total, expected, rtol=1e-10, atol=1e-10)
+    nats = sum(prediction.nll()[1].sum() for prediction in out.predictions)  # the terms are not weighted
+    told = sum(value for term, value in loss.terms.items() if not term.startswith("kl/"))
+    torch.testing.assert_close(told, nats)
+
+
+@pytest.mark.parametrize("fuse", [["word"], ["word", "hidden", "attention", "logit"]])
+def test_padding_moves_nothing_of_an_lstm_system(
+    fuse: list[str], tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
+) -> None:
+    torch.manual_seed(0)
+    model = tiny("english-trans-lstm", fuse=fuse).model(tokenizer).double().eval()
+    together = model(batch)
+    for row in range(len(batch)):
+        sides = {}
+        for lang, side in batch.sides.items():
+            length = int(side.mask[row].sum())
+            sides[lang] = Tokens(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], lang)
+        alone = model(Batch(sides, batch.anchor))
+        one, many = alone.predictions[0], together.predictions[0]
+        torch.testing.assert_close(one.nll()[1][0], many.nll()[1][row], rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(alone.meaning["en"].mean[0], together.meaning["en"].mean[row])
+
+
+def test_a_latent_of_no_units_and_a_point_cost_nothing() -> None:
+    side = Tokens.pad([[5, 6, 3], [7, 3]], "en")
+    nothing, point = NoLatent()(side), PointHead(4, 3)(torch.randn(2, 4))
+    assert nothing.mean.shape == nothing.rsample().shape == (2, 0)
+    assert torch.equal(point.rsample(), point.mean)
+    for posterior in (nothing, point):
+        assert torch.equal(posterior.kl(), torch.zeros(2))
+
+
+def test_what_a_recipe_reads_are_its_languages_unless_named(tiny: Callable[..., Recipe]) -> None:
+    made = tiny("english-ae", langs=["de", "en"])
+    assert (made.langs, made.reads, made.name) == (("de", "en"), ("de",), "english-ae")
+    assert tiny("bilingual-trans", langs=["de", "en"]).reads == ("de", "en")
+    assert tiny("english-ae").objective == Elbo(65_536, 0.1)
+    assert tiny("bilingual-trans").objective == Elbo(65_536, 0.1, prediction_weight=0.5)
+    assert isinstance(made, recipe.Recipe)

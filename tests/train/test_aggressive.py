@@ -31,13 +31,13 @@ from bgt_core.train.workers import ALONE, Workers
 
 CPU = torch.device("cpu")
 CONFIG = TrainConfig(
-    epochs=6.0,
-    batch_tokens=900,
-    micro_tokens=900,
+    epochs=4.0,
+    batch_tokens=450,
+    micro_tokens=450,
     learning_rate=3e-2,
     warmup_steps=0,
     clip=5.0,
-    inner_steps=20,
+    inner_steps=10,
     precision="fp32",
 )
 WIDTH, UNITS, WORDS = 16, 4, 25
@@ -132,7 +132,7 @@ def test_the_latent_keeps_what_ordinary_training_loses(topics: tuple[Corpus, int
     ordinary = Log(topics, replace(CONFIG, inner_steps=0))
     assert ordinary.done == aggressive.done
     assert ordinary.informations == []
-    assert ordinary.information < 0.15 < 0.3 < aggressive.information  # nats
+    assert ordinary.information < 0.05 < 0.25 < aggressive.information  # nats
 
 
 def test_decoders_stand_still_while_encoders_catch_up(topics: tuple[Corpus, int]) -> None:
@@ -209,7 +209,7 @@ def test_reports_say_how_long_it_lasted(topics: tuple[Corpus, int], aggressive: 
     epoch = batching(CONFIG).updates(corpus)
     assert ends == [epoch * (number + 1) for number in range(len(ends))]
     inner = sum(row["inner_steps"] for row in aggressive.rows if row["kind"] == "train")
-    assert GROUP * 2 * ends[-1] <= inner <= CONFIG.inner_steps * ends[-1]
+    assert inner == CONFIG.inner_steps * ends[-1]  # one group: none to compare it with
     assert [row["information"] for row in aggressive.rows if row["kind"] == "information"] == [
         row["information/semantic"] for row in aggressive.rows if row["kind"] == "information"
     ]
@@ -217,9 +217,9 @@ def test_reports_say_how_long_it_lasted(topics: tuple[Corpus, int], aggressive: 
 
 def test_it_goes_on_where_it_was_stopped(topics: tuple[Corpus, int]) -> None:
     """Stopped while aggressive, and after; what is known of earlier epochs decides how it goes on."""
-    config = replace(CONFIG, epochs=4.0, learning_rate=1e-2)  # too slow for the latent: it is given up
+    config = replace(CONFIG, epochs=3.0, batch_tokens=900, learning_rate=1e-2)  # too slow: the latent is given up
     whole = Log(topics, config)
-    assert len(whole.informations) < 4
+    assert len(whole.informations) < 3
     assert not rising(whole.informations)
     for stop in (3, whole.done - 2):
         begun = Log(topics, config, stop)
@@ -228,12 +228,15 @@ def test_it_goes_on_where_it_was_stopped(topics: tuple[Corpus, int]) -> None:
     assert not torch.equal(Log(topics, config, begun=begun).weights(), whole.weights())
 
 
-def test_a_run_finds_what_it_needs_to_go_on(tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path) -> None:
-    recipe = tiny("english-vae", inner_steps=10, epochs=3.0, batch_tokens=1500, learning_rate=1e-3, warmup_steps=0)
+def test_a_run_finds_what_it_needs_to_go_on(
+    tiny: Callable[..., Recipe], tokenizer: Tokenizer, tsv: Path, tmp_path: Path
+) -> None:
+    tokenizer.save(tmp_path / "pieces.model")
+    recipe = tiny("english-vae", inner_steps=2, epochs=2.0, batch_tokens=1000, learning_rate=1e-3, warmup_steps=0)
     recipe = replace(recipe, train=replace(recipe.train, save_every=2))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run.recipes, "build", lambda name, arguments: recipe)
-        last = run.start(recipe, [tsv], tmp_path / "run", device="cpu")
+        last = run.start(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "pieces.model", device="cpu")
         expected = (last / checkpoint.WEIGHTS).read_bytes()
         rows = (tmp_path / "run" / "metrics.jsonl").read_text("utf-8")
         assert '"kind": "information"' in rows

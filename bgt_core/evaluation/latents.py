@@ -11,7 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from bgt_core.contracts import Batch, Outputs, Posterior, Prediction, Read
+from bgt_core.contracts import BadInput, Batch, Outputs, Posterior, Prediction, Read
 from bgt_core.information import active_units, information, moments
 from bgt_core.posterior import Gaussian
 
@@ -77,7 +77,8 @@ def diagnose(
 ) -> Diagnosis:
     """The latents of a model in evaluation mode on these pairs; `samples` draws a pair for its likelihood.
 
-    Deterministic in `seed` and the batches. Every draw is a pass through the whole model.
+    Deterministic in `seed` and the batches. Every draw is a pass through the whole model. Raises BadInput for a model
+    that has no posteriors.
     """
     generator = torch.Generator(device).manual_seed(seed)
     posteriors: dict[str, list[Posterior]] = defaultdict(list)
@@ -104,6 +105,8 @@ def diagnose(
             effective.append(1 / log_weights.softmax(0).square().sum(0))
             paid = sum(parts[-1] for parts in kls.values())
             bound.append(torch.stack([loss for loss, _ in drawn]).mean(0) + paid)
+    if not posteriors:
+        raise BadInput("This model has no latent beside a prior or a decoder: there is nothing to diagnose.")
     latents = {name: latent(parts, torch.cat(kls[name]), generator) for name, parts in posteriors.items()}
     plain = Mean.of(torch.cat(at_mean)) if at_mean else None
     evidence = None

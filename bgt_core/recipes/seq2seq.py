@@ -75,10 +75,10 @@ def seq2seq(
 
     The losses of several predictions are averaged, half each for two directions (released code). Systems that read the
     first language embed that one only. With `body="lstm"` the rate is fixed at 1e-3 and `fuse` takes "word", "hidden",
-    "attention" and "logit" in any combination; `inner` and `heads` are the Transformer's. `bilingual-trans` with
-    `prior=true` is the stricter reading of the paper's "BGT w/o LangVars": see `bgt`. English-AE's batch is not stated;
-    BGT's, 25,000 tokens, is taken for it and for the systems with a prior or an LSTM. Not yet trained by us at this
-    size.
+    "attention" and "logit" in any combination; the paper trained its LSTM VAEs with `inner_steps=100`. `inner` and
+    `heads` are the Transformer's. `bilingual-trans` with `prior=true` is the stricter reading of the paper's "BGT w/o
+    LangVars": see `bgt`. English-AE's batch is not stated; BGT's, 25,000 tokens, is taken for it and for the systems
+    with a prior or an LSTM. Not yet trained by us at this size.
     """
     arguments = dict(locals())
     wanted = sources(task, langs) if len(langs) > 1 else {}  # Recipe says what is wrong with fewer

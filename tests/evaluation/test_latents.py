@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.distributions import MultivariateNormal, Normal
 
-from bgt_core.contracts import Batch, Outputs, Posterior, Prediction, Read, Tokens
+from bgt_core.contracts import BadInput, Batch, Outputs, Posterior, Prediction, Read, Tokens
 from bgt_core.evaluation.latents import Diagnosis, diagnose
 from bgt_core.posterior import Gaussian, Point
 
@@ -134,6 +134,11 @@ def test_a_latent_without_units_is_none() -> None:
     told = found(Fewer())
     assert list(told.latents) == ["semantic"]
     assert told.evidence.weighted.nats == pytest.approx(truth(), rel=1e-9)
+
+
+def test_a_model_that_only_embeds_is_refused() -> None:
+    with pytest.raises(BadInput, match="nothing to diagnose"):
+        diagnose(lambda batch, read: Outputs({}, {}, []), batches(), CPU)
 
 
 def test_draws_follow_the_seed() -> None:

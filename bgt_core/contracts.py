@@ -97,7 +97,7 @@ class Posterior(Protocol):
 
     mean: Tensor  # (B, L)
 
-    def rsample(self) -> Tensor:
+    def rsample(self, generator: torch.Generator | None = None) -> Tensor:
         """A reparameterised draw, (B, L)."""
         ...
 
@@ -107,6 +107,18 @@ class Posterior(Protocol):
 
     def kl_of_units(self) -> Tensor:
         """The same before the sum, (B, L)."""
+        ...
+
+    def log_ratio(self, z: Tensor) -> Tensor:
+        """log q(z | sentence) - log p(z) in nats of one z a sentence, (B, L) -> (B,); `kl` is its mean."""
+        ...
+
+
+class Read(Protocol):
+    """How a model that decodes from posteriors takes a latent from each: a draw, the mean."""
+
+    def __call__(self, posterior: Posterior) -> Tensor:
+        """(B, L)."""
         ...
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,10 +16,15 @@ class Gaussian:
     mean: Tensor  # (B, L)
     log_variance: Tensor  # (B, L)
 
-    def rsample(self) -> Tensor:
-        """mean + sigma * noise, (B, L); noise from torch's global generator, which the training
+    @classmethod
+    def join(cls, parts: Sequence[Gaussian]) -> Gaussian:
+        """Those of several batches as one, (N, L)."""
+        return cls(torch.cat([part.mean for part in parts]), torch.cat([part.log_variance for part in parts]))
+
+    def rsample(self, generator: torch.Generator | None = None) -> Tensor:
+        """mean + sigma * noise, (B, L); without a generator from torch's global one, which the training
         loop seeds from (seed, step)."""
-        return self.mean + torch.exp(0.5 * self.log_variance) * torch.randn_like(self.mean)
+        return self.mean + torch.exp(0.5 * self.log_variance) * torch.randn_like(self.mean, generator=generator)
 
     def kl(self) -> Tensor:
         """KL(q || N(0, I)) in closed form: nats summed over latent units, (B,)."""
@@ -30,6 +36,12 @@ class Gaussian:
         mean, log_variance = self.mean.to(exact), self.log_variance.to(exact)
         return 0.5 * (mean.square() + log_variance.exp() - 1.0 - log_variance)
 
+    def log_ratio(self, z: Tensor) -> Tensor:
+        """log q(z | sentence) - log N(z; 0, I) of one z a sentence: (B, L) -> (B,) nats; `kl` is its mean."""
+        exact = torch.promote_types(self.mean.dtype, torch.float32)
+        z, mean, log_variance = z.to(exact), self.mean.to(exact), self.log_variance.to(exact)
+        return 0.5 * (z.square() - (z - mean).square() * torch.exp(-log_variance) - log_variance).sum(-1)
+
 
 @dataclass(frozen=True)
 class Point:
@@ -37,7 +49,7 @@ class Point:
 
     mean: Tensor  # (B, L)
 
-    def rsample(self) -> Tensor:
+    def rsample(self, generator: torch.Generator | None = None) -> Tensor:
         """The mean itself, (B, L)."""
         return self.mean
 
@@ -48,3 +60,7 @@ class Point:
     def kl_of_units(self) -> Tensor:
         """Zero for each unit, (B, L)."""
         return torch.zeros_like(self.mean)
+
+    def log_ratio(self, z: Tensor) -> Tensor:
+        """Zero for each sentence, (B,), as `kl`."""
+        return self.kl()

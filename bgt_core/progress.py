@@ -45,7 +45,7 @@ class Progress:
             if name not in ("kind", "step", "steps")
         )
         line = f"{row['kind']} {row['step']}/{row['steps']} {values}"
-        if self.bar is None or row["kind"] == "valid":
+        if self.bar is None or row["kind"] != "train":
             self.print(line)
         else:
             self.bar.update(self.task, completed=row["step"], total=row["steps"])

@@ -148,6 +148,7 @@ def _train(out: Path, device: str, report: Report, workers: Workers, save_every:
     if step:  # before the first there are no moments
         checkpoint.fill_optimizer(model, optimizer, begun.folder)
     metrics = out / checkpoint.METRICS
+    before = [json.loads(row) for row in rows_until(metrics, step)]
     if workers.first:
         for leftover in out.glob("*.partial"):
             remove(leftover)
@@ -173,7 +174,8 @@ def _train(out: Path, device: str, report: Report, workers: Workers, save_every:
     with signals:
         hooks = Hooks(record, save, signals.came)
         config = replace(recipe.train, save_every=save_every or recipe.train.save_every)
-        done = train(model, optimizer, recipe.objective, *corpora, config, where, hooks, step, workers)
+        told = [row["information"] for row in before if row["kind"] == "information"]
+        done = train(model, optimizer, recipe.objective, *corpora, config, where, hooks, step, workers, told)
     workers.wait()  # for the last checkpoint
     if done < total_steps(corpora[0], recipe.train):
         raise Interrupted(f"Stopped; the state is saved. Go on with: bgt train --resume --out {out}")
@@ -242,13 +244,18 @@ def remove(path: Path) -> None:
     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
+def rows_until(metrics: Path, step: int) -> list[str]:
+    """The rows of no later step, without one cut off by a kill."""
+    if not metrics.exists():
+        return []
+    rows = metrics.read_text(encoding="utf-8").splitlines(keepends=True)
+    return [row for row in rows if row.endswith("\n") and json.loads(row)["step"] <= step]
+
+
 def keep_rows(metrics: Path, step: int) -> None:
     """Drop the rows of steps that will be done again, and a row cut off by a kill."""
-    if not metrics.exists():
-        return
-    rows = metrics.read_text(encoding="utf-8").splitlines(keepends=True)
-    whole = [row for row in rows if row.endswith("\n") and json.loads(row)["step"] <= step]
-    write_atomically(metrics, "".join(whole))
+    if metrics.exists():
+        write_atomically(metrics, "".join(rows_until(metrics, step)))
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -71,3 +71,18 @@ def test_a_point_pays_nothing_and_stays_where_it_is() -> None:
     mean = torch.tensor([[3.0, -4.0], [100.0, 0.0]])
     assert torch.equal(Point(mean).kl(), torch.zeros(2))
     assert torch.equal(Point(mean).rsample(), mean)
+
+
+def test_the_log_ratio_of_a_draw_is_that_of_torch_s_densities(posterior: Gaussian) -> None:
+    z = posterior.rsample(torch.Generator().manual_seed(1))
+    q, prior = Normal(posterior.mean, posterior.log_variance.exp().sqrt()), Normal(0.0, 1.0)
+    torch.testing.assert_close(
+        posterior.log_ratio(z), (q.log_prob(z) - prior.log_prob(z)).sum(-1), rtol=1e-12, atol=1e-12
+    )
+    assert torch.equal(Point(posterior.mean).log_ratio(z), torch.zeros(3, dtype=torch.float64))
+
+
+def test_a_generator_decides_the_draw(posterior: Gaussian) -> None:
+    one, again = (posterior.rsample(torch.Generator().manual_seed(4)) for _ in range(2))
+    assert torch.equal(one, again)
+    assert not torch.equal(one, posterior.rsample(torch.Generator().manual_seed(5)))

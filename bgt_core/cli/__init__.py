@@ -1,4 +1,4 @@
-"""`bgt`: data, train, embed, mine, sts, retrieve, reproduce, generate, info, export, push.
+"""`bgt`: data, train, embed, mine, sts, retrieve, reproduce, generate, diagnose, info, export, push.
 
 A file a command: it parses, checks, calls and prints.
 
@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from bgt_core import __version__
-from bgt_core.cli import data, embed, export, generate, info, mine, reproduce, retrieve, sts, train
+from bgt_core.cli import data, diagnose, embed, export, generate, info, mine, reproduce, retrieve, sts, train
 from bgt_core.errors import BadInput
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
@@ -28,6 +28,7 @@ for command in (
     retrieve.retrieve,
     reproduce.reproduce,
     generate.generate,
+    diagnose.diagnose,
     info.info,
     export.export,
     export.push,

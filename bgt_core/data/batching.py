@@ -84,11 +84,13 @@ def ahead(make: Callable[[int], Update], steps: range) -> Iterator[Update]:
             yield coming.popleft().result()
 
 
-def validation(corpus: Corpus, micro_tokens: int) -> Iterator[Batch]:
-    """Every pair once, in the same batches with the same alternating anchors each time."""
+def validation(corpus: Corpus, micro_tokens: int, most: int | None = None) -> Iterator[Batch]:
+    """Every pair once, or `most` of them at even distances, in the same batches with the same alternating anchors."""
+    count = min(len(corpus), most or len(corpus))
+    chosen = np.arange(count) * len(corpus) // max(1, count)
     turn = 0
-    for start in range(0, len(corpus), WINDOW):
-        indices = np.arange(start, min(start + WINDOW, len(corpus)))
+    for start in range(0, count, WINDOW):
+        indices = chosen[start : start + WINDOW]
         for part in cut(corpus.lengths(indices), micro_tokens):
             yield _batch(corpus, indices[part], turn)
             turn += 1

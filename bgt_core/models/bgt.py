@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import SEMANTIC, BadInput, Batch, Outputs, Posterior
+from bgt_core.contracts import SEMANTIC, BadInput, Batch, Outputs, Read
 
-READS: dict[str, Callable[[Posterior], Tensor]] = {
+READS: dict[str, Read] = {
     "sample": lambda posterior: posterior.rsample(),  # the ELBO of the paper
     "mean": lambda posterior: posterior.mean,  # what the released code trains
 }
@@ -20,7 +20,8 @@ class BGT(nn.Module):
 
     `encoders` holds q(z | sentence) under "semantic" and each language, `decoders` p(sentence |
     z_lang, z_semantic) and `translators` p(sentence | semantic mean of its translation) under each
-    language. `read` says what reconstruction decodes: a "sample" of the posteriors or their "mean".
+    language. `read` says what reconstruction decodes: a "sample" of the posteriors or their "mean";
+    a `read` given with a batch takes its place.
     """
 
     def __init__(
@@ -38,13 +39,14 @@ class BGT(nn.Module):
         self.translators = nn.ModuleDict(translators)
         self.read = READS[read]
 
-    def forward(self, batch: Batch) -> Outputs:
+    def forward(self, batch: Batch, read: Read | None = None) -> Outputs:
+        read = read or self.read
         meaning = {lang: self.encoders[SEMANTIC](side) for lang, side in batch.sides.items()}
         own = {lang: self.encoders[lang](side) for lang, side in batch.sides.items()}
-        shared = self.read(meaning[batch.anchor])  # (B, L): one draw explains every side
+        shared = read(meaning[batch.anchor])  # (B, L): one draw explains every side
         predictions = []
         for lang, side in batch.sides.items():
-            latent = self.join(self.read(own[lang]), shared)
+            latent = self.join(read(own[lang]), shared)
             predictions.append(self.decoders[lang](f"reconstruct/{lang}", latent, side))
         for lang, side in batch.sides.items():
             source = meaning[batch.other(lang)].mean  # (B, L)

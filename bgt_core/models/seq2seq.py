@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from torch import nn
 
-from bgt_core.contracts import SEMANTIC, BadInput, Batch, Outputs
+from bgt_core.contracts import SEMANTIC, BadInput, Batch, Outputs, Read
 from bgt_core.models.bgt import READS
 
 
@@ -15,7 +15,8 @@ class Seq2Seq(nn.Module):
 
     `sources` says from which language each prediction is made: {"translate/fr": "en"} is EnglishTrans,
     {"reconstruct/en": "en"} an autoencoder; `decoders` holds the decoder of each. Sides that nothing is made from are
-    not encoded. `read` says what is decoded: a "sample" of the posterior or its "mean".
+    not encoded. `read` says what is decoded: a "sample" of the posterior or its "mean"; a `read` given with a batch
+    takes its place.
     """
 
     def __init__(
@@ -33,10 +34,10 @@ class Seq2Seq(nn.Module):
         self.sources = dict(sources)
         self.read = READS[read]
 
-    def forward(self, batch: Batch) -> Outputs:
-        read = set(self.sources.values())
-        meaning = {lang: self.encoders[SEMANTIC](side) for lang, side in batch.sides.items() if lang in read}
-        drawn = {lang: self.read(posterior) for lang, posterior in meaning.items()}  # (B, L), one draw a sentence
+    def forward(self, batch: Batch, read: Read | None = None) -> Outputs:
+        wanted, read = set(self.sources.values()), read or self.read
+        meaning = {lang: self.encoders[SEMANTIC](side) for lang, side in batch.sides.items() if lang in wanted}
+        drawn = {lang: read(posterior) for lang, posterior in meaning.items()}  # (B, L), one draw a sentence
         predictions = []
         for name, source in self.sources.items():
             target = batch.sides[name.split("/")[1]]

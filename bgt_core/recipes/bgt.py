@@ -56,6 +56,7 @@ def bgt(
     learning_rate: float = 5e-4,
     warmup_steps: int = 4_000,
     cooldown: float = 0.0,
+    inner_steps: int = 0,
     precision: str = "auto",
     seed: int = 1,
 ) -> Recipe:
@@ -122,7 +123,15 @@ def bgt(
         objective=Sum((elbo, Margin(margin, margin_weight))) if margin_weight else elbo,
         data=DataConfig(vocab_size, lowercase, min_pieces, max_pieces, valid_pairs),
         train=TrainConfig(
-            epochs, batch_tokens, micro_tokens, learning_rate, warmup_steps, cooldown, precision=precision, seed=seed
+            epochs,
+            batch_tokens,
+            micro_tokens,
+            learning_rate,
+            warmup_steps,
+            cooldown,
+            inner_steps=inner_steps,
+            precision=precision,
+            seed=seed,
         ),
     )
 

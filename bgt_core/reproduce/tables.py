@@ -31,7 +31,7 @@ SCALES: dict[str, dict[str, dict[str, object]]] = {  # what is set, for every re
             "log_variance": -2.0,
             "kl_warmup": 100,
             "semantic_weight": 0.02,
-            "language_weight": 0.5,
+            "language_weight": 0.4,
         },
         "english-trans-lstm": {"encoder_layers": 1, "warmup_steps": 0, "learning_rate": 1e-3},  # as in the paper
         # mega-batches of 60 at the end, as in the paper

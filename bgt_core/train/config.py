@@ -23,6 +23,8 @@ class TrainConfig:
     scramble: float = 0.0  # share of the sentences trained on whose pieces are permuted
     mega_batch: int = 0  # updates searched for negatives together, at most; 0: objectives make do with the batch
     mega_growth: int = 0  # updates until a mega-batch is one update larger, from 1; 0: it is full at once
+    inner_steps: int = 0  # at most so many updates of the encoders alone before each of the rest, while that keeps the
+    # latents from collapsing (He et al. 2019: 100); 0 is ordinary training
     valid_every: int = 1_000  # updates
     save_every: int = 1_000  # updates
     precision: str = "auto"  # fp32, bf16 (autocast), or bf16 where the device has it
@@ -39,10 +41,14 @@ class TrainConfig:
         ):
             if getattr(self, name) <= 0:
                 raise BadInput(f"{name} {getattr(self, name)} must be above 0", 2)
-        for name in ("epochs", "warmup_steps", "mega_batch", "mega_growth"):
+        for name in ("epochs", "warmup_steps", "mega_batch", "mega_growth", "inner_steps"):
             if getattr(self, name) < 0:
                 raise BadInput(f"{name} {getattr(self, name)} must not be negative", 2)
         for name, whole in (("cooldown", "the run"), ("scramble", "the sentences")):
             if not 0 <= getattr(self, name) <= 1:
                 raise BadInput(f"{name} {getattr(self, name)} is a share of {whole}, from 0 to 1", 2)
+        if self.inner_steps and self.mega_batch:
+            raise BadInput(
+                "inner_steps and mega_batch: encoders learn ahead of decoders, or from negatives; set one", 2
+            )
         check_precision(self.precision)

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import Objective
+from bgt_core.contracts import Batch, Objective
 from bgt_core.data.batching import Batching, Update, ahead, validation
 from bgt_core.data.store import Corpus
-from bgt_core.precision import autocast
+from bgt_core.train.aggressive import catch_up, rising, split
 from bgt_core.train.config import TrainConfig
-from bgt_core.train.device import release_memory, seed_everything
+from bgt_core.train.descent import add, descend, frozen
+from bgt_core.train.device import release_memory
 from bgt_core.train.mining import mined
 from bgt_core.train.schedule import learning_rate
-from bgt_core.train.validate import validate
+from bgt_core.train.validate import information_of, validate
 from bgt_core.train.workers import ALONE, Workers
 
 REPORT_SECONDS = 10.0
+INFORMED = 2_000  # held-out pairs whose information says how long to be aggressive
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ def train(
     hooks: Hooks,
     start: int = 0,
     workers: Workers = ALONE,
+    informations: Sequence[float] = (),
 ) -> int:
     """Train from step `start` to the end, or until `hooks.stopped`; returns the steps done.
 
@@ -74,6 +78,9 @@ def train(
     the number of those pairs, whoever computes them. Nothing in a step waits for a GPU; reports do, and the search for
     negatives. With mega-batches a run is saved, and stops, only between two of them: what comes then follows from the
     weights alone.
+
+    With `inner_steps` training begins aggressively (see `aggressive`): a step is then updates of the encoders alone,
+    and one of all else. `informations` are those that the run reported before `start`.
     """
     plan, steps = batching(config), total_steps(corpus, config)
     share = (0, 1) if config.mega_batch else (workers.rank, workers.count)  # who mines looks at all pairs
@@ -91,46 +98,55 @@ def train(
         update = plan.update(corpus, step, *share)
         return update if device.type == "cpu" else update.pin()
 
+    def measure(batches: Iterable[Batch]) -> dict[str, float]:
+        return information_of(model, batches, device, config.precision, config.seed, workers)
+
+    informations, (inference, generation) = list(informations), split(model)
+    if config.inner_steps:
+        measure(islice(validation(held_out, config.micro_tokens), 1))  # refuses a model that has none, before the work
     updates = ahead(make, range(start, steps))
     if config.mega_batch:
         updates = mined(updates, start, model, config, device, workers)
-    sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))
-    tokens, pairs, since, unsaved = 0, 0, time.perf_counter(), False
+    advance = partial(descend, model, optimizer, objective, config, device, workers)
+    sums: dict[str, Tensor | int] = {}
+    inner, since, unsaved = {"updates": 0, "tokens": 0}, time.perf_counter(), False
     for step, update in enumerate(updates, start):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(step, steps, config)
-        for number, batch in update.batches.items():
-            seed_everything(config.seed, step, number)
-            with autocast(device, config.precision):
-                loss = objective(model(batch.to(device)), step)
-            (loss.total / update.pairs).backward()
-            sums["loss"] += loss.total.detach()
-            for name, value in loss.terms.items():
-                sums[name] += value
-            tokens += sum(len(side.places) for side in batch.sides.values())
-            pairs += len(batch)
-        workers.sum_gradients(model)
-        norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip)
-        optimizer.step()
-        optimizer.zero_grad()
+        aggressive = bool(config.inner_steps) and rising(informations)
+        if aggressive:
+            first = steps + step * config.inner_steps  # fresh batches: of epochs past the run's own
+            fresh = ahead(make, range(first, first + config.inner_steps))
+            with frozen(generation):
+                add(inner, catch_up(partial(advance, step), fresh, workers))
+        with frozen(inference if aggressive else []):
+            found, norm = advance(step, update)
+        add(sums, found)
 
         done, elapsed = step + 1, time.perf_counter() - since
         due, stopped = workers.any(elapsed >= REPORT_SECONDS, hooks.stopped())
         last = done == steps or (stopped and update.ends)
         if due or last:
-            counts = {"tokens": torch.tensor(tokens), "pairs": torch.tensor(pairs)}
-            found = {name: float(value) for name, value in workers.totals(sums | counts).items()}
-            rate, seen = found.pop("tokens") / elapsed, found.pop("pairs")
-            means = {name: value / seen for name, value in found.items()}
+            sums["tokens"] += inner["tokens"]
+            totals = workers.totals({name: torch.as_tensor(value) for name, value in sums.items()})
+            rate, seen = totals.pop("tokens").item() / elapsed, totals.pop("pairs").item()
+            means = {name: value.item() / seen for name, value in totals.items()}
             row = {"kind": "train", "step": done, "steps": steps, **means}
             row |= {"learning_rate": optimizer.param_groups[0]["lr"], "gradient_norm": float(norm)}
+            row |= {"inner_steps": inner["updates"]} if config.inner_steps else {}
             hooks.report(row | {"tokens_per_second": rate})
             sums.clear()
             release_memory()
-            tokens, pairs, since = 0, 0, time.perf_counter()
+            inner, since = {"updates": 0, "tokens": 0}, time.perf_counter()
         if done % config.valid_every == 0 or done == steps:
             paused = time.perf_counter()
             score(done)
+            since += time.perf_counter() - paused
+        if aggressive and done % plan.updates(corpus) == 0:
+            paused = time.perf_counter()
+            told = measure(validation(held_out, config.micro_tokens, INFORMED))
+            informations.append(sum(told.values()))
+            hooks.report({"kind": "information", "step": done, "steps": steps, "information": informations[-1], **told})
             since += time.perf_counter() - paused
         unsaved |= done % config.save_every == 0
         if (unsaved and update.ends) or last:

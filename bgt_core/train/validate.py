@@ -9,14 +9,15 @@ from itertools import combinations
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import Batch
+from bgt_core.contracts import BadInput, Batch
 from bgt_core.data.negatives import nearest_other
+from bgt_core.information import active_units, information, moments
+from bgt_core.posterior import Gaussian
 from bgt_core.precision import autocast
 from bgt_core.train.device import seed_everything
 from bgt_core.train.workers import ALONE, Workers
 
 ROUNDING = 1e-6  # of a cosine: what is nearer by less is a copy
-ACTIVE = 0.01  # a unit is active when the variance of its posterior mean exceeds this (Burda et al. 2016)
 
 
 @torch.inference_mode()
@@ -39,7 +40,7 @@ def validate(
     langs: list[str] = []
     meaning: list[Tensor] = []  # of each batch, (B, languages, L)
     sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))
-    moments: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))  # (2, L): sum, sum of squares
+    spread: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))  # (2, L)
     for number, batch in enumerate(batches):
         if number % workers.count != workers.rank:
             continue
@@ -53,20 +54,16 @@ def validate(
             meaning.append(torch.stack([posterior.mean.float() for posterior in out.meaning.values()], 1))
         for name, posterior in out.posteriors.items():
             sums[f"kl/{name}"] += posterior.kl().sum()
-            mean = posterior.mean.double()
-            moments[name] = moments[name] + torch.stack([mean.sum(0), mean.square().sum(0)])
+            spread[name] = spread[name] + moments(posterior.mean)
         sums["pairs"] += len(batch)
     model.train()
-    totals, moments = workers.totals(sums), workers.totals(moments)
+    totals, spread = workers.totals(sums), workers.totals(spread)
     found = retrieval(langs, workers.gather(torch.cat(meaning) if meaning else torch.zeros(0, 0, 0)).to(device))
     pairs = totals.pop("pairs").item()
     means = {name: value.item() / pairs for name, value in totals.items()}
     bound = sum(value for name, value in means.items() if name.startswith(("reconstruct/", "kl/")))
     elbo = {"elbo": -bound} if any(name.startswith("reconstruct/") for name in means) else {}
-    active = {
-        f"active/{name}": int((second / pairs - (first / pairs).square() > ACTIVE).sum())
-        for name, (first, second) in moments.items()
-    }
+    active = {f"active/{name}": active_units(of, pairs) for name, of in spread.items()}
     return elbo | means | active | found
 
 
@@ -84,3 +81,37 @@ def retrieval(langs: Sequence[str], meaning: Tensor) -> dict[str, float]:
             copied = torch.cosine_similarity(side, side[others.row]) >= 1 - ROUNDING
             found[f"retrieval/{way}"] = (copied | (own + ROUNDING >= others.cosine)).float().mean().item()
     return found
+
+
+@torch.inference_mode()
+def information_of(
+    model: nn.Module,
+    batches: Iterable[Batch],
+    device: torch.device,
+    precision: str,
+    seed: int,
+    workers: Workers = ALONE,
+) -> dict[str, float]:
+    """ "information/NAME": I(x; z) of each posterior over these pairs, nats (see `information`); the first worker's
+    figure, so that all agree. Raises BadInput for a model whose posteriors have no width.
+    """
+    found: dict[str, Tensor] = {}
+    if workers.first:
+        model.eval()
+        posteriors: dict[str, list[Gaussian]] = defaultdict(list)
+        for batch in batches:
+            with autocast(device, precision):
+                out = model(batch.to(device), lambda posterior: posterior.mean)
+            for name, posterior in out.posteriors.items():
+                if isinstance(posterior, Gaussian):
+                    posteriors[name].append(posterior)
+        generator = torch.Generator(device).manual_seed(seed)
+        for name, parts in posteriors.items():
+            found[f"information/{name}"] = information(Gaussian.join(parts), generator).mean()
+        model.train()
+    told = {name: value.item() for name, value in workers.totals(found).items()}
+    if not told:
+        raise BadInput(
+            "inner_steps: this model's posteriors are points, so nothing can collapse; use inner_steps=0.", 2
+        )
+    return told

@@ -93,13 +93,14 @@ class Workers:
         return torch.cat([part[: shape[0]] for part, shape in zip(parts, shapes, strict=True)])
 
     def sum_gradients(self, model: nn.Module) -> None:
-        """Each gradient becomes its sum over the workers; one without a micro-batch adds nothing."""
+        """Each gradient that is wanted becomes its sum over the workers; one without a micro-batch adds nothing."""
         if self.count == 1:
             return
-        for parameter in model.parameters():
+        wanted = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        for parameter in wanted:
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
-        for sent in [dist.all_reduce(parameter.grad, async_op=True) for parameter in model.parameters()]:
+        for sent in [dist.all_reduce(parameter.grad, async_op=True) for parameter in wanted]:
             sent.wait()
 
     @staticmethod

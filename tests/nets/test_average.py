@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from bgt_core.contracts import EOS, UNK, Tokens
-from bgt_core.nets.average import Average, Mean
+from bgt_core.nets.average import Average, Corrected, Mean
+from bgt_core.nets.transformer import Transformer, embedding
 
 
 def test_rare_pieces_count_more_and_the_end_counts_nothing() -> None:
@@ -48,3 +49,13 @@ def test_weights_are_not_trained_and_not_saved() -> None:
     average = Average(torch.rand(9), 4)
     assert [name for name, _ in average.named_parameters()] == ["table.weight"]
     assert set(average.state_dict()) == {"table.weight"}
+
+
+def test_a_corrected_average_begins_as_the_average(random_tokens: Callable[..., Tokens]) -> None:
+    average = Average(torch.rand(30), 6)
+    both = Corrected(average, Transformer(embedding(30, 8), 2, 8, 2, 0.0))
+    side = random_tokens([2, 9, 1, 5], 30)
+    torch.testing.assert_close(both(side), average(side))
+    with torch.no_grad():
+        both.correction.weight.normal_()
+    torch.testing.assert_close(both(side), average(side) + both.body(side) @ both.correction.weight.T)

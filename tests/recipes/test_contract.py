@@ -13,7 +13,7 @@ from torch import nn
 
 import bgt_core
 from bgt_core import checkpoint, recipes, run
-from bgt_core.contracts import LANGUAGE, BadInput, Batch
+from bgt_core.contracts import LANGUAGE, BadInput, Batch, Posterior
 from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.text import Tokenizer
 
@@ -104,6 +104,24 @@ def test_the_first_loss_is_finite_and_near_uniform(name: str, tiny: Tiny, tokeni
     for prediction in PREDICTIONS.get(name, ALL):
         side = batch.sides[prediction.split("/")[1]]
         assert 0.8 * uniform < terms[prediction] / side.mask.sum() < 2.5 * uniform
+
+
+@every_recipe
+def test_a_read_given_with_a_batch_takes_every_latent(
+    name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch
+) -> None:
+    """What diagnostics stand on: they draw and know what was drawn, or take means."""
+    model, taken = tiny(name).model(tokenizer).eval(), []
+
+    def mean(posterior: Posterior) -> torch.Tensor:
+        taken.append(posterior.mean)
+        return posterior.mean
+
+    one, again = (model(batch, read) for read in (mean, lambda posterior: posterior.mean))
+    for posterior in one.posteriors.values():
+        assert any(torch.equal(posterior.mean, each) for each in taken)
+    for prediction, same in zip(one.predictions, again.predictions, strict=True):
+        assert torch.equal(prediction.nll()[1], same.nll()[1])
 
 
 @every_recipe

@@ -14,6 +14,7 @@ from bgt_core.nets.encoders import Encoder, GaussianHead, NoLatent, PointHead, S
 from bgt_core.nets.output import TiedOutput
 from bgt_core.nets.transformer import Decoder, Transformer, embedding
 from bgt_core.objectives.combine import Sum
+from bgt_core.objectives.contrast import Contrast
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.objectives.margin import Margin
 from bgt_core.posterior import Point
@@ -43,9 +44,12 @@ def bgt(
     kl_warmup: int = 65_536,
     semantic_weight: float = 1.0,
     language_weight: float = 1.0,
+    language_free_nats: float = 0.0,
     label_smoothing: float = 0.1,
     margin: float = 0.4,
     margin_weight: float = 0.0,
+    temperature: float = 0.05,
+    contrast_weight: float = 0.0,
     lowercase: bool = True,
     min_pieces: int = 5,
     max_pieces: int = 100,
@@ -77,9 +81,10 @@ def bgt(
     "word", "attention", "logit". Not yet trained by us at this size.
 
     Past the paper (`bgt-plus` sets them): `average` makes the semantic mean a weighted average of piece vectors that
-    the Transformer corrects; `margin_weight` adds a margin loss on the semantic means; `semantic_weight` and
-    `language_weight` multiply the KL of each kind of latent, and `log_variance` is where posteriors start;
-    `word_dropout` hides past words from the decoders.
+    the Transformer corrects; `margin_weight` adds a margin loss on the semantic means, `contrast_weight` a softmax over
+    the batch; `semantic_weight` and `language_weight` multiply the KL of each kind of latent, of which a language
+    latent's first `language_free_nats` cost nothing more; `log_variance` is where posteriors start; `word_dropout`
+    hides past words from the decoders.
     """
     arguments = dict(locals())
 
@@ -114,13 +119,17 @@ def bgt(
             read=read,
         )
 
-    elbo = Elbo(kl_warmup, label_smoothing, semantic_weight, language_weight)
+    objectives = [
+        Elbo(kl_warmup, label_smoothing, semantic_weight, language_weight, language_free_nats=language_free_nats),
+        *([Margin(margin, margin_weight)] if margin_weight else []),
+        *([Contrast(temperature, contrast_weight)] if contrast_weight else []),
+    ]
     return Recipe(
         name="bgt",
         arguments=arguments,
         langs=tuple(langs),
         model=model,
-        objective=Sum((elbo, Margin(margin, margin_weight))) if margin_weight else elbo,
+        objective=Sum(tuple(objectives)),
         data=DataConfig(vocab_size, lowercase, min_pieces, max_pieces, valid_pairs),
         train=TrainConfig(
             epochs,

@@ -37,6 +37,8 @@ ABLATIONS = [
     ("bgt", {"share": True}),
     ("bgt", {"share": True, "fuse": ["word"]}),
     ("bgt", {"fuse": ["attention"], "encoder_layers": 3, "decoder_layers": 2}),
+    ("bgt-plus", {"margin_weight": 0.0, "contrast_weight": 10.0, "language_free_nats": 3.0}),
+    ("bgt-plus", {"prior": False}),
     ("bilingual-trans", {"prior": True}),
     ("english-trans-lstm", {"fuse": ["hidden"], "share": True}),
     ("english-trans-lstm", {"fuse": ["word", "hidden", "attention", "logit"], "decoder_layers": 2}),

@@ -44,7 +44,7 @@ def selectivity(study: Study, inputs: Sequence[np.ndarray], task: Measured, wish
         tested[place, cut[2]] = True
         right[:, place] = measure(lambda _, place=place: make(place), inputs, drawn, [cut]).right[:, 0]
     own, control = bootstrap([task.right, right], tested, study.items.groups, seed=wish.seed)
-    low, high = (own - control).interval(wish.ci, wish.seed)
+    low, high = (own - control).interval(wish.ci)
     return Selectivity(control.mean, 100 * (own - control).mean, 100 * low, 100 * high)
 
 

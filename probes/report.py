@@ -54,9 +54,9 @@ def explained(lines: Sequence[Line]) -> str:
     level = f"{100 * result.ci:g}%"
     return (
         f"Test accuracy in percent, mean of {result.seeds} probe seeds, with Wilson {level} intervals. The difference "
-        f"is semantic minus language in points on the same test items, with a paired {level} bootstrap interval over "
-        f"items and seeds. p is exact McNemar's on the verdicts of the first probe that tested an item, Holm over the "
-        f"{len(lines)} rows; it decides which latent holds more."
+        f"is semantic minus language in points on the same test items, with a paired {level} interval over test items "
+        f"(bootstrap) and probe seeds (Student's t). p is of the same standard error, Holm over the {len(lines)} rows; "
+        f"it decides which latent holds more."
     )
 
 

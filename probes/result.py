@@ -49,9 +49,9 @@ class Difference:
     first: str
     second: str
     points: float
-    ci_low: float  # as `Row.boot_low`, paired
+    ci_low: float  # paired; new sentences, new probes, and new encoders where there are several
     ci_high: float
-    mcnemar_p: float  # exact, two-sided
+    p: float  # two-sided, of the same standard error as the interval
     holm_p: float | None = None  # among the differences of a table, see `significance.correct`
 
 
@@ -100,6 +100,7 @@ class ProbeResult:
     difference: Difference | None  # of the first two latents
     left_out: int  # items left out because their label is rare or --max-items was reached
     over_baseline: list[Difference] = field(default_factory=list)  # each latent minus the best baseline
+    over_majority: list[Difference] = field(default_factory=list)  # each latent minus the majority
     erasures: list[Erasure] = field(default_factory=list)
     curve: list[Point] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

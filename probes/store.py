@@ -111,6 +111,7 @@ def as_result(plain: Mapping[str, Any]) -> ProbeResult:
     for name, kind in (
         ("rows", Row),
         ("over_baseline", Difference),
+        ("over_majority", Difference),
         ("erasures", Erasure),
         ("curve", Point),
     ):

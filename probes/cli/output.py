@@ -26,7 +26,7 @@ def about(cells: Sequence[Cell]) -> str:
         return "test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals"
     return (
         f"test accuracy in percent, mean of {first.seeds} probe seeds, with Wilson {100 * first.ci:g}% intervals; "
-        "differences: paired bootstrap over test items and seeds, exact McNemar p, Holm over the table"
+        "differences: paired, interval and p over test items (bootstrap) and seeds (Student's t), Holm over the table"
     )
 
 
@@ -104,7 +104,7 @@ def document(
 ) -> dict[str, object]:
     """What --json prints."""
     return {
-        "schema": "bgt-probe/2",
+        "schema": "bgt-probe/3",
         "about": about(cells),
         "results": [{"model": cell.model, **cell.result.as_dict(), "trail": dict(cell.trail)} for cell in cells],
         "compared": [vars(gap) for gap in gaps],

@@ -87,6 +87,7 @@ def measure_all(wishes: Wishes, models: Sequence[Model]) -> Iterator[tuple[str, 
             if lang != ALL:
                 model.check(lang)
     everything = list(places(wishes, models))
+    told: set[str] = set()
     single = len(everything) * len(models) * len(wishes.probes) == 1
     for name, lang, must in everything:
         task = TASKS[name]
@@ -100,6 +101,10 @@ def measure_all(wishes: Wishes, models: Sequence[Model]) -> Iterator[tuple[str, 
             else:
                 yield f"{name} {lang}", error
             continue
+        for note in (material[1].get("card") or {}).get("notes", ()):
+            if note.startswith("passed over") and note not in told:
+                told.add(note)
+                say(note)
         for model in models:
             for wish in wishes.wish:
                 try:

@@ -97,7 +97,7 @@ def test_seeds_that_agree_by_luck_are_not_believed() -> None:
 
 @pytest.mark.parametrize("setting", ["folds", "fixed test, probes differ", "three encoders"])
 def test_the_interval_leaves_out_0_where_p_is_small(setting: str) -> None:
-    found = [runs for runs in simulated(setting, runs=60, items=200, resamples=100, truth=0.06)]
+    found = list(simulated(setting, runs=60, items=200, resamples=100, truth=0.06))
     agree = [(runs.p() < 0.05) == (not low <= 0 <= high) for runs in found for low, high in [runs.interval()]]
     assert all(agree)
     assert 5 < sum(runs.p() < 0.05 for runs in found) < 55  # both happen

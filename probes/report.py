@@ -39,9 +39,9 @@ svg .paper { stroke: var(--ink); fill: none; }
 """
 
 
-def write_report(path: Path, cells: Sequence[Cell]) -> None:
+def write_report(path: Path, cells: Sequence[Cell], correction: str = "holm") -> None:
     """PATH.html and PATH.tex, each whole or not there; BadInput where no cell has both latents."""
-    lines = separation(cells)
+    lines = separation(cells, correction)
     text = page(lines, cells)
     with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")
@@ -55,8 +55,8 @@ def explained(lines: Sequence[Line]) -> str:
     return (
         f"Test accuracy in percent, mean of {result.seeds} probe seeds, with Wilson {level} intervals. The difference "
         f"is semantic minus language in points on the same test items, with a paired {level} interval over test items "
-        f"(bootstrap) and probe seeds (Student's t). p is of the same standard error, Holm over the {len(lines)} rows; "
-        f"it decides which latent holds more."
+        f"(bootstrap) and probe seeds (Student's t). p is of the same standard error, with "
+        f"{lines[0].difference.correction} over the {len(lines)} rows; it decides which latent holds more."
     )
 
 
@@ -98,7 +98,8 @@ def signs(lines: Sequence[Line]) -> str:
     ends = [abs(end) for line in lines for end in (line.difference.ci_low, line.difference.ci_high)]
     most = max([5.0, *ends, *(abs(line.paper.gap) for line in lines if line.paper)])
     head = "<tr><th>task<th class=text>lang<th>semantic<th>language<th>difference<th>"
-    head += "<th>p (Holm)<th class=text>holds more<th>paper<th class=text>its sign<th class=text>best baseline</tr>"
+    head += f"<th>p ({lines[0].difference.correction})<th class=text>holds more<th>paper<th class=text>its sign"
+    head += "<th class=text>best baseline</tr>"
     rows = []
     for line in lines:
         gap, about = line.difference, TASKS[line.difference.task].about
@@ -109,7 +110,7 @@ def signs(lines: Sequence[Line]) -> str:
         rows.append(
             f'<tr><td title="{escape(about)}">{escape(gap.task)}<td class=text>{escape(gap.lang)}{scores}'
             f"<td>{gap.points:+.1f} <small>[{gap.ci_low:+.1f}, {gap.ci_high:+.1f}]</small><td>{drawn(line, most)}"
-            f'<td>{small(gap.holm_p)}<td class="text {line.holds}">{line.holds}<td>{paper}'
+            f'<td>{small(gap.adjusted_p)}<td class="text {line.holds}">{line.holds}<td>{paper}'
             f"<td class=text>{sign}<td class=text>{best}</tr>"
         )
     return f"<table>{head}{''.join(rows)}</table>"

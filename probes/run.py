@@ -68,7 +68,7 @@ def run_probe(
     for name in latents:
         report(f"{task.name} {lang}: {name}")
         inputs[name] = [embedded(encoder, study, name) for encoder in encoders]
-        measured[name] = measure(maker(wish.probe), inputs[name], study.labels, study.cuts)
+        measured[name] = measure(maker(wish.probe, wish.l2), inputs[name], study.labels, study.cuts)
     for name, (build, probe) in BASELINES.items():
         if wish.baselines or name == MAJORITY:
             report(f"{task.name} {lang}: {name}")
@@ -77,9 +77,11 @@ def run_probe(
     for name, several in (others or {}).items():
         report(f"{task.name} {lang}: {name}")
         vectors = [embedded(other, study, other.latents[0]) for other in several]
-        measured[name] = measure(maker(wish.probe), vectors, study.labels, study.cuts)
+        measured[name] = measure(maker(wish.probe, wish.l2), vectors, study.labels, study.cuts)
 
-    drawn = bootstrap([found.right for found in measured.values()], study.tested, study.items.groups, seed=wish.seed)
+    drawn = bootstrap(
+        [found.right for found in measured.values()], study.tested, study.items.groups, wish.resamples, wish.seed
+    )
     runs = dict(zip(measured, drawn, strict=True))
     rows = {name: row_of(study, name, found, runs[name], wish) for name, found in measured.items()}
     for name in latents:
@@ -133,6 +135,7 @@ def result(
         list(rows.values()),
         None,
         study.left_out,
+        wish.resamples,
         warnings=warnings,
         labels=study.names,
         items=study.items,
@@ -178,7 +181,7 @@ def more(study: Study, inputs: Sequence[np.ndarray], found: Measured, wish: Aske
     if wish.mdl:
         train = study.cuts[0][0]
         groups = np.array(study.items.groups)[train]
-        make, classes = maker(wish.probe), len(study.names)
+        make, classes = maker(wish.probe, wish.l2), len(study.names)
         codes = [codelength(make, one[train], study.labels[train], groups, classes, seed=wish.seed) for one in inputs]
         fields["codelength"] = float(np.mean([code.bits for code in codes]))
         fields["compression"] = codes[0].uniform / fields["codelength"]

@@ -105,7 +105,7 @@ def test_the_interval_leaves_out_0_where_p_is_small(setting: str) -> None:
 
 def test_holm_over_a_table() -> None:
     table = [Difference("t", "fr", "a", "b", 1.0, 0.0, 2.0, p) for p in (0.01, 0.04, 0.03)]
-    assert [row.holm_p for row in correct(table)] == pytest.approx([0.03, 0.06, 0.06])
+    assert [row.adjusted_p for row in correct(table)] == pytest.approx([0.03, 0.06, 0.06])
     assert correct([]) == []
 
 

@@ -151,7 +151,7 @@ def test_holm_is_over_the_whole_table() -> None:
     cells = [measure(Fake(), seed=seed) for seed in (0, 1)]
     found = corrected(cells)
     ps = [one.p for cell in cells for one in (cell.result.difference, *cell.result.over_baseline)]
-    adjusted = [one.holm_p for cell in found for one in (cell.result.difference, *cell.result.over_baseline)]
+    adjusted = [one.adjusted_p for cell in found for one in (cell.result.difference, *cell.result.over_baseline)]
     assert len(ps) == 6
     assert adjusted[int(np.argmin(ps))] == pytest.approx(min(1, 6 * min(ps)))
 

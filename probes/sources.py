@@ -67,7 +67,8 @@ def find_source(where: Path, task: ProbeTask, lang: str) -> Source:
             return Source(kind, tuple(found), tuple(passed_over))
     raise BadInput(
         f"No '{lang}' data for task '{task.name}' in {where}: it needs {needs(task, lang)}"
-        f"{''.join(f' (passed over {line})' for line in passed_over)}.",
+        f"{''.join(f' (passed over {line})' for line in passed_over)}."
+        f"{' Get it by --download.' if task.file and lang == 'en' else ''}",
         3,
     )
 

@@ -63,7 +63,8 @@ def say(
         for line in cell.result.warnings:
             print(f"{cell.result.task} {cell.result.lang}, {cell.model}: {line}", file=sys.stderr)
     if wishes.as_json:
-        print(json.dumps(document(wishes, cells, gaps, failures), indent=2, ensure_ascii=False))
+        ascii_alone = "utf" not in (sys.stdout.encoding or "").lower()
+        print(json.dumps(document(wishes, cells, gaps, failures), indent=2, ensure_ascii=ascii_alone))
     if wishes.as_json or on_stdout(wishes.files):
         return
     table = short_table(cells)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from probes.cli.wishes import Wishes
     from probes.store import Cell
 
-FAILED, BELOW, STOPPED = 5, 7, 130
+FAILED, MEMORY, BELOW, STOPPED = 5, 6, 7, 130
 
 
 def probe(
@@ -188,6 +188,14 @@ def probe(
         raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:  # before or after measuring
         raise typer.Exit(STOPPED) from None
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and type(error).__name__ != "OutOfMemoryError":  # torch's, of a GPU
+            raise
+        print(
+            "bgt-probe: out of memory: give --max-items or --max-train, or --device cpu; what was measured is kept.",
+            file=sys.stderr,
+        )
+        raise typer.Exit(MEMORY) from None
     raise typer.Exit(code)
 
 

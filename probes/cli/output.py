@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from bgt_core.errors import BadInput
 from bgt_core.tables import LEGEND, on_stdout, save, show
 from probes.cli.wishes import Wishes
+from probes.report import of_probes, write_report
 from probes.result import Difference
 from probes.significance import CORRECTIONS
 from probes.store import Cell
@@ -26,7 +27,7 @@ def about(cells: Sequence[Cell], correction: str) -> str:
     if cells[0].trail["probe"] == "paper":
         return "test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals"
     return (
-        f"test accuracy in percent, mean of {first.seeds} probe seeds, with Wilson {100 * first.ci:g}% intervals; "
+        f"test accuracy in percent, {of_probes(first.seeds)}, with Wilson {100 * first.ci:g}% intervals; "
         "differences: paired, interval and p over test items (bootstrap) and seeds (Student's t), "
         f"{CORRECTIONS[correction][0]} over the table"
     )
@@ -47,8 +48,6 @@ def write(wishes: Wishes, cells: Sequence[Cell]) -> None:
         with replacing(wishes.predictions) as partial:
             parquet.write_table(all_predictions(cells), partial, compression="zstd")
     if wishes.report:
-        from probes.report import write_report
-
         write_report(wishes.report, cells, wishes.correction)
 
 

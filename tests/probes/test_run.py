@@ -239,3 +239,11 @@ def test_max_train_takes_whole_groups_from_train_alone() -> None:
         assert all(count == all_sizes[group] == 2 for group, count in sizes.items())
         np.testing.assert_array_equal(dev, same_dev)
         np.testing.assert_array_equal(test, same_test)
+
+
+def test_the_paper_protocol_takes_the_papers_sizes() -> None:
+    """10,000 items elsewhere, so that a command takes seconds; there all, up to 120,000."""
+    items = Items([f"s{n}" for n in range(10_400)], ["a", "b"] * 5_200, list(range(10_400)))
+    sizes = [len(prepare(TASKS["depth"], "en", items, Asked(paper=paper)).labels) for paper in (False, True)]
+    assert sizes == [10_000, 10_400]
+    assert len(prepare(TASKS["depth"], "en", items, Asked(paper=True, max_items=400)).labels) == 400

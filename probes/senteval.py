@@ -27,10 +27,10 @@ Faults of the original, not copied:
 - Labels given as a list fail, as does `predict_proba`; a label that train lacks is a bare KeyError.
 - Its classifier calls `super(self.__class__)`, and so can't be subclassed.
 
-Not offered: its dropout before the sigmoid, off unless asked for, its other optimisers, and its scikit-learn mode, whose
-solver differs with the library's version. What `split_classify` can't see is in `probes.paper`: no hidden layer for
-word content, and the order of the items. The published table chose 50, 100 or 200 hidden units and a dropout on dev;
-SentEval does not.
+Not offered: its dropout before the sigmoid, off unless asked for, its other optimisers, and its scikit-learn mode,
+whose solver differs with the library's version. What `split_classify` can't see is in `probes.paper`: no hidden layer
+for word content, and the order of the items. The published table chose 50, 100 or 200 hidden units and a dropout on
+dev; SentEval does not.
 """
 
 from __future__ import annotations

@@ -10,9 +10,10 @@ from __future__ import annotations
 import csv
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from bgt_core.errors import BadInput
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     Value = Plain | Estimate
 
 MARKS = {"best": " *", "tied": " =", "": ""}
+STDOUT, PRINTED = Path("-"), ("csv", "latex", "md")
 STYLES = {"best": r"\textbf{%s}", "tied": r"\underline{%s}", "": "%s"}  # the same in LaTeX
 LEGEND = "* is the best of its row; = are the best and what can't be told apart from it"
 LATEX_LEGEND = LEGEND.replace("* is", "bold is").replace("= are", "underlined are")
@@ -109,21 +111,35 @@ def show(head: Sequence[str], rows: Sequence[Sequence[str]], text: int = 1) -> N
     Console().print(table)
 
 
-def check_files(files: Mapping[str, Path | None]) -> None:
-    """Before the work: BadInput where the folder of a file is not there."""
+def on_stdout(files: Mapping[str, Path | None]) -> list[str]:
+    """Those of the files that are to be printed instead: "-"."""
+    return [name for name, path in files.items() if path == STDOUT]
+
+
+def check_files(files: Mapping[str, Path | None], as_json: bool = False) -> None:
+    """Before the work: BadInput where the folder of a file is not there, or where stdout can't hold what it is to."""
+    printed = on_stdout(files)
+    if strange := [name for name in printed if name not in PRINTED]:
+        raise BadInput(f"--{strange[0]} -: only {', '.join(PRINTED)} can go to stdout; give a file.", 2)
+    if len(printed) + as_json > 1:
+        names = [f"--{name} -" for name in printed] + ["--json"] * as_json
+        raise BadInput(f"{' and '.join(names)}: stdout holds one document; give files for the others.", 2)
     for name, path in files.items():
         if path and not path.absolute().parent.is_dir():
             raise BadInput(f"--{name} {path}: there is no folder {path.parent}.", 3)
 
 
 def save(table: Table, files: Mapping[str, Path | None], note: str = "") -> None:
-    """Write the files asked for, "csv", "latex", "md" and "parquet"; each is whole or not there.
+    """Write the files asked for, "csv", "latex", "md" and "parquet"; each is whole or not there. "-" is stdout.
 
     LaTeX is a booktabs tabular with `note` as a comment above it, Markdown a table with it below. BadInput where a
     file can't be written.
     """
     for name, path in files.items():
         if not path:
+            continue
+        if path == STDOUT:
+            print(text_of(WRITERS[name], table, note), end="")
             continue
         partial = path.with_name(path.name + ".partial")
         try:
@@ -132,6 +148,13 @@ def save(table: Table, files: Mapping[str, Path | None], note: str = "") -> None
                 os.replace(partial, path)
         finally:
             partial.unlink(missing_ok=True)
+
+
+def text_of(write: Callable[[Table, Path, str], None], table: Table, note: str) -> str:
+    """What a writer of text would put in a file."""
+    with TemporaryDirectory() as folder:
+        write(table, Path(folder) / "table", note)
+        return (Path(folder) / "table").read_text(encoding="utf-8")
 
 
 def write_csv(table: Table, path: Path, _: str) -> None:

@@ -16,7 +16,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -28,7 +28,9 @@ import numpy as np
 from bgt_core.contracts import SEMANTIC, BadInput, Embeds
 
 VECTORS, RESULTS = "vectors", "results"
+PARTIAL = ".partial"
 DAY = 86_400  # seconds
+WRITING = 3_600  # seconds after which what is still partial belongs to a process that was killed
 
 
 def default_folder() -> Path:
@@ -62,7 +64,7 @@ def key(**parts: object) -> str:
 @contextmanager
 def replacing(path: Path, way_out: str = "") -> Iterator[Path]:
     """A name beside `path` to write to, renamed when the block ends well; BadInput where that can't be."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
     try:
         try:
             yield partial
@@ -108,17 +110,25 @@ class Cache:
         return made
 
     def entries(self) -> list[Path]:
-        """Every file, the one used last first; what a killed process left behind too."""
-        found = [path for kind in (VECTORS, RESULTS) for path in self.folder.glob(f"{kind}/*") if path.is_file()]
-        return sorted(found, key=lambda path: (-path.stat().st_mtime, path.name))
+        """Every file, the one used last first; what a killed process left behind too, but not what is being written."""
+        found = []
+        for path in (path for kind in (VECTORS, RESULTS) for path in self.folder.glob(f"{kind}/*")):
+            with suppress(FileNotFoundError):  # renamed or pruned meanwhile
+                changed = path.stat().st_mtime
+                if not path.name.endswith(PARTIAL) or changed < time.time() - WRITING:
+                    found.append((-changed, path))
+        return [path for _, path in sorted(found)]
 
     def prune(self, days: float = 0) -> tuple[int, int]:
         """Removes what was not used for so many days; how many files that are, and how many bytes."""
-        old = [path for path in self.entries() if path.stat().st_mtime <= time.time() - days * DAY]
-        size = sum(path.stat().st_size for path in old)
-        for path in old:
-            path.unlink(missing_ok=True)
-        return len(old), size
+        count = size = 0
+        for path in self.entries():
+            with suppress(FileNotFoundError):  # another process prunes too
+                found = path.stat()
+                if found.st_mtime <= time.time() - days * DAY:
+                    path.unlink()
+                    count, size = count + 1, size + found.st_size
+        return count, size
 
 
 class Remembered:

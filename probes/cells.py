@@ -17,6 +17,7 @@ from probes.cache import RESULTS, Cache, key, remembering
 from probes.items import SIZES
 from probes.load import load_task
 from probes.run import check, run_probe
+from probes.splitfile import read_splits, with_splits
 from probes.store import Cell, cell_of, read_cell, write_cell
 from probes.study import Asked
 from probes.task import Items, ProbeTask
@@ -56,17 +57,11 @@ def measured(
     """The cell, from the cache where it is there. `material` are the items and what their trail says of them."""
     items, about = material
     latents = model.latents_of(lang)
-    encoders = [model.encoder, *model.seeds, *(one for several in (model.others or {}).values() for one in several)]
     model.check(lang)
-    made_of = [getattr(encoder, "made_of", "") for encoder in encoders]
-    name = None
-    if cache and all(made_of):
-        names = [(other, len(several)) for other, several in (model.others or {}).items()]
-        asked = {"made_of": made_of, "others": names, "latents": latents, "about": about, "wish": asdict(wish)}
-        name = key(task=task.name, lang=lang, **asked)
-        if found := read_cell(cache.path(RESULTS, name), model.name):
-            report(f"{task.name} {lang}: {model.name}, measured {found.trail['measured']}")
-            return found
+    name = kept_as(model, task, lang, about, wish) if cache else None
+    if name and (found := read_cell(cache.path(RESULTS, name), model.name)):
+        report(f"{task.name} {lang}: {model.name}, measured {found.trail['measured']}")
+        return found
     remembered = [remembering(encoder, cache) for encoder in (model.encoder, *model.seeds)]
     others = {other: [remembering(one, cache) for one in several] for other, several in (model.others or {}).items()}
     result = run_probe(
@@ -82,7 +77,7 @@ def measured(
     )
     trail = {
         **about,
-        "made_of": made_of[0] or "unknown",
+        "made_of": getattr(model.encoder, "made_of", "") or "unknown",
         "version": __version__,
         "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
         "probe": "paper" if wish.paper else wish.probe,
@@ -96,15 +91,33 @@ def measured(
     return cell
 
 
-def material_of(task: ProbeTask, lang: str, data: Path | None, column: int | None, wish: Asked) -> tuple[Items, dict]:
+def kept_as(model: Model, task: ProbeTask, lang: str, about: Mapping[str, object], wish: Asked) -> str | None:
+    """The name of a cell in the cache; None where an encoder doesn't say what it is made of."""
+    others = model.others or {}
+    encoders = [model.encoder, *model.seeds, *(one for several in others.values() for one in several)]
+    made_of = [getattr(encoder, "made_of", "") for encoder in encoders]
+    if not all(made_of):
+        return None
+    names = [(other, len(several)) for other, several in others.items()]
+    asked = {"made_of": made_of, "others": names, "latents": model.latents_of(lang), "about": about}
+    return key(task=task.name, lang=lang, wish=asdict(wish), **asked)
+
+
+def material_of(
+    task: ProbeTask, lang: str, data: Path | None, column: int | None, wish: Asked, split_file: Path | None = None
+) -> tuple[Items, dict]:
     """The items of a task, from `data` or the built-in grammar, and what a trail says of them."""
     if data is None:
         items, card = task.items(default_sentences(lang, wish.seed), lang, wish.seed), None
     else:
-        items, card = load_task(task, lang, data, wish.seed, SIZES if wish.paper else None, column)
+        sizes = SIZES if wish.paper and not split_file else None
+        items, card = load_task(task, lang, data, wish.seed, sizes, column)
+    if split_file:
+        items = with_splits(items, read_splits(split_file))
     text = json.dumps([items.sentences, items.labels, items.groups, items.splits])
     digest = hashlib.sha256(text.encode()).hexdigest()
     where = {"data": str(data) if data else BUILT_IN, "items_sha256": digest}
+    where |= {"split_file": str(split_file)} if split_file else {}
     return items, where | ({"card": card.as_dict()} if card else {})
 
 

@@ -33,7 +33,7 @@ def selectivity(study: Study, inputs: Sequence[np.ndarray], task: Measured, wish
 
     None where the keys of fewer than 30 items of dev or test recur in train, or all of train draws one label.
     """
-    make, names = maker(wish.probe), keys(study.items.sentences, wish.control)
+    make, names = maker(wish.probe, wish.l2), keys(study.items.sentences, wish.control)
     right = np.zeros_like(task.right)
     tested = np.zeros_like(study.tested)
     for place, (train, dev, test) in enumerate(study.cuts):
@@ -43,8 +43,8 @@ def selectivity(study: Study, inputs: Sequence[np.ndarray], task: Measured, wish
             return None
         tested[place, cut[2]] = True
         right[:, place] = measure(lambda _, place=place: make(place), inputs, drawn, [cut]).right[:, 0]
-    own, control = bootstrap([task.right, right], tested, study.items.groups, seed=wish.seed)
-    low, high = (own - control).interval(wish.ci, wish.seed)
+    own, control = bootstrap([task.right, right], tested, study.items.groups, wish.resamples, wish.seed)
+    low, high = (own - control).interval(wish.ci)
     return Selectivity(control.mean, 100 * (own - control).mean, 100 * low, 100 * high)
 
 
@@ -52,7 +52,7 @@ def capacity(study: Study, vectors: np.ndarray, task: Measured, wish: Asked) -> 
     """Accuracy of the first probe, at the strength that the task took, on its own training items once shuffled."""
     train, dev, _ = study.cuts[0]
     mixed = shuffled(shuffled(study.labels, train, wish.seed), dev, wish.seed)
-    probe, _ = fit(maker(wish.probe)(0).set_params(strengths=(task.strength,)), vectors, mixed, train, dev)
+    probe, _ = fit(maker(wish.probe, wish.l2)(0).set_params(strengths=(task.strength,)), vectors, mixed, train, dev)
     return float((probe.predict(vectors[train]) == mixed[train]).mean())
 
 
@@ -65,7 +65,7 @@ def erase(study: Study, inputs: Sequence[np.ndarray], latent: str, wish: Asked) 
             eraser = leace(*told) if wish.erase == "leace" else inlp(*told, (vectors[dev], labels[dev]))
             control = random_directions(vectors[train], eraser.rank, wish.seed + place)
             cut = [(train, dev, test)]
-            found = [measure(maker(wish.probe), [one(vectors)], labels, cut) for one in (eraser, control)]
+            found = [measure(maker(wish.probe, wish.l2), [one(vectors)], labels, cut) for one in (eraser, control)]
             accuracies.append([one.right[0, 0, test].mean() for one in found])
             ranks.append(eraser.rank)
     accuracy, control = np.mean(accuracies, axis=0)
@@ -82,7 +82,7 @@ def curve(study: Study, vectors: np.ndarray, latent: str, wish: Asked) -> list[P
     for family, share in runs:
         rows = train[when < round(share * len(names))]
         if len(np.unique(study.labels[rows])) > 1:
-            right = measure(maker(family), [vectors], study.labels, [(rows, dev, test)]).right[0, 0, test]
+            right = measure(maker(family, wish.l2), [vectors], study.labels, [(rows, dev, test)]).right[0, 0, test]
             accuracy = float(right.mean())
             points.append(Point(latent, family, len(rows), accuracy, *wilson(right.sum(), len(test), wish.ci)))
     return points

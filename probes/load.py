@@ -71,7 +71,7 @@ def load_task(
     what is drawn. Raises BadInput for what is absent (3), damaged (4) or too little.
     """
     source = find_source(where, task, lang)
-    rng, notes = Random(seed), []
+    rng, notes = Random(seed), [f"passed over {line}" for line in source.passed_over]
     if source.kind == LABELLED:
         read = read_labelled(source.files[0], lang, task.reordered)
         items = distinct(read)

@@ -33,12 +33,15 @@ class Measured:
     unconverged: int  # of E * S probes
 
 
-def maker(probe: str) -> Make:
-    """How to make the probe called "linear" or, with 50 hidden units, "mlp50"; BadInput for another name."""
-    hidden = hidden_units(probe)
+def maker(probe: str, l2: float | None = None) -> Make:
+    """How to make the probe called "linear" or, with 50 hidden units, "mlp50"; BadInput for another name.
+
+    `l2` is the one penalty it has, on the sum of losses (scikit-learn's 1 / C); without it dev chooses.
+    """
+    hidden, chosen = hidden_units(probe), {} if l2 is None else {"strengths": (1 / l2,)}
     if hidden:
-        return lambda seed: MLPProbe(hidden, random_state=seed)
-    return lambda seed: LinearProbe(random_state=seed)
+        return lambda seed: MLPProbe(hidden, random_state=seed, **chosen)
+    return lambda seed: LinearProbe(random_state=seed, **chosen)
 
 
 def embedded(encoder: Embeds, study: Study, latent: str) -> np.ndarray:

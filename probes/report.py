@@ -25,6 +25,7 @@ STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page); margin: 2rem auto;
   max-width: 90rem; padding: 0 1rem; }
 .wide { overflow-x: auto; }
+.wide th:first-child, .wide td:first-child { position: sticky; left: 0; background: var(--page); }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 th { border-bottom-width: 2px; font-weight: 600; }
@@ -36,12 +37,19 @@ svg .semantic { stroke: var(--semantic); fill: var(--semantic); }
 svg .language { stroke: var(--language); fill: var(--language); }
 svg .neither { stroke: var(--soft); fill: var(--soft); }
 svg .paper { stroke: var(--ink); fill: none; }
+@media (max-width: 40rem) {
+  .signs thead { display: none; }
+  .signs tr { display: grid; grid-template-columns: 1fr 1fr; padding: .5rem 0; border-bottom: 2px solid var(--line); }
+  .signs td, .signs td.text { display: block; padding: .1rem 0; border: 0; text-align: left; white-space: normal; }
+  .signs td::before { content: attr(data-name); display: block; font-size: .75rem; color: var(--soft); }
+  .signs td:empty { display: none; }
+}
 """
 
 
-def write_report(path: Path, cells: Sequence[Cell]) -> None:
+def write_report(path: Path, cells: Sequence[Cell], correction: str = "holm") -> None:
     """PATH.html and PATH.tex, each whole or not there; BadInput where no cell has both latents."""
-    lines = separation(cells)
+    lines = separation(cells, correction)
     text = page(lines, cells)
     with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")
@@ -53,11 +61,15 @@ def explained(lines: Sequence[Line]) -> str:
     result = lines[0].cell.result
     level = f"{100 * result.ci:g}%"
     return (
-        f"Test accuracy in percent, mean of {result.seeds} probe seeds, with Wilson {level} intervals. The difference "
-        f"is semantic minus language in points on the same test items, with a paired {level} bootstrap interval over "
-        f"items and seeds. p is exact McNemar's on the verdicts of the first probe that tested an item, Holm over the "
-        f"{len(lines)} rows; it decides which latent holds more."
+        f"Test accuracy in percent, {of_probes(result.seeds)}, with Wilson {level} intervals. The difference "
+        f"is semantic minus language in points on the same test items, with a paired {level} interval over test items "
+        f"(bootstrap) and probe seeds (Student's t). p is of the same standard error, with "
+        f"{lines[0].difference.correction} over the {len(lines)} rows; it decides which latent holds more."
     )
+
+
+def of_probes(seeds: int) -> str:
+    return "of one probe" if seeds == 1 else f"mean of {seeds} probe seeds"
 
 
 def page(lines: Sequence[Line], cells: Sequence[Cell]) -> str:
@@ -97,22 +109,32 @@ def signs(lines: Sequence[Line]) -> str:
     """The table of signs, a drawing of each interval in it."""
     ends = [abs(end) for line in lines for end in (line.difference.ci_low, line.difference.ci_high)]
     most = max([5.0, *ends, *(abs(line.paper.gap) for line in lines if line.paper)])
-    head = "<tr><th>task<th class=text>lang<th>semantic<th>language<th>difference<th>"
-    head += "<th>p (Holm)<th class=text>holds more<th>paper<th class=text>its sign<th class=text>best baseline</tr>"
+    names = ["task", "lang", "semantic", "language", "difference", "", f"p ({lines[0].difference.correction})"]
+    names += ["holds more", "paper", "its sign", "best baseline"]
+    texts = {"lang", "holds more", "its sign", "best baseline"}
+    head = "".join(f"<th class=text>{name}" if name in texts else f"<th>{name}" for name in names)
     rows = []
     for line in lines:
-        gap, about = line.difference, TASKS[line.difference.task].about
-        scores = "".join(f"<td>{100 * row.accuracy:.1f}" for row in (line.semantic, line.language))
-        paper = "" if line.paper is None else f"{line.paper.semantic:.1f} / {line.paper.language:.1f}"
-        sign = f"{SIGNS[line.against_paper]} {line.against_paper}" if line.paper else ""
-        best = "" if line.baseline is None else f"{escape(line.baseline.latent)} {100 * line.baseline.accuracy:.1f}"
-        rows.append(
-            f'<tr><td title="{escape(about)}">{escape(gap.task)}<td class=text>{escape(gap.lang)}{scores}'
-            f"<td>{gap.points:+.1f} <small>[{gap.ci_low:+.1f}, {gap.ci_high:+.1f}]</small><td>{drawn(line, most)}"
-            f'<td>{small(gap.holm_p)}<td class="text {line.holds}">{line.holds}<td>{paper}'
-            f"<td class=text>{sign}<td class=text>{best}</tr>"
+        gap = line.difference
+        values = [
+            f'<span title="{escape(TASKS[gap.task].about)}">{escape(gap.task)}</span>',
+            escape(gap.lang),
+            f"{100 * line.semantic.accuracy:.1f}",
+            f"{100 * line.language.accuracy:.1f}",
+            f"{gap.points:+.1f} <small>[{gap.ci_low:+.1f}, {gap.ci_high:+.1f}]</small>",
+            drawn(line, most),
+            small(gap.adjusted_p),
+            f'<span class="{line.holds}">{line.holds}</span>',
+            "" if line.paper is None else f"{line.paper.semantic:.1f} / {line.paper.language:.1f}",
+            f"{SIGNS[line.against_paper]} {line.against_paper}" if line.paper else "",
+            "" if line.baseline is None else f"{escape(line.baseline.latent)} {100 * line.baseline.accuracy:.1f}",
+        ]
+        cells = (
+            f'<td data-name="{name}"{" class=text" if name in texts else ""}>{value}'
+            for name, value in zip(names, values, strict=True)
         )
-    return f"<table>{head}{''.join(rows)}</table>"
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    return f'<table class="signs"><thead><tr>{head}</tr></thead>{"".join(rows)}</table>'
 
 
 def small(p: float) -> str:

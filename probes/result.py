@@ -49,10 +49,11 @@ class Difference:
     first: str
     second: str
     points: float
-    ci_low: float  # as `Row.boot_low`, paired
+    ci_low: float  # paired; new sentences, new probes, and new encoders where there are several
     ci_high: float
-    mcnemar_p: float  # exact, two-sided
-    holm_p: float | None = None  # among the differences of a table, see `significance.correct`
+    p: float  # two-sided, of the same standard error as the interval
+    adjusted_p: float | None = None  # among the differences of a table, see `significance.correct`
+    correction: str = ""  # how it was: Holm
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,9 @@ class ProbeResult:
     rows: list[Row]
     difference: Difference | None  # of the first two latents
     left_out: int  # items left out because their label is rare or --max-items was reached
+    resamples: int = 2_000  # of the test items
     over_baseline: list[Difference] = field(default_factory=list)  # each latent minus the best baseline
+    over_majority: list[Difference] = field(default_factory=list)  # each latent minus the majority
     erasures: list[Erasure] = field(default_factory=list)
     curve: list[Point] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

@@ -16,7 +16,7 @@ from probes.mdl import codelength
 from probes.measure import Measured, Vectors, embedded, maker, measure
 from probes.paper import paper_row
 from probes.result import Difference, Predictions, ProbeResult, Row
-from probes.significance import Runs, bootstrap, mcnemar, wilson
+from probes.significance import Runs, bootstrap, difference, wilson
 from probes.study import Asked, Study, prepare
 from probes.task import Items, ProbeTask
 from probes.tasks import find
@@ -68,7 +68,7 @@ def run_probe(
     for name in latents:
         report(f"{task.name} {lang}: {name}")
         inputs[name] = [embedded(encoder, study, name) for encoder in encoders]
-        measured[name] = measure(maker(wish.probe), inputs[name], study.labels, study.cuts)
+        measured[name] = measure(maker(wish.probe, wish.l2), inputs[name], study.labels, study.cuts)
     for name, (build, probe) in BASELINES.items():
         if wish.baselines or name == MAJORITY:
             report(f"{task.name} {lang}: {name}")
@@ -77,9 +77,11 @@ def run_probe(
     for name, several in (others or {}).items():
         report(f"{task.name} {lang}: {name}")
         vectors = [embedded(other, study, other.latents[0]) for other in several]
-        measured[name] = measure(maker(wish.probe), vectors, study.labels, study.cuts)
+        measured[name] = measure(maker(wish.probe, wish.l2), vectors, study.labels, study.cuts)
 
-    drawn = bootstrap([found.right for found in measured.values()], study.tested, study.items.groups, seed=wish.seed)
+    drawn = bootstrap(
+        [found.right for found in measured.values()], study.tested, study.items.groups, wish.resamples, wish.seed
+    )
     runs = dict(zip(measured, drawn, strict=True))
     rows = {name: row_of(study, name, found, runs[name], wish) for name, found in measured.items()}
     for name in latents:
@@ -90,11 +92,7 @@ def run_probe(
             warnings += remarks.of_predictor(rows[name], found, len(study.cuts[0][1]))
 
     def gap(first: str, second: str) -> Difference:
-        paired = runs[first] - runs[second]
-        low, high = paired.interval(wish.ci, wish.seed)
-        low, high = max(-1.0, low), min(1.0, high)
-        p = mcnemar(*(first_verdicts(study, measured[name]) for name in (first, second)))
-        return Difference(task.name, lang, first, second, 100 * paired.mean, 100 * low, 100 * high, p)
+        return difference(task.name, lang, (first, second), runs[first] - runs[second], wish.ci)
 
     against = max((row for row in rows.values() if row.latent not in latents), key=lambda row: row.accuracy).latent
     found = result(study, wish, rows, {name: kept(found) for name, found in measured.items()}, warnings)
@@ -103,6 +101,7 @@ def run_probe(
         rows=[remarks.note(row, rows, latents) for row in rows.values() if row.latent != MAJORITY or wish.baselines],
         difference=gap(*latents[:2]) if len(latents) > 1 else None,
         over_baseline=[gap(name, against) for name in latents] if wish.baselines else [],
+        over_majority=[gap(name, MAJORITY) for name in latents],
         erasures=[extras.erase(study, inputs[name], name, wish) for name in latents] if wish.erase else [],
         curve=[point for name in latents for point in extras.curve(study, inputs[name][0], name, wish)]
         if wish.curve
@@ -136,6 +135,7 @@ def result(
         list(rows.values()),
         None,
         study.left_out,
+        wish.resamples,
         warnings=warnings,
         labels=study.names,
         items=study.items,
@@ -147,7 +147,7 @@ def row_of(study: Study, name: str, found: Measured, runs: Runs, wish: Asked) ->
     """Accuracy, its intervals and V-information."""
     tested = int(study.tested.any(0).sum())
     low, high = wilson(runs.mean * tested, tested, wish.ci)
-    boot_low, boot_high = runs.interval(wish.ci, wish.seed)
+    boot_low, boot_high = runs.interval(wish.ci)
     encoders, seeds = runs.points.shape
     return Row(
         task=study.task,
@@ -181,18 +181,11 @@ def more(study: Study, inputs: Sequence[np.ndarray], found: Measured, wish: Aske
     if wish.mdl:
         train = study.cuts[0][0]
         groups = np.array(study.items.groups)[train]
-        make, classes = maker(wish.probe), len(study.names)
+        make, classes = maker(wish.probe, wish.l2), len(study.names)
         codes = [codelength(make, one[train], study.labels[train], groups, classes, seed=wish.seed) for one in inputs]
         fields["codelength"] = float(np.mean([code.bits for code in codes]))
         fields["compression"] = codes[0].uniform / fields["codelength"]
     return fields
-
-
-def first_verdicts(study: Study, found: Measured) -> np.ndarray:
-    """Whether the first probe that tested an item, of the first encoder, was right: (tested items,)."""
-    tested = study.tested
-    rows = np.flatnonzero(tested.any(0))
-    return found.right[0, tested.argmax(0)[rows], rows]
 
 
 def kept(found: Measured) -> Predictions:

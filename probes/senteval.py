@@ -6,7 +6,8 @@ product serves every penalty, the gradient is written down instead of recorded, 
 when its own early stop comes. What is followed:
 
 - Vectors go in as they are, in float32: no centring, no scaling.
-- `hidden=0` is softmax regression; otherwise linear, sigmoid, linear. Classes are the sorted labels of train.
+- `hidden=0`, its default, is softmax regression; otherwise linear, sigmoid, linear. Classes are the sorted labels of
+  train.
 - Weights and biases start as `torch.nn.Linear` draws them from the seed; each pass over train has its own order,
   NumPy's legacy permutation from the same seed.
 - Mean cross-entropy of minibatches of 64, the last of a pass smaller. Adam at its defaults; the penalty times the
@@ -24,10 +25,12 @@ Faults of the original, not copied:
   and so the mean above is what SentEval has computed since.
 - Every classifier seeds the global generators of NumPy and torch. Here they are not touched.
 - Labels given as a list fail, as does `predict_proba`; a label that train lacks is a bare KeyError.
+- Its classifier calls `super(self.__class__)`, and so can't be subclassed.
 
-Not offered: its dropout, off unless asked for, its other optimisers, and its scikit-learn mode, whose solver differs
-with the library's version. What `split_classify` can't see is in `probes.paper`: no hidden layer for word content, and
-the order of the items. The published table chose 50, 100 or 200 hidden units and a dropout on dev; SentEval does not.
+Not offered: its dropout before the sigmoid, off unless asked for, its other optimisers, and its scikit-learn mode,
+whose solver differs with the library's version. What `split_classify` can't see is in `probes.paper`: no hidden layer
+for word content, and the order of the items. The published table chose 50, 100 or 200 hidden units and a dropout on
+dev; SentEval does not.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Line:
     cell: Cell
     semantic: Row
     language: Row
-    difference: Difference  # semantic minus language, points; Holm's p is over all lines
+    difference: Difference  # semantic minus language, points; the adjusted p is over all lines
     baseline: Row | None  # the best one
     paper: Published | None
     alpha: float
@@ -34,7 +34,7 @@ class Line:
     @property
     def holds(self) -> str:
         """The latent that holds more, or "neither" where they can't be told apart."""
-        if self.difference.holm_p >= self.alpha:
+        if self.difference.adjusted_p >= self.alpha:
             return "neither"
         return SEMANTIC if self.difference.points > 0 else LANGUAGE
 
@@ -48,13 +48,14 @@ class Line:
         return "as the paper" if (self.paper.gap > 0) == (self.holds == SEMANTIC) else "not as the paper"
 
 
-def separation(cells: Sequence[Cell]) -> list[Line]:
+def separation(cells: Sequence[Cell], correction: str = "holm") -> list[Line]:
     """A line for each cell that has both latents; BadInput where none has."""
     both = [cell for cell in cells if has(cell, SEMANTIC) and has(cell, LANGUAGE)]
     if not both:
         raise BadInput("a report compares the semantic with the language latent: probe both of a model of ours.", 2)
     found = []
-    for cell, difference in zip(both, correct([gap(cell, SEMANTIC, cell, LANGUAGE) for cell in both]), strict=True):
+    gaps = correct([gap(cell, SEMANTIC, cell, LANGUAGE) for cell in both], correction)
+    for cell, difference in zip(both, gaps, strict=True):
         rest = [row for row in cell.result.rows if row.latent not in cell.trail["latents"]]
         best = max(rest, key=lambda row: row.accuracy, default=None)
         task, lang, _ = cell.place
@@ -81,7 +82,7 @@ def as_table(lines: Sequence[Line]) -> Table:
                 line.difference.lang,
                 *(Estimate(100 * row.accuracy, 100 * row.ci_low, 100 * row.ci_high) for row in both),
                 Estimate(gap.points, gap.ci_low, gap.ci_high),
-                f"{gap.holm_p:.2g}" if gap.holm_p >= 1e-4 else "<0.0001",
+                f"{gap.adjusted_p:.2g}" if gap.adjusted_p >= 1e-4 else "<0.0001",
                 line.holds,
                 None if line.paper is None else line.paper.semantic,
                 None if line.paper is None else line.paper.language,
@@ -90,7 +91,17 @@ def as_table(lines: Sequence[Line]) -> Table:
                 None if line.baseline is None else 100 * line.baseline.accuracy,
             ]
         )
-    columns = ["task", "lang", "semantic", "language", "difference", "p (Holm)", "holds more", "paper semantic"]
+    correction = lines[0].difference.correction
+    columns = [
+        "task",
+        "lang",
+        "semantic",
+        "language",
+        "difference",
+        f"p ({correction})",
+        "holds more",
+        "paper semantic",
+    ]
     return Table([*columns, "paper language", "sign", "best baseline", "its accuracy"], rows)
 
 

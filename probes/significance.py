@@ -1,9 +1,16 @@
-"""How sure a score is, what of its spread comes from seeds, and whether two scores differ.
+"""How sure a score is, and whether two scores differ: one standard error, of which come both the interval and p.
 
-Test items are drawn again as whole groups (versions of one sentence are not independent), all predictors in the same
-resamples, so differences are paired. Seeds are few, and a bootstrap of three values knows only three: their 95%
-interval would hold the truth about three times in four. So the part of the spread that seeds add to what test items
-explain is estimated, and drawn from Student's t. Probe seeds and encoder seeds are kept apart until the last sum.
+What a mean over seeds owes to its test items is found by drawing these again, as whole groups (versions of one
+sentence are not independent), all predictors in the same resamples, so differences are paired. What it owes to its
+seeds is the spread of their scores, by Student's t, as seeds are few. The noise of items that seeds do not share is
+in that spread already (with folds, where no item is tested twice, all of it) and is not counted again: what items
+add is only what all seeds have in common.
+
+The degrees of freedom of the sum are those of the seeds, divided by their share of it. Welch's (1947) divide by its
+square, and with three seeds hold the truth in as few as 92.2% of cases; these in 94.2 to 96.3% with three seeds or
+more, whatever the share. An earlier form took the items' noise out of the seeds' spread and added what was left, if
+anything: 96.5% where five folds differ by chance alone, and 93% where they differ as much again, as a difference of
+two noisy variances can't be kept above 0 without harm.
 """
 
 from __future__ import annotations
@@ -14,13 +21,19 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.stats import t
 
-from bgt_core.evaluation.bootstrap import holm, interval, resample
+from bgt_core.evaluation.bootstrap import holm, resample
 from probes.result import Difference
 
 RESAMPLES = 2_000
 AT_ONCE = 2**22  # weights held in memory at once
+CORRECTIONS = {
+    "holm": ("Holm", holm),
+    "bonferroni": ("Bonferroni", lambda p: np.minimum(1, len(p) * p)),
+    "none": ("no correction", lambda p: p),
+}
+LEAST = 1 / 3  # of the error by test items alone: few seeds may agree by luck, and are not believed below it
 
 
 def wilson(right: float, n: int, level: float = 0.95) -> tuple[float, float]:
@@ -48,33 +61,32 @@ class Runs:
     def mean(self) -> float:
         return float(self.points.mean())
 
-    def spread(self) -> tuple[float, float]:
-        """Standard deviations over probe seeds and over encoder seeds that test items don't explain; 0 for one seed."""
-        encoders, probes = self.points.shape
-        noise = self.draws - self.points
-        probe = encoder = 0.0
-        if probes > 1:
-            found = self.points.var(1, ddof=1).mean() - noise.var(2, ddof=1).mean()
-            probe = max(0.0, float(found))
-        if encoders > 1:
-            found = self.points.mean(1).var(ddof=1) - noise.mean(2).var(1, ddof=1).mean() - probe / probes
-            encoder = max(0.0, float(found))
-        return math.sqrt(probe), math.sqrt(encoder)
+    def error(self) -> tuple[float, float]:
+        """The standard error of the mean, were seeds and test items drawn anew, and its degrees of freedom.
 
-    def interval(self, level: float = 0.95, seed: int = 0) -> tuple[float, float]:
-        """Of the mean, were encoder, probe and test items drawn anew."""
-        encoders, probes = self.points.shape
-        rng = np.random.default_rng(seed)
-        probe, encoder = self.spread()
-        draws = self.draws.mean((1, 2))
-        for error, free in (
-            (probe / math.sqrt(encoders * probes), encoders * (probes - 1)),
-            (encoder / math.sqrt(encoders), encoders - 1),
-        ):
-            if error > 0:
-                draws = draws + error * rng.standard_t(free, len(draws))
-        low, high = interval(draws, level)
-        return float(low), float(high)
+        Several encoder seeds are what differs; probe seeds then only make the score of each. Of one, the probe seeds.
+        """
+        noise = self.draws - self.points  # (B, E, S)
+        axis = 2 if len(self.points) > 1 else 1
+        scores, noise = self.points.mean(axis - 1).ravel(), noise.mean(axis)  # (n,), (B, n): one a seed
+        seeds, items = len(scores), noise.mean(1).var(ddof=1)
+        if seeds == 1:
+            return math.sqrt(items), math.inf
+        between = scores.var(ddof=1) / seeds
+        found = max(0.0, items - noise.var(1, ddof=1).mean() / seeds) + between
+        free = (seeds - 1) * found / between if between else math.inf
+        return math.sqrt(max(found, LEAST**2 * items)), free
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Of the mean."""
+        error, free = self.error()
+        half = float(t.ppf((1 + level) / 2, free)) * error
+        return self.mean - half, self.mean + half
+
+    def p(self) -> float:
+        """Two-sided, that the mean is 0: below 1 - level where the interval of that level leaves 0 out."""
+        error, free = self.error()
+        return float(2 * t.sf(abs(self.mean) / error, free)) if error else float(self.mean == 0)
 
 
 def bootstrap(
@@ -86,7 +98,9 @@ def bootstrap(
     was tested on; in a resample with none of those it keeps its mean. Weights of groups times sums over groups is one
     product, so that 2,000 resamples of 10,000 items take a second.
     """
-    names, place = np.unique(np.asarray(groups), return_inverse=True)
+    some = tested.any(0)
+    names, place = np.unique(np.asarray(groups)[some], return_inverse=True)
+    tested, scores = tested[:, some], [found[..., some] for found in scores]
     rows = np.concatenate([np.where(tested, found, 0.0).reshape(-1, tested.shape[1]) for found in scores])  # (R, N)
     sums, sizes = _by_group(rows, place), _by_group(tested.astype(float), place)  # (R, G), (S, G)
     rng = np.random.default_rng(seed)
@@ -111,17 +125,17 @@ def _by_group(rows: np.ndarray, place: np.ndarray) -> np.ndarray:
     return np.add.reduceat(rows[:, order], np.flatnonzero(np.diff(place[order], prepend=-1)), axis=1)
 
 
-def mcnemar(first: np.ndarray, second: np.ndarray) -> float:
-    """Exact two-sided p that both are right equally often; (N,) booleans on the same items."""
-    only_first, only_second = int((first & ~second).sum()), int((~first & second).sum())
-    if only_first + only_second == 0:
-        return 1.0
-    return float(binomtest(only_first, only_first + only_second).pvalue)
+def difference(task: str, lang: str, names: tuple[str, str], paired: Runs, level: float) -> Difference:
+    """What two predictors differ by, in points; no more than all items."""
+    low, high = (100 * min(1.0, max(-1.0, end)) for end in paired.interval(level))
+    return Difference(task, lang, *names, 100 * paired.mean, low, high, paired.p())
 
 
-def correct(differences: Sequence[Difference]) -> list[Difference]:
-    """A table of differences with Holm's adjusted p in each: below alpha, all together err with probability alpha."""
-    if not differences:
-        return []
-    adjusted = holm(np.array([difference.mcnemar_p for difference in differences]))
-    return [replace(difference, holm_p=float(p)) for difference, p in zip(differences, adjusted, strict=True)]
+def correct(differences: Sequence[Difference], correction: str = "holm") -> list[Difference]:
+    """A table of differences with the adjusted p in each: below alpha, all together err with probability alpha.
+
+    `correction` is one of `CORRECTIONS`; with "none" each errs with probability alpha on its own.
+    """
+    name, adjust = CORRECTIONS[correction]
+    adjusted = adjust(np.array([one.p for one in differences])) if differences else []
+    return [replace(one, adjusted_p=float(p), correction=name) for one, p in zip(differences, adjusted, strict=True)]

@@ -25,6 +25,7 @@ class Source:
 
     kind: str  # "labelled", or one of the kinds of `ProbeTask.builds`
     files: tuple[Path, ...]
+    passed_over: tuple[str, ...] = ()  # files that are called like text of the language and hold something else
 
 
 def find_source(where: Path, task: ProbeTask, lang: str) -> Source:
@@ -33,7 +34,8 @@ def find_source(where: Path, task: ProbeTask, lang: str) -> Source:
     Labelled sentences come first: SentEval's subj_number.txt before the .tsv of others, in a folder named by the
     language; other folders hold English. Then trees (fr/*.mrg, fr.mrg), CoNLL-U (fr_*.conllu, fr/*.conllu, fr.conllu)
     and text (fr.txt, and en-fr.*.tsv, whose columns its name tells), where the task can be labelled from them.
-    All may end in .gz, .xz or .zst. Raises BadInput with exit code 3 where there is nothing.
+    All may end in .gz, .xz or .zst. Sets for similarity are called like translations too, as STS's en-ar.tsv: what has
+    not two columns is passed over. Raises BadInput with exit code 3 where there is nothing.
     """
     task.check(lang)
     langs = lang.split("-")
@@ -50,14 +52,25 @@ def find_source(where: Path, task: ProbeTask, lang: str) -> Source:
         found = [file for file in labelled if _bare(file).endswith(end)]
         if found:
             return Source(LABELLED, (found[0],))
+    passed_over: list[str] = []
     for kind in task.builds:
         found = [file for file in files if _holds(file, kind, langs)]
+        wide = {file: count for file in found if pair_of(file) and (count := len(_first(file))) != 2}
+        passed_over += [
+            f"{file.relative_to(where)}: {count} columns, translations have 2" for file, count in wide.items()
+        ]
+        found = [file for file in found if file not in wide]
         if kind == "texts":  # translations alone where they suffice: the same topics in every language
             pairs = [file for file in found if pair_of(file)]
             found = next((files for files in (pairs, found) if _cover(files, langs)), [])
         if found:
-            return Source(kind, tuple(found))
-    raise BadInput(f"No '{lang}' data for task '{task.name}' in {where}: it needs {needs(task, lang)}.", 3)
+            return Source(kind, tuple(found), tuple(passed_over))
+    raise BadInput(
+        f"No '{lang}' data for task '{task.name}' in {where}: it needs {needs(task, lang)}"
+        f"{''.join(f' (passed over {line})' for line in passed_over)}."
+        f"{' Get it by --download.' if task.file and lang == 'en' else ''}",
+        3,
+    )
 
 
 def _named(file: Path, task: ProbeTask) -> Source:
@@ -65,13 +78,18 @@ def _named(file: Path, task: ProbeTask) -> Source:
     bare = _bare(file)
     kind = "conllu" if bare.endswith(".conllu") else "trees" if bare.endswith(TREES) else ""
     if not kind:
-        first = next(islice(lines(file), 1), b"").split(b"\t")
+        first = _first(file)
         kind = LABELLED if len(first) > 2 and first[0].decode(errors="replace") in SPLIT_NAMES else "text"
     if kind == "text" and "texts" in task.builds:
         kind = "texts"
     if kind != LABELLED and kind not in task.builds:
         raise BadInput(f"{file}: task '{task.name}' can't be labelled from this; it needs {needs(task)}.", 2)
     return Source(kind, (file,))
+
+
+def _first(file: Path) -> list[bytes]:
+    """The cells of a file's first line."""
+    return next(islice(lines(file), 1), b"").split(b"\t")
 
 
 def _bare(file: Path) -> str:

@@ -89,7 +89,7 @@ def cell_of(model: str, result: ProbeResult, trail: Mapping[str, Any]) -> Cell:
 
 def write_cell(path: Path, cell: Cell) -> None:
     """Without the name of the model: others may call it otherwise."""
-    text = json.dumps({"result": cell.result.as_dict(), "trail": dict(cell.trail)}, sort_keys=True)
+    text = json.dumps({"result": cell.result.as_dict(), "trail": dict(cell.trail)})
     parquet.write_table(cell.predictions.replace_schema_metadata({METADATA: text}), path, compression="zstd")
 
 
@@ -111,6 +111,7 @@ def as_result(plain: Mapping[str, Any]) -> ProbeResult:
     for name, kind in (
         ("rows", Row),
         ("over_baseline", Difference),
+        ("over_majority", Difference),
         ("erasures", Erasure),
         ("curve", Point),
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -11,11 +12,13 @@ import numpy as np
 from bgt_core.errors import BadInput
 from probes.build import FOLDS, default_sentences, splits
 from probes.controls import CONTROLS
-from probes.items import common
+from probes.items import SIZES, common
+from probes.significance import RESAMPLES
 from probes.task import SPLITS, Items, ProbeTask
 
 MAX_ITEMS = 10_000
 LEAST = 200  # items; fewer give intervals that say nothing
+FEWEST = 100  # resamples that tell a standard error
 ERASERS = ("leace", "inlp")
 
 Cut = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows of train, dev and test
@@ -29,7 +32,7 @@ class Asked:
     seeds: int = 5  # probes trained, 1 to 10
     seed: int = 0  # of sentences, splits and resamples
     ci: float = 0.95
-    max_items: int = MAX_ITEMS
+    max_items: int | None = None  # None: 10,000; the paper's 120,000 with `paper`
     max_train: int | None = None  # training items; the others of train are left out, dev and test stay whole
     baselines: bool = True
     control: str | None = "rare"  # the key of the control task: first, rare; None: no control task
@@ -37,6 +40,8 @@ class Asked:
     mdl: bool = False  # online codelength
     erase: str | None = None  # leace or inlp, each beside random directions
     curve: bool = False  # accuracy over training items, and over probes of more capacity
+    l2: float | None = None  # the penalty, on the sum of losses; None: chosen on dev
+    resamples: int = RESAMPLES  # of the test items
     paper: bool = False  # SentEval's protocol, one seed, accuracy alone; the wishes above don't count
 
     def __post_init__(self) -> None:
@@ -45,6 +50,12 @@ class Asked:
             raise BadInput(f"--seeds {self.seeds}: choose 1 to {FOLDS}; each tests on its own tenth of the items.", 2)
         if self.max_train is not None and self.max_train < LEAST:
             raise BadInput(f"--max-train {self.max_train}: choose {LEAST} or more.", 2)
+        if self.max_items is not None and self.max_items < LEAST:
+            raise BadInput(f"--max-items {self.max_items}: choose {LEAST} or more.", 2)
+        if self.resamples < FEWEST:
+            raise BadInput(f"--bootstrap {self.resamples}: choose {FEWEST} or more resamples.", 2)
+        if self.l2 is not None and not 0 < self.l2 < math.inf:
+            raise BadInput(f"--l2 {self.l2:g}: choose a penalty above 0, as in 0.001.", 2)
         if not 0 < self.ci < 1:
             raise BadInput(f"--ci {self.ci}: choose a level between 0 and 1, as in 0.95.", 2)
         for name, value, known in (("control", self.control, CONTROLS), ("erase", self.erase, ERASERS)):
@@ -84,7 +95,8 @@ def prepare(task: ProbeTask, lang: str, sentences: Sequence[str] | Items | None,
     task.check(lang)
     if not isinstance(sentences, Items):
         sentences = task.items(default_sentences(lang, wish.seed) if sentences is None else sentences, lang, wish.seed)
-    items, left_out = select(sentences, wish.max_items, wish.seed)
+    most = wish.max_items or (sum(SIZES.values()) if wish.paper else MAX_ITEMS)
+    items, left_out = select(sentences, most, wish.seed)
     names, labels = np.unique(np.array(items.labels, dtype=str), return_inverse=True)
     if len(labels) < LEAST or len(names) < 2:
         found = f"{len(labels)} items with {len(names)} labels"

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-import numpy as np
-
-from bgt_core.evaluation.bootstrap import Estimate, holm
+from bgt_core.evaluation.bootstrap import Estimate
 from bgt_core.tables import Table
 from probes.baselines import MAJORITY
-from probes.compare import p_value
+from probes.compare import gap as compared
 from probes.result import Difference
+from probes.significance import correct
 from probes.store import Cell
 
 TRAIL = ("data", "made_of", "items_sha256", "version", "measured")
@@ -67,18 +66,18 @@ def gap_table(gaps: Sequence[Difference], ci: float) -> Table:
             f"{gap.first} - {gap.second}",
             f"{gap.points:+.1f}",
             f"{gap.ci_low:+.1f} to {gap.ci_high:+.1f}",
-            f"{gap.mcnemar_p:.2g}",
-            "" if gap.holm_p is None else f"{gap.holm_p:.2g}",
+            f"{gap.p:.2g}",
+            "" if gap.adjusted_p is None else f"{gap.adjusted_p:.2g}",
         ]
         for gap in gaps
     ]
-    return Table(["task", "lang", "difference", "points", f"{100 * ci:g}% CI", "McNemar p", "p (Holm)"], rows)
+    return Table(["task", "lang", "difference", "points", f"{100 * ci:g}% CI", "p", f"p ({gaps[0].correction})"], rows)
 
 
-def wide_table(cells: Sequence[Cell]) -> Table:
+def wide_table(cells: Sequence[Cell], correction: str = "holm") -> Table:
     """A row a task and language: each latent in percent with its interval, then the best baseline and the majority.
 
-    The best of a row is marked; so are those that exact McNemar tests, with Holm over the table, can't tell from it.
+    The best of a row is marked; so are those that can't be told from it, by p, corrected over the table.
     """
     several = len({cell.model for cell in cells}) > 1
     probes = len({cell.trail["probe"] for cell in cells}) > 1
@@ -89,8 +88,8 @@ def wide_table(cells: Sequence[Cell]) -> Table:
             places.setdefault(cell.place, {})[name] = (cell, latent)
     best = {place: max(row, key=lambda name, row=row: accuracy(*row[name])) for place, row in places.items()}
     pairs = [(place, name) for place, row in places.items() for name in row if name != best[place]]
-    ps = [p_value(*places[place][best[place]], *places[place][name]) for place, name in pairs]
-    adjusted = dict(zip(pairs, holm(np.array(ps)) if ps else [], strict=True))
+    gaps = correct([compared(*places[place][best[place]], *places[place][name]) for place, name in pairs], correction)
+    adjusted = {pair: one.adjusted_p for pair, one in zip(pairs, gaps, strict=True)}
     names = list(dict.fromkeys(name for row in places.values() for name in row))
     rows = []
     for place, row in places.items():

@@ -26,8 +26,12 @@ EncoderOption = Annotated[
         show_default="the model that ships",
     ),
 ]
-CsvOption = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Also write the table as CSV.")]
-LatexOption = Annotated[Path | None, typer.Option("--latex", metavar="FILE", help="Also write it for LaTeX, booktabs.")]
+CsvOption = Annotated[
+    Path | None, typer.Option("--csv", metavar="FILE", help="Also write the table as CSV; - prints it alone.")
+]
+LatexOption = Annotated[
+    Path | None, typer.Option("--latex", metavar="FILE", help="Also write it for LaTeX, booktabs; - prints it.")
+]
 ParquetOption = Annotated[Path | None, typer.Option("--parquet", metavar="FILE", help="Also write it as Parquet.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
 PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, auto (bf16 where the device has it); int8 on a CPU.")]

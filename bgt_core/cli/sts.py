@@ -96,12 +96,12 @@ def sts(
     from bgt_core.evaluation.sts_compare import aligned, check_settings, compare
     from bgt_core.evaluation.sts_kept import write_scores
     from bgt_core.evaluation.sts_published import oddities
-    from bgt_core.tables import LEGEND, check_files, save, show
+    from bgt_core.tables import LEGEND, check_files, on_stdout, save, show
 
     aggregates = list(AGGREGATES) if aggregate == "all" else [aggregate]
     check_settings(aggregates, resamples, level)
     files = {"csv": csv, "latex": latex, "parquet": parquet}
-    check_files({**files, "scores": scores})
+    check_files({**files, "scores": scores}, as_json)
     specs = model or [str(PRETRAINED)]
     fresh = [spec for spec in specs if not spec.endswith(".parquet")]
     systems = kept_systems({spec: name for spec, name in short_names(specs).items() if spec not in fresh})
@@ -136,6 +136,8 @@ def sts(
         print(line, file=sys.stderr)
     if as_json:
         print(json.dumps(as_document(result, note, odd), indent=2, ensure_ascii=False))
+        return
+    if on_stdout(files):
         return
     show(table.columns, table.lines(), text=2)
     if gaps and result.gaps:

@@ -1,8 +1,8 @@
 """`bgt-probe`: parse, check, call, print.
 
 The table goes to stdout, progress to stderr. Exit codes as in `bgt`: 0 done, 1 internal error, 2 usage, 3 something
-needed is absent, 4 invalid data or checkpoint; and 5 finished but for some cells, 7 a score that --fail-on names,
-130 interrupted, with what was measured kept.
+needed is absent, 4 invalid data or checkpoint; and 5 finished but for some cells, 6 out of memory, 7 a score that
+--fail-on names, 130 interrupted; what was measured is kept.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ app.add_typer(cache.app, name="cache")
 
 def main() -> None:
     """The `bgt-probe` command."""
+    for stream in (sys.stdout, sys.stderr):  # labels in all scripts, and terminals that know ASCII alone
+        stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except BrokenPipeError:  # the reader left, as `head` does

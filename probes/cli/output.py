@@ -7,9 +7,11 @@ import sys
 from collections.abc import Sequence
 
 from bgt_core.errors import BadInput
-from bgt_core.tables import LEGEND, save, show
+from bgt_core.tables import LEGEND, on_stdout, save, show
 from probes.cli.wishes import Wishes
+from probes.report import of_probes, write_report
 from probes.result import Difference
+from probes.significance import CORRECTIONS
 from probes.store import Cell
 from probes.tables import gap_table, long_table, short_table, wide_table
 from probes.tasks import TASKS
@@ -19,14 +21,15 @@ def print_tasks() -> None:
     show(["task", "languages", "question"], [[t.name, ", ".join(t.langs) or "any", t.about] for t in TASKS.values()])
 
 
-def about(cells: Sequence[Cell]) -> str:
+def about(cells: Sequence[Cell], correction: str) -> str:
     """What the numbers of a table are, in a line."""
     first = cells[0].result
     if cells[0].trail["probe"] == "paper":
         return "test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals"
     return (
-        f"test accuracy in percent, mean of {first.seeds} probe seeds, with Wilson {100 * first.ci:g}% intervals; "
-        "differences: paired bootstrap over test items and seeds, exact McNemar p, Holm over the table"
+        f"test accuracy in percent, {of_probes(first.seeds)}, with Wilson {100 * first.ci:g}% intervals; "
+        "differences: paired, interval and p over test items (bootstrap) and seeds (Student's t), "
+        f"{CORRECTIONS[correction][0]} over the table"
     )
 
 
@@ -34,7 +37,8 @@ def write(wishes: Wishes, cells: Sequence[Cell]) -> None:
     """The files asked for, each whole or not there."""
     if any(wishes.files.values()):
         save(long_table(cells), {name: wishes.files[name] for name in ("csv", "parquet")})
-        save(wide_table(cells), {name: wishes.files[name] for name in ("latex", "md")}, about(cells))
+        wide = {name: wishes.files[name] for name in ("latex", "md")}
+        save(wide_table(cells, wishes.correction), wide, about(cells, wishes.correction))
     if wishes.predictions:
         from pyarrow import parquet
 
@@ -44,9 +48,7 @@ def write(wishes: Wishes, cells: Sequence[Cell]) -> None:
         with replacing(wishes.predictions) as partial:
             parquet.write_table(all_predictions(cells), partial, compression="zstd")
     if wishes.report:
-        from probes.report import write_report
-
-        write_report(wishes.report, cells)
+        write_report(wishes.report, cells, wishes.correction)
 
 
 def say(
@@ -54,14 +56,15 @@ def say(
     cells: Sequence[Cell],
     gaps: Sequence[Difference],
     failures: Sequence[tuple[str, BadInput]],
-    as_json: bool,
 ) -> None:
-    """The table, or one JSON document, on stdout; warnings on stderr."""
+    """The table, or one JSON document, on stdout, unless a file was asked for there; warnings on stderr."""
     for cell in cells:
         for line in cell.result.warnings:
             print(f"{cell.result.task} {cell.result.lang}, {cell.model}: {line}", file=sys.stderr)
-    if as_json:
-        print(json.dumps(document(cells, gaps, failures), indent=2, ensure_ascii=False))
+    if wishes.as_json:
+        ascii_alone = "utf" not in (sys.stdout.encoding or "").lower()
+        print(json.dumps(document(wishes, cells, gaps, failures), indent=2, ensure_ascii=ascii_alone))
+    if wishes.as_json or on_stdout(wishes.files):
         return
     table = short_table(cells)
     show(table.columns, table.lines(), text=table.columns.index("train"))
@@ -72,7 +75,7 @@ def say(
             print()
             show(table.columns, table.lines(), text=3)
     if len({cell.model for cell in cells}) > 1:
-        table = wide_table(cells)
+        table = wide_table(cells, wishes.correction)
         print()
         show(table.columns, table.lines(), text=2)
         print(LEGEND, file=sys.stderr)
@@ -81,31 +84,31 @@ def say(
 
 def extras(cells: Sequence[Cell]) -> None:
     """Erasure and learning curves, where they were asked for."""
-    rows = [
-        [*cell.place[:2], cell.model, one.latent, one.method, str(one.rank), f"{100 * one.accuracy:.1f}",
-         f"{100 * one.random_accuracy:.1f}"]
-        for cell in cells for one in cell.result.erasures
-    ]  # fmt: skip
-    if rows:
-        print()
-        show(["task", "lang", "model", "latent", "erased by", "rank", "accuracy", "random directions"], rows, text=5)
-    rows = [
-        [*cell.place[:2], cell.model, one.latent, one.probe, str(one.n_train), f"{100 * one.accuracy:.1f}",
-         f"{100 * one.ci_low:.1f}-{100 * one.ci_high:.1f}"]
-        for cell in cells for one in cell.result.curve
-    ]  # fmt: skip
-    if rows:
-        print()
-        show(["task", "lang", "model", "latent", "probe", "train", "accuracy", "interval"], rows, text=5)
+    asked = (
+        (["erased by", "rank", "accuracy", "random directions"], lambda cell: cell.result.erasures,
+         lambda one: [one.method, str(one.rank), percent(one.accuracy), percent(one.random_accuracy)]),
+        (["probe", "train", "accuracy", "interval"], lambda cell: cell.result.curve,
+         lambda one: [one.probe, str(one.n_train), percent(one.accuracy),
+                      f"{percent(one.ci_low)}-{percent(one.ci_high)}"]),
+    )  # fmt: skip
+    for columns, of, values in asked:
+        rows = [[*cell.place[:2], cell.model, one.latent, *values(one)] for cell in cells for one in of(cell)]
+        if rows:
+            print()
+            show(["task", "lang", "model", "latent", *columns], rows, text=5)
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f}"
 
 
 def document(
-    cells: Sequence[Cell], gaps: Sequence[Difference], failures: Sequence[tuple[str, BadInput]]
+    wishes: Wishes, cells: Sequence[Cell], gaps: Sequence[Difference], failures: Sequence[tuple[str, BadInput]]
 ) -> dict[str, object]:
     """What --json prints."""
     return {
-        "schema": "bgt-probe/2",
-        "about": about(cells),
+        "schema": "bgt-probe/3",
+        "about": about(cells, wishes.correction),
         "results": [{"model": cell.model, **cell.result.as_dict(), "trail": dict(cell.trail)} for cell in cells],
         "compared": [vars(gap) for gap in gaps],
         "failed": [{"cell": label, "why": str(error)} for label, error in failures],

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from probes.cli.wishes import Wishes
     from probes.store import Cell
 
-FAILED, BELOW, STOPPED = 5, 7, 130
+FAILED, MEMORY, BELOW, STOPPED = 5, 6, 7, 130
 
 
 def probe(
@@ -51,16 +51,35 @@ def probe(
         ),
     ] = None,
     column: Annotated[int | None, typer.Option(help="The column of a TSV, from 1.")] = None,
+    split_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Who trains and is tested: lines of train, dev or test, a tab, a sentence."),
+    ] = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="First get SentEval's sets (English) into --data; once is enough.")
+    ] = False,
     probe: Annotated[
         str, typer.Option(help="linear, or mlp50 for 50 hidden units; several as linear,mlp200.")
     ] = "linear",
-    max_items: Annotated[int, typer.Option(help="Items a task uses at most.")] = 10_000,
+    l2: Annotated[
+        float | None,
+        typer.Option(
+            "--l2", help="The penalty, on the sum of losses (scikit-learn's 1 / C).", show_default="dev chooses"
+        ),
+    ] = None,
+    max_items: Annotated[
+        int | None, typer.Option(help="Items a task uses at most.", show_default="10,000; with --paper 120,000")
+    ] = None,
     max_train: Annotated[int | None, typer.Option(help="Training items at most; dev and test stay whole.")] = None,
     seeds: Annotated[
         int, typer.Option(help="Probes trained, 1 to 10; on sentences without splits each tests on its own tenth.")
     ] = 5,
     seed: Annotated[int, typer.Option(help="Of sentences, swaps and splits.")] = 0,
     ci: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    bootstrap: Annotated[int, typer.Option(help="Resamples of the test items.")] = 2_000,
+    correction: Annotated[
+        str, typer.Option(help="Of p over the differences of a table: holm, bonferroni, or none.")
+    ] = "holm",
     baselines: Annotated[bool, typer.Option("--baselines/--no-baselines", help="Show what a probe must beat.")] = True,
     untrained: Annotated[
         bool, typer.Option("--untrained", help="Also the model untrained, three times, and the mean of its pieces.")
@@ -94,6 +113,9 @@ def probe(
         Path | None, typer.Option(metavar="FILE", help="Write which latent holds what, as FILE.html and FILE.tex.")
     ] = None,
     as_json: JsonOption = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be measured, how much, and what is kept; then stop.")
+    ] = False,
     list_tasks: Annotated[bool, typer.Option("--list-tasks", help="Print the tasks and stop.")] = False,
     cache_dir: Annotated[
         Path | None,
@@ -117,6 +139,7 @@ def probe(
 
             print_tasks()
             return
+        from probes.cli.plan import plan
         from probes.cli.wishes import Wishes
 
         wishes = Wishes(
@@ -127,10 +150,14 @@ def probe(
             encoder_seeds=split(encoder_seeds),
             data=data,
             column=column,
+            split_file=split_file,
+            download=download,
             probes=split([probe]),
             compare=compare or [],
             fail_on=fail_on or [],
             untrained=untrained,
+            correction=correction,
+            as_json=as_json,
             files={"csv": csv, "latex": latex, "parquet": parquet, "md": md},
             predictions=predictions,
             report=report,
@@ -144,6 +171,8 @@ def probe(
                 "seeds": seeds,
                 "seed": seed,
                 "ci": ci,
+                "resamples": bootstrap,
+                "l2": l2,
                 "baselines": baselines,
                 "control": None if control == "none" else control,
                 "capacity": capacity,
@@ -153,12 +182,20 @@ def probe(
                 "paper": paper,
             },
         )
-        code = answer(wishes, as_json)
+        code = plan(wishes) if dry_run else answer(wishes)
     except BadInput as error:
         print(f"bgt-probe: {error}", file=sys.stderr)
         raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:  # before or after measuring
         raise typer.Exit(STOPPED) from None
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and type(error).__name__ != "OutOfMemoryError":  # torch's, of a GPU
+            raise
+        print(
+            "bgt-probe: out of memory: give --max-items or --max-train, or --device cpu; what was measured is kept.",
+            file=sys.stderr,
+        )
+        raise typer.Exit(MEMORY) from None
     raise typer.Exit(code)
 
 
@@ -167,11 +204,13 @@ def split(values: list[str] | None) -> list[str]:
     return list(dict.fromkeys(part.strip() for value in values or [] for part in value.split(",") if part.strip()))
 
 
-def answer(wishes: Wishes, as_json: bool) -> int:
+def answer(wishes: Wishes) -> int:
     """Measure, write, print; the exit code."""
     from probes.cli import output, work
 
     wishes.check()
+    if wishes.download:
+        work.get(wishes.data)
     models = work.open_all(wishes)
     pairs = work.compared(wishes.compare, models)
     cells: list[Cell] = []
@@ -192,9 +231,9 @@ def answer(wishes: Wishes, as_json: bool) -> int:
         if failures:
             raise BadInput("nothing could be measured.", failures[0][1].exit_code)
         return STOPPED
-    cells, gaps = work.finished(cells, pairs)
+    cells, gaps = work.finished(cells, pairs, wishes.correction)
     output.write(wishes, cells)
-    output.say(wishes, cells, gaps, failures, as_json)
+    output.say(wishes, cells, gaps, failures)
     if stopped:
         return STOPPED
     broken = work.broken(wishes.rules, cells)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from bgt_core.errors import BadInput
 from bgt_core.tables import check_files
+from probes.significance import CORRECTIONS
 from probes.study import Asked
 from probes.tasks import GROUPS, TASKS, find
 
@@ -38,11 +39,15 @@ class Wishes:
     encoder_seeds: Sequence[str]
     data: Path | None
     column: int | None
+    split_file: Path | None
+    download: bool
     probes: Sequence[str]
     compare: Sequence[str]
     fail_on: Sequence[str]
     untrained: bool
+    correction: str
     files: Mapping[str, Path | None]
+    as_json: bool
     predictions: Path | None
     report: Path | None
     cache_dir: Path | None
@@ -61,15 +66,21 @@ class Wishes:
                     TASKS[name].check(lang)
             if self.data is None and "text" not in TASKS[name].builds:
                 TASKS[name].items([], next(iter(TASKS[name].langs), "en"))  # says what it needs
-        check_files({**self.files, "predictions": self.predictions, "report": self.report})
+        check_files({**self.files, "predictions": self.predictions, "report": self.report}, self.as_json)
+        if self.correction not in CORRECTIONS:
+            raise BadInput(f"--correction {self.correction}: choose from {', '.join(CORRECTIONS)}.", 2)
         if self.report and self.report.suffix != ".html":
             raise BadInput(f"--report {self.report}: name it .html; its table is written beside it as .tex.", 2)
         if self.column is not None and self.data is None:
             raise BadInput("--column says which column of --data to read; give --data too.", 2)
         if len(self.models) > 1 and (self.encoder_seeds or self.untrained):
             raise BadInput("--encoder-seeds and --untrained are of one --model; give one.", 2)
-        if self.data and not self.data.exists():
+        if self.download and (not self.data or self.data.is_file() or not {"en", ALL} & set(self.langs)):
+            raise BadInput("--download gets SentEval's sets, which are English: give --lang en and --data FOLDER.", 2)
+        if self.data and not (self.data.exists() or self.download):
             raise BadInput(f"{self.data}: there is no such file or folder.", 3)
+        if self.split_file and not self.split_file.is_file():
+            raise BadInput(f"--split-file {self.split_file}: there is no such file.", 3)
         _ = self.wish, self.rules
 
     @property

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bgt_core import PRETRAINED
 from bgt_core.cli.options import open_encoder, open_models, unnamed
@@ -20,6 +20,8 @@ from probes.compare import corrected, gap, has
 from probes.result import Difference
 from probes.significance import correct
 from probes.store import Cell
+from probes.study import Asked
+from probes.task import Items, ProbeTask
 from probes.tasks import TASKS
 
 
@@ -28,6 +30,16 @@ class Side(NamedTuple):
 
     model: str
     predictor: str
+
+
+class Place(NamedTuple):
+    """A cell to be measured."""
+
+    model: Model
+    task: ProbeTask
+    lang: str
+    material: tuple[Items, dict]
+    wish: Asked
 
 
 def say(line: str) -> None:
@@ -79,19 +91,22 @@ def places(wishes: Wishes, models: Sequence[Model]) -> Iterator[tuple[str, str, 
                 yield name, lang, must
 
 
-def measure_all(wishes: Wishes, models: Sequence[Model]) -> Iterator[tuple[str, Cell | BadInput]]:
-    """Each cell, or what is wrong with it; raises BadInput at once where all would be."""
+def each(
+    wishes: Wishes, models: Sequence[Model], do: Callable[[Place, Cache | None], Any]
+) -> Iterator[tuple[str, Any]]:
+    """What `do` makes of each place, or what is wrong with it; raises BadInput at once where all would be."""
     cache = None if wishes.no_cache else Cache(wishes.cache_dir or default_folder())
     for model in models:
         for lang in wishes.langs:
             if lang != ALL:
                 model.check(lang)
     everything = list(places(wishes, models))
+    told: set[str] = set()
     single = len(everything) * len(models) * len(wishes.probes) == 1
     for name, lang, must in everything:
         task = TASKS[name]
         try:
-            material = material_of(task, lang, wishes.data, wishes.column, wishes.wish[0])
+            material = material_of(task, lang, wishes.data, wishes.column, wishes.wish[0], wishes.split_file)
         except BadInput as error:
             if single:
                 raise
@@ -100,14 +115,35 @@ def measure_all(wishes: Wishes, models: Sequence[Model]) -> Iterator[tuple[str, 
             else:
                 yield f"{name} {lang}", error
             continue
+        for note in (material[1].get("card") or {}).get("notes", ()):
+            if note.startswith("passed over") and note not in told:
+                told.add(note)
+                say(note)
         for model in models:
             for wish in wishes.wish:
                 try:
-                    yield "", measured(model, task, lang, material, wish, cache, say)
+                    yield "", do(Place(model, task, lang, material, wish), cache)
                 except BadInput as error:
                     if single:
                         raise
                     yield f"{name} {lang}, {model.name}", error
+
+
+def measure_all(wishes: Wishes, models: Sequence[Model]) -> Iterator[tuple[str, Cell | BadInput]]:
+    """Each cell, or what is wrong with it."""
+    return each(wishes, models, lambda place, cache: measured(*place, cache, say))
+
+
+def get(folder: Path) -> None:
+    """SentEval's probing sets, in that folder; nothing moves where they are already."""
+    from bgt_core.cli.data import agree
+    from bgt_core.data import fetch
+    from bgt_core.progress import rows_bar
+
+    with rows_bar("downloading") as report:
+        fetch.download(
+            fetch.source("senteval-probing"), folder, agree=lambda offer: agree(offer, yes=True), report=report
+        )
 
 
 def compared(wanted: Sequence[str], models: Sequence[Model]) -> list[tuple[Side, Side]]:
@@ -137,8 +173,10 @@ def side(name: str, models: Sequence[Model]) -> Side:
     return known[name]
 
 
-def finished(cells: Sequence[Cell], pairs: Sequence[tuple[Side, Side]]) -> tuple[list[Cell], list[Difference]]:
-    """The cells with Holm's p and notes, and the differences asked for, corrected among themselves."""
+def finished(
+    cells: Sequence[Cell], pairs: Sequence[tuple[Side, Side]], correction: str
+) -> tuple[list[Cell], list[Difference]]:
+    """The cells with adjusted p and notes, and the differences asked for, corrected among themselves."""
     found = []
     for place in dict.fromkeys(cell.place for cell in cells):
         here = {cell.model: cell for cell in cells if cell.place == place}
@@ -149,7 +187,7 @@ def finished(cells: Sequence[Cell], pairs: Sequence[tuple[Side, Side]]) -> tuple
                 if first.model != second.model:
                     names = ("/".join(first), "/".join(second))
                 found.append(gap(left, first.predictor, right, second.predictor, names))
-    return corrected(cells), correct(found)
+    return corrected(cells, correction), correct(found, correction)
 
 
 def broken(rules: Sequence[Rule], cells: Sequence[Cell]) -> list[str]:

@@ -95,6 +95,20 @@ def test_pruning_goes_by_the_last_use(tmp_path: Path) -> None:
     assert Cache(tmp_path / "absent").prune() == (0, 0)
 
 
+def test_what_another_process_is_writing_is_left_alone(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    with cache.writing(VECTORS, "x") as partial:
+        partial.write_bytes(b"half")
+        assert cache.prune() == (0, 0)
+        partial.write_bytes(b"whole")
+    assert cache.path(VECTORS, "x").read_bytes() == b"whole"
+    left = tmp_path / VECTORS / "y.npy.1.partial"  # by a process that was killed hours ago
+    left.write_bytes(b"half")
+    os.utime(left, (time.time() - 7_200,) * 2)
+    assert cache.prune(days=0.05) == (1, 4)
+    assert [path.name for path in cache.entries()] == ["x.npy"]
+
+
 def test_keys_differ_with_every_part() -> None:
     asked = {"made_of": "x", "lang": "fr", "wish": {"seed": 1}}
     assert key(**asked) == key(**dict(reversed(asked.items())))

@@ -65,9 +65,11 @@ def test_the_same_command_again_is_served_from_what_was_kept(fake: Fake) -> None
     assert again.stdout == first.stdout
     assert fake.asked == made
     assert again.stderr.count("measured 20") == 2
-    assert probe(*asked, "--json").stdout == probe(*asked, "--json").stdout
+    fresh = probe(*asked, "--json", "--seed", "1")
+    assert fresh.stdout == probe(*asked, "--json", "--seed", "1").stdout
+    made = fake.asked
     probe(*asked, "--no-cache")
-    assert fake.asked == 2 * made
+    assert fake.asked == made + 4
 
 
 def test_other_probes_use_the_same_vectors(fake: Fake) -> None:
@@ -103,7 +105,8 @@ def test_a_stopped_command_keeps_what_is_done_and_goes_on(fake: Fake) -> None:
     whole = probe(*asked)
     assert whole.exit_code == 0
     assert fake.asked == 4  # not even the vectors of half a cell are made again
-    assert results(whole)[0]["rows"] == results(stopped)[0]["rows"]
+    first, again = ([row | {"note": ""} for row in results(one)[0]["rows"]] for one in (stopped, whole))
+    assert first == again  # notes hold p, which Holm corrects over the whole table
     assert [one["lang"] for one in results(whole)] == ["en", "fr"]
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from scipy.special import i0e
-from scipy.stats import binom, binomtest, t
+from scipy.stats import binom, binomtest, t, ttest_1samp
 
 from probes.result import Difference
-from probes.significance import Runs, bootstrap, correct, mcnemar, wilson
+from probes.significance import Runs, bootstrap, correct, wilson
 
 EVERYWHERE = np.ones((1, 4_000), bool)
 
@@ -32,13 +34,6 @@ def test_wilson_holds_the_truth_nineteen_times_in_twenty(p: float) -> None:
         holds = [wilson(right, n)[0] <= p <= wilson(right, n)[1] for right in range(n + 1)]
         found.append(binom.pmf(np.arange(n + 1), n, p)[holds].sum())
     assert np.mean(found) == pytest.approx(0.95, abs=0.005)
-
-
-def test_mcnemar_counts_the_items_only_one_gets_right() -> None:
-    first = np.array([True] * 12 + [False] * 3 + [True] * 50)
-    second = np.array([False] * 12 + [True] * 3 + [True] * 50)
-    assert mcnemar(first, second) == pytest.approx(binomtest(12, 15).pvalue)
-    assert mcnemar(first, first) == 1.0
 
 
 def test_bootstrap_agrees_with_the_normal_interval_and_copies_add_nothing() -> None:
@@ -65,36 +60,52 @@ def test_a_probe_with_few_items_keeps_its_mean_where_none_is_drawn() -> None:
     assert runs.points == pytest.approx(np.array([[0.5, 0.5]]))
 
 
-def test_seeds_that_differ_no_more_than_their_items_have_no_spread_of_their_own() -> None:
-    rng = np.random.default_rng(0)
-    tested = np.arange(1_000) % 5 == np.arange(5)[:, None]
-    spreads = []
-    for _ in range(60):
-        (runs,) = bootstrap([(rng.random((1, 5, 1_000)) < 0.7) & tested], tested, range(1_000), 200)
-        spreads.append(runs.spread()[0])
-    assert np.mean(np.square(spreads)) < 0.3 * 0.7 * 0.3 / 200  # of the variance of a mean over 200 items
-
-
-def test_spread_of_probe_and_encoder_seeds_is_told_apart() -> None:
-    rng = np.random.default_rng(0)
-    found = []
-    for _ in range(300):
-        encoder, probe = rng.normal(0, 0.04, (6, 1)), rng.normal(0, 0.02, (6, 5))
-        points = 0.7 + encoder + probe
-        found.append(np.square(Runs(points, np.broadcast_to(points, (3, 6, 5))).spread()))
-    assert np.sqrt(np.mean(found, axis=0)) == pytest.approx([0.02, 0.04], rel=0.1)
-
-
 def test_with_exact_scores_the_interval_of_seeds_is_students() -> None:
     points = np.array([[0.71, 0.74, 0.69, 0.70, 0.73]])
-    runs = Runs(points, np.broadcast_to(points, (200_000, 1, 5)))  # test items without noise
+    runs = Runs(points, np.broadcast_to(points, (9, 1, 5)))  # test items without noise
     half = t.ppf(0.975, 4) * points.std(ddof=1) / np.sqrt(5)
-    assert runs.interval() == pytest.approx((points.mean() - half, points.mean() + half), abs=5e-4)
+    assert runs.interval() == pytest.approx((points.mean() - half, points.mean() + half))
+    assert Runs(points - 0.7, runs.draws - 0.7).p() == pytest.approx(ttest_1samp(points[0], 0.7).pvalue)
+
+
+def test_of_several_encoders_their_means_are_what_differs() -> None:
+    points = np.array([[0.71, 0.75], [0.68, 0.66], [0.80, 0.76]])
+    runs = Runs(points, np.broadcast_to(points, (9, 3, 2)))
+    expected = ttest_1samp(points.mean(1), 0).confidence_interval()
+    assert runs.interval() == pytest.approx((expected.low, expected.high))
+
+
+def test_noise_of_items_is_counted_once_whether_seeds_share_them_or_not() -> None:
+    """Squared, on average: five folds of 100 know as much as 500 items, five tests on the same 100 as much as 100."""
+    rng = np.random.default_rng(0)
+    folds, same = np.arange(500) % 5 == np.arange(5)[:, None], np.ones((5, 100), bool)
+    found = []
+    for _ in range(200):
+        apart, alike = (rng.random((1, 1, n)) < 0.7 for n in (500, 100))
+        runs = [bootstrap([right & tested], tested, range(len(tested[0])), 50)[0]
+                for right, tested in ((apart, folds), (alike, same))]  # fmt: skip
+        found.append([one.error()[0] ** 2 for one in runs])
+    assert np.mean(found, axis=0) == pytest.approx([0.21 / 500, 0.21 / 100], rel=0.15)
+
+
+def test_seeds_that_agree_by_luck_are_not_believed() -> None:
+    tested = np.arange(500) % 5 == np.arange(5)[:, None]
+    right = tested & (np.arange(500) // 5 % 10 < 7)  # each fold is right on exactly 70 of its 100
+    (runs,) = bootstrap([right[None]], tested, range(500))
+    assert runs.error() == pytest.approx((np.sqrt(0.7 * 0.3 / 500) / 3, np.inf), rel=0.05)
+
+
+@pytest.mark.parametrize("setting", ["folds", "fixed test, probes differ", "three encoders"])
+def test_the_interval_leaves_out_0_where_p_is_small(setting: str) -> None:
+    found = list(simulated(setting, runs=60, items=200, resamples=100, truth=0.06))
+    agree = [(runs.p() < 0.05) == (not low <= 0 <= high) for runs in found for low, high in [runs.interval()]]
+    assert all(agree)
+    assert 5 < sum(runs.p() < 0.05 for runs in found) < 55  # both happen
 
 
 def test_holm_over_a_table() -> None:
     table = [Difference("t", "fr", "a", "b", 1.0, 0.0, 2.0, p) for p in (0.01, 0.04, 0.03)]
-    assert [row.holm_p for row in correct(table)] == pytest.approx([0.03, 0.06, 0.06])
+    assert [row.adjusted_p for row in correct(table)] == pytest.approx([0.03, 0.06, 0.06])
     assert correct([]) == []
 
 
@@ -102,27 +113,38 @@ def test_holm_over_a_table() -> None:
 SETTINGS = {
     "folds": (1, 5, 0.0, 0.0, False),
     "folds, probes differ": (1, 5, 0.0, 0.03, False),
+    "folds, probes differ much": (1, 5, 0.0, 0.08, False),
     "fixed test": (1, 5, 0.0, 0.0, True),
     "fixed test, probes differ": (1, 5, 0.0, 0.03, True),
     "three encoders": (3, 5, 0.03, 0.03, True),
+    "one probe": (1, 1, 0.0, 0.0, True),
 }
 
 
-def coverage(setting: str, runs: int, items: int, resamples: int) -> float:
-    """How often the 95% interval holds the truth, where probabilities of being right are known; items in pairs."""
+def simulated(setting: str, runs: int, items: int, resamples: int, truth: float = 0.7) -> Iterator[Runs]:
+    """Scores of mean `truth`, where each item's chance of being right is known; items in pairs.
+
+    A `truth` near 0 is that of a difference: what is right there minus what is right 0.6 of the time.
+    """
     encoders, probes, encoder_sd, probe_sd, fixed = SETTINGS[setting]
     tested = np.ones((probes, items), bool) if fixed else np.arange(items) // 2 % probes == np.arange(probes)[:, None]
-    rng, held = np.random.default_rng(0), 0
+    rng = np.random.default_rng(0)
     for run in range(runs):
-        chance = 0.7 + rng.normal(0, encoder_sd, (encoders, 1, 1)) + rng.normal(0, probe_sd, (encoders, probes, 1))
+        mean = truth if truth > 0.5 else 0.6 + truth
+        chance = mean + rng.normal(0, encoder_sd, (encoders, 1, 1)) + rng.normal(0, probe_sd, (encoders, probes, 1))
         hard = np.repeat(rng.uniform(-0.2, 0.2, items // 2), 2)  # both versions of a sentence
         luck = np.where(
             rng.random((encoders, probes, items)) < 0.1, rng.random((encoders, probes, items)), rng.random(items)
         )
-        (found,) = bootstrap([(luck < chance + hard) & tested], tested, np.arange(items) // 2, resamples, run)
-        low, high = found.interval(0.95, run)
-        held += low <= 0.7 <= high
-    return held / runs
+        right, base = (luck < chance + hard) & tested, (luck < 0.6 + hard) & tested
+        found = bootstrap([right, base], tested, np.arange(items) // 2, resamples, run)
+        yield found[0] if truth > 0.5 else found[0] - found[1]
+
+
+def coverage(setting: str, runs: int, items: int, resamples: int, truth: float = 0.7) -> float:
+    """How often the 95% interval holds the truth."""
+    found = [made.interval() for made in simulated(setting, runs, items, resamples, truth)]
+    return float(np.mean([low <= truth <= high for low, high in found]))
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -131,6 +153,11 @@ def test_intervals_hold_the_truth_nineteen_times_in_twenty(setting: str) -> None
     assert 0.92 <= coverage(setting, runs=400, items=200, resamples=300) <= 0.98
 
 
+# 2,000 runs of 400 items, in percent, score and difference; a true 95 comes out between 94 and 96 nineteen times in
+# twenty: folds 95.4, 95.2; probes differ 95.2, 95.2, and much 94.4, 95.0; fixed test 94.7, 94.0; probes differ 95.3,
+# 95.0; three encoders 95.4, 94.3; one probe 95.0, 94.0
 if __name__ == "__main__":
     for name in SETTINGS:
-        print(f"{name}: {100 * coverage(name, runs=2_000, items=400, resamples=2_000):.1f}%", flush=True)
+        for truth in (0.7, 0.06):
+            held = coverage(name, runs=2_000, items=400, resamples=1_000, truth=truth)
+            print(f"{name}, {'difference' if truth < 0.5 else 'score'}: {100 * held:.1f}%", flush=True)

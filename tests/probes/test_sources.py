@@ -170,6 +170,21 @@ def test_a_folder_gives_its_best_source(tmp_path: Path) -> None:
     assert found("lang-id", "en-fr") == ("texts", ["text/en-fr.own.tsv"])
 
 
+def test_pairs_with_a_score_are_no_translations(tmp_path: Path) -> None:
+    scored = write(tmp_path / "sts17/en-ar.tsv", "1.4\tTwo men cry.\tرجلان\n")
+    with pytest.raises(BadInput, match=r"No 'en' data for task 'length'.*passed over sts17/en-ar.tsv: 3 columns"):
+        find_source(tmp_path, TASKS["length"], "en")
+    pairs = write(
+        tmp_path / "text/en-ar.own.tsv.xz", "".join(f"Word {'x ' * (n % 9)}{n}\tكلمة {n}\n" for n in range(400))
+    )
+    source = find_source(tmp_path, TASKS["length"], "en")
+    assert source.files == (pairs,)
+    items, card = load_task(TASKS["length"], "en", tmp_path)
+    assert len(items.labels) == 400
+    assert card.notes[0] == f"passed over {scored.relative_to(tmp_path)}: 3 columns, translations have 2"
+    assert find_source(tmp_path, TASKS["lang-id"], "en-ar").files == (pairs,)
+
+
 @pytest.mark.parametrize(
     ("task", "lang", "message", "code"),
     [

@@ -1,0 +1,293 @@
+"""What `bgt-probe` can be asked besides tasks: splits by hand, a plan, stdout, downloads, corrections; its ends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from bgt_core.data import fetch
+from bgt_core.data.fetch import layouts
+from probes.cli import app
+from probes.splitfile import read_splits, with_splits
+from probes.task import Items
+
+QUICK = ("--lang", "fr", "--task", "punct-num", "--max-items", "400", "--seeds", "2", "--control", "none")
+
+
+class Fake:
+    langs, latents, made_of = ("en", "fr"), ("semantic", "language"), "fake"
+
+    def __init__(self) -> None:
+        self.before: Callable[[], None] = lambda: None
+        self.asked = 0
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        self.before()
+        self.asked += 1
+        found = [[len(sentence), sentence.count(" "), sentence.count(".")] for sentence in sentences]
+        return np.array(found, dtype=np.float32)[:, : 3 if latent == "language" else 1]
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
+    found = Fake()
+    monkeypatch.setattr("bgt_core.adapters.load", lambda path, device, precision: found)
+    return found
+
+
+def probe(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def documents(result: Result) -> list[dict]:
+    return json.loads(result.stdout)["results"]
+
+
+def test_a_table_on_stdout_is_alone_there(fake: Fake, tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    printed = probe(*QUICK, "--csv", "-", "--latex", str(tmp_path / "t.tex"))
+    probe(*QUICK, "--csv", str(file))
+    assert printed.stdout == file.read_text("utf-8")
+    assert [row["latent"] for row in csv.DictReader(io.StringIO(printed.stdout))][:2] == ["semantic", "language"]
+    assert probe(*QUICK, "--latex", "-").stdout == (tmp_path / "t.tex").read_text("utf-8")
+    assert probe(*QUICK, "--md", "-").stdout.startswith("| task | lang | semantic |")
+
+
+SENTENCES = [f"Phrase {number}{'.' * (1 + number % 2)}" for number in range(400)]
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> tuple[str, ...]:
+    """--data with 400 sentences of a mark or two, and splits for 300 of them."""
+    (tmp_path / "own.txt").write_text("\n".join(SENTENCES) + "\n", "utf-8")
+    names = ["tr"] * 200 + ["dev"] * 60 + ["te"] * 40
+    lines = "".join(f"{name}\t{sentence}\n" for name, sentence in zip(names, SENTENCES, strict=False))
+    (tmp_path / "splits.tsv").write_text(lines, "utf-8")
+    return "--data", str(tmp_path / "own.txt"), "--split-file", str(tmp_path / "splits.tsv")
+
+
+def test_splits_by_hand_are_kept_to(fake: Fake, own: tuple[str, ...], tmp_path: Path) -> None:
+    result = probe(*QUICK[:4], "--seeds", "1", "--control", "none", *own, "--json")
+    assert result.exit_code == 0, result.stderr
+    (found,) = documents(result)
+    assert (found["rows"][0]["n_train"], found["rows"][0]["n_test"]) == (200, 40)
+    assert found["trail"]["split_file"].endswith("splits.tsv")
+    from pyarrow import parquet
+
+    probe(*QUICK[:4], "--seeds", "1", "--control", "none", *own, "--predictions", str(tmp_path / "p.parquet"))
+    assert set(parquet.read_table(tmp_path / "p.parquet")["sentence"].to_pylist()) == set(SENTENCES[260:300])
+
+
+def test_a_version_follows_the_sentence_that_is_named_and_test_wins(tmp_path: Path) -> None:
+    items = Items(["le a", "la a", "le b", "la b", "le c", "le d"], list("xyxyxy"), [0, 0, 1, 1, 2, 3])
+    found = with_splits(items, {"le a": "train", "le b": "train", "la b": "test", "le c": "dev"})
+    assert (found.sentences, found.splits) == (
+        ["le a", "la a", "le b", "la b", "le c"],
+        ["train", "train", "test", "test", "dev"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("train\ta\nfit\tb\n", ":2: expected a split (tr, va, te, train, dev, test)"),
+        ("train\n", ":1: expected a split"),
+        ("train\ta\tb\n", ":1: expected a split"),
+        ("train\ta\ntest\ta\n", ":2: 'a' is in two splits"),
+        ("train\tPhrase 1..\ntest\tPhrase 2.\n", "names no dev item of this task"),
+    ],
+)
+def test_bad_splits_are_named(fake: Fake, own: tuple[str, ...], tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "splits.tsv").write_text(text, "utf-8")
+    result = probe(*QUICK[:4], *own)
+    assert result.exit_code == 4
+    assert message in result.stderr
+
+
+def test_split_names_are_sentevals_or_whole_words(tmp_path: Path) -> None:
+    (tmp_path / "s.tsv").write_text("va\t a  b \ntest\tc\n", "utf-8")
+    assert read_splits(tmp_path / "s.tsv") == {"a b": "dev", "c": "test"}
+
+
+def test_a_dry_run_says_what_is_left_to_do_and_does_nothing(fake: Fake) -> None:
+    asked = ("--lang", "en,fr", *QUICK[2:])
+    head, *rows = (line.split("\t") for line in probe(*asked, "--dry-run").stdout.splitlines())
+    assert fake.asked == 0
+    assert head[4:] == ["items", "train", "test", "classes", "vectors", "probes", "result"]
+    assert [row[1] for row in rows] == ["en", "fr"]
+    assert rows[1][4:7] + rows[1][8:] == ["400", "320", "40", "800", "4", "to measure"]  # 2 latents, 2 seeds
+    probe("--lang", "fr", *QUICK[2:])
+    plan = json.loads(probe(*asked, "--dry-run", "--json").stdout)
+    assert plan["schema"] == "bgt-probe-plan/1"
+    assert [(row["vectors"], row["probes"], row["result"]) for row in plan["plan"]] == [
+        (800, 4, "to measure"),
+        (0, 0, "kept"),
+    ]
+
+
+def test_resamples_and_a_penalty_of_ones_own(fake: Fake) -> None:
+    one = (*QUICK, "--seeds", "1")
+    (few,), (many,) = (documents(probe(*one, "--bootstrap", count, "--json")) for count in ("100", "3000"))
+    assert (few["resamples"], many["resamples"]) == (100, 3_000)
+    assert few["rows"][0]["accuracy"] == many["rows"][0]["accuracy"]
+    assert few["rows"][1]["boot_low"] != many["rows"][1]["boot_low"]
+    (strong,) = documents(probe(*QUICK, "--l2", "1e9", "--json"))
+    rows = {row["latent"]: row for row in strong["rows"]}
+    assert rows["language"]["accuracy"] == rows["majority"]["accuracy"]  # nothing is left but the shares
+
+
+def test_corrections_differ_and_are_named(fake: Fake) -> None:
+    found = {}
+    for name in ("holm", "bonferroni", "none"):
+        result = probe(*QUICK, "--correction", name, "--json")
+        gaps = [gap for one in documents(result) for gap in (one["difference"], *one["over_baseline"])]
+        found[name] = np.array([[gap["p"], gap["adjusted_p"]] for gap in gaps])
+    p = found["holm"][:, 0]
+    np.testing.assert_array_equal(found["none"][:, 1], p)
+    np.testing.assert_allclose(found["bonferroni"][:, 1], np.minimum(1, 3 * p))
+    assert (found["holm"][:, 1] <= found["bonferroni"][:, 1]).all()
+    assert "p (Bonferroni)" in probe(*QUICK, "--correction", "bonferroni").stdout
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """SentEval's sets come from a folder of ours; yields what was said when they were asked for."""
+    (tmp_path / "site").mkdir()
+    rows = [
+        f"{'va' if n % 10 == 8 else 'te' if n % 10 == 9 else 'tr'}\t{n % 2}\tWord {'x ' * (n % 2)}{n} ."
+        for n in range(400)
+    ]
+    (tmp_path / "site" / "subj_number.txt").write_text("\n".join(rows) + "\n", "utf-8")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path / "site"))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/subj_number.txt"
+    source = fetch.Source("senteval-probing", "sets", "no licence stated", (address,), layouts.as_is)
+    monkeypatch.setattr(fetch, "source", lambda name: {"senteval-probing": source}[name])
+    yield []
+    server.shutdown()
+    server.server_close()
+
+
+def test_sentevals_sets_are_downloaded_once(fake: Fake, site: list[str], tmp_path: Path) -> None:
+    asked = (
+        "--lang",
+        "en",
+        "--task",
+        "subj-num",
+        "--data",
+        str(tmp_path / "sets"),
+        "--seeds",
+        "1",
+        "--control",
+        "none",
+    )
+    without = probe(*asked)
+    assert without.exit_code == 3
+    (tmp_path / "sets").mkdir()
+    without = probe(*asked)
+    assert without.exit_code == 3
+    assert "No 'en' data for task 'subj-num'" in without.stderr
+    assert without.stderr.rstrip().endswith("Get it by --download.")
+    result = probe(*asked, "--download", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert "no licence stated" in result.stderr
+    assert documents(result)[0]["rows"][0]["n_train"] == 320
+    again = probe(*asked, "--download", "--json")
+    assert again.stdout == result.stdout
+    assert "no licence stated" not in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--csv", "-", "--json"), 2, "--csv - and --json: stdout holds one document"),
+        (("--csv", "-", "--latex", "-"), 2, "--csv - and --latex -: stdout holds one document"),
+        (("--parquet", "-"), 2, "--parquet -: only csv, latex, md can go to stdout"),
+        (("--predictions", "-"), 2, "--predictions -: only csv"),
+        (("--report", "-"), 2, "--report -: only csv"),
+        (("--split-file", "absent.tsv"), 3, "--split-file absent.tsv: there is no such file."),
+        (("--correction", "fdr"), 2, "--correction fdr: choose from holm, bonferroni, none."),
+        (("--bootstrap", "10"), 2, "--bootstrap 10: choose 100 or more"),
+        (("--l2", "0"), 2, "--l2 0: choose a penalty above 0"),
+        (("--max-items", "10"), 2, "--max-items 10: choose 200 or more"),
+        (("--download",), 2, "--download gets SentEval's sets, which are English: give --lang en and --data FOLDER."),
+        (("--download", "--data", "."), 2, "give --lang en"),
+        (("--task", "gender", "--lang", "ar"), 2, "Task 'gender' has no definition for 'ar'; available: fr, es."),
+    ],
+)
+def test_what_cannot_be_asked_is_one_line_and_a_code(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = probe(*QUICK, *arguments)
+    assert message in result.stderr
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert "Traceback" not in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+class OutOfMemoryError(RuntimeError):
+    """As torch calls that of a GPU."""
+
+
+@pytest.mark.parametrize(("error", "code"), [(MemoryError, 6), (OutOfMemoryError, 6), (RuntimeError, 1), (KeyError, 1)])
+def test_out_of_memory_is_told_from_a_fault_of_ours(fake: Fake, error: type[Exception], code: int) -> None:
+    def fail() -> None:
+        raise error("no")
+
+    fake.before = fail
+    result = probe(*QUICK)
+    assert result.exit_code == code
+    assert ("out of memory: give --max-items" in result.stderr) == (code == 6)
+
+
+def test_a_damaged_checkpoint_is_said(saved: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = Path(shutil.copytree(saved, tmp_path / "copy"))
+    weights = next(copy.glob("*.safetensors"))
+    weights.write_bytes(weights.read_bytes()[:-1] + b"x")
+    result = probe(*QUICK, "--model", str(copy))
+    assert result.exit_code == 4
+    assert "damaged: its hash is" in result.stderr
+    absent = probe(*QUICK, "--model", str(tmp_path / "absent"))
+    assert absent.exit_code == 3
+
+
+def test_a_terminal_that_knows_ascii_alone_is_no_error(tmp_path: Path) -> None:
+    code = (
+        "import numpy as np, bgt_core.adapters as adapters\n"
+        "class Fake:\n"
+        "    langs, latents = ('fr',), ('semantic',)\n"
+        "    def embed(self, sentences, *, lang, latent): return np.ones((len(sentences), 1), np.float32)\n"
+        "adapters.load = lambda *_: Fake()\n"
+        "from probes.cli import main; main()"
+    )
+    lines = "".join(f"Oui {n}, là{'…' if n % 2 else ' ?'}\n«{n}» non.\n" for n in range(150))
+    (tmp_path / "é.txt").write_text(lines, "utf-8")
+    asked = ["--lang", "fr", "--task", "punct-first", "--data", str(tmp_path / "é.txt"), "--seeds", "1", "--no-cache",
+             "--no-baselines", "--control", "none", "--latent", "semantic"]  # fmt: skip
+    env = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    for more in ([], ["--json"]):
+        done = subprocess.run([sys.executable, "-c", code, *asked, *more], capture_output=True, check=False, env=env)
+        assert done.returncode == 0, done.stderr.decode()
+        done.stdout.decode("ascii")
+    assert json.loads(done.stdout)["results"][0]["labels"] == [",", "«"]

@@ -10,12 +10,26 @@ import pandas as pd
 from bgt_core.data import grammar
 from bgt_core.text import normalise
 
-LANGUAGES = {"en": "English", "fr": "French"}
+LANGUAGES = {
+    "ar": "Arabic",
+    "de": "German",
+    "en": "English",
+    "es": "Spanish",
+    "fr": "French",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "nl": "Dutch",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "ru": "Russian",
+    "tr": "Turkish",
+    "zh": "Chinese",
+}
 COUNTED = {"words": "Length in words", "punctuation": "Punctuation marks", "mark": "Final mark"}
 COLOURS = {**COUNTED, "lang": "Language"}
 NUMBERS = ("words", "punctuation")  # the counted ones that are no category
 MARKS = {".": "full stop", "!": "exclamation", "?": "question", "…": "ellipsis"}
-GRAMMAR_LANGS = ("en", "fr")
 MAX_OWN = 200
 
 
@@ -40,6 +54,11 @@ def mark(text: str) -> str:
     return MARKS.get(last, "none" if not last or last.isalnum() else "other")
 
 
+def counts(text: str) -> dict[str, int | str]:
+    """All that is counted of a sentence, as `COUNTED` names it."""
+    return {"words": words(text), "punctuation": punctuation(text), "mark": mark(text)}
+
+
 def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, start: int = 0) -> pd.DataFrame:
     """N sentences of one language -> N rows, numbered from `start`; a user's own have no translations."""
     numbers = range(start, start + len(texts))
@@ -59,11 +78,22 @@ def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, s
     )
 
 
+def pairs(texts: Sequence[Sequence[str]], langs: Sequence[str]) -> pd.DataFrame:
+    """N translations, a text a language each -> the rows of the first language, then those of the second."""
+    left, right = ([pair[side] for pair in texts] for side in (0, 1))
+    both = [table(left, langs[0], right), table(right, langs[1], left)]
+    return pd.concat(both, ignore_index=True)
+
+
 def built_in(count: int) -> pd.DataFrame:
-    """`count` translation pairs of our grammar: the English rows, then the French ones in the same order."""
-    pairs = grammar.pairs(count)
-    en, fr = ([pair.texts[lang] for pair in pairs] for lang in GRAMMAR_LANGS)
-    return pd.concat([table(en, "en", fr), table(fr, "fr", en)], ignore_index=True)
+    """`count` translation pairs of our grammar."""
+    langs = ("en", "fr")
+    return pairs([[pair.texts[lang] for lang in langs] for pair in grammar.pairs(count)], langs)
+
+
+def matching(rows: pd.DataFrame, wanted: str) -> list[str]:
+    """Ids of the rows whose sentence contains a text, whatever its case."""
+    return rows.loc[rows["text"].str.contains(wanted, case=False, regex=False), "id"].tolist()
 
 
 def typed(lines: str, lang: str, taken: int) -> tuple[pd.DataFrame, int]:

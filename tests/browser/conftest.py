@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -14,9 +15,13 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+
+import bgt_core
+from probes.run import run_probe
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
+HEADINGS = {"Overview": "A sentence, in two parts", "Change the style": "Change the style, keep the meaning"}
 FLAGS = [
     "--no-sandbox",  # CI runs as root
     "--disable-gpu",
@@ -28,22 +33,36 @@ FLAGS = [
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
+def chromium_path() -> str:
     """The system's Chromium; skips, and says why, where there is none."""
     names = ("chromium", "chromium-browser", "google-chrome")
     found = os.environ.get("BGT_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if not found:
         pytest.skip(f"no Chromium: none of {', '.join(names)} is on PATH, and BGT_CHROMIUM is not set")
+    return found
+
+
+@pytest.fixture(scope="module")
+def chromium(chromium_path: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
         yield browser
         browser.close()
 
 
 @pytest.fixture(scope="session")
-def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., str]]:
+def servers() -> Iterator[dict[str, subprocess.Popen]]:
+    """The apps that were started, by their address."""
+    running: dict[str, subprocess.Popen] = {}
+    yield running
+    for process in running.values():
+        process.terminate()
+        process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def serve(servers: dict[str, subprocess.Popen], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     """serve(*arguments, cwd): the address of an app started from that folder."""
-    running: list[subprocess.Popen] = []
 
     def start(*arguments: str, cwd: Path | None = None) -> str:
         with socket.socket() as free:
@@ -52,11 +71,11 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., st
         options = ["--server.headless", "true", "--server.port", str(port)]
         command = [sys.executable, "-m", "streamlit", "run", str(MAIN), *options, "--", *arguments]
         folder = tmp_path_factory.mktemp("elsewhere")
-        with (folder / "log").open("w") as log:
-            running.append(subprocess.Popen(command, cwd=cwd or folder, stdout=log, stderr=subprocess.STDOUT))
         address = f"http://localhost:{port}"
+        with (folder / "log").open("w") as log:
+            servers[address] = subprocess.Popen(command, cwd=cwd or folder, stdout=log, stderr=subprocess.STDOUT)
         for _ in range(300):
-            assert running[-1].poll() is None, (folder / "log").read_text()
+            assert servers[address].poll() is None, (folder / "log").read_text()
             try:
                 urlopen(f"{address}/_stcore/health", timeout=1)
                 return address
@@ -64,16 +83,61 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., st
                 time.sleep(0.1)
         raise AssertionError((folder / "log").read_text())
 
-    yield start
-    for process in running:
-        process.terminate()
-        process.wait(10)
+    return start
 
 
 @pytest.fixture(scope="session")
-def address(serve: Callable[..., str], saved: Path) -> str:
-    """An app on an untrained model, started from a folder that is not the repository."""
-    return serve("--model", str(saved))
+def address(serve: Callable[..., str], saved: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An app on an untrained model with a probe's results, started from a folder that is not the repository."""
+    found = run_probe(bgt_core.load(saved), "length", "en", max_items=300, seeds=1).as_dict()
+    document = {"schema": "bgt-probe/1", "model": str(saved), "data": "built-in grammar", "results": [found]}
+    file = tmp_path_factory.mktemp("results") / "en.json"
+    file.write_text(json.dumps(document), "utf-8")
+    return serve("--model", str(saved), "--results", str(file))
+
+
+@pytest.fixture
+def lasso() -> Callable[..., None]:
+    """lasso(page, side, low, high): draw around the middle of a map, between these shares of its sides."""
+
+    def draw(page: Page, side: int, low: float = 0.3, high: float = 0.7) -> None:
+        box = page.locator(".nsewdrag").nth(side).bounding_box()
+        corners = [(low, low), (high, low), (high, high), (low, high), (low, low + 0.02)]
+        points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+        page.mouse.move(*points[0])
+        page.mouse.down()
+        for point in points[1:]:
+            page.mouse.move(*point, steps=6)
+        page.mouse.up()
+
+    return draw
+
+
+@pytest.fixture
+def lit() -> Callable[[Page, int], list[str]]:
+    """lit(page, chart): ids of the rows that stand out on a map, as plotly holds them."""
+
+    def read(page: Page, chart: int) -> list[str]:
+        return page.evaluate(
+            """chart => document.querySelectorAll(".js-plotly-plot")[chart].data
+                .filter(trace => trace.mode === "markers" && trace.selectedpoints)
+                .flatMap(trace => trace.selectedpoints.map(at => trace.customdata[at][0])).sort()""",
+            chart,
+        )
+
+    return read
+
+
+@pytest.fixture
+def turn_to(settle: Callable[[Page], None]) -> Callable[[Page, str], None]:
+    """turn_to(page, title): that page of the app, from the list at the side."""
+
+    def go(page: Page, title: str) -> None:
+        page.get_by_test_id("stSidebarNavLink").filter(has_text=title).click()
+        expect(page.get_by_role("heading", level=1, name=HEADINGS.get(title, title))).to_be_visible(timeout=20_000)
+        settle(page)
+
+    return go
 
 
 @pytest.fixture
@@ -82,7 +146,7 @@ def settle() -> Callable[[Page], None]:
 
     def wait(page: Page) -> None:
         page.wait_for_timeout(300)
-        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=90_000)
         page.wait_for_timeout(300)
 
     return wait
@@ -93,18 +157,19 @@ def visit(chromium: Browser, settle: Callable[[Page], None]) -> Iterator[Callabl
     """visit(address, **context): a settled page; at the end, nothing may have gone wrong in it or left this machine."""
     contexts, wrong = [], []
 
-    def note(message: ConsoleMessage) -> None:
-        if message.type == "error":
-            wrong.append(f"{message.text} {message.location['url']}")
+    def go(address: str, quiet_404: bool = False, **options: object) -> Page:
+        def note(message: ConsoleMessage) -> None:
+            # below the root Streamlit first asks for its own files where the page is, then where they are
+            if message.type == "error" and not (quiet_404 and "404" in message.text):
+                wrong.append(f"{message.text} {message.location['url']}")
 
-    def go(address: str, **options: object) -> Page:
         contexts.append(chromium.new_context(**options))
         page = contexts[-1].new_page()
         page.on("console", note)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda request: local(request.url) or wrong.append(request.url))
         page.goto(address)
-        page.get_by_role("heading", level=1).wait_for(timeout=15_000)
+        page.get_by_role("heading", level=1).wait_for(timeout=90_000)  # the first start imports everything
         settle(page)
         return page
 

@@ -1,0 +1,92 @@
+"""The maps in a browser: linked selections, many points, drawings to keep, and no WebGL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+pytestmark = pytest.mark.browser
+Visit = Callable[..., Page]
+Settle = Callable[[Page], None]
+TurnTo = Callable[[Page, str], None]
+
+
+def test_a_lasso_lights_the_same_sentences_on_the_other_map(
+    visit: Visit, settle: Settle, turn_to: TurnTo, lasso: Callable, lit: Callable, address: str
+) -> None:
+    page = visit(address, viewport={"width": 1280, "height": 1000})
+    turn_to(page, "Two latents")
+    for side in (0, 1):
+        lasso(page, side)
+        expect(page.get_by_text(re.compile(r"\d+ selected sentences"))).to_be_visible(timeout=20_000)
+        settle(page)
+        left, right = (lit(page, chart) for chart in (0, 1))
+        assert left and left == right
+        expect(page.get_by_text(f"{len(left)} selected sentences")).to_be_visible()
+    page.get_by_role("button", name="Clear the selection").click()
+    settle(page)
+    assert lit(page, 0) == lit(page, 1) == []
+
+
+def test_markup_in_a_sentence_stays_text(visit: Visit, settle: Settle, turn_to: TurnTo, address: str) -> None:
+    page = visit(address)
+    turn_to(page, "Two latents")
+    page.get_by_role("button", name="Add sentences").click()
+    page.get_by_label("Your sentences").fill("<img src=http://elsewhere.invalid/x onerror=alert(1)> & more")
+    page.get_by_role("button", name="Draw as stars").click()
+    settle(page)
+    texts = page.evaluate(
+        """[...document.querySelectorAll(".js-plotly-plot")].flatMap(chart =>
+            chart.data.flatMap(trace => trace.text ?? []).filter(text => text.includes("elsewhere")))"""
+    )
+    assert len(texts) == 2 and not any("<img" in text for text in texts)
+
+
+def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(
+    visit: Visit, settle: Settle, turn_to: TurnTo, address: str, tmp_path: Path
+) -> None:
+    page = visit(address, viewport={"width": 1280, "height": 1000})
+    turn_to(page, "Two latents")
+    page.locator(".js-plotly-plot").first.hover()
+    with page.expect_download() as saved:
+        page.locator("[data-title*='Download plot']").first.click()
+    saved.value.save_as(tmp_path / "map.svg")
+    drawing = (tmp_path / "map.svg").read_text("utf-8")
+    assert re.fullmatch(r"bgt-semantic-[0-9a-f]{8}\.svg", saved.value.suggested_filename)
+    assert len(re.findall("<path|<use", drawing)) >= 600 and "data:image" not in drawing
+    page.get_by_role("button", name="Export semantic").click()
+    with page.expect_download() as saved:
+        page.get_by_test_id("stPopoverBody").get_by_role("button", name="CSV").click()
+    rows = Path(saved.value.path()).read_text("utf-8-sig").splitlines()
+    assert len(rows) == 601 and rows[0].startswith("id,")
+
+
+def test_ten_thousand_points_are_painted_and_selected(
+    visit: Visit, settle: Settle, lasso: Callable, address: str
+) -> None:
+    page = visit(
+        f"{address}/latents?pairs=5,000&maps=Semantic", viewport={"width": 1280, "height": 1000}, quiet_404=True
+    )
+    expect(page.get_by_role("figure")).to_have_count(1, timeout=60_000)
+    settle(page)
+    shown = "document.querySelector('.js-plotly-plot').data.filter(t => t.mode === 'markers')"
+    assert page.evaluate(f"{shown}.flatMap(t => t.customdata).length") == 10_000
+    assert set(page.evaluate(f"{shown}.map(t => t.type)")) == {"scattergl"}
+    lasso(page, 0, 0.01, 0.99)
+    expect(page.get_by_text(re.compile(r"\d,\d{3} selected sentences"))).to_be_visible(timeout=30_000)
+
+
+def test_without_webgl_a_map_is_still_drawn(chromium: Browser, chromium_path: str, address: str) -> None:
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-3d-apis"]
+    browser = chromium.browser_type.launch(executable_path=chromium_path, args=flags)
+    page = browser.new_page()
+    page.goto(f"{address}/latents?pairs=300&maps=Semantic")
+    expect(page.get_by_role("figure")).to_have_count(1, timeout=60_000)
+    page.wait_for_selector(".js-plotly-plot .points path", state="attached")
+    drawn = page.locator(".js-plotly-plot .points path").count()
+    browser.close()
+    assert drawn == 600

@@ -33,18 +33,18 @@ def offer(
     name: str,
     table: pd.DataFrame | None = None,
     figure: Callable[[], go.Figure] | None = None,
-    latex: Callable[[], str] | None = None,
+    latex: pd.DataFrame | None = None,
     title: str = "Export",
 ) -> None:
-    """A button that opens the ways out; files are made when they are asked for."""
+    """A button that opens the ways out; files are made when they are asked for. `latex` is a table as it is read."""
     with st.popover(title, icon=":material/download:"):
         if table is not None:
             st.markdown("**Rows**")
             with st.container(horizontal=True):
                 for kind, make in (("csv", as_csv), ("parquet", as_parquet), ("jsonl", as_jsonl)):
                     download(name, kind, partial(make, table))
-                if latex:
-                    download(name, "tex", latex)
+                if latex is not None:
+                    download(name, "tex", partial(as_latex, latex))
         if figure is not None:
             st.markdown("**Figure**")
             with st.container(horizontal=True):
@@ -86,9 +86,16 @@ def as_jsonl(table: pd.DataFrame) -> str:
     return table.to_json(orient="records", lines=True, force_ascii=False)
 
 
-def as_latex(table: Table) -> str:
+def as_latex(table: pd.DataFrame) -> str:
     """A booktabs tabular."""
+    found = Table(list(table.columns), [[plain(value) for value in row] for row in table.itertuples(index=False)])
     with TemporaryDirectory() as folder:
         path = Path(folder) / "table.tex"
-        save(table, {"latex": path})
+        save(found, {"latex": path})
         return path.read_text("utf-8")
+
+
+def plain(value: object) -> str | int | float | None:
+    """numpy's numbers as Python's own; nothing for NaN."""
+    value = value.item() if hasattr(value, "item") else value
+    return None if value != value else value

@@ -1,4 +1,4 @@
-"""Results of probes: the files of `bgt-probe --json` and `--csv`, and probes trained while somebody waits.
+"""Results of probes: what `bgt-probe` writes with --json, --csv and --predictions, gathered without mixing models.
 
 All that knows the form of these files is here.
 """
@@ -7,48 +7,49 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+from pyarrow import compute, parquet
 
 from app import options
-from app.options import Corpus
-from app.spaces import sentences
-from app.state import Loaded, Shared
-from bgt_core import BadInput, info
-from bgt_core.evaluation.distance import FSI_WEEKS, PAPER_ORDER, Trend, trend
-from bgt_core.tables import Table
-from probes.run import run_probe
-from probes.tasks import TASKS
+from bgt_core import BadInput
+from probes.result import SCHEMA
+from probes.store import SCHEMA as STORED
+from probes.store import Cell, all_predictions
 
-SCHEMA = "bgt-probe/1"
-LATENTS = ("semantic", "language")
-SCORES = "model lang task latent accuracy ci_low ci_high n_train n_test classes sd note".split()
-MORE = ["selectivity", "compression", "information"]  # only where it was asked for
-GAPS = ["model", "lang", "task", "first", "second", "points", "ci_low", "ci_high", "mcnemar_p"]
+KINDS = ("json", "csv", "parquet")
+PLACE = ["model", "made_of", "lang", "task", "probe"]  # of one result; `probe` is how the latents were probed
+SCORES = [*PLACE, *"latent accuracy ci_low ci_high n_train n_test classes sd note".split()]
+MORE = ["selectivity", "capacity", "compression", "information"]  # only where it was asked for
+GAPS = [*PLACE, *"first second points ci_low ci_high mcnemar_p".split()]
+CURVE = [*PLACE, *"latent family n_train accuracy ci_low ci_high".split()]
+OF = ("model", "task", "lang", "probe")  # what predictions say of themselves: of which training, they do not
 COMMAND = "bgt-probe --lang {lang} --model {model} --json > {lang}.json"
-DISTANCES = {"weeks": (FSI_WEEKS, "Weeks until English speakers speak it (Foreign Service Institute)"),
-             "paper": (PAPER_ORDER, "The paper's order: close, more distant, very distant")}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Results:
-    """Accuracies and the differences of two latents, a row each; models are never mixed."""
+    """Accuracies, differences of two latents, learning curves, and what was predicted of each item; models are never
+    mixed, nor are trainings of one name."""
 
-    scores: pd.DataFrame  # columns SCORES; fractions
-    gaps: pd.DataFrame  # columns GAPS; points
+    scores: pd.DataFrame = field(default_factory=lambda: framed([], [*SCORES, *MORE]))  # fractions
+    gaps: pd.DataFrame = field(default_factory=lambda: framed([], [*GAPS, "holm_p"]))  # points
+    curve: pd.DataFrame = field(default_factory=lambda: framed([], CURVE))
+    items: Mapping[tuple[str, ...], pa.Table] = field(default_factory=dict)  # by `OF`; rows as `probes.store` has them
 
 
 def read(name: str, content: bytes) -> Results:
-    """A file of `bgt-probe`. BadInput for any other.
-
-    A CSV names no model and no differences: it is called by its own name, and has no gaps.
-    """
+    """A file of `bgt-probe`. BadInput for any other."""
     if name.endswith(".csv"):
         return read_csv(name, content)
+    if name.endswith(".parquet"):
+        return read_items(name, content)
     try:
         document = json.loads(content)
         schema = document["schema"]
@@ -57,27 +58,62 @@ def read(name: str, content: bytes) -> Results:
     if schema != SCHEMA:
         raise BadInput(f"{name}: its schema is {schema}, this version reads {SCHEMA}; run bgt-probe again.")
     try:
-        return of_document(document)
-    except (KeyError, TypeError) as error:
+        return of_results(document["results"])
+    except (AttributeError, KeyError, TypeError) as error:
         raise BadInput(f"{name}: not whole: {error} is missing or of a wrong kind; run bgt-probe again.") from None
 
 
-def of_document(document: Mapping[str, Any]) -> Results:
-    model = document["model"]
-    found = document["results"]
-    rows = [{"model": model, **row} for result in found for row in result["rows"]]
-    gaps = [{"model": model, **result["difference"]} for result in found if result["difference"]]
-    return Results(framed(rows, SCORES, MORE), framed(gaps, GAPS))
+def of_results(found: Sequence[Mapping[str, Any]]) -> Results:
+    """The `results` of a document."""
+    scores, gaps, curve = [], [], []
+    for result in found:
+        trail = result["trail"]
+        place = {"model": result["model"], "made_of": weights(trail["made_of"]), "probe": trail["probe"]}
+        scores += [{**row, **place} for row in result["rows"]]
+        gaps += [{**result["difference"], **place}] if result["difference"] else []
+        of = {"lang": result["lang"], "task": result["task"], **place}
+        curve += [{**point, "family": point["probe"], **of} for point in result["curve"]]
+    return Results(framed(scores, SCORES, MORE), framed(gaps, GAPS, ["holm_p"]), framed(curve, CURVE))
+
+
+def of_cell(cell: Cell) -> Results:
+    """A result that was measured here, its predictions among it."""
+    found = of_results([{"model": cell.model, **cell.result.as_dict(), "trail": cell.trail}])
+    return Results(found.scores, found.gaps, found.curve, by_place(all_predictions([cell])))
+
+
+def weights(made_of: str) -> str:
+    """The hash of a model's weights; the precision and the device do not make it another model."""
+    return made_of.partition(" ")[0]
 
 
 def read_csv(name: str, content: bytes) -> Results:
+    """Accuracies alone: a CSV has no differences."""
     try:
-        table = pd.read_csv(io.BytesIO(content), keep_default_na=False).assign(model=Path(name).stem)
+        table = pd.read_csv(io.BytesIO(content), keep_default_na=False)
         for column in MORE:
-            table[column] = pd.to_numeric(table.get(column))
-        return Results(table[[*SCORES, *MORE]], framed([], GAPS))
+            table[column] = pd.to_numeric(table[column])
+        of_rows = {"made_of": table["made_of"].map(weights)}
+        return Results(table.assign(**of_rows)[[*SCORES, *MORE]])
     except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError, KeyError, TypeError, ValueError):
         raise BadInput(f"{name}: no table of bgt-probe; make one with: bgt-probe --csv FILE") from None
+
+
+def read_items(name: str, content: bytes) -> Results:
+    """What was predicted of each item; which training it is of, the file does not say."""
+    try:
+        return Results(items=by_place(parquet.read_table(io.BytesIO(content)).select([*OF, *STORED.names])))
+    except (pa.ArrowException, KeyError, ValueError):
+        raise BadInput(f"{name}: no predictions of bgt-probe; make them with: bgt-probe --predictions FILE") from None
+
+
+def by_place(table: pa.Table) -> dict[tuple[str, ...], pa.Table]:
+    """Predictions by what they are of."""
+    found = {}
+    for place in table.group_by(list(OF)).aggregate([]).select(list(OF)).to_pylist():
+        rows = [compute.equal(table[name], value) for name, value in place.items()]
+        found[tuple(place.values())] = table.filter(reduce(compute.and_, rows)).select(STORED.names)
+    return found
 
 
 def framed(rows: list[dict[str, Any]], columns: list[str], more: Sequence[str] = ()) -> pd.DataFrame:
@@ -88,33 +124,59 @@ def framed(rows: list[dict[str, Any]], columns: list[str], more: Sequence[str] =
 
 
 def gathered(paths: Iterable[Path], more: Iterable[Results]) -> Results:
-    """All of these files, those of folders included, and what came besides; a later row replaces an equal one."""
+    """All of these files, those of folders included, and what came besides; a later row replaces an equal one.
+
+    Models have the names that the app has for them; two trainings of one name are told apart by their hash, and a
+    model probed otherwise than by a linear probe says how.
+    """
     found = [*(read(str(file), content) for file, content in map(opened, files(paths))), *more]
-    titles = named([model for part in found for model in (*part.scores["model"], *part.gaps["model"])])
-    found = [
-        Results(*(table.assign(model=table["model"].map(titles)) for table in vars(part).values())) for part in found
-    ]
-    scores = pd.concat([framed([], SCORES, MORE), *(part.scores for part in found if len(part.scores))])
-    gaps = pd.concat([framed([], GAPS), *(part.gaps for part in found if len(part.gaps))])
-    keys = ["model", "lang", "task"]
-    return Results(
-        scores.drop_duplicates([*keys, "latent"], keep="last").reset_index(drop=True),
-        gaps.drop_duplicates(keys, keep="last").reset_index(drop=True),
+    scores, gaps, curve = (
+        stacked([getattr(part, kind) for part in (Results(), *found)]) for kind in ("scores", "gaps", "curve")
     )
+    items = {place: table for part in found for place, table in part.items.items()}
+    titles = titled(pd.concat([scores[PLACE], gaps[PLACE]]), items)
+
+    def called(table: pd.DataFrame, *keys: str) -> pd.DataFrame:
+        names = [titles[row.model, row.made_of, row.probe] for row in table.itertuples()]
+        own = ["model", "lang", "task", *keys]
+        return table.assign(model=names).drop_duplicates(own, keep="last").reset_index(drop=True)
+
+    items = {
+        (titles[model, "", probe], task, lang, probe): table for (model, task, lang, probe), table in items.items()
+    }
+    return Results(called(scores, "latent"), called(gaps), called(curve, "latent", "family", "n_train"), items)
 
 
-def named(models: Iterable[str]) -> dict[str, str]:
-    """What to call the models of results: by the app's own name, or the last part of a path where no other ends so."""
+def stacked(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """One below the other; those without rows do not decide the kinds of columns."""
+    return pd.concat([table for table in tables if len(table)] or [tables[0]], ignore_index=True)
+
+
+def titled(places: pd.DataFrame, items: Iterable[tuple[str, ...]]) -> dict[tuple[str, str, str], str]:
+    """What to call each (model, made_of, probe); predictions know no weights, so theirs is ""."""
+    rows = [*places[["model", "made_of", "probe"]].drop_duplicates().itertuples(index=False, name=None)]
     known = {path: name for name, path in options.read().models.items()}
-    short = options.named([model for model in dict.fromkeys(models) if model not in known])
-    return {path: name for name, path in short.items()} | known | {name: name for name in known.values()}
+    own = {name: name for name in known.values()}
+    models = dict.fromkeys([*(model for model, *_ in rows), *(model for model, *_ in items)])
+    short = options.named([model for model in models if model not in known])
+    names = {path: name for name, path in short.items()} | known | own
+    trainings = places.groupby("model")["made_of"].nunique()
+    hashes = {model: bool(trainings[model] > 1) for model, *_ in rows}
+    found = {row: names[row[0]] + f" {row[1][:8]}" * hashes[row[0]] + how(row[2]) for row in rows}
+    return found | {(model, "", probe): names[model] + how(probe) for model, _, _, probe in items}
+
+
+def how(probe: str) -> str:
+    """How a model was probed, where that is not the usual way."""
+    return "" if probe == "linear" else f", {probe}"
 
 
 def files(paths: Iterable[Path]) -> list[Path]:
+    """Those of folders that end as results do; others as they are."""
     return [
         file
         for path in paths
-        for file in (sorted(p for p in path.iterdir() if p.suffix in (".json", ".csv")) if path.is_dir() else [path])
+        for file in (sorted(p for p in path.iterdir() if p.suffix[1:] in KINDS) if path.is_dir() else [path])
     ]
 
 
@@ -125,76 +187,11 @@ def opened(file: Path) -> tuple[Path, bytes]:
         raise BadInput(f"--results {file}: can't be read ({error.strerror}).", 3) from None
 
 
-def tasks(lang: str) -> list[str]:
-    """The tasks that are defined in a language and need nothing but its sentences."""
-    return [task.name for task in TASKS.values() if "text" in task.builds and lang in (task.langs or (lang,))]
-
-
-def compute(
-    loaded: Loaded,
-    task: str,
-    lang: str,
-    corpus: Corpus | None,
-    items: int,
-    seeds: int,
-    report: Callable[[str], None],
-) -> dict[str, Any]:
-    """A small probe as a document of `bgt-probe --json`; on the built-in sentences where no corpus is given.
-
-    `report` is told each step; what it raises ends the work.
-    """
-    texts = None
-    if corpus and corpus.file:
-        table = sentences(corpus, items)
-        texts = table.loc[table["lang"] == lang, "text"].tolist()
-    found = run_probe(Shared(loaded), task, lang, texts, max_items=items, seeds=seeds, report=report)
-    data = str(corpus.file) if corpus and corpus.file else "built-in grammar"
-    return {"schema": SCHEMA, "model": loaded.title, "data": data, "results": [found.as_dict()]}
-
-
-def other_language(model: str, lang: str) -> str:
-    """The language of a gap: the probed one, or for English the other one of its model, where we know that model."""
-    models = options.read().models
-    path = models.get(model)
-    if lang != "en" or path is None:
-        return lang
-    langs = info(Path(path))["arguments"].get("langs", []) if Path(path).is_dir() else []
-    others = [other for other in langs if other != "en"]
-    return others[0] if len(others) == 1 else lang
-
-
-def placed(gaps: pd.DataFrame) -> pd.DataFrame:
-    """The gaps of semantic minus language, with the column `other`: the language each model sets beside English."""
-    wanted = gaps[(gaps["first"] == LATENTS[0]) & (gaps["second"] == LATENTS[1])]
-    others = [other_language(row.model, row.lang) for row in wanted.itertuples()]
-    return wanted.assign(other=others)
-
-
-def trends(gaps: pd.DataFrame, by: str) -> dict[str, Trend]:
-    """How the gap of each task goes with distance to English, for tasks with three languages and more."""
-    weeks, _ = DISTANCES[by]
-    found = {}
-    for task, part in gaps[gaps["other"].isin(weeks)].groupby("task", sort=False):
-        mean = part.groupby("other")["points"].mean().to_dict()
-        if len(mean) >= 3 and len(set(mean.values())) > 1 and len({weeks[lang] for lang in mean}) > 1:
-            found[task] = trend(mean, weeks)
-    return found
-
-
 def percentages(scores: pd.DataFrame) -> pd.DataFrame:
     """The scores as they are read: percent, one row a latent or baseline."""
     more = [name for name in MORE if scores[name].notna().any()]
     shown = scores[
         ["model", "lang", "task", "latent", "accuracy", "ci_low", "ci_high", *more, "n_test", "classes", "note"]
     ]
-    return shown.assign(**{name: 100 * shown[name] for name in ("accuracy", "ci_low", "ci_high")})
-
-
-def printable(table: pd.DataFrame) -> Table:
-    """For `bgt_core.tables`."""
-    return Table(list(table.columns), [[plain(value) for value in row] for row in table.itertuples(index=False)])
-
-
-def plain(value: object) -> str | int | float | None:
-    value = value.item() if hasattr(value, "item") else value
-    return None if value != value else value
+    shares = [name for name in ("accuracy", "ci_low", "ci_high", "capacity") if name in shown]
+    return shown.assign(**{name: 100 * shown[name] for name in shares})

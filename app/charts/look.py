@@ -14,6 +14,7 @@ PALETTE = {
 }
 REST = "#999999"
 INK = {"light": "#31333f", "dark": "#fafafa"}  # Streamlit's own greys for titles are too pale to read
+SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # what is quoted, or was not run
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "pentagon")  # a language each
 STARS = ("star", "star-diamond", "star-square", "star-triangle-up", "asterisk", "hexagram")  # the user's sentences
 GLYPHS = ("●", "◆", "■", "▲", "✚", "⬟")

@@ -15,20 +15,21 @@ ROW = 34  # pixels
 TWO = ("semantic", "language")
 
 
-def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
-    """Accuracy of each latent and baseline with its interval; rows as `results.SCORES`.
+def probe_dots(scores: pd.DataFrame, theme: str = "light", by: str = "accuracy") -> go.Figure:
+    """Accuracy of each latent and baseline with its interval, or `by` "compression"; rows as `results.SCORES`.
 
     A line a task, language and model; baselines are grey, and the majority is a tick.
     """
     scores = scores.assign(row=[label(row.task, row.lang, row.model, scores) for row in scores.itertuples()])
     order = list(dict.fromkeys(scores["row"]))[::-1]
+    scale = 100 if by == "accuracy" else 1
     figure = go.Figure()
     for place, latent in enumerate(dict.fromkeys(scores["latent"])):
         part = scores[scores["latent"] == latent]
         own = latent in TWO
         figure.add_trace(
             go.Scatter(
-                x=100 * part["accuracy"],
+                x=scale * part[by],
                 y=part["row"],
                 name=plain(latent),
                 mode="markers",
@@ -38,13 +39,62 @@ def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
                     "color": of(PALETTE[theme], TWO.index(latent)) if own else REST,
                     "line": {"width": 2 if latent == "majority" else 0.6, "color": REST if not own else EDGE},
                 },
-                error_x=bars(100 * part["accuracy"], 100 * part["ci_low"], 100 * part["ci_high"]),
+                error_x=bars(100 * part["accuracy"], 100 * part["ci_low"], 100 * part["ci_high"])
+                if by == "accuracy"
+                else None,
                 hovertemplate="%{y}<br>" + plain(latent) + " %{x:.1f}<extra></extra>",
             )
         )
-    figure = finish(figure, "Test accuracy, %, with 95% intervals", 120 + ROW * len(order), theme)
+    titles = {"accuracy": "Test accuracy, %, with 95% intervals", "compression": "Compression by online codelength"}
+    figure = finish(figure, titles[by], 120 + ROW * len(order), theme)
     figure.update_yaxes(categoryorder="array", categoryarray=order, title=None)
     figure.update_xaxes(title=None)
+    return figure
+
+
+def paper_dots(figure: go.Figure, gaps: pd.DataFrame) -> go.Figure:
+    """The figure of `probe_dots` with the paper's accuracies in grey, where it has any; rows of `languages.placed`."""
+    told = gaps.dropna(subset=["paper_gap"])
+    at = [label(row.task, row.lang, row.model, gaps) for row in told.itertuples()]
+    for latent, symbol in zip(TWO, SYMBOLS, strict=False):
+        mark = {"size": 10, "symbol": f"{symbol}-open", "color": REST, "line": {"width": 1.5}}
+        title = f"paper, {latent}"
+        figure.add_trace(
+            go.Scatter(x=told[f"paper_{latent}"], y=at, name=title, mode="markers", marker=mark, visible=len(told) > 0,
+                       hovertemplate="%{y}<br>" + title + " %{x:.1f}<extra></extra>")
+        )  # fmt: skip
+    return figure
+
+
+def learning_curves(curve: pd.DataFrame, theme: str = "light") -> go.Figure:
+    """Test accuracy over training items, a line a latent, and at their end probes of more capacity.
+
+    Rows (latent, family, n_train, accuracy, ci_low, ci_high) of one result, fractions.
+    """
+    figure = go.Figure()
+    for place, (latent, part) in enumerate(curve.groupby("latent", sort=False)):
+        colour = of(PALETTE[theme], TWO.index(latent) if latent in TWO else place)
+        first = part["family"].iloc[0]
+        for nth, (family, points) in enumerate(part.groupby("family", sort=False)):
+            points = points.sort_values("n_train")
+            figure.add_trace(
+                go.Scatter(
+                    x=points["n_train"],
+                    y=100 * points["accuracy"],
+                    name=plain(latent if family == first else f"{latent}, {family}"),
+                    mode="lines+markers",
+                    line={"color": colour, "width": 2},
+                    marker={"size": 9, "color": colour, "symbol": of(SYMBOLS, nth) + ("-open" if nth else "")},
+                    error_y=bars(100 * points["accuracy"], 100 * points["ci_low"], 100 * points["ci_high"]),
+                    hovertemplate="%{x:,} sentences: %{y:.1f}<extra></extra>",
+                )
+            )
+    figure = finish(figure, "Test accuracy, %, over the sentences trained on", 360, theme)
+    ticks = sorted(set(curve["n_train"]))
+    figure.update_xaxes(
+        type="log", tickvals=ticks, ticktext=[f"{tick:,}" for tick in ticks], title="training sentences"
+    )
+    figure.update_yaxes(title=None)
     return figure
 
 
@@ -60,7 +110,7 @@ def bars(value: pd.Series, low: pd.Series, high: pd.Series) -> dict[str, object]
 
 
 def gap_dots(gaps: pd.DataFrame, langs: Sequence[str], theme: str = "light") -> go.Figure:
-    """Semantic minus language in points, an interval each; rows (model, lang, task, other, points, ci_low, ci_high)."""
+    """Semantic minus language in points, an interval each, the paper's in grey; rows of `languages.placed`."""
     tasks = list(dict.fromkeys(gaps["task"]))[::-1]
     figure = go.Figure()
     figure.add_vline(0, line={"color": REST, "width": 1})
@@ -85,6 +135,22 @@ def gap_dots(gaps: pd.DataFrame, langs: Sequence[str], theme: str = "light") -> 
                 hovertemplate="%{text} %{x:+.1f} points<extra>" + plain(title) + "</extra>",
             )
         )
+        told = part.dropna(subset=["paper_gap"])
+        if len(told):
+            symbol = of(SYMBOLS, langs.index(lang) if lang in langs else place)
+            figure.add_trace(
+                go.Scatter(
+                    x=told["paper_gap"],
+                    y=[tasks.index(task) - shift for task in told["task"]],
+                    name="the paper",
+                    legendgroup="paper",
+                    showlegend=not any(trace.legendgroup == "paper" for trace in figure.data),
+                    mode="markers",
+                    marker={"size": 10, "symbol": f"{symbol}-open", "color": REST, "line": {"width": 1.5}},
+                    text=told["task"],
+                    hovertemplate="%{text} %{x:+.1f} points<extra>the paper</extra>",
+                )
+            )
     title = "Separation, points of accuracy"
     figure = finish(figure, title, 150 + ROW * len(tasks) * max(1, len(groups) // 2), theme)
     figure.update_yaxes(tickvals=list(range(len(tasks))), ticktext=tasks, zeroline=False, title=None)

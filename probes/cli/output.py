@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from bgt_core.errors import BadInput
 from bgt_core.tables import LEGEND, save, show
 from probes.cli.wishes import Wishes
-from probes.result import Difference
+from probes.result import SCHEMA, Difference
 from probes.store import Cell
 from probes.tables import gap_table, long_table, short_table, wide_table
 from probes.tasks import TASKS
@@ -104,7 +104,7 @@ def document(
 ) -> dict[str, object]:
     """What --json prints."""
     return {
-        "schema": "bgt-probe/2",
+        "schema": SCHEMA,
         "about": about(cells),
         "results": [{"model": cell.model, **cell.result.as_dict(), "trail": dict(cell.trail)} for cell in cells],
         "compared": [vars(gap) for gap in gaps],

@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.io
 import pytest
 
-from app import exports, results, rows
+from app import exports, rows
 from app.charts import maps
 
 
@@ -43,12 +43,11 @@ def test_a_spreadsheet_computes_nothing(table: pd.DataFrame) -> None:
 
 
 def test_latex_is_balanced_and_escaped() -> None:
-    scores = pd.DataFrame(
-        [["50% & {x}_y", "en", "length", "semantic", 0.5, 0.4, 0.6, 10, 10, 2, 0.0, "", 12.5, None, None]],
-        columns=[*results.SCORES, *results.MORE],
+    shown = pd.DataFrame(
+        [["50% & {x}_y", 50.0, None], ["مرحبا こんにちは", float("nan"), "–"]], columns=["Task", "Value", "Note"]
     )
-    text = exports.as_latex(results.printable(results.percentages(scores)))
-    assert r"50\% \& \{x\}\_y" in text and "50.0" in text
+    text = exports.as_latex(shown)
+    assert r"50\% \& \{x\}\_y" in text and "50.0" in text and "nan" not in text and "مرحبا こんにちは" in text
     assert text.count(r"\begin{") == text.count(r"\end{")
     bare = text.replace(r"\{", "").replace(r"\}", "")
     assert bare.count("{") == bare.count("}")

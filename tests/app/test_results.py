@@ -6,33 +6,42 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from pyarrow import compute, parquet
 
 import bgt_core
-from app import options, results
-from app.charts import scores
+from app import items, languages, options, results, running, state
+from app.charts import look, scores
 from bgt_core import BadInput
-from probes.cli import write_csv
-from probes.result import Difference, ProbeResult, Row
+from bgt_core.tables import save
+from probes.cli.output import document
+from probes.result import SCHEMA, Difference, Point, ProbeResult, Row
 from probes.run import run_probe
+from probes.significance import mcnemar
+from probes.store import Cell, all_predictions
+from probes.tables import long_table
 
 LATENTS = {"semantic": 0.4, "language": 0.7, "majority": 0.2}
 
 
 @pytest.fixture
 def made() -> Callable[..., dict]:
-    """made(model, lang, points): a document of `bgt-probe --json`, two tasks."""
+    """made(model, lang, points, made_of, probe): a document of `bgt-probe --json`, two tasks."""
 
-    def make(model: str = "m", lang: str = "en", points: float = -30.0) -> dict:
+    def make(
+        model: str = "m", lang: str = "en", points: float = -30.0, made_of: str = "0 fp32 cpu", probe: str = "linear"
+    ) -> dict:
         found = []
-        for task in ("length", "punctuation"):
-            found_rows = [
+        for task in ("length", "punct-num"):
+            rows = [
                 Row(task, lang, name, 800, 100, 5, value, value - 0.1, value + 0.1, 0.01)
                 for name, value in LATENTS.items()
             ]
             gap = Difference(task, lang, "semantic", "language", points, points - 5, points + 5, 0.01)
-            found.append(ProbeResult(task, lang, 1, 0, 0.95, found_rows, gap, 0).as_dict())
-        return {"schema": "bgt-probe/1", "model": model, "data": "built-in grammar", "results": found}
+            result = ProbeResult(task, lang, 1, 0, 0.95, rows, gap, 0).as_dict()
+            found.append({"model": model, **result, "trail": {"made_of": made_of, "probe": probe}})
+        return {"schema": SCHEMA, "results": found}
 
     return make
 
@@ -45,16 +54,37 @@ def test_a_document_becomes_a_row_a_latent_and_a_gap_a_task(made: Callable) -> N
     found = read(made())
     assert len(found.scores) == 6 and list(found.scores) == [*results.SCORES, *results.MORE]
     assert found.scores.set_index(["task", "latent"])["accuracy"]["length", "language"] == 0.7
-    assert found.gaps["points"].tolist() == [-30, -30] and list(found.gaps) == results.GAPS
+    assert found.gaps["points"].tolist() == [-30, -30]
 
 
-def test_it_reads_what_bgt_probe_writes(made: Callable, tmp_path: Path) -> None:
-    (parts,) = [ProbeResult(**{**made()["results"][0], "rows": [], "difference": None})]
-    rows = [Row(**row) for row in made()["results"][0]["rows"]]
-    write_csv([ProbeResult("length", "en", 1, 0, 0.95, rows, None, parts.left_out)], tmp_path / "mine.csv")
-    found = results.read("mine.csv", (tmp_path / "mine.csv").read_bytes())
-    assert found.scores["model"].unique().tolist() == ["mine"]
-    assert found.scores["accuracy"].tolist() == list(LATENTS.values()) and found.gaps.empty
+def test_the_files_of_bgt_probe_say_the_same(cell: Cell, tmp_path: Path) -> None:
+    by_json = read(json.loads(json.dumps(document([cell], [], []))))
+    save(long_table([cell]), {"csv": tmp_path / "mine.csv"})
+    by_csv = results.read("mine.csv", (tmp_path / "mine.csv").read_bytes())
+    expected = [row.accuracy for row in cell.result.rows]
+    assert by_json.scores["accuracy"].tolist() == by_csv.scores["accuracy"].tolist() == expected
+    for found in (by_json, by_csv):
+        assert set(found.scores["model"]) == {cell.model}
+        assert set(found.scores["made_of"]) == {cell.trail["made_of"].split()[0]}
+    assert by_csv.gaps.empty and by_json.gaps["points"].tolist() == [cell.result.difference.points]
+    assert by_json.curve["accuracy"].tolist() == [point.accuracy for point in cell.result.curve]
+
+
+def test_predictions_are_read_back_and_compared(cell: Cell, tmp_path: Path) -> None:
+    parquet.write_table(all_predictions([cell]), tmp_path / "items.parquet")
+    found = results.read("items.parquet", (tmp_path / "items.parquet").read_bytes())
+    ((place, table),) = found.items.items()
+    assert place == (cell.model, "length", "en", "linear")
+    known = items.by_information(table, "semantic")
+    tested = table.filter(compute.equal(table["predictor"], "semantic"))
+    assert len(known) == len(tested) and known["pvi"].is_monotonic_decreasing
+    information = next(row.information for row in cell.result.rows if row.latent == "semantic")
+    assert known["pvi"].mean() == pytest.approx(information, abs=1e-5)
+    gap = items.difference(place, table, "semantic", "language")
+    assert gap.points == pytest.approx(cell.result.difference.points)
+    first, second = (items.by_information(table, name).set_index("sentence") for name in ("semantic", "language"))
+    right = [(part["label"] == part["predicted"]).sort_index().to_numpy() for part in (first, second)]
+    assert gap.mcnemar_p == pytest.approx(mcnemar(*right))
 
 
 @pytest.mark.parametrize(
@@ -63,8 +93,10 @@ def test_it_reads_what_bgt_probe_writes(made: Callable, tmp_path: Path) -> None:
         ("a.json", b"{", "no JSON document"),
         ("a.json", b"[1]", "no JSON document"),
         ("a.json", b"\xff", "no JSON document"),
-        ("a.json", b'{"schema": "bgt-probe/9"}', "bgt-probe/9.*reads bgt-probe/1"),
-        ("a.json", b'{"schema": "bgt-probe/1", "model": "m", "results": [{"rows": [{}]}]}', "not whole"),
+        ("a.json", b'{"schema": "bgt-probe/9"}', "bgt-probe/9.*reads bgt-probe/2"),
+        ("a.json", b'{"schema": "bgt-probe/2", "results": [{"model": "m", "rows": [{}]}]}', "not whole"),
+        ("a.json", b'{"schema": "bgt-probe/2", "results": [3]}', "not whole"),
+        ("a.parquet", b"PAR1", "no predictions"),
         ("a.csv", b"", "no table"),
         ("a.csv", b"x,y\n1,2\n", "no table"),
     ],
@@ -94,33 +126,65 @@ def test_models_are_called_by_name_and_never_mixed(
     assert set(same_end.scores["model"]) == {"a/run", "b/run"}
 
 
+def test_trainings_of_one_name_and_kinds_of_probe_stay_apart(made: Callable) -> None:
+    given = [("0 fp32 cpu", "linear", 1.0), ("0 bf16 cuda", "linear", 2.0), ("1 fp32 cpu", "linear", 3.0),
+             ("1 fp32 cpu", "mlp50", 4.0)]  # fmt: skip
+    found = results.gathered([], [read(made("m", "en", points, of, probe)) for of, probe, points in given])
+    kept = found.gaps.groupby("model")["points"].first().to_dict()
+    assert kept == {"m 0": 2.0, "m 1": 3.0, "m 1, mlp50": 4.0}  # the same weights elsewhere are the same model
+    assert set(found.scores["model"]) == set(kept)
+
+
 def test_a_gap_of_english_belongs_to_the_other_language_of_its_model(
     made: Callable, saved: Path, start: Callable[..., None]
 ) -> None:
     start("--model", saved)
     found = results.gathered([], [read(made(str(saved), "en")), read(made("unknown", "en")), read(made("x", "tr"))])
-    placed = results.placed(found.gaps).groupby("model")["other"].first().to_dict()
+    placed = languages.placed(found.gaps).groupby("model")["other"].first().to_dict()
     assert placed == {"model": "fr", "unknown": "en", "x": "tr"}
 
 
 def test_trends_need_three_languages(made: Callable) -> None:
     points = {"fr": -10.0, "tr": -20.0, "ja": -40.0}
     found = results.gathered([], [read(made(f"en-{lang}", lang, gap)) for lang, gap in points.items()])
-    trends = results.trends(results.placed(found.gaps), "weeks")
+    trends = languages.trends(languages.placed(found.gaps), "weeks")
     assert trends["length"].langs == ("fr", "tr", "ja") and trends["length"].pearson < -0.9
     two = results.gathered([], [read(made(f"en-{lang}", lang, points[lang])) for lang in ("fr", "tr")])
-    assert results.trends(results.placed(two.gaps), "weeks") == {}
+    assert languages.trends(languages.placed(two.gaps), "weeks") == {}
+
+
+def test_the_papers_numbers_stand_beside_where_it_has_any(made: Callable, saved: Path, start: Callable) -> None:
+    start("--model", saved)
+    found = results.gathered([], [read(made(str(saved), "en")), read(made("x", "de"))])
+    placed = languages.placed(found.gaps).set_index(["lang", "task"])
+    assert placed.loc[("en", "length"), languages.PAPER].tolist() == pytest.approx([73.0, 80.2, -7.2])  # table 3, en-fr
+    assert placed.loc["de"][languages.PAPER].isna().all(axis=None)
+    dots = scores.gap_dots(placed.reset_index(), ["fr", "de"]).data
+    (grey,) = (trace for trace in dots if trace.name == "the paper")
+    assert list(grey.x) == pytest.approx([-7.2, 60.7 - 65.3]) and grey.marker.color == look.REST
+    both = scores.paper_dots(scores.probe_dots(languages.both(found.scores)), placed.reset_index()).data
+    assert [list(trace.x) for trace in both[-2:]] == [[73.0, 60.7], [80.2, 65.3]]
 
 
 def test_a_probe_on_the_spot_is_the_commands(saved: Path, start: Callable[..., None]) -> None:
     start("--model", saved)
-    from app import state
-
     said: list[str] = []
-    document = results.compute(state.model(), "length", "fr", options.GRAMMAR, 300, 1, said.append)
+    found = running.measured(state.model(), "length", "fr", options.GRAMMAR, 300, 1, said.append)
     expected = run_probe(bgt_core.load(saved), "length", "fr", max_items=300, seeds=1)
-    assert document["results"] == [expected.as_dict()] and document["schema"] == "bgt-probe/1"
-    assert said[0] == "length fr: semantic"
+    assert found.result.as_dict() == expected.as_dict() and said[0] == "length fr: semantic"
+    assert results.of_cell(found).items[found.model, "length", "fr", "linear"].num_rows == len(found.predictions)
+
+
+def test_a_learning_curve_is_a_line_a_latent_and_a_mark_a_family() -> None:
+    points = [
+        vars(Point(latent, family, n, 0.5 + n / 1000, 0.4, 0.9))
+        for latent in ("semantic", "language")
+        for family, n in (("linear", 100), ("linear", 200), ("mlp50", 200))
+    ]
+    curve = pd.DataFrame(points).rename(columns={"probe": "family"})
+    traces = {trace.name: trace for trace in scores.learning_curves(curve).data}
+    assert set(traces) == {"semantic", "semantic, mlp50", "language", "language, mlp50"}
+    assert list(traces["semantic"].x) == [100, 200] and list(traces["semantic"].y) == pytest.approx([60, 70])
 
 
 def test_dots_stand_at_their_numbers_with_their_intervals(made: Callable) -> None:
@@ -135,13 +199,13 @@ def test_dots_stand_at_their_numbers_with_their_intervals(made: Callable) -> Non
 
 def test_gaps_are_drawn_for_each_language_and_distance(made: Callable) -> None:
     found = results.gathered([], [read(made(f"en-{lang}", lang, gap)) for lang, gap in (("fr", -1.0), ("ja", 2.0))])
-    gaps = results.placed(found.gaps)
+    gaps = languages.placed(found.gaps)
     dots = scores.gap_dots(gaps, ["fr", "ja"]).data
     assert {trace.name: list(trace.x) for trace in dots} == {
         "French · en-fr": [-1.0, -1.0],
         "Japanese · en-ja": [2.0, 2.0],
     }
-    weeks, axis = results.DISTANCES["weeks"]
+    weeks, axis = languages.DISTANCES["weeks"]
     lines = scores.gap_by_distance(gaps, weeks, axis).data
-    assert {trace.name for trace in lines} == {"length", "punctuation"}
+    assert {trace.name for trace in lines} == {"length", "punct-num"}
     assert list(lines[0].x) == [30, 88] and list(lines[0].y) == [-1.0, 2.0]

@@ -16,9 +16,10 @@ from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from pyarrow import parquet
 
-import bgt_core
-from probes.run import run_probe
+from probes.cli.output import document
+from probes.store import Cell, all_predictions
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 HEADINGS = {"Overview": "A sentence, in two parts", "Change the style": "Change the style, keep the meaning"}
@@ -56,8 +57,8 @@ def servers() -> Iterator[dict[str, subprocess.Popen]]:
     running: dict[str, subprocess.Popen] = {}
     yield running
     for process in running.values():
-        process.terminate()
-        process.wait(10)
+        process.kill()  # Streamlit waits for scripts that run, and there is nothing to save
+        process.wait()
 
 
 @pytest.fixture(scope="session")
@@ -87,13 +88,12 @@ def serve(servers: dict[str, subprocess.Popen], tmp_path_factory: pytest.TempPat
 
 
 @pytest.fixture(scope="session")
-def address(serve: Callable[..., str], saved: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+def address(serve: Callable[..., str], saved: Path, cell: Cell, tmp_path_factory: pytest.TempPathFactory) -> str:
     """An app on an untrained model with a probe's results, started from a folder that is not the repository."""
-    found = run_probe(bgt_core.load(saved), "length", "en", max_items=300, seeds=1).as_dict()
-    document = {"schema": "bgt-probe/1", "model": str(saved), "data": "built-in grammar", "results": [found]}
-    file = tmp_path_factory.mktemp("results") / "en.json"
-    file.write_text(json.dumps(document), "utf-8")
-    return serve("--model", str(saved), "--results", str(file))
+    folder = tmp_path_factory.mktemp("results")
+    (folder / "en.json").write_text(json.dumps(document([cell], [], [])), "utf-8")
+    parquet.write_table(all_predictions([cell]), folder / "en.parquet")
+    return serve("--model", str(saved), "--results", str(folder))
 
 
 @pytest.fixture

@@ -14,7 +14,10 @@ from bgt_core import BadInput
 
 COUNTS = [100, 300, 1_000, 5_000, 25_000]
 SHOWN = ["Both", "Semantic", "Language"]
-UMAP_PAIRS = 5_000  # past that UMAP takes minutes
+FITTED = {  # methods that wait for a button: most pairs, so that they take no minutes; what their number is called
+    "UMAP": (5_000, "Neighbours", 15),
+    "t-SNE": (1_000, "Perplexity", 30),
+}
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def choose(langs: Sequence[str]) -> Choice | None:
         )
         pairs = st.selectbox("Translation pairs", COUNTS, 1, format_func="{:,}".format, key="pairs", width=140, **bound)
         shown = st.segmented_control("Maps", SHOWN, default=SHOWN[0], required=True, key="maps", **bound)
-        kind = st.segmented_control("Method", ["PCA", "UMAP"], default="PCA", required=True, key="map", **bound)
+        kind = st.segmented_control("Method", ["PCA", *FITTED], default="PCA", required=True, key="map", **bound)
         with st.popover("More", icon=":material/tune:"):
             lines = st.toggle("Join translations", True, key="lines", **bound)
             drawn = st.toggle(
@@ -105,25 +108,26 @@ def own_rows(langs: Sequence[str]) -> list[pd.DataFrame]:
 def maps(
     loaded: state.Loaded, table: pd.DataFrame, choice: Choice
 ) -> tuple[geometry.Method, spaces.Space, dict[str, spaces.Space]]:
-    """The method, the semantic space, each language's own; UMAP once it was asked for, until then PCA."""
+    """The method, the semantic space, each language's own; UMAP and t-SNE once they were asked for, until then PCA."""
     pca = geometry.Method()
-    if choice.method == "PCA":
+    if choice.method == pca.name:
         return pca, *spaces.spaces(loaded, table, pca)
-    if choice.pairs > UMAP_PAIRS:
-        st.caption(f"Shown: PCA. UMAP takes up to {UMAP_PAIRS:,} pairs.")
+    most, number, usual = FITTED[choice.method]
+    if choice.pairs > most:
+        st.caption(f"Shown: PCA. {choice.method} takes up to {most:,} pairs.")
         return pca, *spaces.spaces(loaded, table, pca)
-    with st.form("umap", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        neighbours = st.slider("Neighbours", 5, 50, 15, width=220)
-        seed = st.number_input("Seed", 0, 9999, 0, width=120)
-        asked = st.form_submit_button("Compute UMAP", type="primary")
-    method = geometry.Method("UMAP", neighbours, seed)
+    with st.form("fitted", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        neighbours = st.slider(number, 5, 50, usual, key=f"near_{choice.method}", width=220)
+        seed = st.number_input("Seed", 0, 9999, 0, key="map_seed", width=120)
+        asked = st.form_submit_button(f"Compute {choice.method}", type="primary")
+    method = geometry.Method(choice.method, neighbours, seed)
     if asked:
         with st.status("Computing the maps; the first time takes about half a minute") as box:
             found = spaces.spaces(loaded, table, method)
-            box.update(label="UMAP is ready", state="complete")
-        st.session_state["umap_of"] = loaded.digest, choice.corpus, choice.pairs, method
+            box.update(label=f"{method.name} is ready", state="complete")
+        st.session_state["fitted_of"] = loaded.digest, choice.corpus, choice.pairs, method
         return method, *found
-    if st.session_state.get("umap_of") == (loaded.digest, choice.corpus, choice.pairs, method):
+    if st.session_state.get("fitted_of") == (loaded.digest, choice.corpus, choice.pairs, method):
         return method, *spaces.spaces(loaded, table, method)
     st.caption("Shown until you press the button: PCA.")
     return pca, *spaces.spaces(loaded, table, pca)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from bgt_core.data import grammar
 from bgt_core.text import normalise
+from probes.tasks import TASKS
 
 LANGUAGES = {
     "ar": "Arabic",
@@ -27,10 +28,14 @@ LANGUAGES = {
     "zh": "Chinese",
 }
 COUNTED = {"words": "Length in words", "punctuation": "Punctuation marks", "mark": "Final mark"}
-COLOURS = {**COUNTED, "lang": "Language"}
+PROBED = {"length": "Length, as probed", "punct-first": "First mark, as probed"}  # labels of probing tasks
+CLUSTER = "cluster"
+COLOURS = {**COUNTED, "lang": "Language", **PROBED, CLUSTER: "Cluster of meaning"}
 NUMBERS = ("words", "punctuation")  # the counted ones that are no category
 MARKS = {".": "full stop", "!": "exclamation", "?": "question", "…": "ellipsis"}
 MAX_OWN = 200
+CATEGORIES = 6  # at most: colours that can be told apart
+OTHER, NONE = "other", "none"
 
 
 def name(lang: str) -> str:
@@ -89,6 +94,24 @@ def built_in(count: int) -> pd.DataFrame:
     """`count` translation pairs of our grammar."""
     langs = ("en", "fr")
     return pairs([[pair.texts[lang] for lang in langs] for pair in grammar.pairs(count)], langs)
+
+
+def labelled(texts: Sequence[str], task: str) -> pd.Categorical:
+    """The labels of a probing task; past six the rarer ones are "other", and sentences it skips have "none"."""
+    items = TASKS[task].items(texts, "en")  # these tasks read every language alike
+    known = dict(zip(items.sentences, items.labels, strict=True))
+    labels = pd.Series([known.get(text, NONE) for text in texts])
+    found = labels[labels != NONE].value_counts().index.tolist()
+    if len(found) > CATEGORIES:
+        found = [*found[: CATEGORIES - 1], OTHER]
+    labels = labels.where(labels.isin([*found, NONE]), OTHER)
+    return pd.Categorical(labels, [*sorted(found, key=in_order), NONE])
+
+
+def in_order(label: str) -> tuple[bool, int, str]:
+    """Sorts "4-6" before "10-12", and "other" last."""
+    first = label.partition("-")[0]
+    return label == OTHER, int(first) if first.isdecimal() else 0, label
 
 
 def matching(rows: pd.DataFrame, wanted: str) -> list[str]:

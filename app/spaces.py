@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -45,6 +45,7 @@ class Space:
     rows: pd.DataFrame
     vectors: np.ndarray
     fit: geometry.Projection
+    digest: str  # of the vectors it was fitted on
 
     @property
     def given(self) -> np.ndarray:
@@ -76,7 +77,31 @@ def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Met
     xy[~own] = fit.xy
     if own.any():
         xy[own] = _placed(digest(vectors[own]), key, method, fit, vectors[own])
-    return Space(table.assign(x=xy[:, 0], y=xy[:, 1]), vectors, fit)
+    return Space(table.assign(x=xy[:, 0], y=xy[:, 1]), vectors, fit, key)
+
+
+def coloured(semantic: Space, language: Mapping[str, Space], colour: str) -> tuple[Space, dict[str, Space]]:
+    """The same spaces, their rows with the column `colour` where sentences alone don't have it."""
+    rows_of = semantic.rows
+    if colour in rows.PROBED:
+        found = rows.labelled(rows_of["text"].tolist(), colour)
+    elif colour == rows.CLUSTER:
+        key = digest(semantic.vectors)
+        groups = _clusters(key, semantic.vectors, semantic.given)
+        found = pd.Categorical([str(group + 1) for group in groups], [str(n + 1) for n in range(rows.CATEGORIES)])
+    else:
+        return semantic, dict(language)
+    values = pd.Series(found, rows_of["id"])
+
+    def with_it(space: Space) -> Space:
+        return replace(space, rows=space.rows.assign(**{colour: values[space.rows["id"]].array}))
+
+    return with_it(semantic), {lang: with_it(space) for lang, space in language.items()}
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _clusters(digest: str, _vectors: np.ndarray, _given: np.ndarray) -> np.ndarray:
+    return geometry.clusters(_vectors, _given, rows.CATEGORIES)
 
 
 def digest(vectors: np.ndarray) -> str:
@@ -92,7 +117,7 @@ def _fitted(digest: str, method: geometry.Method, _vectors: np.ndarray) -> geome
 
 def placed(space: Space, method: geometry.Method, new: np.ndarray) -> np.ndarray:
     """New vectors (M, D) on the map of a space, (M, 2)."""
-    return _placed(digest(new), digest(space.vectors[space.given]), method, space.fit, new)
+    return _placed(digest(new), space.digest, method, space.fit, new)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -122,16 +147,36 @@ def nearest_to(loaded: Loaded, text: str, lang: str, corpus: Corpus, pairs: int,
     return pd.DataFrame({"Cosine": cosines, "In": near["lang"], "Sentence": near["text"]})
 
 
+def trusted(space: Space, method: geometry.Method) -> float | None:
+    """Trustworthiness of the map."""
+    return _trusted(space.digest, method, space.vectors[space.given], space.fit.xy)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _trusted(digest: str, method: geometry.Method, _vectors: np.ndarray, _xy: np.ndarray) -> float | None:
+    return geometry.trust(_vectors, _xy)
+
+
 def pair_table(semantic: Space, left: str, right: str) -> pd.DataFrame:
-    """How well translations find each other in the semantic latent, beside chance: a random pairing."""
-    found = geometry.pair_scores(semantic.of(left), semantic.of(right))
+    """How well translations find each other in the semantic latent, and whether a probe still tells the languages
+    apart; beside chance."""
     one, other = rows.name(left), rows.name(right)
+    found, (apart, low, high) = _pair_scores(semantic.digest, left, right, semantic)
     table = {
         f"{one} finds its {other}": [f"{found.there:.0%}", f"{found.chance:.1%}"],
         f"{other} finds its {one}": [f"{found.back:.0%}", f"{found.chance:.1%}"],
         "Mean cosine of translations": [f"{found.translations:.2f}", f"{found.others:.2f}"],
+        "Language told by a probe": [f"{apart:.0%} ({low:.0%} to {high:.0%})", "50%"],
     }
     return pd.DataFrame.from_dict(table, orient="index", columns=["Semantic", "Chance"])
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _pair_scores(
+    digest: str, left: str, right: str, _semantic: Space
+) -> tuple[geometry.PairScores, tuple[float, float, float]]:
+    sides = _semantic.of(left), _semantic.of(right)
+    return geometry.pair_scores(*sides), geometry.told_apart(*sides)
 
 
 def agreements(semantic: Space, language: Mapping[str, Space], counted: Sequence[str]) -> pd.DataFrame:
@@ -139,10 +184,15 @@ def agreements(semantic: Space, language: Mapping[str, Space], counted: Sequence
     means over the languages, as percentages."""
     table = {}
     for column in counted:
-        parts = []
-        for lang, own in language.items():
-            values = own.rows.loc[own.given, column].tolist()[:MEASURED]
-            (meaning, chance), (manner, _) = (geometry.agreement(space.of(lang), values) for space in (semantic, own))
-            parts.append((meaning, manner, chance))
-        table[rows.COUNTED[column]] = [f"{share:.0%}" for share in np.mean(parts, axis=0)]
+        shares = np.mean(
+            [_agreement(semantic.digest, lang, column, semantic, own) for lang, own in language.items()], 0
+        )
+        table[rows.COUNTED[column]] = [f"{share:.0%}" for share in shares]
     return pd.DataFrame.from_dict(table, orient="index", columns=["Semantic", "Language", "Chance"])
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _agreement(digest: str, lang: str, column: str, _semantic: Space, _own: Space) -> tuple[float, float, float]:
+    values = _own.rows.loc[_own.given, column].tolist()[:MEASURED]
+    (meaning, chance), (manner, _) = (geometry.agreement(space.of(lang), values) for space in (_semantic, _own))
+    return meaning, manner, chance

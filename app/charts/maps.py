@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from app.charts.look import EDGE, GROUND, INK, PALETTE, PIXELS, REST, STARS, SYMBOLS, of, plain
-from app.rows import COLOURS, NUMBERS, name
+from app.rows import COLOURS, NONE, NUMBERS, name
 
 MARK_ORDER = ("full stop", "exclamation", "question", "ellipsis", "other", "none")
 PLAIN = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "title": None}
@@ -40,16 +40,17 @@ def latent_map(
     `drawn` up to 20,000, and painted by WebGL past that: such points have no hover text.
     """
     count, chosen = max(map(len, panels.values())), frozenset(chosen)
+    order = categories(next(iter(panels.values()))[colour], colour, langs)
     kind = go.Scatter if count <= (MOST_DRAWN if drawn else DRAWN) else go.Scattergl
     figure = make_subplots(rows=len(panels), cols=1, subplot_titles=list(panels), vertical_spacing=0.09)
     values = pd.concat(list(panels.values()))[colour]
-    listed = set[object]()
+    listed = set[str]()
     for place, (title, table) in enumerate(panels.items(), 1):
         if lines:
             figure.add_trace(pair_lines(table, chosen), row=place, col=1)
         for (lang, own), part in table.groupby(["lang", "own"], sort=False):
             symbol = of(STARS if own else SYMBOLS, langs.index(lang))
-            for value, group in split(part, colour):
+            for value, group in split(part, colour, order):
                 size = 15 if own else 6 if count <= DRAWN else 4
                 trace = points(go.Scatter if own else kind, group, symbol, size, chosen)
                 if own:
@@ -57,8 +58,8 @@ def latent_map(
                 if value is None:
                     trace.marker.update(color=group[colour], coloraxis="coloraxis")
                 else:
-                    trace.update(name=label(colour, value), legendgroup=str(value), showlegend=value not in listed)
-                    trace.marker.color = shade(colour, value, langs, theme)
+                    trace.update(name=label(colour, value), legendgroup=value, showlegend=value not in listed)
+                    trace.marker.color = shade(value, order, theme)
                     listed.add(value)
                 figure.add_trace(trace, row=place, col=1)
         if paths and title in paths:
@@ -104,37 +105,42 @@ def latent_map(
     return figure
 
 
-def split(table: pd.DataFrame, colour: str) -> list[tuple[object, pd.DataFrame]]:
-    """A part for each category, in a fixed order, or the whole under None where `colour` is a number."""
+def categories(values: pd.Series, colour: str, langs: Sequence[str]) -> Sequence[str]:
+    """Every category there can be, in a fixed order; none where `colour` is a number."""
     if colour in NUMBERS:
+        return ()
+    fixed = {"mark": MARK_ORDER, "lang": langs}
+    return fixed.get(colour) or list(values.cat.categories)
+
+
+def split(table: pd.DataFrame, colour: str, order: Sequence[str]) -> list[tuple[str | None, pd.DataFrame]]:
+    """A part for each category, or the whole under None where `colour` is a number."""
+    if not order:
         return [(None, table)]
-    if colour == "mark":
-        return [(value, table[table["mark"] == value]) for value in MARK_ORDER if (table["mark"] == value).any()]
-    return [(value, part) for value, part in table.groupby(colour, sort=False)]
+    parts = [(value, table[(table[colour] == value).to_numpy()]) for value in order]
+    return [(value, part) for value, part in parts if len(part)]
 
 
-def shade(colour: str, value: object, langs: Sequence[str], theme: str) -> str:
+def shade(value: str, order: Sequence[str], theme: str) -> str:
     """The fixed colour of a category."""
-    return (
-        REST if value == "none" else of(PALETTE[theme], (langs if colour == "lang" else MARK_ORDER).index(str(value)))
-    )
+    return REST if value == NONE else of(PALETTE[theme], order.index(value))
 
 
-def label(colour: str, value: object) -> str:
+def label(colour: str, value: str) -> str:
     """What the legend calls a category."""
-    return name(str(value)) if colour == "lang" else "no mark" if value == "none" else str(value)
+    return name(value) if colour == "lang" else "no mark" if value == NONE else value
 
 
 def points(
     kind: type[go.Scatter] | type[go.Scattergl], table: pd.DataFrame, symbol: str, size: int, chosen: Collection[str]
 ) -> go.Scatter | go.Scattergl:
     """One trace; rows that are not chosen fade once any row of the figure is."""
-    selected = np.flatnonzero(table["id"].isin(chosen)).tolist() if chosen else None
+    selected = [at for at, row in enumerate(table["id"].tolist()) if row in chosen] if chosen else None
     light = kind is go.Scattergl
     return kind(
         x=table["x"].to_numpy(np.float32),
         y=table["y"].to_numpy(np.float32),
-        customdata=table[["id"]],
+        customdata=table["id"].tolist(),
         text=None if light else [hover(row.text, row.translation, row.lang) for row in table.itertuples()],
         hovertemplate=None if light else "%{text}<extra></extra>",
         hoverinfo="skip" if light else None,
@@ -149,12 +155,14 @@ def points(
 
 def pair_lines(table: pd.DataFrame, chosen: Collection[str]) -> go.Scatter:
     """A thin line from each sentence to its translation, 500 at most; once rows are chosen, only theirs."""
-    given = table[~table["own"]]
+    given = table[~table["own"].to_numpy()]
+    pairs = given["pair"].to_numpy()
     if chosen:
-        given = given[given["pair"].isin(given.loc[given["id"].isin(chosen), "pair"])]
+        pairs = pairs[[row in chosen for row in given["id"].tolist()]]
+    given = given[given["pair"].isin(pd.unique(pairs)[:LINES])]
     xs: list[float | None] = []
     ys: list[float | None] = []
-    for _, pair in given[given["pair"].isin(given["pair"].unique()[:LINES])].groupby("pair"):
+    for _, pair in given.groupby("pair"):
         xs += [*pair["x"], None]
         ys += [*pair["y"], None]
     return go.Scatter(x=xs, y=ys, mode="lines", line={"width": 0.7, "color": EDGE}, hoverinfo="skip", showlegend=False)

@@ -34,7 +34,8 @@ def page() -> None:
     if len(corpus) < 2 * choice.pairs:
         st.caption(f"There are {len(corpus) // 2:,} pairs; all are shown.")
     table = pd.concat([corpus, *controls.own_rows(choice.corpus.langs)], ignore_index=True)
-    method, semantic, language = controls.maps(loaded, table, choice)
+    method, *found = controls.maps(loaded, table, choice)
+    semantic, language = spaces.coloured(*found, choice.colour)
     above = st.container()
     stops = way.form(loaded, semantic.rows, choice.corpus.langs)
     with above:
@@ -59,7 +60,8 @@ def explore(
     """Both maps, what is selected on them, and the neighbours of one sentence; a selection reruns only this."""
     langs = choice.corpus.langs
     table = semantic.rows.set_index("id", drop=False)
-    chosen = [row for row in st.session_state.get("chosen", []) if row in table.index]
+    known = frozenset(table["id"].tolist())
+    chosen = [row for row in st.session_state.get("chosen", []) if row in known]
     signs = {lang: f"{look.of(look.GLYPHS, langs.index(lang))} {rows.name(lang)}" for lang in language}
     panels = {
         SEMANTIC: {"Semantic latent  " + "  ".join(signs.values()): semantic.rows},
@@ -120,9 +122,8 @@ def picked(table: pd.DataFrame, chosen: Sequence[str]) -> pd.DataFrame:
 def remember(key: str) -> None:
     """What was drawn around becomes the selection of both maps."""
     points = st.session_state[key]["selection"]["points"]
-    st.session_state["chosen"] = [
-        point["customdata"][0] for point in points if isinstance(point.get("customdata"), list)
-    ]
+    found = (point.get("customdata") for point in points)
+    st.session_state["chosen"] = [row for row in found if isinstance(row, str)]  # a stop of a way has a number
 
 
 def find(table: pd.DataFrame) -> None:
@@ -132,15 +133,23 @@ def find(table: pd.DataFrame) -> None:
 
 
 def caption(method: geometry.Method, semantic: spaces.Space, language: Mapping[str, spaces.Space]) -> str:
-    how = f"UMAP, {method.neighbours} neighbours, seed {method.seed}"
-    if method.name == "PCA":
-        named = {"semantic": semantic} | {rows.name(lang): space for lang, space in language.items()}
-        shares = ", ".join(f"{name} {space.fit.share:.0%}" for name, space in named.items())
-        how = f"PCA (no seed needed; variance shown: {shares})"
+    named = {"semantic": semantic} | {rows.name(lang): space for lang, space in language.items()}
+    number = {"UMAP": "neighbours", "t-SNE": "perplexity"}.get(method.name)
+    how = f"{method.name}, {number} {method.neighbours}, seed {method.seed}," if number else "PCA (no seed needed)"
+    if not number:
+        how += f" shows {listed({name: space.fit.share for name, space in named.items()}, '.0%')} of the variance"
+    kept = {name: spaces.trusted(space, method) for name, space in named.items()}
+    trust = listed({name: value for name, value in kept.items() if value is not None}, ".2f")
     return (
-        f"{how} of {len(semantic.rows):,} unit-length vectors. Each language latent is a space of its own, fitted "
-        "alone: compare within a panel, not across. Distances between far groups are not meaningful."
+        f"{how} of {len(semantic.rows):,} unit-length vectors. "
+        + f"Trustworthiness of 15 neighbours: {trust}. " * bool(trust)
+        + "Each language latent is a space of its own, fitted alone: compare within a panel, not across. Distances "
+        "between far groups are not meaningful."
     )
+
+
+def listed(values: Mapping[str, float], form: str) -> str:
+    return ", ".join(f"{name} {value:{form}}" for name, value in values.items())
 
 
 def neighbours(

@@ -21,7 +21,9 @@ def table() -> pd.DataFrame:
     own = rows.typed("<b>Bold</b> &amp; <a href='x'>linked</a>", "fr", 0)[0]
     both = pd.concat([rows.built_in(6), own], ignore_index=True)
     rng = np.random.default_rng(0)
-    return both.assign(x=rng.normal(size=len(both)), y=rng.normal(size=len(both)))
+    probed = {task: rows.labelled(both["text"].tolist(), task) for task in rows.PROBED}
+    groups = {rows.CLUSTER: pd.Categorical(rng.choice(["1", "2"], len(both)), ["1", "2"])}
+    return both.assign(x=rng.normal(size=len(both)), y=rng.normal(size=len(both)), **probed, **groups)
 
 
 def markers(figure: go.Figure) -> list[go.Scatter]:
@@ -29,7 +31,7 @@ def markers(figure: go.Figure) -> list[go.Scatter]:
 
 
 def ids(trace: go.Scatter) -> list[str]:
-    return [row for (row,) in trace.customdata]
+    return list(trace.customdata)
 
 
 @pytest.mark.parametrize("colour", rows.COLOURS)

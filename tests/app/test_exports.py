@@ -60,5 +60,5 @@ def test_a_figure_comes_back_from_json() -> None:
     assert len(again.data) == len(figure.data) > 1
     for trace, read in zip(figure.data, again.data, strict=True):
         x = np.frombuffer(base64.b64decode(read.x["bdata"]), read.x["dtype"])  # plotly keeps arrays packed
-        assert np.array_equal(trace.x, x) and np.array_equal(trace.customdata, read.customdata)
+        assert np.array_equal(trace.x, x) and trace.customdata == read.customdata
     assert again.layout.coloraxis == figure.layout.coloraxis

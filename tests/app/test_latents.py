@@ -21,13 +21,11 @@ Figures = Callable[[AppTest], list[dict]]
 
 
 def drawn(figure: dict) -> list[str]:
-    return [row for trace in figure["data"] if trace["mode"] == "markers" for (row,) in trace["customdata"]]
+    return [row for trace in figure["data"] if trace["mode"] == "markers" for row in trace["customdata"]]
 
 
 def lit(figure: dict) -> set[str]:
-    return {
-        t["customdata"][at][0] for t in figure["data"] if t["mode"] == "markers" for at in t.get("selectedpoints", [])
-    }
+    return {t["customdata"][at] for t in figure["data"] if t["mode"] == "markers" for at in t.get("selectedpoints", [])}
 
 
 def select(app: AppTest, label: str) -> object:
@@ -45,7 +43,7 @@ def test_both_maps_hold_every_sentence_and_keep_languages_apart(opened: Open, fi
     assert sorted(drawn(semantic)) == sorted(rows.built_in(300)["id"]) == sorted(drawn(language))
     panels = {}
     for trace in language["data"]:
-        panels.setdefault(trace["xaxis"], set()).update(row[:2] for (row,) in trace["customdata"])
+        panels.setdefault(trace["xaxis"], set()).update(row[:2] for row in trace["customdata"])
     assert list(panels.values()) == [{"en"}, {"fr"}]
 
 
@@ -145,9 +143,9 @@ def test_umap_waits_for_its_button_and_is_computed_once(
     run(app)
     assert fitted == ["PCA"] * 3 and any("PCA (no seed" in caption.value for caption in app.caption)
     press(app, "Compute UMAP")
-    assert fitted[3:] == ["UMAP"] * 3 and any("UMAP, 15 neighbours, seed 0" in caption.value for caption in app.caption)
+    assert fitted[3:] == ["UMAP"] * 3 and any("UMAP, neighbours 15, seed 0" in caption.value for caption in app.caption)
     run(app)
-    assert len(fitted) == 6 and any("UMAP, 15 neighbours" in caption.value for caption in app.caption)
+    assert len(fitted) == 6 and any("UMAP, neighbours 15" in caption.value for caption in app.caption)
 
 
 def test_fewer_pairs_keep_the_page_whole(opened: Open, run: Run, figures: Figures) -> None:

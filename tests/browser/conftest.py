@@ -121,7 +121,7 @@ def lit() -> Callable[[Page, int], list[str]]:
         return page.evaluate(
             """chart => document.querySelectorAll(".js-plotly-plot")[chart].data
                 .filter(trace => trace.mode === "markers" && trace.selectedpoints)
-                .flatMap(trace => trace.selectedpoints.map(at => trace.customdata[at][0])).sort()""",
+                .flatMap(trace => trace.selectedpoints.map(at => trace.customdata[at])).sort()""",
             chart,
         )
 

@@ -20,7 +20,7 @@ from bgt_core import BadInput, hub
 from bgt_core.contracts import SEMANTIC
 
 PATIENCE = 60  # seconds to wait for another session's request
-AT_ONCE = 2_000  # sentences embedded before others get a turn
+AT_ONCE = 1_000  # sentences embedded before others get a turn, and whoever waits is told
 FEW = 64  # sentences that are quicker made than kept
 _inference = threading.Lock()
 
@@ -98,24 +98,34 @@ def inference() -> Iterator[None]:
 
 
 def embed(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> np.ndarray:
-    """Vectors (N, D); those of many sentences are made once, whoever asks, and are read-only."""
+    """Vectors (N, D); those of many sentences are made once, whoever asks, are read-only, and show their progress."""
     texts = list(texts)
     if len(texts) <= FEW:
         with inference():
             return loaded.bgt.embed(texts, lang=lang, latent=latent)
-    content = hashlib.sha256("\n".join(texts).encode()).hexdigest()  # Streamlit would hash them one by one
-    return _vectors(loaded.digest, content, lang, latent, texts, loaded.bgt)
+    parts = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
+    if len(parts) == 1:
+        return _vectors(loaded.digest, content(texts), lang, latent, texts, loaded.bgt)
+    bar, found = st.empty(), []
+    for number, part in enumerate(parts):  # parts are kept: who is stopped here, goes on from here
+        if missing := number * AT_ONCE:
+            bar.progress(number / len(parts), f"Embedding: {missing:,} of {len(texts):,} sentences")
+        found.append(_vectors(loaded.digest, content(part), lang, latent, part, loaded.bgt))
+    bar.empty()
+    return np.concatenate(found)
 
 
-@st.cache_resource(max_entries=24, show_spinner="Embedding")
+def content(texts: Sequence[str]) -> str:
+    """A hash in place of the texts, which Streamlit would hash one by one."""
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+@st.cache_resource(max_entries=120, show_spinner=False)
 def _vectors(
     digest: str, content: str, lang: str, latent: str, _texts: Sequence[str], _bgt: bgt_core.Embedder
 ) -> np.ndarray:
-    parts = []
-    for start in range(0, max(len(_texts), 1), AT_ONCE):
-        with inference():  # by turns, so that a long text keeps nobody waiting
-            parts.append(_bgt.embed(_texts[start : start + AT_ONCE], lang=lang, latent=latent))
-    found = np.concatenate(parts)
+    with inference():  # by turns, so that a long text keeps nobody waiting
+        found = _bgt.embed(_texts, lang=lang, latent=latent)
     found.setflags(write=False)  # shared by all sessions
     return found
 

@@ -117,8 +117,8 @@ def maps(
         st.caption(f"Shown: PCA. {choice.method} takes up to {most:,} pairs.")
         return pca, *spaces.spaces(loaded, table, pca)
     with st.form("fitted", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        neighbours = st.slider(number, 5, 50, usual, key=f"near_{choice.method}", width=220)
-        seed = st.number_input("Seed", 0, 9999, 0, key="map_seed", width=120)
+        neighbours = st.slider(number, 5, 50, usual, key=f"near_{choice.method}", bind="query-params", width=220)
+        seed = st.number_input("Seed", 0, 9999, 0, key="map_seed", bind="query-params", width=120)
         asked = st.form_submit_button(f"Compute {choice.method}", type="primary")
     method = geometry.Method(choice.method, neighbours, seed)
     if asked:

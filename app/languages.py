@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 
 import pandas as pd
 
-from app import options
-from bgt_core import info
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.evaluation.distance import FSI_WEEKS, PAPER_ORDER, Trend, trend
 from probes.published import published
@@ -17,23 +15,21 @@ DISTANCES = {"weeks": (FSI_WEEKS, "Weeks until English speakers speak it (Foreig
 PAPER = ["paper_semantic", "paper_language", "paper_gap"]  # percent, percent, points; empty where it has nothing
 
 
-def other_language(model: str, lang: str) -> str:
-    """The language of a gap: the probed one, or for English the other one of its model, where we know that model."""
-    path = options.read().models.get(model)
-    if lang != "en" or path is None:
-        return lang
-    langs = info(Path(path))["arguments"].get("langs", []) if Path(path).is_dir() else []
-    others = [other for other in langs if other != "en"]
-    return others[0] if len(others) == 1 else lang
-
-
 def placed(gaps: pd.DataFrame) -> pd.DataFrame:
-    """The gaps of semantic minus language, with `other`, the language each model sets beside English, and `PAPER`."""
+    """The gaps of semantic minus language, with `other`, the language each model sets beside English, and `PAPER`.
+
+    That is the probed language, and for English the other one of a model that has two.
+    """
     wanted = gaps[(gaps["first"] == SEMANTIC) & (gaps["second"] == LANGUAGE)]
-    others = [other_language(row.model, row.lang) for row in wanted.itertuples()]
+    others = [other_language(row.lang, row.langs.split()) for row in wanted.itertuples()]
     paper = [published(other, row.task, row.lang) for other, row in zip(others, wanted.itertuples(), strict=True)]
     told = [(None, None, None) if one is None else (one.semantic, one.language, one.gap) for one in paper]
     return wanted.assign(other=others).join(pd.DataFrame(told, wanted.index, PAPER, dtype=float))
+
+
+def other_language(lang: str, langs: Sequence[str]) -> str:
+    rest = [other for other in langs if other != "en"]
+    return rest[0] if lang == "en" and len(rest) == 1 else lang
 
 
 def both(scores: pd.DataFrame) -> pd.DataFrame:

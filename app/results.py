@@ -27,7 +27,7 @@ KINDS = ("json", "csv", "parquet")
 PLACE = ["model", "made_of", "lang", "task", "probe"]  # of one result; `probe` is how the latents were probed
 SCORES = [*PLACE, *"latent accuracy ci_low ci_high n_train n_test classes sd note".split()]
 MORE = ["selectivity", "capacity", "compression", "information"]  # only where it was asked for
-GAPS = [*PLACE, *"first second points ci_low ci_high mcnemar_p".split()]
+GAPS = [*PLACE, *"langs first second points ci_low ci_high mcnemar_p".split()]  # langs: of the model, "en fr"
 CURVE = [*PLACE, *"latent family n_train accuracy ci_low ci_high".split()]
 OF = ("model", "task", "lang", "probe")  # what predictions say of themselves: of which training, they do not
 COMMAND = "bgt-probe --lang {lang} --model {model} --json > {lang}.json"
@@ -70,7 +70,8 @@ def of_results(found: Sequence[Mapping[str, Any]]) -> Results:
         trail = result["trail"]
         place = {"model": result["model"], "made_of": weights(trail["made_of"]), "probe": trail["probe"]}
         scores += [{**row, **place} for row in result["rows"]]
-        gaps += [{**result["difference"], **place}] if result["difference"] else []
+        langs = " ".join(trail["langs"])
+        gaps += [{**result["difference"], "langs": langs, **place}] if result["difference"] else []
         of = {"lang": result["lang"], "task": result["task"], **place}
         curve += [{**point, "family": point["probe"], **of} for point in result["curve"]]
     return Results(framed(scores, SCORES, MORE), framed(gaps, GAPS, ["holm_p"]), framed(curve, CURVE))
@@ -156,14 +157,21 @@ def titled(places: pd.DataFrame, items: Iterable[tuple[str, ...]]) -> dict[tuple
     """What to call each (model, made_of, probe); predictions know no weights, so theirs is ""."""
     rows = [*places[["model", "made_of", "probe"]].drop_duplicates().itertuples(index=False, name=None)]
     known = {path: name for name, path in options.read().models.items()}
-    own = {name: name for name in known.values()}
-    models = dict.fromkeys([*(model for model, *_ in rows), *(model for model, *_ in items)])
-    short = options.named([model for model in models if model not in known])
-    names = {path: name for name, path in short.items()} | known | own
+    models = list(dict.fromkeys([*(model for model, *_ in rows), *(model for model, *_ in items)]))
+    ours = known | {name: name for name in known.values()}
+    short = options.named([model for model in models if model not in ours])
+    names = {path: name for name, path in short.items()} | ours
     trainings = places.groupby("model")["made_of"].nunique()
-    hashes = {model: bool(trainings[model] > 1) for model, *_ in rows}
-    found = {row: names[row[0]] + f" {row[1][:8]}" * hashes[row[0]] + how(row[2]) for row in rows}
-    return found | {(model, "", probe): names[model] + how(probe) for model, _, _, probe in items}
+    found = {}
+    for model, made_of, probe in rows:
+        if trainings[model] > 1:
+            title = f"{names[model]} {made_of[:8]}"
+        else:  # the same weights under two names are one model; the app's name is the one to use
+            same = [other for other, of, _ in rows if of == made_of and trainings[other] == 1]
+            title = names[next((other for other in same if other in ours), same[0])]
+        found[model, made_of, probe] = title + how(probe)
+        found[model, "", probe] = (title if trainings[model] == 1 else names[model]) + how(probe)
+    return {(model, "", probe): names[model] + how(probe) for model, _, _, probe in items} | found
 
 
 def how(probe: str) -> str:

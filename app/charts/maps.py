@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.charts.look import EDGE, GROUND, INK, PALETTE, PIXELS, REST, STARS, SYMBOLS, of, plain
+from app.charts.look import AMOUNTS, EDGE, GROUND, INK, PALETTE, PIXELS, REST, STARS, SYMBOLS, of, plain
 from app.rows import COLOURS, NONE, NUMBERS, name
 
 MARK_ORDER = ("full stop", "exclamation", "question", "ellipsis", "other", "none")
@@ -88,7 +88,7 @@ def latent_map(
             "bgcolor": "rgba(0, 0, 0, 0)",
         },
         coloraxis={
-            "colorscale": "viridis",
+            "colorscale": AMOUNTS[theme],
             "cmin": values.min() if colour in NUMBERS else None,
             "cmax": values.max() if colour in NUMBERS else None,
             "colorbar": {

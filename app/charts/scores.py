@@ -85,7 +85,9 @@ def learning_curves(curve: pd.DataFrame, theme: str = "light") -> go.Figure:
                     mode="lines+markers",
                     line={"color": colour, "width": 2},
                     marker={"size": 9, "color": colour, "symbol": of(SYMBOLS, nth) + ("-open" if nth else "")},
-                    error_y=bars(100 * points["accuracy"], 100 * points["ci_low"], 100 * points["ci_high"]),
+                    error_y=None
+                    if nth
+                    else bars(100 * points["accuracy"], 100 * points["ci_low"], 100 * points["ci_high"]),
                     hovertemplate="%{x:,} sentences: %{y:.1f}<extra></extra>",
                 )
             )

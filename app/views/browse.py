@@ -37,7 +37,7 @@ def page(found: results.Results) -> None:
     with st.container(horizontal=True):
         for column, title in (("model", "Model"), ("lang", "Language"), ("task", "Task")):
             values = sorted(table[column].unique())
-            kept = st.multiselect(title, values, key=f"only_{column}", placeholder="All")
+            kept = st.multiselect(title, values, key=f"only_{column}", placeholder="All", bind="query-params")
             table = table[table[column].isin(kept)] if kept else table
     if table.empty:
         st.info("No result is all of that; take a filter away.")
@@ -139,7 +139,12 @@ def predicted(kept: dict[tuple[str, ...], pa.Table]) -> None:
     if other:
         against(place, table, name, other)
     first = st.segmented_control(
-        "Sorted by what it knows", ["Most first", "Least first"], default="Most first", required=True, key="items_order"
+        "Sorted by what it knows",
+        ["Most first", "Least first"],
+        default="Most first",
+        required=True,
+        key="items_order",
+        bind="query-params",
     )
     shown = sentences if first == "Most first" else sentences[::-1]
     st.dataframe(

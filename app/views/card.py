@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 import bgt_core
-from app import state
+from app import exports, state
 
 PARTS = ("torch", "numpy", "scikit-learn", "sentencepiece", "streamlit", "plotly", "umap-learn")
 BIBTEX = """@inproceedings{wieting2020bilingual,
@@ -53,6 +53,7 @@ def page() -> None:
         values = {name: said(value) for name, value in {"recipe": info["recipe"], **info["arguments"]}.items()}
         st.dataframe(pd.DataFrame(values.items(), columns=["Argument", "Value"]), hide_index=True, height=420,
                      alt="The arguments of the recipe that trained this model")  # fmt: skip
+    exports.offer(f"bgt-settings-{loaded.short}", pd.DataFrame(values.items(), columns=["Argument", "Value"]))
     st.subheader("Cite")
     st.code(BIBTEX, language="bibtex")
     st.subheader("What the app keeps")
@@ -63,7 +64,9 @@ def page() -> None:
 
 
 def said(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return ", ".join(map(said, value)) if isinstance(value, list) else str(value)
 
 
 def records(told: Mapping[str, object]) -> None:
@@ -71,6 +74,7 @@ def records(told: Mapping[str, object]) -> None:
     for name, value in told.items():
         st.subheader(name.capitalize())
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
-            st.dataframe(pd.DataFrame(value), hide_index=True, alt=f"The model's card: {name}")
+            table = pd.DataFrame(value).map(said)
+            st.table(table, border="horizontal", hide_index=True, alt=f"The model's card: {name}")
         else:
             st.text(said(value))

@@ -50,7 +50,9 @@ def sliders(loaded: state.Loaded, found: Directions, source: str, lang: str) -> 
     steps = []
     for column, (name, (title, unit, marks)) in zip(st.columns(3), writing.FACTORS.items(), strict=True):
         low, high = float(marks[0]), float(marks[-1])
-        steps.append(column.slider(title, low, high, 0.0, 0.5, key=f"move_{name}", help=f"In {unit}."))
+        steps.append(
+            column.slider(title, low, high, 0.0, 0.5, key=f"move_{name}", help=f"In {unit}.", bind="query-params")
+        )
     try:
         with st.spinner("Writing"):
             (text,) = writing.moved(loaded, found, source, lang, [steps])

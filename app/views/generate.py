@@ -14,6 +14,7 @@ from app import exports, rows, state, writing
 from app.views import direct
 from bgt_core import BadInput
 
+EXAMPLE = ("Can you help me?", "He is my friend.")
 KEPT = 20  # results a session remembers
 BOUND = {"bind": "query-params"}
 
@@ -33,8 +34,9 @@ def example(loaded: state.Loaded) -> None:
     langs = loaded.bgt.langs
     with st.form("transfer"):
         left, right = st.columns(2)
-        source = left.text_area("Source: its meaning", key="source", height=90, placeholder="Can you help me?", **BOUND)
-        style = right.text_area("Style: its manner", key="style", height=90, placeholder="He is my friend.", **BOUND)
+        meaning, manner = EXAMPLE if "en" in langs else ("", "")
+        source = left.text_area("Source: its meaning", meaning, key="source", height=90, **BOUND)
+        style = right.text_area("Style: its manner", manner, key="style", height=90, **BOUND)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             source_lang = language("Language of Source", langs, "source_lang")
             lang = language("Language of Style and output", langs, "lang")
@@ -60,7 +62,7 @@ def example(loaded: state.Loaded) -> None:
         result(history[0])
         earlier(history)
     else:
-        st.caption("Nothing is written yet. The overview has examples to start from.")
+        st.caption("Nothing is written yet: press Generate, or type two sentences of your own.")
 
 
 def language(title: str, langs: Sequence[str], key: str) -> str:

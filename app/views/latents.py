@@ -33,14 +33,18 @@ def page() -> None:
     corpus = spaces.sentences(choice.corpus, choice.pairs)
     if len(corpus) < 2 * choice.pairs:
         st.caption(f"There are {len(corpus) // 2:,} pairs; all are shown.")
+    elif choice.corpus.file:
+        st.caption(f"Shown: the first {choice.pairs:,} pairs of {choice.corpus.file.name}.")
     table = pd.concat([corpus, *controls.own_rows(choice.corpus.langs)], ignore_index=True)
+    if "chosen" not in st.session_state and st.session_state.get("find"):  # a link that somebody was given
+        find(table)
     method, *found = controls.maps(loaded, table, choice)
     semantic, language = spaces.coloured(*found, choice.colour)
     above = st.container()
     stops = way.form(loaded, semantic.rows, choice.corpus.langs)
     with above:
         explore(loaded, semantic, language, method, choice, way.paths(stops, semantic, language, method))
-    measured(semantic, language, choice.corpus.langs)
+    measured(semantic, language, choice.corpus.langs, loaded.short)
 
 
 def forget() -> None:
@@ -97,7 +101,9 @@ def explore(
         )
     st.caption(caption(method, semantic, language))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.text_input("Find in sentences", key="find", on_change=find, args=(semantic.rows,), width=260)
+        st.text_input(
+            "Find in sentences", key="find", on_change=find, args=(semantic.rows,), width=260, bind="query-params"
+        )
         if chosen:
             st.button("Clear the selection", on_click=forget)
         for name in names:
@@ -170,21 +176,25 @@ def neighbours(
         )
 
 
-def measured(semantic: spaces.Space, language: Mapping[str, spaces.Space], langs: Sequence[str]) -> None:
+def measured(semantic: spaces.Space, language: Mapping[str, spaces.Space], langs: Sequence[str], name: str) -> None:
     """What the maps suggest, in the full space."""
     st.subheader("Measured in the full space")
     left, right = st.columns(2, gap="large")
     left.markdown("**Does the nearest sentence translate it?**")
+    found = spaces.pair_table(semantic, *langs)
     left.table(
-        spaces.pair_table(semantic, *langs),
+        found,
         border="horizontal",
         alt="Translation retrieval, P@1 both ways, and the mean cosine of translations, beside chance",
     )
     left.caption(f"P@1: the share whose nearest is their translation, of up to {spaces.MEASURED:,} pairs.")
     right.markdown("**Does the nearest sentence share its manner?**")
+    shared = spaces.agreements(semantic, language, list(rows.COUNTED))
     right.table(
-        spaces.agreements(semantic, language, list(rows.COUNTED)),
+        shared,
         border="horizontal",
         alt="Share of sentences whose nearest has the same final mark, length, punctuation: each latent, and chance",
     )
     right.caption("The share whose nearest in the same language has the same.")
+    table = pd.concat([found, shared]).reset_index(names="Measure")
+    exports.offer(f"bgt-measures-{name}", table, latex=table.fillna(""), title="Export measures")

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.navigation.page import Page
 
-from app import rows, state
+from app import exports, rows, state
 from app.charts import curves, look
 from app.views.card import records
 
@@ -32,7 +32,7 @@ def page(two_latents: Page, style: Page, similarity: Page, probes: Page) -> None
     st.page_link(similarity, label="Compare two sentences", icon=":material/compare_arrows:")
     st.page_link(probes, label="Probe what a latent knows", icon=":material/science:")
     told = dict(loaded.info.get("card", {}))
-    scores(told.pop("scores", None))
+    scores(told.pop("scores", None), loaded.short)
     training(loaded)
     records({name: told[name] for name in ("limits", "known limits") if name in told})
 
@@ -57,7 +57,7 @@ def links(langs: Sequence[str], two_latents: Page, style: Page) -> None:
         st.page_link(style, label=label, icon=":material/edit_note:", query_params=asked)
 
 
-def scores(measured: Mapping[str, object] | None) -> None:
+def scores(measured: Mapping[str, object] | None, name: str) -> None:
     """A table of what was measured: {measure: number} or {measure: {column: number}}."""
     if not measured:
         return
@@ -67,6 +67,7 @@ def scores(measured: Mapping[str, object] | None) -> None:
         lambda value: "" if pd.isna(value) else value if isinstance(value, str) else f"{value:.3g}"
     )
     st.table(shown, border="horizontal", alt="Scores of this model, a row a measure")
+    exports.offer(f"bgt-scores-{name}", shown.reset_index(names="measure"), latex=shown.reset_index(names="measure"))
 
 
 def training(loaded: state.Loaded) -> None:

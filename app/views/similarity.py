@@ -68,15 +68,19 @@ def pair(loaded: state.Loaded) -> None:
             f"language {chance[LANGUAGE]:.2f} on average."
         )
     st.subheader("What means nearly the same")
+    near = []
     for column, text, lang in zip(st.columns(2), (left, right), langs, strict=True):
+        near.append(spaces.nearest_to(loaded, text, lang, corpus, AMONG, NEAREST))
         column.markdown("**Nearest to**")
         column.text(text[:80])
         column.dataframe(
-            spaces.nearest_to(loaded, text, lang, corpus, AMONG, NEAREST),
+            near[-1],
             hide_index=True,
             column_config={"Cosine": st.column_config.NumberColumn(format="%.2f", width="small")},
             alt=f"The {NEAREST} sentences nearest in meaning, with their cosines",
         )
+    both = pd.concat([part.assign(To=text) for part, text in zip(near, (left, right), strict=True)], ignore_index=True)
+    exports.offer(f"bgt-pair-{loaded.short}", both, latex=found.rename(columns=str.capitalize))
 
 
 def file(loaded: state.Loaded) -> None:
@@ -115,13 +119,15 @@ def scatter(loaded: state.Loaded, scored: pd.DataFrame) -> None:
         alt=f"Cosine of each system against the gold score of {len(scored)} pairs; the table below lists them",
         config=look.tools(f"bgt-similarity-{loaded.short}"),
     )
-    listing(loaded, scored, figure)
+    listing(loaded, scored, figure, found.rename(columns={"system": "System", "pearson": "Pearson x 100"}))
 
 
-def listing(loaded: state.Loaded, scored: pd.DataFrame, figure: partial | None = None) -> None:
+def listing(
+    loaded: state.Loaded, scored: pd.DataFrame, figure: partial | None = None, latex: pd.DataFrame | None = None
+) -> None:
     shown = scored.head(LISTED)[[name for name in NAMES if name in scored]].rename(columns=NAMES)
     two = st.column_config.NumberColumn(format="%.2f")
     st.dataframe(
         shown, hide_index=True, column_config=dict.fromkeys(shown.columns[2:], two), alt="The pairs with every measure"
     )
-    exports.offer(f"bgt-similarity-{loaded.short}", scored, figure)
+    exports.offer(f"bgt-similarity-{loaded.short}", scored, figure, latex)

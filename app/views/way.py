@@ -39,10 +39,13 @@ def form(loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str]) -> Way
         start = left.selectbox("From", offered, 0, accept_new_options=True, help="Choose one, or type your own.")
         end = right.selectbox("To", offered, 1, accept_new_options=True, help="Choose one, or type your own.")
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            what = st.segmented_control("Move", list(MOVES), default="Meaning", required=True)
-            lang = st.segmented_control(
-                "Language of both", langs, default=langs[0], required=True, format_func=rows.name
+            what = st.segmented_control(
+                "Move", list(MOVES), default="Meaning", required=True, key="move", bind="query-params"
             )
+            lang = st.segmented_control(
+                "Language of both", langs, default=langs[0], required=True, format_func=rows.name, key="way_lang",
+                bind="query-params",
+            )  # fmt: skip
             st.space("stretch")
             asked = st.form_submit_button("Write the way", type="primary")
     if asked:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import base64
 import io
 import json
+import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -51,6 +54,16 @@ def test_latex_is_balanced_and_escaped() -> None:
     assert text.count(r"\begin{") == text.count(r"\end{")
     bare = text.replace(r"\{", "").replace(r"\}", "")
     assert bare.count("{") == bare.count("}")
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex on PATH: the check of brackets stands alone")
+def test_latex_compiles(tmp_path: Path) -> None:
+    shown = pd.DataFrame([["50% & {x}_y ^ ~ \\ # $ < [", 50.0]], columns=["Task [a]", "Value"])
+    page = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n%s\n\\end{document}"
+    (tmp_path / "page.tex").write_text(page % exports.as_latex(shown), "utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_figure_comes_back_from_json() -> None:

@@ -12,7 +12,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
-from app import geometry, options, rows
+from app import exports, geometry, options, rows
+from app.charts import maps
 
 Open = Callable[[str], AppTest]
 Run = Callable[[AppTest], AppTest]
@@ -109,6 +110,41 @@ def test_other_sentences_end_the_selection(
     semantic, language = figures(app)
     assert len(drawn(semantic)) == 80 == len(drawn(language)) and lit(semantic) == set()
     assert any("40 pairs" in caption.value for caption in app.caption)  # 300 were asked for
+
+
+def test_more_pairs_than_are_shown_are_announced_and_the_shown_ones_are_exported(
+    opened: Open,
+    start: Callable,
+    run: Run,
+    figures: Figures,
+    saved: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = tmp_path / "own.tsv"
+    file.write_text("".join(f"Sentence {n} here.\tPhrase {n} ici.\n" for n in range(140)), "utf-8")
+    start("--model", saved, "--data", f"en,fr={file}")
+    given = {}
+    monkeypatch.setattr(exports, "offer", lambda name, table=None, *_, **__: given.update({name: table}))
+    app = opened("latents")
+    select(app, "Sentences").set_value("own.tsv (en-fr)")
+    select(app, "Translation pairs").set_value(100)
+    run(app)
+    assert any("the first 100 pairs of own.tsv" in caption.value for caption in app.caption)
+    semantic = next(table for name, table in given.items() if name.startswith("bgt-semantic-map"))
+    assert sorted(semantic["id"]) == sorted(drawn(figures(app)[0])) and len(semantic) == 200
+
+
+def test_past_five_thousand_points_a_map_is_painted_unless_it_is_wanted_drawn(
+    opened: Open, run: Run, figures: Figures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maps, "DRAWN", 150)  # as if these were many
+    app = opened("latents")
+    select(app, "Translation pairs").set_value(100)
+    for sharp, kind in ((False, "scattergl"), (True, "scatter")):
+        app.toggle(key="sharp").set_value(sharp)
+        semantic, _ = figures(run(app))
+        assert {trace["type"] for trace in semantic["data"] if trace["mode"] == "markers"} == {kind}
 
 
 def test_own_sentences_are_stars_in_their_language_and_go_away(

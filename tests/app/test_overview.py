@@ -68,7 +68,7 @@ def test_the_overview_draws_the_log_and_the_scores(start: Start, opened: Open, t
 def test_the_card_tells_data_files_and_settings(start: Start, opened: Open, told: Path) -> None:
     start("--model", told)
     app = opened("card")
-    everything = "\n".join(table.value.to_string() for table in app.dataframe)
+    everything = "\n".join(table.value.to_string() for table in (*app.dataframe, *app.table))
     config = json.loads((told / "config.json").read_text("utf-8"))
     assert "CC BY 2.0 FR" in everything and config["files"]["model.safetensors"] in everything
     assert "kl_warmup" in everything and "torch" in everything

@@ -86,13 +86,13 @@ def test_accuracies_and_compression_of_both_latents(opened: Open, run: Run, figu
     app = opened("compare")
     app.session_state["probed"] = [results.of_results(plain["results"])]
     run(app)
-    for shown, of, scale in (("Accuracy", "accuracy", 100), ("Compression", "compression", 1)):
+    for shown, of, scale, digits in (("Accuracy", "accuracy", 100, 1), ("Compression", "compression", 1, 2)):
         app.button_group(key="gaps").set_value(shown)
         run(app)
         row = next(row for row in plain["results"][0]["rows"] if row["latent"] == "language")
         table = app.table[0].value.set_index("Latent")
         value = scale * row[of]
-        assert table.loc["language", "English · model"].startswith(f"{value:.1f}")
+        assert table.loc["language", "English · model"].startswith(f"{value:.{digits}f}")
         assert len(figures(app)) == 1
 
 

@@ -30,8 +30,14 @@ def made() -> Callable[..., dict]:
     """made(model, lang, points, made_of, probe): a document of `bgt-probe --json`, two tasks."""
 
     def make(
-        model: str = "m", lang: str = "en", points: float = -30.0, made_of: str = "0 fp32 cpu", probe: str = "linear"
+        model: str = "m",
+        lang: str = "en",
+        points: float = -30.0,
+        made_of: str | None = None,
+        probe: str = "linear",
+        langs: tuple[str, ...] = ("en", "fr"),
     ) -> dict:
+        made_of = f"{model} fp32 cpu" if made_of is None else made_of
         found = []
         for task in ("length", "punct-num"):
             rows = [
@@ -40,7 +46,7 @@ def made() -> Callable[..., dict]:
             ]
             gap = Difference(task, lang, "semantic", "language", points, points - 5, points + 5, 0.01)
             result = ProbeResult(task, lang, 1, 0, 0.95, rows, gap, 0).as_dict()
-            found.append({"model": model, **result, "trail": {"made_of": made_of, "probe": probe}})
+            found.append({"model": model, **result, "trail": {"made_of": made_of, "probe": probe, "langs": langs}})
         return {"schema": SCHEMA, "results": found}
 
     return make
@@ -135,13 +141,24 @@ def test_trainings_of_one_name_and_kinds_of_probe_stay_apart(made: Callable) -> 
     assert set(found.scores["model"]) == set(kept)
 
 
-def test_a_gap_of_english_belongs_to_the_other_language_of_its_model(
+def test_the_same_weights_under_two_names_are_one_model(
     made: Callable, saved: Path, start: Callable[..., None]
 ) -> None:
     start("--model", saved)
-    found = results.gathered([], [read(made(str(saved), "en")), read(made("unknown", "en")), read(made("x", "tr"))])
-    placed = languages.placed(found.gaps).groupby("model")["other"].first().to_dict()
-    assert placed == {"model": "fr", "unknown": "en", "x": "tr"}
+    found = results.gathered(
+        [], [read(made("elsewhere", made_of="7 fp32 cpu")), read(made(str(saved), made_of="7 bf16 cuda"))]
+    )
+    assert set(found.scores["model"]) == {"model"} and len(found.scores) == 6
+
+
+def test_a_gap_of_english_belongs_to_the_other_language_of_its_model(made: Callable) -> None:
+    given = [
+        read(made("a", "en")),
+        read(made("b", "en", langs=("en", "fr", "tr"))),
+        read(made("c", "tr", langs=("en", "tr"))),
+    ]
+    placed = languages.placed(results.gathered([], given).gaps)
+    assert placed.groupby("model")["other"].first().to_dict() == {"a": "fr", "b": "en", "c": "tr"}
 
 
 def test_trends_need_three_languages(made: Callable) -> None:
@@ -153,9 +170,8 @@ def test_trends_need_three_languages(made: Callable) -> None:
     assert languages.trends(languages.placed(two.gaps), "weeks") == {}
 
 
-def test_the_papers_numbers_stand_beside_where_it_has_any(made: Callable, saved: Path, start: Callable) -> None:
-    start("--model", saved)
-    found = results.gathered([], [read(made(str(saved), "en")), read(made("x", "de"))])
+def test_the_papers_numbers_stand_beside_where_it_has_any(made: Callable) -> None:
+    found = results.gathered([], [read(made("m", "en")), read(made("x", "de", langs=("en", "de")))])
     placed = languages.placed(found.gaps).set_index(["lang", "task"])
     assert placed.loc[("en", "length"), languages.PAPER].tolist() == pytest.approx([73.0, 80.2, -7.2])  # table 3, en-fr
     assert placed.loc["de"][languages.PAPER].isna().all(axis=None)

@@ -116,3 +116,35 @@ def test_the_scatter_holds_every_pair(scored: pd.DataFrame) -> None:
         assert list(trace.y) == scored[column].tolist()
         assert np.abs(np.array(trace.x) - scored["gold"]).max() < 0.07
         assert not any("<b>" in text for text in trace.text)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("pairs.tsv", b"fine\tfine\nbad \xff\tx\n", "not UTF-8"),
+        ("pairs.csv", b"one column\n", "two columns"),
+        ("pairs.tsv", b"\n", "no rows"),
+        ("pairs.tsv", b"a\tb\n" * 30_000, "more than 20,000"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_explained_on_the_page(
+    opened: Open, run: Run, name: str, content: bytes, said: str
+) -> None:
+    app = opened("similarity")
+    app.file_uploader[0].set_value((name, content, "text/plain"))
+    run(app)
+    assert said in app.error[0].value and not app.get("plotly_chart")
+
+
+def test_a_file_with_scores_is_drawn_and_its_markup_stays_text(opened: Open, run: Run, figures: Callable) -> None:
+    lines = [f"{n % 6}\t<img src=x onerror=alert(1)> {n}\tمرحبا こんにちは {n % 5}" for n in range(40)]
+    app = opened("similarity")
+    app.file_uploader[0].set_value(("pairs.tsv", "\n".join(lines).encode(), "text/plain"))
+    run(app)
+    (figure,) = figures(app)
+    assert not any("<img" in text for trace in figure["data"] for text in trace["text"])
+    assert app.dataframe[-1].value["Left"][0] == "<img src=x onerror=alert(1)> 0"
+    assert {metric.label for metric in app.metric} >= {
+        "Semantic latent, Pearson × 100",
+        "Words (tf-idf), Pearson × 100",
+    }

@@ -10,12 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 from pyarrow import parquet
 
 from probes.cli.output import document
@@ -43,7 +44,7 @@ def chromium_path() -> str:
     return found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium(chromium_path: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
@@ -89,11 +90,24 @@ def serve(servers: dict[str, subprocess.Popen], tmp_path_factory: pytest.TempPat
 
 @pytest.fixture(scope="session")
 def address(serve: Callable[..., str], saved: Path, cell: Cell, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An app on an untrained model with a probe's results, started from a folder that is not the repository."""
-    folder = tmp_path_factory.mktemp("results")
-    (folder / "en.json").write_text(json.dumps(document([cell], [], [])), "utf-8")
-    parquet.write_table(all_predictions([cell]), folder / "en.parquet")
-    return serve("--model", str(saved), "--results", str(folder))
+    """An app on two untrained models with a probe's results, started from a folder that is not the repository."""
+    models, results = (tmp_path_factory.mktemp(name) for name in ("models", "results"))
+    for name in ("first", "second"):
+        shutil.copytree(saved, models / name)
+    of_first = replace(cell, model=str(models / "first"))
+    (results / "en.json").write_text(json.dumps(document([of_first], [], [])), "utf-8")
+    parquet.write_table(all_predictions([of_first]), results / "en.parquet")
+    return serve("--model", str(models), "--results", str(results))
+
+
+@pytest.fixture
+def within() -> Callable[[float], float]:
+    """within(seconds): in milliseconds, longer where other programs keep the processors busy."""
+
+    def patience(seconds: float) -> float:
+        return 1000 * seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+    return patience
 
 
 @pytest.fixture
@@ -145,26 +159,36 @@ def settle() -> Callable[[Page], None]:
     """settle(page): wait until the script has run and what it sent is drawn."""
 
     def wait(page: Page) -> None:
-        page.wait_for_timeout(300)
+        page.wait_for_timeout(200)  # until the script has begun
         page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=90_000)
-        page.wait_for_timeout(300)
+        page.wait_for_timeout(200)
 
     return wait
 
 
-@pytest.fixture
-def visit(chromium: Browser, settle: Callable[[Page], None]) -> Iterator[Callable[..., Page]]:
-    """visit(address, **context): a settled page; at the end, nothing may have gone wrong in it or left this machine."""
-    contexts, wrong = [], []
+@pytest.fixture(scope="session")
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    """One for all, so that the app's own files are fetched once; a session is a page's."""
+    with chromium.new_context() as context:
+        yield context
 
-    def go(address: str, quiet_404: bool = False, **options: object) -> Page:
+
+@pytest.fixture
+def visit(context: BrowserContext, settle: Callable[[Page], None]) -> Iterator[Callable[..., Page]]:
+    """visit(address): a settled page; at the end, nothing may have gone wrong in it or left this machine."""
+    pages: list[Page] = []
+    wrong: list[str] = []
+
+    def go(address: str, width: int = 1280, theme: str = "light", quiet_404: bool = False) -> Page:
         def note(message: ConsoleMessage) -> None:
             # below the root Streamlit first asks for its own files where the page is, then where they are
             if message.type == "error" and not (quiet_404 and "404" in message.text):
                 wrong.append(f"{message.text} {message.location['url']}")
 
-        contexts.append(chromium.new_context(**options))
-        page = contexts[-1].new_page()
+        page = context.new_page()
+        pages.append(page)
+        page.set_viewport_size({"width": width, "height": 1000})
+        page.emulate_media(color_scheme=theme)
         page.on("console", note)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda request: local(request.url) or wrong.append(request.url))
@@ -174,8 +198,8 @@ def visit(chromium: Browser, settle: Callable[[Page], None]) -> Iterator[Callabl
         return page
 
     yield go
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
     assert not wrong
 
 

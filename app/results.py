@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import streamlit as st
 from pyarrow import compute, parquet
 
 from app import options
@@ -94,8 +95,9 @@ def read_csv(name: str, content: bytes) -> Results:
         table = pd.read_csv(io.BytesIO(content), keep_default_na=False)
         for column in MORE:
             table[column] = pd.to_numeric(table[column])
-        of_rows = {"made_of": table["made_of"].map(weights)}
-        return Results(table.assign(**of_rows)[[*SCORES, *MORE]])
+        # baselines have probes of their own, and stand below the latents they belong to
+        probe = table["probe"].where(table["probe"] != table["latent"]).ffill().fillna("linear")
+        return Results(table.assign(made_of=table["made_of"].map(weights), probe=probe)[[*SCORES, *MORE]])
     except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError, KeyError, TypeError, ValueError):
         raise BadInput(f"{name}: no table of bgt-probe; make one with: bgt-probe --csv FILE") from None
 
@@ -130,7 +132,7 @@ def gathered(paths: Iterable[Path], more: Iterable[Results]) -> Results:
     Models have the names that the app has for them; two trainings of one name are told apart by their hash, and a
     model probed otherwise than by a linear probe says how.
     """
-    found = [*(read(str(file), content) for file, content in map(opened, files(paths))), *more]
+    found = [*map(read_file, files(paths)), *more]
     scores, gaps, curve = (
         stacked([getattr(part, kind) for part in (Results(), *found)]) for kind in ("scores", "gaps", "curve")
     )
@@ -188,11 +190,17 @@ def files(paths: Iterable[Path]) -> list[Path]:
     ]
 
 
-def opened(file: Path) -> tuple[Path, bytes]:
+def read_file(file: Path) -> Results:
+    """What is in a file; read anew once it was written anew."""
     try:
-        return file, file.read_bytes()
+        return _read_file(file, file.stat().st_mtime_ns)
     except OSError as error:
         raise BadInput(f"--results {file}: can't be read ({error.strerror}).", 3) from None
+
+
+@st.cache_resource(max_entries=32, show_spinner="Reading results")
+def _read_file(file: Path, written: int) -> Results:
+    return read(str(file), file.read_bytes())
 
 
 def percentages(scores: pd.DataFrame) -> pd.DataFrame:

@@ -72,6 +72,7 @@ def test_the_files_of_bgt_probe_say_the_same(cell: Cell, tmp_path: Path) -> None
     for found in (by_json, by_csv):
         assert set(found.scores["model"]) == {cell.model}
         assert set(found.scores["made_of"]) == {cell.trail["made_of"].split()[0]}
+    assert results.gathered([], [by_json, by_csv]).scores["accuracy"].tolist() == expected  # equal rows are one
     assert by_csv.gaps.empty and by_json.gaps["points"].tolist() == [cell.result.difference.points]
     assert by_json.curve["accuracy"].tolist() == [point.accuracy for point in cell.result.curve]
 

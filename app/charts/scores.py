@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -111,7 +111,7 @@ def bars(value: pd.Series, low: pd.Series, high: pd.Series) -> dict[str, object]
     return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "width": 0}
 
 
-def gap_dots(gaps: pd.DataFrame, langs: Sequence[str], theme: str = "light") -> go.Figure:
+def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
     """Semantic minus language in points, an interval each, the paper's in grey; rows of `languages.placed`."""
     tasks = list(dict.fromkeys(gaps["task"]))[::-1]
     figure = go.Figure()
@@ -128,7 +128,7 @@ def gap_dots(gaps: pd.DataFrame, langs: Sequence[str], theme: str = "light") -> 
                 mode="markers",
                 marker={
                     "size": 11,
-                    "symbol": of(SYMBOLS, langs.index(lang) if lang in langs else place),
+                    "symbol": of(SYMBOLS, place),
                     "color": of(PALETTE[theme], place),
                     "line": {"width": 0.6, "color": EDGE},
                 },
@@ -139,7 +139,6 @@ def gap_dots(gaps: pd.DataFrame, langs: Sequence[str], theme: str = "light") -> 
         )
         told = part.dropna(subset=["paper_gap"])
         if len(told):
-            symbol = of(SYMBOLS, langs.index(lang) if lang in langs else place)
             figure.add_trace(
                 go.Scatter(
                     x=told["paper_gap"],
@@ -148,7 +147,7 @@ def gap_dots(gaps: pd.DataFrame, langs: Sequence[str], theme: str = "light") -> 
                     legendgroup="paper",
                     showlegend=not any(trace.legendgroup == "paper" for trace in figure.data),
                     mode="markers",
-                    marker={"size": 10, "symbol": f"{symbol}-open", "color": REST, "line": {"width": 1.5}},
+                    marker={"size": 10, "symbol": f"{of(SYMBOLS, place)}-open", "color": REST, "line": {"width": 1.5}},
                     text=told["task"],
                     hovertemplate="%{text} %{x:+.1f} points<extra>the paper</extra>",
                 )

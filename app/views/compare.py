@@ -52,7 +52,7 @@ def empty(loaded: state.Loaded, probes: Page) -> None:
 
 
 def difference(gaps: pd.DataFrame, told: str) -> None:
-    figure = partial(scores.gap_dots, gaps, list(dict.fromkeys(gaps["other"])), state.theme())
+    figure = partial(scores.gap_dots, gaps, state.theme())
     st.plotly_chart(
         figure(),
         alt=f"Semantic minus language accuracy in points, with intervals, {gaps['task'].nunique()} tasks; "

@@ -36,8 +36,8 @@ def page() -> None:
     elif choice.corpus.file:
         st.caption(f"Shown: the first {choice.pairs:,} pairs of {choice.corpus.file.name}.")
     table = pd.concat([corpus, *controls.own_rows(choice.corpus.langs)], ignore_index=True)
-    if "chosen" not in st.session_state and st.session_state.get("find"):  # a link that somebody was given
-        find(table)
+    if "chosen" not in st.session_state and (wanted := st.query_params.get("find", "").strip()):  # somebody's link
+        st.session_state["chosen"] = rows.matching(table, wanted)
     method, *found = controls.maps(loaded, table, choice)
     semantic, language = spaces.coloured(*found, choice.colour)
     above = st.container()
@@ -48,8 +48,9 @@ def page() -> None:
 
 
 def forget() -> None:
-    for key in ("chosen", "walked", "find"):
-        st.session_state.pop(key, None)
+    """Nothing is selected, found or walked."""
+    st.session_state.update(chosen=[], find="")
+    st.session_state.pop("walked", None)
 
 
 @st.fragment

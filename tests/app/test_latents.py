@@ -97,6 +97,15 @@ def test_what_contains_some_words_can_be_found(opened: Open, run: Run, figures: 
     assert [lit(figure) for figure in figures(run(app))] == [set(), set()]
 
 
+def test_a_link_to_some_words_selects_their_sentences(opened: Open, run: Run, press: Press, figures: Figures) -> None:
+    given = AppTest.from_string(Path(opened("latents")._script_path).read_text("utf-8"), default_timeout=60)
+    given.query_params["find"] = "?"
+    expected = set(rows.matching(rows.built_in(300), "?"))
+    assert expected and [lit(figure) for figure in figures(run(given))] == [expected] * 2
+    press(given, "Clear the selection")
+    assert [lit(figure) for figure in figures(given)] == [set(), set()] and given.text_input(key="find").value == ""
+
+
 def test_other_sentences_end_the_selection(
     opened: Open, start: Callable, run: Run, figures: Figures, saved: Path, tmp_path: Path
 ) -> None:

@@ -176,7 +176,7 @@ def test_the_papers_numbers_stand_beside_where_it_has_any(made: Callable) -> Non
     placed = languages.placed(found.gaps).set_index(["lang", "task"])
     assert placed.loc[("en", "length"), languages.PAPER].tolist() == pytest.approx([73.0, 80.2, -7.2])  # table 3, en-fr
     assert placed.loc["de"][languages.PAPER].isna().all(axis=None)
-    dots = scores.gap_dots(placed.reset_index(), ["fr", "de"]).data
+    dots = scores.gap_dots(placed.reset_index()).data
     (grey,) = (trace for trace in dots if trace.name == "the paper")
     assert list(grey.x) == pytest.approx([-7.2, 60.7 - 65.3]) and grey.marker.color == look.REST
     both = scores.paper_dots(scores.probe_dots(languages.both(found.scores)), placed.reset_index()).data
@@ -217,11 +217,12 @@ def test_dots_stand_at_their_numbers_with_their_intervals(made: Callable) -> Non
 def test_gaps_are_drawn_for_each_language_and_distance(made: Callable) -> None:
     found = results.gathered([], [read(made(f"en-{lang}", lang, gap)) for lang, gap in (("fr", -1.0), ("ja", 2.0))])
     gaps = languages.placed(found.gaps)
-    dots = scores.gap_dots(gaps, ["fr", "ja"]).data
+    dots = scores.gap_dots(gaps).data
     assert {trace.name: list(trace.x) for trace in dots} == {
         "French · en-fr": [-1.0, -1.0],
         "Japanese · en-ja": [2.0, 2.0],
     }
+    assert len({trace.marker.symbol for trace in dots if trace.name != "the paper"}) == 2  # never by colour alone
     weeks, axis = languages.DISTANCES["weeks"]
     lines = scores.gap_by_distance(gaps, weeks, axis).data
     assert {trace.name for trace in lines} == {"length", "punct-num"}

@@ -121,7 +121,7 @@ def lasso() -> Callable[..., None]:
         page.mouse.move(*points[0])
         page.mouse.down()
         for point in points[1:]:
-            page.mouse.move(*point, steps=6)
+            page.mouse.move(*point, steps=2)  # a selection is drawn at every step
         page.mouse.up()
 
     return draw

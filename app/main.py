@@ -1,4 +1,4 @@
-"""The app's entry: `streamlit run app/main.py`, or `-- --model PATH` for another checkpoint."""
+"""The app's entry: `streamlit run app/main.py`, with `-- --model PATH` (any number) for other checkpoints."""
 
 from __future__ import annotations
 
@@ -12,45 +12,79 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:  # Streamlit puts this folder on the path, not the one that holds `app`
     sys.path.insert(0, ROOT)
 
-from app import state  # noqa: E402
-from app.views import generate, latents, overview  # noqa: E402
+from app import options, state  # noqa: E402
+from app.views import card, compare, generate, latents, overview, probing, similarity  # noqa: E402
 from bgt_core import BadInput  # noqa: E402
+
+# Streamlit writes on its main buttons in white, which the light blue of the dark theme leaves unreadable.
+BUTTONS = '<style>button[kind^="primary"] p, button[kind^="primary"] span { color: #0e1117 !important; }</style>'
+PAPER = "https://aclanthology.org/2020.emnlp-main.122/"
 
 
 def main() -> None:
     st.set_page_config("Bilingual Generative Transformer", str(Path(__file__).with_name("icon.svg")), layout="wide")
     two = st.Page(latents.page, title="Two latents", icon=":material/scatter_plot:", url_path="latents")
     style = st.Page(generate.page, title="Change the style", icon=":material/edit_note:", url_path="style")
+    alike = st.Page(similarity.page, title="How alike?", icon=":material/compare_arrows:", url_path="similarity")
+    probes = st.Page(probing.page, title="Probes", icon=":material/science:", url_path="probes")
+    langs = st.Page(
+        partial(compare.page, probes), title="Compare languages", icon=":material/translate:", url_path="languages"
+    )
+    about = st.Page(card.page, title="Model and data", icon=":material/badge:", url_path="model")
     home = st.Page(
-        partial(overview.page, two, style),
+        partial(overview.page, two, style, alike, probes),
         title="Overview",
         icon=":material/home:",
         url_path="overview",
         default=True,
     )
-    page = st.navigation([home, two, style])
+    if state.theme() == "dark":
+        st.html(BUTTONS)
+    page = st.navigation([home, two, style, alike, probes, langs, about])
+    try:
+        models = options.read().models
+    except BadInput as error:
+        refused("The app can't start like this", "What was said after `--` is not understood.", error)
+        return
+    picker(models)
     try:
         loaded = state.model()
     except BadInput as error:
-        st.title("This model cannot be opened")
-        st.error("The app is fine; the checkpoint is not.", icon=":material/error:")
-        st.code(str(error), language=None, wrap_lines=True)
+        refused("This model cannot be opened", "The app is fine; the checkpoint is not.", error)
         st.caption(
-            "Mend it and reload this page, or start the app on another: `streamlit run app/main.py -- --model PATH`"
+            "Choose another model at the side, or mend this one and reload the page, "
+            "or start the app anew: `streamlit run app/main.py -- --model PATH`"
         )
         return
-    sidebar(loaded)
+    told(loaded)
     try:
         page.run()
-    except BadInput as error:  # the model is busy with somebody else's request
+    except BadInput as error:  # the model is busy with somebody else's request, or a file can't be read
         st.error(str(error), icon=":material/hourglass:")
+        st.button("Try again")
 
 
-def sidebar(loaded: state.Loaded) -> None:
+def refused(title: str, explained: str, error: BadInput) -> None:
+    st.title(title)
+    st.error(explained, icon=":material/error:")
+    st.code(str(error), language=None, wrap_lines=True)
+
+
+def picker(models: dict[str, str]) -> None:
+    """The model of this session; the address keeps its name."""
+    asked = st.query_params.get("ckpt")
     with st.sidebar:
-        st.caption("Model")
+        st.selectbox("Model", list(models), key="ckpt", bind="query-params")
+        if asked is not None and asked not in models:
+            st.session_state["unknown_model"] = asked[:80]
+        if unknown := st.session_state.pop("unknown_model", None):
+            st.warning(f"This app was not started with a model called “{unknown}”.")
+
+
+def told(loaded: state.Loaded) -> None:
+    with st.sidebar:
         st.text(f"{loaded.name}\n{loaded.languages}\n{loaded.device}")
-        st.link_button("The paper", "https://aclanthology.org/2020.emnlp-main.122/", icon=":material/menu_book:")
+        st.link_button("The paper", PAPER, icon=":material/menu_book:")
 
 
 if __name__ == "__main__":

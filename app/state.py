@@ -1,36 +1,35 @@
-"""What sessions share: the model, its vectors and maps, cached; and the one lock around inference."""
+"""What sessions share: the models and their vectors, cached; and the one lock around inference."""
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 import bgt_core
-from app import geometry, rows
-from bgt_core import BadInput
-from bgt_core.contracts import LANGUAGE, SEMANTIC
+from app import options, rows
+from bgt_core import BadInput, hub
+from bgt_core.contracts import SEMANTIC
 
-MAX_CHARACTERS = 500  # of a sentence to generate from: far past what models are trained on
 PATIENCE = 60  # seconds to wait for another session's request
+AT_ONCE = 1_000  # sentences embedded before others get a turn, and whoever waits is told
+FEW = 64  # sentences that are quicker made than kept
 _inference = threading.Lock()
-_umap = threading.Lock()  # numba's default threads must not be entered twice
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """The model in use, what its checkpoint says of itself, and the rows of its training log."""
+    """A model in use, what its checkpoint says of itself, and the rows of its training log."""
 
+    title: str
     bgt: bgt_core.Embedder
     info: Mapping[str, Any]
     log: list[dict[str, Any]]
@@ -39,6 +38,11 @@ class Loaded:
     def digest(self) -> str:
         """Names the weights and the tokenizer; cached vectors are kept under it."""
         return " ".join(self.info["files"].values())
+
+    @property
+    def short(self) -> str:
+        """The start of the weights' SHA-256 hash: names exported files."""
+        return self.info["files"]["model.safetensors"][:8]
 
     @property
     def name(self) -> str:
@@ -59,20 +63,21 @@ def theme() -> str:
 
 
 def model() -> Loaded:
-    """The checkpoint named after `--` on the command line, or the one that ships; BadInput as `bgt_core.load`."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--model", type=Path, default=bgt_core.PRETRAINED)
-    return _load(str(parser.parse_known_args()[0].model))
+    """The model this session has chosen, at first the first one named; BadInput as `bgt_core.load`."""
+    models = options.read().models
+    chosen = st.session_state.get("ckpt")
+    title = chosen if chosen in models else next(iter(models))
+    return _load(title, models[title])
 
 
-@st.cache_resource(max_entries=2, show_spinner="Loading the model")
-def _load(path: str) -> Loaded:
-    info = bgt_core.info(Path(path))
+@st.cache_resource(max_entries=3, show_spinner="Loading the model")
+def _load(title: str, path: str) -> Loaded:
+    info = bgt_core.info(hub.folder(path))
     folder = Path(info["folder"])
     logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # a checkpoint's own; a run's
     log = next((read_log(file) for file in logs if file.is_file()), [])
     log = [row for row in log if row["step"] <= info["step"]]  # the run may have gone on
-    return Loaded(bgt_core.load(folder), info, log)
+    return Loaded(title, bgt_core.load(folder), info, log)
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
@@ -92,133 +97,58 @@ def inference() -> Iterator[None]:
         _inference.release()
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
-def built_in(count: int) -> pd.DataFrame:
-    """`rows.built_in`, made once."""
-    return rows.built_in(count)
+def embed(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> np.ndarray:
+    """Vectors (N, D); those of many sentences are made once, whoever asks, are read-only, and show their progress."""
+    texts = list(texts)
+    if len(texts) <= FEW:
+        with inference():
+            return loaded.bgt.embed(texts, lang=lang, latent=latent)
+    parts = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
+    if len(parts) == 1:
+        return _vectors(loaded.digest, content(texts), lang, latent, texts, loaded.bgt)
+    bar, found = st.empty(), []
+    for number, part in enumerate(parts):  # parts are kept: who is stopped here, goes on from here
+        if missing := number * AT_ONCE:
+            bar.progress(number / len(parts), f"Embedding: {missing:,} of {len(texts):,} sentences")
+        found.append(_vectors(loaded.digest, content(part), lang, latent, part, loaded.bgt))
+    bar.empty()
+    return np.concatenate(found)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Embedding")
-def _vectors(digest: str, texts: tuple[str, ...], lang: str, latent: str, _bgt: bgt_core.Embedder) -> np.ndarray:
-    with inference():
-        found = _bgt.embed(texts, lang=lang, latent=latent)
+def content(texts: Sequence[str]) -> str:
+    """A hash in place of the texts, which Streamlit would hash one by one."""
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+@st.cache_resource(max_entries=120, show_spinner=False)
+def _vectors(
+    digest: str, content: str, lang: str, latent: str, _texts: Sequence[str], _bgt: bgt_core.Embedder
+) -> np.ndarray:
+    with inference():  # by turns, so that a long text keeps nobody waiting
+        found = _bgt.embed(_texts, lang=lang, latent=latent)
     found.setflags(write=False)  # shared by all sessions
     return found
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _fitted(digest: str, method: geometry.Method, _vectors: np.ndarray) -> geometry.Projection:
-    with _umap:
-        return geometry.fit(_vectors, method)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _placed(
-    digest: str, fitted_on: str, method: geometry.Method, _fit: geometry.Projection, _new: np.ndarray
-) -> np.ndarray:
-    with _umap:
-        return _fit.place(_new)
-
-
-def digest(vectors: np.ndarray) -> str:
-    """The content of a matrix."""
-    return hashlib.sha256(np.ascontiguousarray(vectors).tobytes()).hexdigest()
-
-
 @dataclass(frozen=True)
-class Space:
-    """One latent of some sentences: a table with map coordinates `x` and `y`, and a vector a row, (N, D)."""
+class Shared:
+    """A loaded model as probes and evaluation see one (`bgt_core.contracts.Embeds`), through the cache and the lock."""
 
-    rows: pd.DataFrame
-    vectors: np.ndarray
-    share: float | None  # of the variance that the map shows
+    loaded: Loaded
 
     @property
-    def given(self) -> np.ndarray:
-        """Which rows are built in: the ones the map is fitted on and scores are taken of, (N,) bool."""
-        return ~self.rows["own"].to_numpy()
+    def langs(self) -> Sequence[str]:
+        return self.loaded.bgt.langs
 
-    def of(self, lang: str) -> np.ndarray:
-        """Vectors of the built-in rows of a language."""
-        return self.vectors[self.given & (self.rows["lang"] == lang).to_numpy()]
+    @property
+    def latents(self) -> Sequence[str]:
+        return self.loaded.bgt.latents
 
-
-def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Method) -> Space:
-    """The latent of every row; the map is fitted on the built-in ones, and the user's are placed on it."""
-    parts = [
-        pd.DataFrame(_vectors(loaded.digest, tuple(part["text"]), lang, latent, loaded.bgt), index=part.index)
-        for (lang, _), part in table.groupby(["lang", "own"], sort=False)
-    ]
-    vectors = pd.concat(parts).loc[table.index].to_numpy()
-    own = table["own"].to_numpy()
-    key = digest(vectors[~own])
-    fit = _fitted(key, method, vectors[~own])
-    xy = np.empty((len(table), 2))
-    xy[~own] = fit.xy
-    if own.any():
-        xy[own] = _placed(digest(vectors[own]), key, method, fit, vectors[own])
-    return Space(table.assign(x=xy[:, 0], y=xy[:, 1]), vectors, fit.share)
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        return embed(self.loaded, sentences, lang, latent)
 
 
-def spaces(loaded: Loaded, table: pd.DataFrame, method: geometry.Method) -> tuple[Space, dict[str, Space]]:
-    """The semantic space of all rows, and a space for each language's own latent: they share no axes."""
-    own = {lang: space(loaded, part, LANGUAGE, method) for lang, part in table.groupby("lang", sort=False)}
-    return space(loaded, table, SEMANTIC, method), own
-
-
-def nearest(space: Space, row: str, count: int) -> pd.DataFrame:
-    """The sentences nearest to the one of that id in the full space, with their cosines."""
-    at = space.rows["id"].tolist().index(row)
-    found, cosines = geometry.nearest(space.vectors, at, count)
-    near = space.rows.iloc[found]
-    return pd.DataFrame({"Cosine": cosines, "In": near["lang"], "Sentence": near["text"]})
-
-
-def pair_table(semantic: Space, left: str, right: str) -> pd.DataFrame:
-    """How well translations find each other in the semantic latent, beside chance: a random pairing."""
-    found = geometry.pair_scores(semantic.of(left), semantic.of(right))
-    one, other = rows.name(left), rows.name(right)
-    table = {
-        f"{one} finds its {other}": [f"{found.there:.0%}", f"{found.chance:.1%}"],
-        f"{other} finds its {one}": [f"{found.back:.0%}", f"{found.chance:.1%}"],
-        "Mean cosine of translations": [f"{found.translations:.2f}", f"{found.others:.2f}"],
-    }
-    return pd.DataFrame.from_dict(table, orient="index", columns=["Semantic", "Chance"])
-
-
-def agreements(semantic: Space, language: Mapping[str, Space]) -> pd.DataFrame:
-    """How often a built-in sentence's nearest in its own language shares what is counted, in each latent and
-    by chance: means over the languages, as percentages."""
-    table = {}
-    for column, title in rows.COUNTED.items():
-        parts = []
-        for lang, own in language.items():
-            values = own.rows.loc[own.given, column].tolist()
-            (meaning, chance), (manner, _) = (geometry.agreement(space.of(lang), values) for space in (semantic, own))
-            parts.append((meaning, manner, chance))
-        table[title] = [f"{share:.0%}" for share in np.mean(parts, axis=0)]
-    return pd.DataFrame.from_dict(table, orient="index", columns=["Semantic", "Language", "Chance"])
-
-
-def transfer(
-    loaded: Loaded, source: str, style: str, lang: str, search: bgt_core.Beam | bgt_core.Sample, seed: int, length: int
-) -> dict[str, Any]:
-    """The meaning of `source` in the manner of `style`, with what can be measured of all three."""
-    with inference():
-        (output,) = bgt_core.transfer(
-            loaded.bgt, [source], [style], lang=lang, search=search, seed=seed, max_length=length
-        )
-        vectors = loaded.bgt.embed([output, source, style], lang=lang, latent=SEMANTIC)
-    cosines = loaded.bgt.similarity(vectors, vectors[:1])
-    measures = [
-        {
-            "sentence": sentence,
-            "cosine": None if sentence == "Output" else float(cosine),
-            "words": rows.words(text),
-            "punctuation": rows.punctuation(text),
-            "mark": rows.mark(text),
-        }
-        for sentence, text, cosine in zip(("Output", "Source", "Style"), (output, source, style), cosines, strict=True)
-    ]
-    asked = {"source": source, "style": style, "lang": lang, "search": repr(search), "seed": seed, "max_length": length}
-    return {"output": output, **asked, "measures": measures}
+def clear() -> None:
+    """Drop every cached model, vector, map and table, of all sessions; they are made again when asked for."""
+    st.cache_data.clear()
+    st.cache_resource.clear()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -58,6 +59,11 @@ GREEDY = Beam(1)
 
 Search = Beam | Sample
 Decoder = Transformer | LSTMDecoder
+Report = Callable[[int], None]  # told how many pieces are written; what it raises ends the search
+
+
+def quiet(pieces: int) -> None:
+    """Reports nothing."""
 
 
 def transfer(
@@ -73,10 +79,8 @@ def transfer(
     """The meaning of each source in the manner of the style beside it.
 
     `lang` is the language of the styles and of what is written; sources may be in any language of the
-    model. The decoder reads [language mean of the style ; semantic mean of the source], the same vector
-    it is trained on (the released code decodes from another, untrained one). The same seed gives the
-    same text. `max_length` is in pieces. Raises BadInput for unequal counts, an unknown language, or a model that has
-    no language latents.
+    model. The same seed gives the same text. `max_length` is in pieces. Raises BadInput for unequal counts,
+    an unknown language, or a model that has no language latents.
     """
     if LANGUAGE not in bgt.latents:
         raise BadInput(
@@ -86,29 +90,55 @@ def transfer(
         )
     if len(sources) != len(styles):
         raise BadInput(f"{len(sources)} sources but {len(styles)} styles; each source needs one style.", 2)
+    manner = bgt.embed(styles, lang=lang, latent=LANGUAGE)
+    meaning = bgt.embed(sources, lang=lang, latent=SEMANTIC)
+    return decode(bgt, meaning, manner, lang=lang, search=search, seed=seed, max_length=max_length)
+
+
+def decode(
+    bgt: Writes,
+    meaning: np.ndarray,
+    manner: np.ndarray,
+    *,
+    lang: str,
+    search: Search = Beam(),
+    seed: int = 0,
+    max_length: int = 60,
+    report: Report = quiet,
+) -> list[str]:
+    """A sentence of `lang` for each row of meaning (N, L) and manner (N, L_lang), wherever these vectors come from.
+
+    The decoder reads [language ; semantic], the vector it is trained on (the released code decodes from another,
+    untrained one). Raises BadInput for unequal counts or an unknown language.
+    """
+    if len(meaning) != len(manner):
+        raise BadInput(f"{len(meaning)} meanings but {len(manner)} manners; each sentence needs one of both.", 2)
     if max_length < 1:
         raise BadInput(f"max_length {max_length} must be at least 1 piece.", 2)
-    if not sources:
-        return []
+    bgt.encoder_name(lang, LANGUAGE)
     device = next(bgt.model.parameters()).device
-    manner = torch.from_numpy(bgt.embed(styles, lang=lang, latent=LANGUAGE)).to(device)
-    meaning = torch.from_numpy(bgt.embed(sources, lang=lang, latent=SEMANTIC)).to(device)
-    latent = bgt.model.join(manner, meaning)  # (B, L_lang + L)
+    parts = (torch.tensor(part, dtype=torch.float32, device=device) for part in (manner, meaning))
+    latent = bgt.model.join(*parts)  # (N, L_lang + L)
     generator = torch.Generator(device).manual_seed(seed)
     written: list[list[int]] = []
     with torch.no_grad():  # not inference_mode: under it, autocast converts every weight at every step
-        for part in latent.split(AT_ONCE):
-            written += write(bgt.model.decoders[lang], part, search, max_length, generator)
+        for part in latent.split(AT_ONCE) if len(latent) else ():
+            written += write(bgt.model.decoders[lang], part, search, max_length, generator, report)
     return bgt.tokenizer.decode(written)
 
 
 def write(
-    decoder: Decoder, latent: Tensor, search: Search, max_length: int, generator: torch.Generator
+    decoder: Decoder,
+    latent: Tensor,
+    search: Search,
+    max_length: int,
+    generator: torch.Generator,
+    report: Report = quiet,
 ) -> list[list[int]]:
     """Piece ids for each latent (B, L), EOS left out."""
     if isinstance(search, Sample):
-        return sample(decoder, latent, search, max_length, generator)
-    return [best.pieces for best in beam(decoder, latent, search.size, max_length)]
+        return sample(decoder, latent, search, max_length, generator, report)
+    return [best.pieces for best in beam(decoder, latent, search.size, max_length, report)]
 
 
 def next_scores(decoder: Decoder, pieces: Tensor, past: Past | States) -> Tensor:
@@ -120,12 +150,18 @@ def next_scores(decoder: Decoder, pieces: Tensor, past: Past | States) -> Tensor
 
 
 def sample(
-    decoder: Decoder, latent: Tensor, how: Sample, max_length: int, generator: torch.Generator
+    decoder: Decoder,
+    latent: Tensor,
+    how: Sample,
+    max_length: int,
+    generator: torch.Generator,
+    report: Report = quiet,
 ) -> list[list[int]]:
     """Ancestral sampling, nucleus-limited (Holtzman et al. 2020)."""
     pieces = torch.full((len(latent),), EOS, device=latent.device)
     past, written, done = decoder.start(latent), [], torch.zeros(len(latent), dtype=torch.bool, device=latent.device)
-    for _ in range(max_length):
+    for length in range(max_length):
+        report(length)
         scores = next_scores(decoder, pieces[:, None], past)[:, 0].log_softmax(-1) / how.temperature
         chances, order = scores.softmax(-1).sort(-1, descending=True)
         outside = chances.cumsum(-1) - chances >= how.top_p  # the first piece is always inside
@@ -146,7 +182,7 @@ class Hypothesis:
     mean: float  # log-probability a piece in nats, EOS counted
 
 
-def beam(decoder: Decoder, latent: Tensor, size: int, max_length: int) -> list[Hypothesis]:
+def beam(decoder: Decoder, latent: Tensor, size: int, max_length: int, report: Report = quiet) -> list[Hypothesis]:
     """Beam search over a batch: of each sentence the hypothesis with the highest mean log-probability.
 
     A finished hypothesis keeps its place at its final score; a sentence with no other leaves the batch.
@@ -158,6 +194,7 @@ def beam(decoder: Decoder, latent: Tensor, size: int, max_length: int) -> list[H
     done = torch.zeros_like(pieces, dtype=torch.bool)
     past = decoder.start(latent)
     for length in range(1, max_length + 1):
+        report(length - 1)
         chances, choices = most_probable(next_scores(decoder, pieces, past), size)  # (B, n, k)
         chances = chances.masked_fill(done[:, :, None], -torch.inf)
         chances[:, :, 0].masked_fill_(done, 0.0)  # a finished hypothesis repeats EOS at no cost

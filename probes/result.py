@@ -9,6 +9,8 @@ import numpy as np
 
 from probes.task import Items
 
+SCHEMA = "bgt-probe/3"  # the form of `bgt-probe --json`, and with it of what is below
+
 
 @dataclass(frozen=True)
 class Row:

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 import torch
 
+import bgt_core
 from bgt_core import checkpoint, recipes
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.grammar import Pair, pairs
 from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.text import Tokenizer
+from probes.run import run_probe
+from probes.store import Cell, cell_of
 
 torch.set_num_threads(1)  # sums in one order, whatever the machine
 
@@ -127,3 +130,12 @@ def random_tokens() -> Callable[..., Tokens]:
         return Tokens.pad([[*rng.integers(4, vocab_size, length - 1), 3] for length in lengths], lang)
 
     return draw
+
+
+@pytest.fixture(scope="session")
+def cell(saved: Path) -> Cell:
+    """What `bgt-probe` measures of the untrained model: English length, with a learning curve and codelengths."""
+    bgt = bgt_core.load(saved)
+    found = run_probe(bgt, "length", "en", max_items=300, seeds=1, curve=True, mdl=True)
+    trail = {"data": "built-in grammar", "items_sha256": "0", "made_of": bgt.made_of, "version": "0", "measured": "0"}
+    return cell_of(str(saved), found, trail | {"probe": "linear", "langs": bgt.langs, "latents": bgt.latents})

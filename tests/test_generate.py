@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 import bgt_core
 from bgt_core.contracts import BOS, EOS, PAD, UNK, BadInput, Tokens
-from bgt_core.generate import BLOCK, GREEDY, Beam, Sample, beam, largest, most_probable, sample, transfer
+from bgt_core.generate import BLOCK, GREEDY, Beam, Sample, beam, decode, largest, most_probable, sample, transfer
 from bgt_core.nets.lstm_decoder import LSTMDecoder
 from bgt_core.nets.output import TiedOutput, UntiedOutput
 from bgt_core.nets.transformer import Decoder, embedding
@@ -386,3 +386,28 @@ def test_an_impossible_search_is_refused(search: Callable[[], object], message: 
     with pytest.raises(BadInput, match=message) as error:
         search()
     assert error.value.exit_code == 2
+
+
+def test_vectors_are_decoded_as_their_sentences_are(model: bgt_core.Embedder) -> None:
+    meaning, manner = (
+        model.embed(texts, lang="en", latent=latent) for texts, latent in ((SOURCES, "semantic"), (STYLES, "language"))
+    )
+    expected = transfer(model, SOURCES, STYLES, lang="en", max_length=8)
+    assert decode(model, meaning, manner, lang="en", max_length=8) == expected
+    assert decode(model, meaning[:0], manner[:0], lang="en") == []
+    with pytest.raises(BadInput, match="1 meanings but 2 manners"):
+        decode(model, meaning[:1], manner[:2], lang="en")
+
+
+@pytest.mark.parametrize("search", [Beam(3), Sample()])
+def test_a_report_comes_before_each_piece_and_can_end_the_search(model: bgt_core.Embedder, search: object) -> None:
+    def report(pieces: int) -> None:
+        seen.append(pieces)
+        if pieces == 3:
+            raise KeyboardInterrupt
+
+    seen: list[int] = []
+    vectors = [model.embed(["Yes."], lang="en", latent=latent) for latent in ("semantic", "language")]
+    with pytest.raises(KeyboardInterrupt):
+        decode(model, *vectors, lang="en", search=search, report=report)
+    assert seen == [0, 1, 2, 3]

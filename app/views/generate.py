@@ -3,70 +3,109 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pandas as pd
 import streamlit as st
 
 import bgt_core
-from app import rows, state
+from app import exports, rows, state, writing
+from app.views import direct
 from bgt_core import BadInput
 
+EXAMPLE = ("Can you help me?", "He is my friend.")
 KEPT = 20  # results a session remembers
+BOUND = {"bind": "query-params"}
 
 
 def page() -> None:
     loaded = state.model()
     st.title("Change the style, keep the meaning")
-    st.markdown("How would one sentence be said in the manner of another?")
+    st.markdown("How would one sentence be said in the manner of another, or longer, or as a question?")
+    by_example, by_direction = st.tabs(["In the manner of a sentence", "In a direction"], key="how", **BOUND)
+    with by_example:
+        example(loaded)
+    with by_direction:
+        direct.page(loaded)
+
+
+def example(loaded: state.Loaded) -> None:
+    langs = loaded.bgt.langs
     with st.form("transfer"):
         left, right = st.columns(2)
-        source = left.text_area("Source: its meaning, in any language", key="source", height=90, bind="query-params")
-        style = right.text_area("Style: its manner", key="style", height=90, bind="query-params")
+        meaning, manner = EXAMPLE if "en" in langs else ("", "")
+        source = left.text_area("Source: its meaning", meaning, key="source", height=90, **BOUND)
+        style = right.text_area("Style: its manner", manner, key="style", height=90, **BOUND)
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            langs, title = loaded.bgt.langs, "Language of Style and output"
-            lang = st.segmented_control(
-                title, langs, default=langs[0], required=True, format_func=rows.name, key="lang", bind="query-params"
-            )
+            source_lang = language("Language of Source", langs, "source_lang")
+            lang = language("Language of Style and output", langs, "lang")
             st.space("stretch")
             asked = st.form_submit_button("Generate", type="primary", shortcut="ctrl+enter")
-    with st.expander("How to search"):
-        search, seed, length = settings()
+    with st.expander("How to write"):
+        search, seed, length, mix = settings()
     history = st.session_state.setdefault("history", [])
     if asked and not (source.strip() and style.strip()):
         st.warning("Type a sentence for its meaning and one for its manner.", icon=":material/edit:")
     elif asked:
+        if mix < 1 and source_lang != lang:
+            st.caption("The mix is left out: the language latents of two languages share no axes.")
         source, style = bounded("Source", source), bounded("Style", style)
+        asked_for = {"source_lang": source_lang, "mix": mix, "seed": seed, "length": length}
         try:
-            with st.spinner("Writing"):
-                history.insert(0, state.transfer(loaded, source, style, lang, search, seed, length))
+            with progress() as report:
+                history.insert(0, writing.transfer(loaded, source, style, lang, search, report=report, **asked_for))
         except BadInput as error:
             st.error(str(error))
         del history[KEPT:]
     if history:
         result(history[0])
         earlier(history)
+    else:
+        st.caption("Nothing is written yet: press Generate, or type two sentences of your own.")
+
+
+def language(title: str, langs: Sequence[str], key: str) -> str:
+    return st.segmented_control(title, langs, default=langs[0], required=True, format_func=rows.name, key=key, **BOUND)
+
+
+@contextmanager
+def progress() -> Iterator[writing.Report]:
+    """Shows how far the writing is, beside a button that stops it.
+
+    Reporting talks to the browser; where a button was pressed meanwhile, or the browser has left, Streamlit ends the
+    script there, and with it the search.
+    """
+    place = st.empty()
+    with place.container(horizontal=True, vertical_alignment="center"):
+        said = st.empty()
+        st.button("Stop", key="stop", icon=":material/stop:")
+    try:
+        yield lambda pieces: said.caption(f"Writing, piece {pieces + 1}")
+    finally:
+        place.empty()
 
 
 def bounded(title: str, text: str) -> str:
     """The text that is read, with a word to the user where it is not all of it."""
-    if len(text) > state.MAX_CHARACTERS:
-        st.warning(f"{title} is long: only its first {state.MAX_CHARACTERS} characters are read.")
-    return text[: state.MAX_CHARACTERS]
+    if len(text) > writing.MAX_CHARACTERS:
+        st.warning(f"{title} is long: only its first {writing.MAX_CHARACTERS} characters are read.")
+    return text[: writing.MAX_CHARACTERS]
 
 
-def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int]:
-    """The search, its seed, and the most pieces to write."""
-    kinds = ["Beam", "Sample"]
-    kind = st.segmented_control("Search", kinds, default="Beam", required=True, key="search", bind="query-params")
+def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int, float]:
+    """The search, its seed, the most pieces to write, and how much of the style's manner to take."""
+    kind = st.segmented_control("Search", ["Beam", "Sample"], default="Beam", required=True, key="search", **BOUND)
     left, middle, right = st.columns(3)
-    length = right.slider("Longest output, in pieces", 5, 100, 60, key="length", bind="query-params")
+    length = right.slider("Longest output, in pieces", 5, 100, 60, key="length", **BOUND)
+    mix = right.slider("Manner: 0 the source's own, 1 the style's", 0.0, 1.0, 1.0, 0.05, key="mix", **BOUND)
     if kind == "Beam":
-        size = left.slider("Beam size", 1, 8, 5, key="beam", bind="query-params", help="1 is greedy search.")
-        return bgt_core.Beam(size), 0, length
-    temperature = left.slider("Temperature", 0.1, 2.0, 0.7, 0.1, key="temperature", bind="query-params")
-    top_p = middle.slider("Top p", 0.1, 1.0, 0.9, 0.05, key="top_p", bind="query-params")
-    seed = st.number_input("Seed", 0, 2**31 - 1, 0, key="seed", bind="query-params", width=160)
-    return bgt_core.Sample(temperature, top_p), seed, length
+        size = left.slider("Beam size", 1, 8, 5, key="beam", help="1 is greedy search.", **BOUND)
+        return bgt_core.Beam(size), 0, length, mix
+    temperature = left.slider("Temperature", 0.1, 2.0, 0.7, 0.1, key="temperature", **BOUND)
+    seed = left.number_input("Seed", 0, 2**31 - 1, 0, key="seed", width=160, **BOUND)
+    top_p = middle.slider("Top p", 0.1, 1.0, 0.9, 0.05, key="top_p", **BOUND)
+    return bgt_core.Sample(temperature, top_p), seed, length, mix
 
 
 def result(found: dict) -> None:
@@ -80,13 +119,15 @@ def result(found: dict) -> None:
         placeholder="",
         alt="Measures of output, source and style: cosine in the semantic latent, length, punctuation",
     )
-    st.caption("Done well, the output is nearer to Source in meaning, and follows Style in length and marks.")
+    st.caption(
+        "Done well, the output is nearer to Source in meaning, and follows Style in length and marks. "
+        f"Written at {found['pieces_per_second']:.0f} pieces a second."
+    )
 
 
 def earlier(history: list[dict]) -> None:
     st.subheader("This session")
     shown = pd.DataFrame(history)[["output", "source", "style", "search", "seed"]].rename(columns=str.capitalize)
     st.dataframe(shown, hide_index=True, alt=f"The last {KEPT} results, newest first")
-    lines = "".join(json.dumps(found, ensure_ascii=False) + "\n" for found in history)
-    icon = ":material/download:"
-    st.download_button("JSONL", lines, "bgt-transfers.jsonl", "application/jsonl", on_click="ignore", icon=icon)
+    flat = pd.DataFrame([{**found, "measures": json.dumps(found["measures"])} for found in history])
+    exports.offer(f"bgt-transfers-{history[0]['model']}", flat)

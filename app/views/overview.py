@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
 from streamlit.navigation.page import Page
 
-from app import charts, rows, state
+from app import exports, rows, state
+from app.charts import curves, look
+from app.views.card import records
 
-EXAMPLES = {  # what is asked for: a sentence for its meaning, one for its manner, the language of the manner
-    "Turn a question into a statement": ("Can you help me?", "He is my friend.", "en"),
-    "Say in English what is written in French": ("Il fait très froid aujourd'hui.", "It's late.", "en"),
-    "Say in French what is written in English": ("I want to buy a new car.", "Il fait froid.", "fr"),
+EXAMPLES = {  # what is asked for: a sentence for its meaning, one for its manner, the language of each
+    "Turn a question into a statement": ("Can you help me?", "en", "He is my friend.", "en"),
+    "Say in English what is written in French": ("Il fait très froid aujourd'hui.", "fr", "It's late.", "en"),
+    "Say in French what is written in English": ("I want to buy a new car.", "en", "Il fait froid.", "fr"),
 }
 COLLAPSED = 0.1  # nats: a latent that costs less carries next to nothing
 
 
-def page(two_latents: Page, style: Page) -> None:
+def page(two_latents: Page, style: Page, similarity: Page, probes: Page) -> None:
     loaded = state.model()
     st.title("A sentence, in two parts")
     st.markdown(
@@ -26,11 +28,13 @@ def page(two_latents: Page, style: Page) -> None:
         "all languages; its **language latent** keeps how that language said it. It learnt this from translations."
     )
     cards(loaded)
-    links(two_latents, style)
+    links(loaded.bgt.langs, two_latents, style)
+    st.page_link(similarity, label="Compare two sentences", icon=":material/compare_arrows:")
+    st.page_link(probes, label="Probe what a latent knows", icon=":material/science:")
     told = dict(loaded.info.get("card", {}))
-    scores(told.pop("scores", None))
+    scores(told.pop("scores", None), loaded.short)
     training(loaded)
-    card(told)
+    records({name: told[name] for name in ("limits", "known limits") if name in told})
 
 
 def cards(loaded: state.Loaded) -> None:
@@ -43,15 +47,17 @@ def cards(loaded: state.Loaded) -> None:
         st.metric("Checkpoint", start, border=True, help="The start of its weights' SHA-256 hash.")
 
 
-def links(two_latents: Page, style: Page) -> None:
+def links(langs: Sequence[str], two_latents: Page, style: Page) -> None:
     st.subheader("Try it")
     st.page_link(two_latents, label="See what each latent holds", icon=":material/scatter_plot:")
-    for label, (source, manner, lang) in EXAMPLES.items():
-        asked = {"source": source, "style": manner, "lang": rows.name(lang)}
+    for label, (source, source_lang, manner, lang) in EXAMPLES.items():
+        if not {source_lang, lang} <= set(langs):
+            continue
+        asked = {"source": source, "source_lang": rows.name(source_lang), "style": manner, "lang": rows.name(lang)}
         st.page_link(style, label=label, icon=":material/edit_note:", query_params=asked)
 
 
-def scores(measured: Mapping[str, object] | None) -> None:
+def scores(measured: Mapping[str, object] | None, name: str) -> None:
     """A table of what was measured: {measure: number} or {measure: {column: number}}."""
     if not measured:
         return
@@ -61,6 +67,7 @@ def scores(measured: Mapping[str, object] | None) -> None:
         lambda value: "" if pd.isna(value) else value if isinstance(value, str) else f"{value:.3g}"
     )
     st.table(shown, border="horizontal", alt="Scores of this model, a row a measure")
+    exports.offer(f"bgt-scores-{name}", shown.reset_index(names="measure"), latex=shown.reset_index(names="measure"))
 
 
 def training(loaded: state.Loaded) -> None:
@@ -78,19 +85,9 @@ def training(loaded: state.Loaded) -> None:
     if len(reports) < 2:
         return
     left, right = st.columns(2)
-    quiet = {"displayModeBar": False}
-    left.plotly_chart(charts.elbo_curve(reports), alt="The ELBO of held-out pairs over training steps", config=quiet)
-    kl = charts.kl_curves(reports, loaded.bgt.langs, state.theme())
-    right.plotly_chart(kl, alt="KL of each latent on held-out pairs over training steps", config=quiet)
+    elbo = curves.elbo_curve(reports, state.theme())
+    left.plotly_chart(elbo, alt="The ELBO of held-out pairs over training steps", config=look.QUIET)
+    kl = curves.kl_curves(reports, loaded.bgt.langs, state.theme())
+    right.plotly_chart(kl, alt="KL of each latent on held-out pairs over training steps", config=look.QUIET)
     with st.expander("The same as a table"):
-        st.dataframe(charts.validations(reports).drop(columns=["kind", "steps"]), hide_index=True)
-
-
-def card(told: Mapping[str, object]) -> None:
-    """The model's card: lists of records as tables (data, licences), anything else as a line."""
-    for name, value in told.items():
-        st.subheader(name.capitalize())
-        if isinstance(value, list) and value and isinstance(value[0], Mapping):
-            st.dataframe(pd.DataFrame(value), hide_index=True, alt=f"The model's card: {name}")
-        else:
-            st.text(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+        st.dataframe(curves.validations(reports).drop(columns=["kind", "steps"]), hide_index=True)

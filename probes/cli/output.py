@@ -10,7 +10,7 @@ from bgt_core.errors import BadInput
 from bgt_core.tables import LEGEND, on_stdout, save, show
 from probes.cli.wishes import Wishes
 from probes.report import of_probes, write_report
-from probes.result import Difference
+from probes.result import SCHEMA, Difference
 from probes.significance import CORRECTIONS
 from probes.store import Cell
 from probes.tables import gap_table, long_table, short_table, wide_table
@@ -63,7 +63,7 @@ def say(
             print(f"{cell.result.task} {cell.result.lang}, {cell.model}: {line}", file=sys.stderr)
     if wishes.as_json:
         ascii_alone = "utf" not in (sys.stdout.encoding or "").lower()
-        print(json.dumps(document(wishes, cells, gaps, failures), indent=2, ensure_ascii=ascii_alone))
+        print(json.dumps(document(cells, gaps, failures, wishes.correction), indent=2, ensure_ascii=ascii_alone))
     if wishes.as_json or on_stdout(wishes.files):
         return
     table = short_table(cells)
@@ -103,12 +103,15 @@ def percent(share: float) -> str:
 
 
 def document(
-    wishes: Wishes, cells: Sequence[Cell], gaps: Sequence[Difference], failures: Sequence[tuple[str, BadInput]]
+    cells: Sequence[Cell],
+    gaps: Sequence[Difference],
+    failures: Sequence[tuple[str, BadInput]],
+    correction: str = "holm",
 ) -> dict[str, object]:
     """What --json prints."""
     return {
-        "schema": "bgt-probe/3",
-        "about": about(cells, wishes.correction),
+        "schema": SCHEMA,
+        "about": about(cells, correction),
         "results": [{"model": cell.model, **cell.result.as_dict(), "trail": dict(cell.trail)} for cell in cells],
         "compared": [vars(gap) for gap in gaps],
         "failed": [{"cell": label, "why": str(error)} for label, error in failures],

@@ -9,7 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from app import charts, rows
+from app import rows
+from app.charts import curves, maps
 
 LANGS = ("en", "fr")
 
@@ -20,7 +21,9 @@ def table() -> pd.DataFrame:
     own = rows.typed("<b>Bold</b> &amp; <a href='x'>linked</a>", "fr", 0)[0]
     both = pd.concat([rows.built_in(6), own], ignore_index=True)
     rng = np.random.default_rng(0)
-    return both.assign(x=rng.normal(size=len(both)), y=rng.normal(size=len(both)))
+    probed = {task: rows.labelled(both["text"].tolist(), task) for task in rows.PROBED}
+    groups = {rows.CLUSTER: pd.Categorical(rng.choice(["1", "2"], len(both)), ["1", "2"])}
+    return both.assign(x=rng.normal(size=len(both)), y=rng.normal(size=len(both)), **probed, **groups)
 
 
 def markers(figure: go.Figure) -> list[go.Scatter]:
@@ -28,12 +31,12 @@ def markers(figure: go.Figure) -> list[go.Scatter]:
 
 
 def ids(trace: go.Scatter) -> list[str]:
-    return [row for (row,) in trace.customdata]
+    return list(trace.customdata)
 
 
 @pytest.mark.parametrize("colour", rows.COLOURS)
 def test_every_row_is_drawn_once_at_its_place(table: pd.DataFrame, colour: str) -> None:
-    traces = markers(charts.latent_map({"Semantic": table}, colour, LANGS))
+    traces = markers(maps.latent_map({"Semantic": table}, colour, LANGS))
     drawn = {row: (x, y) for trace in traces for row, x, y in zip(ids(trace), trace.x, trace.y, strict=True)}
     assert Counter(row for trace in traces for row in ids(trace)) == Counter(table["id"])
     assert drawn == {row.id: (row.x, row.y) for row in table.itertuples()}
@@ -42,7 +45,7 @@ def test_every_row_is_drawn_once_at_its_place(table: pd.DataFrame, colour: str) 
 @pytest.mark.parametrize("colour", rows.COLOURS)
 def test_languages_have_symbols_and_the_users_rows_are_stars(table: pd.DataFrame, colour: str) -> None:
     symbols: dict[str, set[str]] = {}
-    for trace in markers(charts.latent_map({"Semantic": table}, colour, LANGS)):
+    for trace in markers(maps.latent_map({"Semantic": table}, colour, LANGS)):
         for row in ids(trace):
             symbols.setdefault(row[:2], set()).add(trace.marker.symbol)
     assert symbols == {"en": {"circle"}, "fr": {"diamond"}, "ow": {"star-diamond"}}
@@ -50,7 +53,7 @@ def test_languages_have_symbols_and_the_users_rows_are_stars(table: pd.DataFrame
 
 def test_a_category_keeps_its_colour_when_others_are_absent(table: pd.DataFrame) -> None:
     def colours(part: pd.DataFrame) -> dict[str, str]:
-        traces = markers(charts.latent_map({"": part}, "mark", LANGS))
+        traces = markers(maps.latent_map({"": part}, "mark", LANGS))
         return {trace.legendgroup: trace.marker.color for trace in traces}
 
     every = colours(table)
@@ -60,7 +63,7 @@ def test_a_category_keeps_its_colour_when_others_are_absent(table: pd.DataFrame)
 
 
 def test_a_category_is_in_the_legend_once(table: pd.DataFrame) -> None:
-    figure = charts.latent_map(
+    figure = maps.latent_map(
         {"English": table[table["lang"] == "en"], "French": table[table["lang"] == "fr"]}, "mark", LANGS
     )
     listed = [trace.legendgroup for trace in markers(figure) if trace.showlegend]
@@ -68,7 +71,7 @@ def test_a_category_is_in_the_legend_once(table: pd.DataFrame) -> None:
 
 
 def test_panels_share_one_scale_of_numbers(table: pd.DataFrame) -> None:
-    figure = charts.latent_map({"a": table[:3], "b": table[3:]}, "words", LANGS)
+    figure = maps.latent_map({"a": table[:3], "b": table[3:]}, "words", LANGS)
     assert figure.layout.coloraxis.cmin == table["words"].min()
     assert figure.layout.coloraxis.cmax == table["words"].max()
     shown = {row: value for trace in markers(figure) for row, value in zip(ids(trace), trace.marker.color, strict=True)}
@@ -77,10 +80,10 @@ def test_panels_share_one_scale_of_numbers(table: pd.DataFrame) -> None:
 
 def test_the_chosen_rows_and_no_others_stand_out(table: pd.DataFrame) -> None:
     chosen = {"en1", "fr4", "own0"}
-    traces = markers(charts.latent_map({"": table}, "mark", LANGS, chosen=chosen))
+    traces = markers(maps.latent_map({"": table}, "mark", LANGS, chosen=chosen))
     assert {ids(trace)[at] for trace in traces for at in trace.selectedpoints} == chosen
     assert all(trace.selectedpoints is not None for trace in traces)  # a trace without any fades too
-    assert all(trace.selectedpoints is None for trace in markers(charts.latent_map({"": table}, "mark", LANGS)))
+    assert all(trace.selectedpoints is None for trace in markers(maps.latent_map({"": table}, "mark", LANGS)))
 
 
 def test_lines_join_translations(table: pd.DataFrame) -> None:
@@ -88,7 +91,7 @@ def test_lines_join_translations(table: pd.DataFrame) -> None:
 
     def joined(**choice: object) -> set[frozenset]:
         (trace,) = (
-            t for t in charts.latent_map({"": table}, "mark", LANGS, lines=True, **choice).data if t.mode == "lines"
+            t for t in maps.latent_map({"": table}, "mark", LANGS, lines=True, **choice).data if t.mode == "lines"
         )
         points = list(zip(trace.x, trace.y, strict=True))
         assert all(gap == (None, None) for gap in points[2::3])
@@ -99,10 +102,10 @@ def test_lines_join_translations(table: pd.DataFrame) -> None:
 
 
 def test_hover_text_is_plain_and_short(table: pd.DataFrame) -> None:
-    text = charts.hover("<img src=x onerror=alert(1)> & " + "long " * 200, "<i>", "en")
+    text = maps.hover("<img src=x onerror=alert(1)> & " + "long " * 200, "<i>", "en")
     assert "<img" not in text and "&lt;img src=x" in text and "&amp;" in text and "<i>&lt;i&gt;</i>" in text
     assert text.count("<br>") <= 12
-    drawn = [shown for trace in markers(charts.latent_map({"": table}, "lang", LANGS)) for shown in trace.text]
+    drawn = [shown for trace in markers(maps.latent_map({"": table}, "lang", LANGS)) for shown in trace.text]
     assert sum("&lt;b&gt;Bold&lt;/b&gt; &amp;amp;" in shown for shown in drawn) == 1
     assert not any("<a " in shown for shown in drawn)
 
@@ -110,10 +113,10 @@ def test_hover_text_is_plain_and_short(table: pd.DataFrame) -> None:
 def test_curves_show_the_reports_on_held_out_pairs() -> None:
     kl = {"kl/semantic": 3.0, "kl/en": 2.0, "kl/fr": 1.0}
     log = [{"kind": "train", "step": 1, "loss": 9.0}, *({"kind": "valid", "step": n, "elbo": -n, **kl} for n in (2, 4))]
-    (elbo,) = charts.elbo_curve(log).data
+    (elbo,) = curves.elbo_curve(log).data
     assert (list(elbo.x), list(elbo.y)) == ([2, 4], [-2, -4])
-    curves = {trace.name: trace for trace in charts.kl_curves(log, LANGS).data}
-    assert {name: trace.y[0] for name, trace in curves.items()} == {"semantic": 3.0, "English": 2.0, "French": 1.0}
-    on_map = markers(charts.latent_map({"": rows.built_in(2).assign(x=0.0, y=0.0)}, "lang", LANGS))
-    for trace, curve in zip(on_map, (curves["English"], curves["French"]), strict=True):
+    drawn = {trace.name: trace for trace in curves.kl_curves(log, LANGS).data}
+    assert {name: trace.y[0] for name, trace in drawn.items()} == {"semantic": 3.0, "English": 2.0, "French": 1.0}
+    on_map = markers(maps.latent_map({"": rows.built_in(2).assign(x=0.0, y=0.0)}, "lang", LANGS))
+    for trace, curve in zip(on_map, (drawn["English"], drawn["French"]), strict=True):
         assert (trace.marker.color, trace.marker.symbol) == (curve.line.color, curve.marker.symbol)

@@ -72,3 +72,40 @@ def test_agreement_by_hand() -> None:
     assert geometry.agreement(vectors, ["a", "a", "b", "b"]) == (1.0, pytest.approx(1 / 3))
     assert geometry.agreement(vectors, ["a", "b", "a", "b"]) == (0.0, pytest.approx(1 / 3))
     assert geometry.agreement(vectors, [1, 1, 1, 1]) == (1.0, 1.0)
+
+
+def test_tsne_keeps_groups_and_puts_new_rows_amid_their_own() -> None:
+    rng = np.random.default_rng(0)
+    centres = np.repeat(np.eye(6)[:2], 20, axis=0)
+    vectors = (centres + rng.normal(0, 0.05, (40, 6))).astype(np.float32)
+    found = geometry.fit(vectors, geometry.Method("t-SNE", 5, 0))
+    middles = found.xy[:20].mean(0), found.xy[20:].mean(0)
+    new = found.place(np.eye(6, dtype=np.float32)[:2])
+    for at in range(2):
+        assert np.linalg.norm(new[at] - middles[at]) < np.linalg.norm(new[at] - middles[1 - at])
+    assert np.array_equal(found.xy, geometry.fit(vectors, geometry.Method("t-SNE", 5, 0)).xy)
+
+
+def test_trust_is_one_for_a_faithful_map_and_about_a_half_for_a_random_one() -> None:
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, 1.5, 200)
+    vectors = np.column_stack([np.cos(angle), np.sin(angle)]).astype(np.float32)  # a map of itself
+    assert geometry.trust(vectors, vectors) == pytest.approx(1)
+    assert geometry.trust(vectors, rng.normal(size=(200, 2))) == pytest.approx(0.5, abs=0.1)
+    assert geometry.trust(vectors[:30], vectors[:30]) is None
+
+
+def test_clusters_are_the_groups_that_there_are_the_largest_first() -> None:
+    rng = np.random.default_rng(0)
+    which = rng.permutation(np.repeat([0, 1, 2], [10, 30, 20]))
+    vectors = np.eye(5, dtype=np.float32)[which] + rng.normal(0, 0.02, (60, 5)).astype(np.float32)
+    fitted_on = np.arange(60) % 7 > 0
+    assert (geometry.clusters(vectors, fitted_on, 3) == np.array([2, 0, 1])[which]).all()
+
+
+def test_languages_are_told_apart_only_where_they_differ() -> None:
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(2, 400, 5)).astype(np.float32)
+    share, low, high = geometry.told_apart(left, right)
+    assert low < 0.5 < high and low < share < high  # 160 held-out sentences of one distribution
+    assert geometry.told_apart(left, right + 20)[0] == 1

@@ -42,3 +42,12 @@ def test_typed_lines_are_cleaned_bounded_and_numbered_on() -> None:
     kept, over = rows.typed("\n".join(map(str, range(300))), "en", 10)
     assert (len(kept), over) == (rows.MAX_OWN - 10, 300 - (rows.MAX_OWN - 10))
     assert len(rows.typed(" \n", "en", 0)[0]) == 0
+
+
+def test_labels_of_probing_tasks_are_six_at_most_and_in_order() -> None:
+    texts = [*("word " * n for n in range(1, 40)), "", *(f"Well{mark} yes" for mark in ",;:!?.…—")]
+    length, first = (rows.labelled(texts, task) for task in rows.PROBED)
+    lows = [int(name.partition("-")[0]) for name in length.categories[:-1]]
+    assert len(lows) == 6 and lows == sorted(lows) and length[39] == rows.NONE
+    assert len(first) == len(texts) and first[0] == rows.NONE
+    assert len(first.categories) == 7 and list(first.categories[-2:]) == [rows.OTHER, rows.NONE]

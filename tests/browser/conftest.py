@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -9,14 +10,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
+from pyarrow import parquet
+
+from probes.cli.output import document
+from probes.store import Cell, all_predictions
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
+HEADINGS = {"Overview": "A sentence, in two parts", "Change the style": "Change the style, keep the meaning"}
 FLAGS = [
     "--no-sandbox",  # CI runs as root
     "--disable-gpu",
@@ -28,22 +35,36 @@ FLAGS = [
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
+def chromium_path() -> str:
     """The system's Chromium; skips, and says why, where there is none."""
     names = ("chromium", "chromium-browser", "google-chrome")
     found = os.environ.get("BGT_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if not found:
         pytest.skip(f"no Chromium: none of {', '.join(names)} is on PATH, and BGT_CHROMIUM is not set")
+    return found
+
+
+@pytest.fixture(scope="session")
+def chromium(chromium_path: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
         yield browser
         browser.close()
 
 
 @pytest.fixture(scope="session")
-def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., str]]:
+def servers() -> Iterator[dict[str, subprocess.Popen]]:
+    """The apps that were started, by their address."""
+    running: dict[str, subprocess.Popen] = {}
+    yield running
+    for process in running.values():
+        process.kill()  # Streamlit waits for scripts that run, and there is nothing to save
+        process.wait()
+
+
+@pytest.fixture(scope="session")
+def serve(servers: dict[str, subprocess.Popen], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     """serve(*arguments, cwd): the address of an app started from that folder."""
-    running: list[subprocess.Popen] = []
 
     def start(*arguments: str, cwd: Path | None = None) -> str:
         with socket.socket() as free:
@@ -52,11 +73,11 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., st
         options = ["--server.headless", "true", "--server.port", str(port)]
         command = [sys.executable, "-m", "streamlit", "run", str(MAIN), *options, "--", *arguments]
         folder = tmp_path_factory.mktemp("elsewhere")
-        with (folder / "log").open("w") as log:
-            running.append(subprocess.Popen(command, cwd=cwd or folder, stdout=log, stderr=subprocess.STDOUT))
         address = f"http://localhost:{port}"
+        with (folder / "log").open("w") as log:
+            servers[address] = subprocess.Popen(command, cwd=cwd or folder, stdout=log, stderr=subprocess.STDOUT)
         for _ in range(300):
-            assert running[-1].poll() is None, (folder / "log").read_text()
+            assert servers[address].poll() is None, (folder / "log").read_text()
             try:
                 urlopen(f"{address}/_stcore/health", timeout=1)
                 return address
@@ -64,16 +85,73 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., st
                 time.sleep(0.1)
         raise AssertionError((folder / "log").read_text())
 
-    yield start
-    for process in running:
-        process.terminate()
-        process.wait(10)
+    return start
 
 
 @pytest.fixture(scope="session")
-def address(serve: Callable[..., str], saved: Path) -> str:
-    """An app on an untrained model, started from a folder that is not the repository."""
-    return serve("--model", str(saved))
+def address(serve: Callable[..., str], saved: Path, cell: Cell, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An app on two untrained models with a probe's results, started from a folder that is not the repository."""
+    models, results = (tmp_path_factory.mktemp(name) for name in ("models", "results"))
+    for name in ("first", "second"):
+        shutil.copytree(saved, models / name)
+    of_first = replace(cell, model=str(models / "first"))
+    (results / "en.json").write_text(json.dumps(document([of_first], [], [])), "utf-8")
+    parquet.write_table(all_predictions([of_first]), results / "en.parquet")
+    return serve("--model", str(models), "--results", str(results))
+
+
+@pytest.fixture
+def within() -> Callable[[float], float]:
+    """within(seconds): in milliseconds, longer where other programs keep the processors busy."""
+
+    def patience(seconds: float) -> float:
+        return 1000 * seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+    return patience
+
+
+@pytest.fixture
+def lasso() -> Callable[..., None]:
+    """lasso(page, side, low, high): draw around the middle of a map, between these shares of its sides."""
+
+    def draw(page: Page, side: int, low: float = 0.3, high: float = 0.7) -> None:
+        box = page.locator(".nsewdrag").nth(side).bounding_box()
+        corners = [(low, low), (high, low), (high, high), (low, high), (low, low + 0.02)]
+        points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+        page.mouse.move(*points[0])
+        page.mouse.down()
+        for point in points[1:]:
+            page.mouse.move(*point, steps=2)  # a selection is drawn at every step
+        page.mouse.up()
+
+    return draw
+
+
+@pytest.fixture
+def lit() -> Callable[[Page, int], list[str]]:
+    """lit(page, chart): ids of the rows that stand out on a map, as plotly holds them."""
+
+    def read(page: Page, chart: int) -> list[str]:
+        return page.evaluate(
+            """chart => document.querySelectorAll(".js-plotly-plot")[chart].data
+                .filter(trace => trace.mode === "markers" && trace.selectedpoints)
+                .flatMap(trace => trace.selectedpoints.map(at => trace.customdata[at])).sort()""",
+            chart,
+        )
+
+    return read
+
+
+@pytest.fixture
+def turn_to(settle: Callable[[Page], None]) -> Callable[[Page, str], None]:
+    """turn_to(page, title): that page of the app, from the list at the side."""
+
+    def go(page: Page, title: str) -> None:
+        page.get_by_test_id("stSidebarNavLink").filter(has_text=title).click()
+        expect(page.get_by_role("heading", level=1, name=HEADINGS.get(title, title))).to_be_visible(timeout=20_000)
+        settle(page)
+
+    return go
 
 
 @pytest.fixture
@@ -81,36 +159,47 @@ def settle() -> Callable[[Page], None]:
     """settle(page): wait until the script has run and what it sent is drawn."""
 
     def wait(page: Page) -> None:
-        page.wait_for_timeout(300)
-        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
-        page.wait_for_timeout(300)
+        page.wait_for_timeout(200)  # until the script has begun
+        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=90_000)
+        page.wait_for_timeout(200)
 
     return wait
 
 
+@pytest.fixture(scope="session")
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    """One for all, so that the app's own files are fetched once; a session is a page's."""
+    with chromium.new_context() as context:
+        yield context
+
+
 @pytest.fixture
-def visit(chromium: Browser, settle: Callable[[Page], None]) -> Iterator[Callable[..., Page]]:
-    """visit(address, **context): a settled page; at the end, nothing may have gone wrong in it or left this machine."""
-    contexts, wrong = [], []
+def visit(context: BrowserContext, settle: Callable[[Page], None]) -> Iterator[Callable[..., Page]]:
+    """visit(address): a settled page; at the end, nothing may have gone wrong in it or left this machine."""
+    pages: list[Page] = []
+    wrong: list[str] = []
 
-    def note(message: ConsoleMessage) -> None:
-        if message.type == "error":
-            wrong.append(f"{message.text} {message.location['url']}")
+    def go(address: str, width: int = 1280, theme: str = "light", quiet_404: bool = False) -> Page:
+        def note(message: ConsoleMessage) -> None:
+            # below the root Streamlit first asks for its own files where the page is, then where they are
+            if message.type == "error" and not (quiet_404 and "404" in message.text):
+                wrong.append(f"{message.text} {message.location['url']}")
 
-    def go(address: str, **options: object) -> Page:
-        contexts.append(chromium.new_context(**options))
-        page = contexts[-1].new_page()
+        page = context.new_page()
+        pages.append(page)
+        page.set_viewport_size({"width": width, "height": 1000})
+        page.emulate_media(color_scheme=theme)
         page.on("console", note)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda request: local(request.url) or wrong.append(request.url))
         page.goto(address)
-        page.get_by_role("heading", level=1).wait_for(timeout=15_000)
+        page.get_by_role("heading", level=1).wait_for(timeout=90_000)  # the first start imports everything
         settle(page)
         return page
 
     yield go
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
     assert not wrong
 
 

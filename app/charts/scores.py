@@ -1,0 +1,211 @@
+"""Scores with their intervals: dots on bars, gaps around zero, gaps against distance, cosines against people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from app.charts.look import EDGE, PALETTE, REST, SYMBOLS, finish, of, plain
+from app.rows import name
+
+ROW = 34  # pixels
+TWO = ("semantic", "language")
+
+
+def probe_dots(scores: pd.DataFrame, theme: str = "light", by: str = "accuracy") -> go.Figure:
+    """Accuracy of each latent and baseline with its interval, or `by` "compression"; rows as `results.SCORES`.
+
+    A line a task, language and model; baselines are grey, and the majority is a tick.
+    """
+    scores = scores.assign(row=[label(row.task, row.lang, row.model, scores) for row in scores.itertuples()])
+    order = list(dict.fromkeys(scores["row"]))[::-1]
+    scale = 100 if by == "accuracy" else 1
+    figure = go.Figure()
+    for place, latent in enumerate(dict.fromkeys(scores["latent"])):
+        part = scores[scores["latent"] == latent]
+        own = latent in TWO
+        figure.add_trace(
+            go.Scatter(
+                x=scale * part[by],
+                y=part["row"],
+                name=plain(latent),
+                mode="markers",
+                marker={
+                    "size": 11 if own else 9,
+                    "symbol": "line-ns" if latent == "majority" else of(SYMBOLS, place),
+                    "color": of(PALETTE[theme], TWO.index(latent)) if own else REST,
+                    "line": {"width": 2 if latent == "majority" else 0.6, "color": REST if not own else EDGE},
+                },
+                error_x=bars(100 * part["accuracy"], 100 * part["ci_low"], 100 * part["ci_high"])
+                if by == "accuracy"
+                else None,
+                hovertemplate="%{y}<br>" + plain(latent) + " %{x:.1f}<extra></extra>",
+            )
+        )
+    titles = {"accuracy": "Test accuracy, %, with 95% intervals", "compression": "Compression by online codelength"}
+    figure = finish(figure, titles[by], 120 + ROW * len(order), theme)
+    figure.update_yaxes(categoryorder="array", categoryarray=order, title=None)
+    figure.update_xaxes(title=None)
+    return figure
+
+
+def paper_dots(figure: go.Figure, gaps: pd.DataFrame) -> go.Figure:
+    """The figure of `probe_dots` with the paper's accuracies in grey, where it has any; rows of `languages.placed`."""
+    told = gaps.dropna(subset=["paper_gap"])
+    at = [label(row.task, row.lang, row.model, gaps) for row in told.itertuples()]
+    for latent, symbol in zip(TWO, SYMBOLS, strict=False):
+        mark = {"size": 10, "symbol": f"{symbol}-open", "color": REST, "line": {"width": 1.5}}
+        title = f"paper, {latent}"
+        figure.add_trace(
+            go.Scatter(x=told[f"paper_{latent}"], y=at, name=title, mode="markers", marker=mark, visible=len(told) > 0,
+                       hovertemplate="%{y}<br>" + title + " %{x:.1f}<extra></extra>")
+        )  # fmt: skip
+    return figure
+
+
+def learning_curves(curve: pd.DataFrame, theme: str = "light") -> go.Figure:
+    """Test accuracy over training items, a line a latent, and at their end probes of more capacity.
+
+    Rows (latent, family, n_train, accuracy, ci_low, ci_high) of one result, fractions.
+    """
+    figure = go.Figure()
+    for place, (latent, part) in enumerate(curve.groupby("latent", sort=False)):
+        colour = of(PALETTE[theme], TWO.index(latent) if latent in TWO else place)
+        first = part["family"].iloc[0]
+        for nth, (family, points) in enumerate(part.groupby("family", sort=False)):
+            points = points.sort_values("n_train")
+            figure.add_trace(
+                go.Scatter(
+                    x=points["n_train"],
+                    y=100 * points["accuracy"],
+                    name=plain(latent if family == first else f"{latent}, {family}"),
+                    mode="lines+markers",
+                    line={"color": colour, "width": 2},
+                    marker={"size": 9, "color": colour, "symbol": of(SYMBOLS, nth) + ("-open" if nth else "")},
+                    error_y=None
+                    if nth
+                    else bars(100 * points["accuracy"], 100 * points["ci_low"], 100 * points["ci_high"]),
+                    hovertemplate="%{x:,} sentences: %{y:.1f}<extra></extra>",
+                )
+            )
+    figure = finish(figure, "Test accuracy, %, over the sentences trained on", 360, theme)
+    ticks = sorted(set(curve["n_train"]))
+    figure.update_xaxes(
+        type="log", tickvals=ticks, ticktext=[f"{tick:,}" for tick in ticks], title="training sentences"
+    )
+    figure.update_yaxes(title=None)
+    return figure
+
+
+def label(task: str, lang: str, model: str, among: pd.DataFrame) -> str:
+    """What a line of a figure is called; the model is named where there are several."""
+    parts = [task, name(lang)] + ([model] if among["model"].nunique() > 1 else [])
+    return plain(" · ".join(parts))
+
+
+def bars(value: pd.Series, low: pd.Series, high: pd.Series) -> dict[str, object]:
+    """Error bars from the two ends of an interval."""
+    return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "width": 0}
+
+
+def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
+    """Semantic minus language in points, an interval each, the paper's in grey; rows of `languages.placed`."""
+    tasks = list(dict.fromkeys(gaps["task"]))[::-1]
+    figure = go.Figure()
+    figure.add_vline(0, line={"color": REST, "width": 1})
+    groups = list(gaps.groupby(["model", "lang"], sort=False))
+    for place, ((model, lang), part) in enumerate(groups):
+        shift = 0.5 * ((place + 0.5) / len(groups) - 0.5)
+        title = name(lang) + (f" · {model}" if gaps["model"].nunique() > 1 else "")
+        figure.add_trace(
+            go.Scatter(
+                x=part["points"],
+                y=[tasks.index(task) - shift for task in part["task"]],
+                name=plain(title),
+                mode="markers",
+                marker={
+                    "size": 11,
+                    "symbol": of(SYMBOLS, place),
+                    "color": of(PALETTE[theme], place),
+                    "line": {"width": 0.6, "color": EDGE},
+                },
+                error_x=bars(part["points"], part["ci_low"], part["ci_high"]),
+                text=part["task"],
+                hovertemplate="%{text} %{x:+.1f} points<extra>" + plain(title) + "</extra>",
+            )
+        )
+        told = part.dropna(subset=["paper_gap"])
+        if len(told):
+            figure.add_trace(
+                go.Scatter(
+                    x=told["paper_gap"],
+                    y=[tasks.index(task) - shift for task in told["task"]],
+                    name="the paper",
+                    legendgroup="paper",
+                    showlegend=not any(trace.legendgroup == "paper" for trace in figure.data),
+                    mode="markers",
+                    marker={"size": 10, "symbol": f"{of(SYMBOLS, place)}-open", "color": REST, "line": {"width": 1.5}},
+                    text=told["task"],
+                    hovertemplate="%{text} %{x:+.1f} points<extra>the paper</extra>",
+                )
+            )
+    title = "Separation, points of accuracy"
+    figure = finish(figure, title, 150 + ROW * len(tasks) * max(1, len(groups) // 2), theme)
+    figure.update_yaxes(tickvals=list(range(len(tasks))), ticktext=tasks, zeroline=False, title=None)
+    figure.update_xaxes(title_text="← language · semantic →", zeroline=False)
+    return figure
+
+
+def gap_by_distance(gaps: pd.DataFrame, distance: Mapping[str, int], axis: str, theme: str = "light") -> go.Figure:
+    """The gap of each task against the distance of the model's other language to English; a line a task."""
+    figure = go.Figure()
+    figure.add_hline(0, line={"color": REST, "width": 1})
+    known = gaps[gaps["other"].isin(distance)]
+    for place, (task, part) in enumerate(known.groupby("task", sort=False)):
+        part = part.assign(distance=[distance[lang] for lang in part["other"]]).sort_values("distance")
+        colour = of(PALETTE[theme], place)
+        figure.add_trace(
+            go.Scatter(
+                x=part["distance"],
+                y=part["points"],
+                name=plain(task),
+                mode="lines+markers+text",
+                text=[name(lang) for lang in part["other"]],
+                textposition="top center",
+                line={"color": colour, "width": 1},
+                marker={"size": 9, "symbol": of(SYMBOLS, place), "color": colour},
+                error_y=bars(part["points"], part["ci_low"], part["ci_high"]),
+            )
+        )
+    figure = finish(figure, "Separation against distance to English", 380, theme)
+    figure.update_xaxes(title_text=axis)
+    figure.update_yaxes(title_text="points", zeroline=False)
+    return figure
+
+
+def gold_scatter(scored: pd.DataFrame, systems: Mapping[str, str], theme: str = "light") -> go.Figure:
+    """The cosine of each system against the gold score of people; rows (left, right, gold, and a column a system)."""
+    figure = go.Figure()
+    kind = go.Scatter if len(scored) <= 5_000 else go.Scattergl
+    rng = np.random.default_rng(0)
+    shift = rng.uniform(-0.06, 0.06, len(scored))  # people give few different scores: equal ones would hide each other
+    for place, (column, title) in enumerate((key, value) for key, value in systems.items() if key in scored):
+        figure.add_trace(
+            kind(
+                x=scored["gold"] + shift,
+                y=scored[column],
+                name=title,
+                mode="markers",
+                marker={"size": 5, "opacity": 0.6, "symbol": of(SYMBOLS, place), "color": of(PALETTE[theme], place)},
+                text=[f"{plain(row.left[:60])}<br>{plain(row.right[:60])}" for row in scored.itertuples()],
+                hovertemplate="%{text}<br>%{y:.2f}<extra></extra>",
+                visible=True if place == 0 else "legendonly",
+            )
+        )
+    figure = finish(figure, "Cosine against the score people gave", 400, theme)
+    figure.update_xaxes(title_text="gold score (spread a little)")
+    figure.update_yaxes(title_text="cosine", zeroline=False)
+    return figure

@@ -1,0 +1,88 @@
+"""How alike are two sentences, to each latent, to a bag of words, and to people?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.state import Loaded, Shared, embed
+from bgt_core import BadInput
+from bgt_core.adapters import open_encoder
+from bgt_core.contracts import LANGUAGE, SEMANTIC, Embeds
+from bgt_core.evaluation import bootstrap
+from bgt_core.evaluation.hard import RULES, extreme, negated, swer
+from bgt_core.vectors import cosines
+
+RESAMPLES = 2_000
+SYSTEMS = {"semantic": "Semantic latent", "language": "Language latent", "words": "Words (tf-idf)"}
+NEGATION = "negation"
+SPLITS = ("all", "Hard+", "Hard-", NEGATION)
+
+
+@st.cache_resource(max_entries=1)
+def baseline() -> Embeds:
+    """What a model must beat: the words of a sentence, the rare ones more."""
+    return open_encoder("baseline:tfidf")
+
+
+def similarities(loaded: Loaded, pairs: pd.DataFrame, left_lang: str, right_lang: str) -> pd.DataFrame:
+    """The pairs (left, right[, gold]) with the cosine of each system, and the symmetric word error rate.
+
+    The language latents of two languages share no axes, so there is no such cosine across languages.
+    """
+    sides = (("left", left_lang), ("right", right_lang))
+    found = {"semantic": [embed(loaded, pairs[side], lang, SEMANTIC) for side, lang in sides]}
+    if left_lang == right_lang:
+        found["language"] = [embed(loaded, pairs[side], lang, LANGUAGE) for side, lang in sides]
+    found["words"] = [baseline().embed(pairs[side].tolist(), lang=lang) for side, lang in sides]
+    scores = {name: cosines(*vectors).astype(float) for name, vectors in found.items()}
+    return pairs.assign(**scores, swer=swer(pairs["left"].tolist(), pairs["right"].tolist()))
+
+
+def split(scored: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The pairs of a split of Hard STS (paper, sec. 4.3), cut from these pairs; "all" is all of them."""
+    if name == "all":
+        return scored
+    if name == NEGATION:
+        inside = negated(scored["left"].tolist()) != negated(scored["right"].tolist())
+    else:
+        rule = RULES[name]
+        gold = scored["gold"].between(rule.low, rule.high).to_numpy()
+        inside = extreme(scored["swer"].to_numpy(), rule.end, rule.share) & gold
+    return scored[np.asarray(inside)]
+
+
+@st.cache_data(max_entries=16, show_spinner="Drawing pairs again and again")
+def correlations(scored: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+    """Pearson's r with the gold scores, x 100, and its 95% bootstrap interval; the systems meet the same resamples.
+
+    Raises BadInput for fewer than 3 pairs or gold scores that are all the same.
+    """
+    gold = scored["gold"].to_numpy(float)
+    if len(gold) < 3 or np.ptp(gold) == 0:
+        raise BadInput(f"{len(gold)} pairs with {len(set(gold))} different scores; a correlation needs 3 and 2.")
+    names = [name for name in SYSTEMS if name in scored]
+    systems = scored[names].to_numpy(float).T  # (S, N)
+    rng, parts = np.random.default_rng(seed), []
+    for _ in range(RESAMPLES // 100):  # a hundred at once, to bound memory
+        parts.append(bootstrap.pearson(bootstrap.resample(rng, len(gold), 100), systems, gold))
+    low, high = bootstrap.interval(np.concatenate(parts), 0.95)
+    (value,) = bootstrap.pearson(np.ones((1, len(gold))), systems, gold)
+    named = [SYSTEMS[name] for name in names]
+    return pd.DataFrame({"system": named, "pearson": 100 * value, "ci_low": 100 * low, "ci_high": 100 * high})
+
+
+def alike(loaded: Loaded, left: str, right: str, left_lang: str, right_lang: str) -> pd.DataFrame:
+    """One pair, a row a measure."""
+    pair = pd.DataFrame({"left": [left], "right": [right]})
+    scored = similarities(loaded, pair, left_lang, right_lang).iloc[0]
+    measured = [(title, float(scored[name])) for name, title in SYSTEMS.items() if name in scored]
+    return pd.DataFrame([*measured, ("Word error rate", float(scored["swer"]))], columns=["measure", "value"])
+
+
+def random_pairs(loaded: Loaded, table: pd.DataFrame, latent: str, lang: str) -> float:
+    """The mean cosine of sentences that have nothing to do with each other: what a cosine is to be held against."""
+    part = table.loc[table["lang"] == lang, "text"]
+    vectors = Shared(loaded).embed(part, lang=lang, latent=latent)
+    return float(cosines(vectors, np.roll(vectors, 1, axis=0)).mean())

@@ -1,0 +1,89 @@
+"""Pages without a browser: one is opened by its module's name, on an untrained model."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
+NEEDS = {"overview": "there, there, there, there", "compare": "there"}  # pages that link to others
+SCRIPT = """
+import streamlit as st
+from app.views import {name}
+there = st.Page(lambda: None, title="There", url_path="there")
+st.navigation([there], position="hidden")
+{name}.page({arguments})
+"""
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    yield
+    st.cache_data.clear()
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def start(saved: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """start(*arguments): what the app is started with; at first an untrained model."""
+
+    def choose(*arguments: object) -> None:
+        monkeypatch.setattr(sys, "argv", ["main.py", *map(str, arguments)])
+
+    choose("--model", saved)
+    return choose
+
+
+@pytest.fixture
+def run() -> Callable[[AppTest], AppTest]:
+    """run(app): once more, and nothing may have gone wrong."""
+
+    def once(app: AppTest) -> AppTest:
+        app.run()
+        assert not app.exception, [part.stack_trace for part in app.exception]
+        return app
+
+    return once
+
+
+@pytest.fixture
+def opened(start: Callable[..., None], run: Callable[[AppTest], AppTest]) -> Callable[[str], AppTest]:
+    """opened(name): that page, run once; "main" is the whole app."""
+
+    def show(name: str) -> AppTest:
+        if name == "main":
+            return run(AppTest.from_file(MAIN, default_timeout=60))
+        script = SCRIPT.format(name=name, arguments=NEEDS.get(name, ""))
+        return run(AppTest.from_string(script, default_timeout=60))
+
+    return show
+
+
+@pytest.fixture
+def press(run: Callable[[AppTest], AppTest]) -> Callable[[AppTest, str], AppTest]:
+    """press(app, label): the one button with that label."""
+
+    def go(app: AppTest, label: str) -> AppTest:
+        (button,) = (button for button in app.button if button.label == label)
+        button.click()
+        return run(app)
+
+    return go
+
+
+@pytest.fixture
+def figures() -> Callable[[AppTest], list[dict]]:
+    """figures(app): what plotly is given; every figure has a text in its place."""
+
+    def read(app: AppTest) -> list[dict]:
+        charts = app.get("plotly_chart")
+        assert all(chart.proto.alt for chart in charts)
+        return [json.loads(chart.proto.spec) for chart in charts]
+
+    return read

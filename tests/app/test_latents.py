@@ -1,0 +1,233 @@
+"""The page of the two latents: what is drawn, what a selection does, the user's sentences, the way between two."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import bgt_core
+from app import exports, geometry, options, rows
+from app.charts import maps
+
+Open = Callable[[str], AppTest]
+Run = Callable[[AppTest], AppTest]
+Press = Callable[[AppTest, str], AppTest]
+Figures = Callable[[AppTest], list[dict]]
+
+
+def drawn(figure: dict) -> list[str]:
+    return [row for trace in figure["data"] if trace["mode"] == "markers" for row in trace["customdata"]]
+
+
+def lit(figure: dict) -> set[str]:
+    return {t["customdata"][at] for t in figure["data"] if t["mode"] == "markers" for at in t.get("selectedpoints", [])}
+
+
+def select(app: AppTest, label: str) -> object:
+    (box,) = (box for box in app.selectbox if box.label == label)
+    return box
+
+
+def unpack(values: dict) -> np.ndarray:
+    """Plotly sends arrays as base64."""
+    return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
+
+
+def test_both_maps_hold_every_sentence_and_keep_languages_apart(opened: Open, figures: Figures) -> None:
+    semantic, language = figures(opened("latents"))
+    assert sorted(drawn(semantic)) == sorted(rows.built_in(300)["id"]) == sorted(drawn(language))
+    panels = {}
+    for trace in language["data"]:
+        panels.setdefault(trace["xaxis"], set()).update(row[:2] for row in trace["customdata"])
+    assert list(panels.values()) == [{"en"}, {"fr"}]
+
+
+def test_maps_are_of_the_models_own_vectors_and_the_same_every_time(
+    opened: Open, figures: Figures, saved: Path
+) -> None:
+    bgt, table = bgt_core.load(saved), rows.built_in(300)
+    vectors = [bgt.embed(part["text"].tolist(), lang=lang) for lang, part in table.groupby("lang")]
+    expected = geometry.fit(np.concatenate(vectors), geometry.Method()).xy
+    found = {}
+    for trace in figures(opened("latents"))[0]["data"]:
+        if trace["mode"] == "markers":
+            xy = np.column_stack([unpack(trace["x"]), unpack(trace["y"])])
+            found |= dict(zip(drawn({"data": [trace]}), xy, strict=True))
+    assert np.allclose([found[row] for row in table["id"]], expected, atol=1e-4)
+    assert figures(opened("latents")) == figures(opened("latents"))
+
+
+def test_one_map_can_stand_alone(opened: Open, run: Run, figures: Figures) -> None:
+    app = opened("latents")
+    for shown, panels in (("Semantic", 1), ("Language", 2)):
+        app.button_group(key="maps").set_value(shown)
+        (figure,) = figures(run(app))
+        assert len({trace["xaxis"] for trace in figure["data"]}) == panels
+
+
+def test_a_selection_lights_the_same_rows_on_both_maps_and_survives_a_new_colour(
+    opened: Open, run: Run, press: Press, figures: Figures
+) -> None:
+    app = opened("latents")
+    app.session_state["chosen"] = ["en3", "fr7"]
+    for colour in rows.COLOURS:
+        select(app, "Colour").set_value(colour)
+        run(app)
+        assert [lit(figure) for figure in figures(app)] == [{"en3", "fr7"}] * 2
+    table = rows.built_in(300).set_index("id")
+    assert app.dataframe[0].value["Sentence"].tolist() == table.loc[["en3", "fr7"], "text"].tolist()
+    press(app, "Clear the selection")
+    assert [lit(figure) for figure in figures(app)] == [set(), set()] and len(app.dataframe[0].value) == 600
+
+
+def test_what_contains_some_words_can_be_found(opened: Open, run: Run, figures: Figures) -> None:
+    app = opened("latents")
+    table = rows.built_in(300)
+    expected = set(table.loc[[".*" not in text and "my " in text.lower() for text in table["text"]], "id"])
+    app.text_input(key="find").set_value("MY ")
+    run(app)
+    assert expected and [lit(figure) for figure in figures(app)] == [expected] * 2
+    app.text_input(key="find").set_value("((")  # no pattern, only text
+    assert [lit(figure) for figure in figures(run(app))] == [set(), set()]
+
+
+def test_a_link_to_some_words_selects_their_sentences(opened: Open, run: Run, press: Press, figures: Figures) -> None:
+    given = AppTest.from_string(Path(opened("latents")._script_path).read_text("utf-8"), default_timeout=60)
+    given.query_params["find"] = "?"
+    expected = set(rows.matching(rows.built_in(300), "?"))
+    assert expected and [lit(figure) for figure in figures(run(given))] == [expected] * 2
+    press(given, "Clear the selection")
+    assert [lit(figure) for figure in figures(given)] == [set(), set()] and given.text_input(key="find").value == ""
+
+
+def test_other_sentences_end_the_selection(
+    opened: Open, start: Callable, run: Run, figures: Figures, saved: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "own.tsv"
+    file.write_text("".join(f"Sentence {n} here.\tPhrase {n} ici.\n" for n in range(40)), "utf-8")
+    start("--model", saved, "--data", f"en,fr={file}")
+    app = opened("latents")
+    app.session_state["chosen"] = ["en3"]
+    select(app, "Sentences").set_value("own.tsv (en-fr)")
+    run(app)
+    semantic, language = figures(app)
+    assert len(drawn(semantic)) == 80 == len(drawn(language)) and lit(semantic) == set()
+    assert any("40 pairs" in caption.value for caption in app.caption)  # 300 were asked for
+
+
+def test_more_pairs_than_are_shown_are_announced_and_the_shown_ones_are_exported(
+    opened: Open,
+    start: Callable,
+    run: Run,
+    figures: Figures,
+    saved: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = tmp_path / "own.tsv"
+    file.write_text("".join(f"Sentence {n} here.\tPhrase {n} ici.\n" for n in range(140)), "utf-8")
+    start("--model", saved, "--data", f"en,fr={file}")
+    given = {}
+    monkeypatch.setattr(exports, "offer", lambda name, table=None, *_, **__: given.update({name: table}))
+    app = opened("latents")
+    select(app, "Sentences").set_value("own.tsv (en-fr)")
+    select(app, "Translation pairs").set_value(100)
+    run(app)
+    assert any("the first 100 pairs of own.tsv" in caption.value for caption in app.caption)
+    semantic = next(table for name, table in given.items() if name.startswith("bgt-semantic-map"))
+    assert sorted(semantic["id"]) == sorted(drawn(figures(app)[0])) and len(semantic) == 200
+
+
+def test_past_five_thousand_points_a_map_is_painted_unless_it_is_wanted_drawn(
+    opened: Open, run: Run, figures: Figures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maps, "DRAWN", 150)  # as if these were many
+    app = opened("latents")
+    select(app, "Translation pairs").set_value(100)
+    for sharp, kind in ((False, "scattergl"), (True, "scatter")):
+        app.toggle(key="sharp").set_value(sharp)
+        semantic, _ = figures(run(app))
+        assert {trace["type"] for trace in semantic["data"] if trace["mode"] == "markers"} == {kind}
+
+
+def test_own_sentences_are_stars_in_their_language_and_go_away(
+    opened: Open, run: Run, press: Press, figures: Figures
+) -> None:
+    app = opened("latents")
+    app.text_area[0].set_value("<script>alert(1)</script>\n" + "\n".join(f"Line {n}." for n in range(250)))
+    press(app, "Draw as stars")
+    assert "51 lines" in app.warning[0].value
+    semantic, language = figures(app)
+    stars = [trace for trace in semantic["data"] if "star" in str(trace.get("marker", {}).get("symbol"))]
+    assert sum(len(trace["customdata"]) for trace in stars) == rows.MAX_OWN
+    assert "<script>" not in json.dumps([semantic, language])
+    assert len(drawn(language)) == 600 + rows.MAX_OWN
+    press(app, f"Remove all {rows.MAX_OWN}")
+    assert len(drawn(figures(app)[0])) == 600
+
+
+def test_umap_waits_for_its_button_and_is_computed_once(
+    opened: Open, run: Run, press: Press, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted = []
+    real = geometry.fit
+
+    def fit(vectors: object, method: geometry.Method) -> geometry.Projection:
+        fitted.append(method.name)
+        return real(vectors, geometry.Method())
+
+    monkeypatch.setattr(geometry, "fit", fit)
+    app = opened("latents")
+    app.button_group(key="map").set_value("UMAP")
+    run(app)
+    assert fitted == ["PCA"] * 3 and any("PCA (no seed" in caption.value for caption in app.caption)
+    press(app, "Compute UMAP")
+    assert fitted[3:] == ["UMAP"] * 3 and any("UMAP, neighbours 15, seed 0" in caption.value for caption in app.caption)
+    run(app)
+    assert len(fitted) == 6 and any("UMAP, neighbours 15" in caption.value for caption in app.caption)
+
+
+def test_fewer_pairs_keep_the_page_whole(opened: Open, run: Run, figures: Figures) -> None:
+    app = opened("latents")
+    app.session_state["chosen"] = ["en5", "en250"]
+    select(app, "Translation pairs").set_value(100)
+    semantic, _ = figures(run(app))
+    assert len(drawn(semantic)) == 200 and lit(semantic) == {"en5"}
+
+
+def test_a_model_of_other_languages_is_told_how_to_bring_sentences(
+    opened: Open, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(options, "read", lambda: options.Options({"model": str(saved)}, {}, ()))
+    app = opened("latents")
+    assert "No sentences for this model" in app.info[0].value and "--data" in app.code[0].value
+    assert not app.get("plotly_chart")
+
+
+@pytest.mark.parametrize(("what", "moves"), [("Meaning", {0}), ("Manner", {1}), ("Both", {0, 1})])
+def test_the_way_between_two_sentences_is_written_and_drawn(
+    opened: Open, press: Press, run: Run, figures: Figures, saved: Path, what: str, moves: set[int]
+) -> None:
+    app = opened("latents")
+    (move,) = (group for group in app.button_group if group.label == "Move")
+    move.set_value(what)
+    press(app, "Write the way")
+    walked = app.session_state["walked"]
+    first, last = select(app, "From").value, select(app, "To").value
+    bgt = bgt_core.load(saved)
+    other = last if 1 in moves else first
+    ends = bgt_core.transfer(bgt, [first, last if 0 in moves else first], [first, other], lang="en")
+    assert [walked.table["text"].iloc[0], walked.table["text"].iloc[-1]] == ends
+    paths = [any(trace["mode"].startswith("lines+") for trace in figure["data"]) for figure in figures(app)]
+    assert paths == [0 in moves, 1 in moves]
+    for stop in (1, 9):
+        (slider,) = (slider for slider in app.slider if slider.label.startswith("Stop"))
+        slider.set_value(stop)
+        run(app)
+        assert (walked.table["text"].iloc[stop - 1] or "(nothing)") in [code.value for code in app.code]

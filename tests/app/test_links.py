@@ -1,0 +1,99 @@
+"""What a link, a session and a cache keep of a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import bgt_core
+from app import state
+from probes.cli.output import document
+from probes.store import Cell
+
+Open = Callable[[str], AppTest]
+Run = Callable[[AppTest], AppTest]
+KINDS = ("selectbox", "multiselect", "button_group", "slider", "number_input", "text_input", "text_area", "toggle")
+LINKS = {  # the parameters of a page's link, as the browser writes them, and what they set
+    "generate": {
+        "source": ("One.", "One."), "style": ("Deux ?", "Deux ?"), "source_lang": ("French", "fr"),
+        "lang": ("French", "fr"), "search": ("Sample", "Sample"), "temperature": ("1.3", 1.3), "top_p": ("0.5", 0.5),
+        "seed": ("7", 7), "length": ("20", 20), "mix": ("0.25", 0.25), "dlang": ("French", "fr"),
+        "sentence_fr": ("Il dort.", "Il dort."), "move_words": ("3", 3.0), "move_punctuation": ("-2", -2.0),
+        "move_question": ("1.5", 1.5),
+    },
+    "latents": {
+        "colour": ("Language", "lang"), "pairs": ("100", 100), "maps": ("Semantic", "Semantic"),
+        "map": ("UMAP", "UMAP"), "lines": ("false", False), "sharp": ("true", True), "near_UMAP": ("9", 9),
+        "map_seed": ("3", 3), "find": ("the ", "the "), "move": ("Both", "Both"), "way_lang": ("French", "fr"),
+    },
+    "similarity": {
+        "left": ("One.", "One."), "right": ("Two.", "Two."), "one_left_lang": ("French", "fr"),
+        "one_right_lang": ("French", "fr"), "file_left_lang": ("French", "fr"), "file_right_lang": ("French", "fr"),
+    },
+    "probing": {
+        "plang": ("French", "fr"), "ptask": ("punct-num", "punct-num"), "items": ("500", 500), "pseeds": ("3", 3),
+        "pcurve": ("true", True), "only_task": ("length", ["length"]), "only_lang": ("en", ["en"]),
+    },
+    "compare": {"gaps": ("Accuracy", "Accuracy")},
+}  # fmt: skip
+TEXTS = {"source", "style", "left", "right", "find", "sentence_fr"}
+
+
+@pytest.fixture
+def measured(start: Callable[..., None], saved: Path, cell: Cell, tmp_path: Path) -> None:
+    """The app, started with results."""
+    (tmp_path / "en.json").write_text(json.dumps(document([cell], [], [])), "utf-8")
+    start("--model", saved, "--results", tmp_path)
+
+
+@pytest.fixture
+def follow(opened: Open, run: Run, measured: None) -> Callable[[str, dict[str, str]], dict[str, object]]:
+    """follow(page, parameters): what is set on a page that is opened by a link."""
+
+    def go(page: str, parameters: dict[str, str]) -> dict[str, object]:
+        script = Path(opened(page)._script_path).read_text("utf-8")
+        given = AppTest.from_string(script, default_timeout=60)
+        for key, value in parameters.items():
+            given.query_params[key] = value
+        run(given)
+        return {widget.key: widget.value for kind in KINDS for widget in given.get(kind) if widget.key}
+
+    return go
+
+
+@pytest.mark.parametrize("page", LINKS)
+def test_a_link_sets_every_control(follow: Callable, page: str) -> None:
+    found = follow(page, {key: text for key, (text, _) in LINKS[page].items()})
+    assert {key: found.get(key) for key in LINKS[page]} == {key: value for key, (_, value) in LINKS[page].items()}
+    usual = follow(page, {})
+    assert all(usual.get(key) != value for key, (_, value) in LINKS[page].items())
+
+
+@pytest.mark.parametrize("page", LINKS)
+def test_nonsense_in_a_link_gives_the_usual_view(follow: Callable, page: str) -> None:
+    assert follow(page, dict.fromkeys(LINKS[page].keys() - TEXTS, "../../<b>-1")) == follow(page, {})
+
+
+def test_two_sessions_share_one_model(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = []
+    real = bgt_core.load
+    monkeypatch.setattr(bgt_core, "load", lambda path: loaded.append(path) or real(path))
+    for _ in range(2):
+        opened("generate")
+    assert len(loaded) == 1
+
+
+def test_cleared_caches_are_empty_and_fill_again(
+    opened: Open, press: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = []
+    real = bgt_core.load
+    monkeypatch.setattr(bgt_core, "load", lambda path: loaded.append(path) or real(path))
+    press(opened("card"), "Clear the caches")
+    opened("overview")
+    assert len(loaded) == 2
+    assert state.model().title == "model" and len(loaded) == 2

@@ -1,0 +1,146 @@
+"""The shell, the first page and the card: filled, empty, broken."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import options, state
+from app.views import overview
+
+Open = Callable[[str], AppTest]
+Start = Callable[..., None]
+Run = Callable[[AppTest], AppTest]
+PAGES = ("overview", "latents", "generate", "similarity", "probing", "compare", "card")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_opens_on_the_model_that_ships(start: Start, opened: Open, page: str) -> None:
+    start()
+    app = opened(page)
+    assert app.title and not app.error
+
+
+def test_the_overview_tells_the_checkpoint(opened: Open, saved: Path) -> None:
+    config = json.loads((saved / "config.json").read_text("utf-8"))
+    app = opened("main")
+    shown = {metric.label: metric.value for metric in app.metric}
+    assert shown["Languages"] == "English, French"
+    assert shown["Training steps"] == str(config["step"])
+    assert config["files"]["model.safetensors"].startswith(shown["Checkpoint"])
+    assert not app.get("plotly_chart")  # this checkpoint has no log
+
+
+@pytest.fixture
+def told(saved: Path, tmp_path: Path) -> Path:
+    """The checkpoint with a card and a log that goes on after it."""
+    folder = Path(shutil.copytree(saved, tmp_path / "model"))
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config["card"] = {
+        "scores": {"STS": {"semantic": 71.25, "language": 12.5}, "Retrieval": {"semantic": 93.75}},
+        "training data": [{"name": "Tatoeba", "licence": "CC BY 2.0 FR"}],
+        "limits": "short sentences",
+    }
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    kl = {"kl/semantic": 12.0, "kl/en": 0.05, "kl/fr": 1.0}
+    log = [{"kind": "valid", "step": step, "steps": 9, "elbo": -90.0 + step, **kl} for step in (2, 4, 9)]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in log) + '{"kind": "val', "utf-8")
+    return folder
+
+
+def test_the_overview_draws_the_log_and_the_scores(start: Start, opened: Open, told: Path) -> None:
+    start("--model", told)
+    app = opened("main")
+    shown = {metric.label: metric for metric in app.metric}
+    assert shown["Training steps"].value == "7"  # the run went on after this checkpoint
+    assert shown["ELBO, nats a pair"].value == "-86.0"
+    assert [label for label, metric in shown.items() if metric.delta] == ["KL English, nats"]  # under 0.1 nats
+    assert len(app.get("plotly_chart")) == 2
+    assert app.table[0].value.loc["STS"].tolist() == ["71.2", "12.5"]
+    assert app.table[0].value.loc["Retrieval"].tolist() == ["93.8", ""]
+
+
+def test_the_card_tells_data_files_and_settings(start: Start, opened: Open, told: Path) -> None:
+    start("--model", told)
+    app = opened("card")
+    everything = "\n".join(table.value.to_string() for table in (*app.dataframe, *app.table))
+    config = json.loads((told / "config.json").read_text("utf-8"))
+    assert "CC BY 2.0 FR" in everything and config["files"]["model.safetensors"] in everything
+    assert "kl_warmup" in everything and "torch" in everything
+    assert "short sentences" in [text.value for text in app.text]
+    assert any("@inproceedings" in code.value for code in app.code)
+
+
+def test_clearing_the_caches_loses_nothing(opened: Open, press: Callable) -> None:
+    app = press(opened("card"), "Clear the caches")
+    assert app.success and app.dataframe
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.model", "config.json"])
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-9])])
+def test_a_bad_checkpoint_is_named_and_the_app_lives_on(
+    start: Start, opened: Open, run: Run, saved: Path, tmp_path: Path, name: str, damage: Callable[[Path], object]
+) -> None:
+    folder = Path(shutil.copytree(saved, tmp_path / "model"))
+    damage(folder / name)
+    start("--model", folder)
+    app = opened("main")
+    assert app.error
+    (message,) = app.code
+    assert str(folder) in message.value and (name in message.value or not (folder / name).exists())
+    assert "Traceback" not in str(app)
+    app.selectbox(key="ckpt").set_value(options.SHIPPED)  # the other model still opens
+    assert run(app).metric and not app.error
+    app.selectbox(key="ckpt").set_value("model")
+    shutil.copytree(saved, folder, dirs_exist_ok=True)
+    assert run(app).metric and not app.error
+
+
+def test_an_empty_folder_of_models_says_the_way_out(start: Start, opened: Open, tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "nowhere"):
+        start("--model", path)
+        app = opened("main")
+        assert path.name in app.code[0].value and "--model" in app.caption[0].value
+        assert options.SHIPPED in app.selectbox(key="ckpt").options
+
+
+def test_a_folder_of_models_offers_each(start: Start, opened: Open, run: Run, saved: Path, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        shutil.copytree(saved, tmp_path / name)
+    start("--model", tmp_path)
+    app = opened("main")
+    assert app.selectbox(key="ckpt").options == ["first", "second", options.SHIPPED]
+    app.selectbox(key="ckpt").set_value("second")
+    run(app)
+    assert app.session_state["ckpt"] == "second" and app.metric
+
+
+@pytest.mark.parametrize("asked", ["../../etc/passwd", "<b>x</b>", ""])
+def test_the_address_opens_no_file(opened: Open, run: Run, asked: str) -> None:
+    app = opened("main")
+    fresh = AppTest.from_file(app._script_path, default_timeout=60)
+    fresh.query_params["ckpt"] = asked
+    run(fresh)
+    assert fresh.selectbox(key="ckpt").value == "model" and fresh.metric
+
+
+def test_a_misspelt_option_is_explained(start: Start, opened: Open) -> None:
+    start("--data", "pairs.tsv")
+    app = opened("main")
+    assert app.error and "en,fr=pairs.tsv" in app.code[0].value
+
+
+def test_a_busy_model_is_no_crash(opened: Open, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(*_: object) -> None:
+        with state.inference(), state.inference():
+            pytest.fail("one request at a time")
+
+    monkeypatch.setattr(state, "PATIENCE", 0.01)
+    monkeypatch.setattr(overview, "page", busy)
+    app = opened("main")
+    assert "busy" in app.error[0].value and [button.label for button in app.button] == ["Try again"]

@@ -1,0 +1,127 @@
+"""The pages of probes and languages: empty, with results, computed on the spot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+from streamlit.testing.v1 import AppTest
+
+from app import results
+from probes.cli.output import document
+from probes.store import Cell, all_predictions
+
+Open = Callable[[str], AppTest]
+Run = Callable[[AppTest], AppTest]
+Figures = Callable[[AppTest], list[dict]]
+
+
+@pytest.fixture(scope="session")
+def plain(cell: Cell) -> dict:
+    """English length of the untrained model, both latents, as `bgt-probe --json` gives it."""
+    return json.loads(json.dumps(document([cell], [], [])))
+
+
+def test_no_results_say_how_to_get_some(opened: Open) -> None:
+    probing, compare = opened("probing"), opened("compare")
+    for app in (probing, compare):
+        assert app.info and any("bgt-probe --lang en" in code.value for code in app.code)
+        assert not app.get("plotly_chart")
+
+
+def test_files_named_at_the_start_are_shown_with_their_intervals(
+    opened: Open, start: Callable, figures: Callable, plain: dict, saved: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "en.json").write_text(json.dumps(plain), "utf-8")
+    start("--model", saved, "--results", tmp_path)
+    app = opened("probing")
+    table = app.dataframe[0].value.set_index("Latent or baseline")
+    row = plain["results"][0]["rows"][0]
+    assert table.loc[row["latent"], "Accuracy, %"] == pytest.approx(100 * row["accuracy"])
+    assert set(table["Model"]) == {"model"} and len(figures(app)) == 2  # one is of the learning curve
+    gap = plain["results"][0]["difference"]
+    assert app.dataframe[1].value["Points"].tolist() == pytest.approx([gap["points"]])
+
+
+def test_a_probe_runs_on_the_spot_and_reaches_both_pages(opened: Open, press: Callable, run: Run, saved: Path) -> None:
+    app = opened("probing")
+    app.selectbox(key="items").set_value(500)
+    app.selectbox(key="pseeds").set_value(1)
+    press(app, "Run")
+    assert app.success
+    shown = app.dataframe[0].value
+    assert set(shown["Task"]) == {"length"} and set(shown["Latent or baseline"]) >= {"semantic", "language", "majority"}
+    compare = opened("compare")
+    compare.session_state["probed"] = app.session_state["probed"]
+    run(compare)
+    assert compare.get("plotly_chart") and compare.table[0].value["Task"].tolist() == ["length"]
+    assert any("three languages" in caption.value for caption in compare.caption)
+
+
+def test_what_was_not_run_says_so(opened: Open, run: Run, plain: dict) -> None:
+    other = json.loads(json.dumps(plain).replace('"length"', '"punct-num"').replace('"en"', '"fr"'))
+    app = opened("compare")
+    app.session_state["probed"] = [results.of_results(part["results"]) for part in (plain, other)]
+    run(app)
+    table = app.table[0].value
+    assert (table == "not run").to_numpy().sum() == 2 and list(table["Task"]) == ["length", "punct-num"]
+    assert list(table["English · model, paper"]) == ["-7.2", ""]
+
+
+def test_filters_leave_what_is_asked_for(opened: Open, run: Run, plain: dict) -> None:
+    other = json.loads(json.dumps(plain).replace('"length"', '"punct-num"'))
+    app = opened("probing")
+    app.session_state["probed"] = [results.of_results(part["results"]) for part in (plain, other)]
+    run(app)
+    assert set(app.dataframe[0].value["Task"]) == {"length", "punct-num"}
+    app.multiselect(key="only_task").set_value(["punct-num"])
+    run(app)
+    assert set(app.dataframe[0].value["Task"]) == {"punct-num"}
+
+
+def test_accuracies_and_compression_of_both_latents(opened: Open, run: Run, figures: Figures, plain: dict) -> None:
+    app = opened("compare")
+    app.session_state["probed"] = [results.of_results(plain["results"])]
+    run(app)
+    for shown, of, scale, digits in (("Accuracy", "accuracy", 100, 1), ("Compression", "compression", 1, 2)):
+        app.button_group(key="gaps").set_value(shown)
+        run(app)
+        row = next(row for row in plain["results"][0]["rows"] if row["latent"] == "language")
+        table = app.table[0].value.set_index("Latent")
+        value = scale * row[of]
+        assert table.loc["language", "English · model"].startswith(f"{value:.{digits}f}")
+        assert len(figures(app)) == 1
+
+
+def test_without_codelengths_the_way_to_them_is_told(opened: Open, run: Run, plain: dict) -> None:
+    app = opened("compare")
+    bare = json.loads(json.dumps(plain))
+    for row in bare["results"][0]["rows"]:
+        row["compression"] = None
+    app.session_state["probed"] = [results.of_results(bare["results"])]
+    run(app)
+    app.button_group(key="gaps").set_value("Compression")
+    run(app)
+    assert "--mdl" in app.code[0].value and app.info
+
+
+def test_sentences_are_sorted_by_what_a_latent_knows_of_them(
+    opened: Open, run: Run, start: Callable, cell: Cell, saved: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "en.json").write_text(json.dumps(document([cell], [], [])), "utf-8")
+    parquet.write_table(all_predictions([cell]), tmp_path / "en.parquet")
+    start("--model", saved, "--results", tmp_path)
+    app = opened("probing")
+    app.selectbox(key="items_name").set_value("language")
+    run(app)
+    bits = app.dataframe[-1].value["Bits"]
+    assert bits.is_monotonic_decreasing
+    gap = cell.result.difference  # semantic minus language; here the other way round
+    (shown,) = (metric for metric in app.metric if metric.label.startswith("language minus"))
+    assert shown.value == f"{-gap.points:+z.1f}"
+    app.button_group(key="items_order").set_value("Least first")
+    run(app)
+    assert app.dataframe[-1].value["Bits"].iloc[0] == bits.min()

@@ -1,0 +1,138 @@
+"""The page that changes the style, by example and in a direction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import bgt_core
+from app import state, writing
+
+Open = Callable[[str], AppTest]
+Run = Callable[[AppTest], AppTest]
+
+
+@pytest.fixture
+def ask(press: Callable[[AppTest, str], AppTest]) -> Callable[[AppTest, str, str], AppTest]:
+    """ask(app, source, style): fills the form in and sends it."""
+
+    def fill(app: AppTest, source: str, style: str) -> AppTest:
+        app.text_area(key="source").set_value(source)
+        app.text_area(key="style").set_value(style)
+        return press(app, "Generate")
+
+    return fill
+
+
+@pytest.mark.parametrize(("source", "style"), [("", ""), ("  ", "Yes."), ("Yes.", "\n")])
+def test_an_empty_sentence_is_asked_for(opened: Open, ask: Callable, source: str, style: str) -> None:
+    app = ask(opened("generate"), source, style)
+    assert app.warning and not any(heading.value == "Output" for heading in app.subheader)
+
+
+def test_the_output_is_the_librarys(opened: Open, ask: Callable, saved: Path) -> None:
+    app = ask(opened("generate"), "The cat sleeps.", "Is it late?")
+    bgt = bgt_core.load(saved)
+    (expected,) = bgt_core.transfer(bgt, ["The cat sleeps."], ["Is it late?"], lang="en", search=bgt_core.Beam(5))
+    assert app.code[0].value == expected
+    output, source, style = bgt.embed([expected, "The cat sleeps.", "Is it late?"], lang="en")
+    shown = app.dataframe[0].value.set_index("")["Meaning: cosine to output"]
+    assert shown["Source"] == pytest.approx(bgt.similarity(output, source), abs=1e-5)
+    assert shown["Style"] == pytest.approx(bgt.similarity(output, style), abs=1e-5)
+
+
+def test_another_style_writes_another_text(opened: Open, ask: Callable) -> None:
+    app = opened("generate")
+    said = {ask(app, "The cat sleeps.", style).code[0].value for style in ("Is it late?", "He said that he was tired.")}
+    assert len(said) == 2
+
+
+def test_the_style_may_be_of_another_language(opened: Open, ask: Callable, saved: Path) -> None:
+    app = opened("generate")
+    app.button_group(key="lang").set_value("fr")
+    ask(app, "The cat sleeps.", "Il est tard.")
+    (expected,) = bgt_core.transfer(bgt_core.load(saved), ["The cat sleeps."], ["Il est tard."], lang="fr")
+    assert app.code[0].value == expected
+
+
+def test_no_mix_is_the_sources_own_manner(opened: Open, ask: Callable, saved: Path) -> None:
+    app = opened("generate")
+    app.slider(key="mix").set_value(0.0)
+    ask(app, "The cat sleeps.", "Is it late?")
+    (expected,) = bgt_core.transfer(bgt_core.load(saved), ["The cat sleeps."], ["The cat sleeps."], lang="en")
+    assert app.code[0].value == expected
+
+
+def test_sampling_repeats_for_a_seed(opened: Open, run: Run, ask: Callable) -> None:
+    app = opened("generate")
+    app.button_group(key="search").set_value("Sample")
+    run(app)
+    said = []
+    for seed in (3, 3, 4):
+        app.number_input(key="seed").set_value(seed)
+        said.append(ask(app, "The cat sleeps.", "Is it late?").code[0].value)
+    assert said[0] == said[1] != said[2]
+
+
+def test_a_long_text_is_cut_with_a_word(opened: Open, ask: Callable) -> None:
+    app = ask(opened("generate"), "word " * 1000, "Yes.")
+    assert "first 500 characters" in app.warning[0].value and app.code
+
+
+def test_a_busy_model_says_so(opened: Open, ask: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = opened("generate")
+    monkeypatch.setattr(state, "PATIENCE", 0.01)
+    with state.inference():
+        ask(app, "Yes.", "No.")
+        assert "busy" in app.error[0].value
+    assert ask(app, "Yes.", "No.").code and not app.error
+
+
+def test_the_session_remembers_twenty(opened: Open, ask: Callable) -> None:
+    app = opened("generate")
+    for number in range(21):
+        ask(app, f"Number {number}.", "Yes.")
+    remembered = app.dataframe[1].value["Source"].tolist()
+    assert remembered == [f"Number {number}." for number in range(20, 0, -1)]
+
+
+def test_what_ends_the_script_ends_the_search_and_frees_the_model(
+    opened: Open, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stopped(BaseException):
+        """What Streamlit raises where somebody pressed Stop or left."""
+
+    def report(pieces: int) -> None:
+        seen.append(pieces)
+        if pieces == 2:
+            raise Stopped
+
+    opened("generate")
+    seen: list[int] = []
+    loaded = state.model()
+    with pytest.raises(Stopped):
+        writing.transfer(loaded, "Yes.", "No.", "en", bgt_core.Sample(), report=report)
+    assert seen == [0, 1, 2] and state._inference.acquire(timeout=0)
+    state._inference.release()
+
+
+def test_directions_write_every_stop_and_sliders_move(opened: Open, run: Run, saved: Path) -> None:
+    app = opened("generate")
+    table = app.dataframe[0].value.set_index(["Direction", "Step"])["Written there"]
+    assert len(table) == sum(len(stops) for _, _, stops in writing.FACTORS.values())
+    stay = table.xs(0, level="Step").tolist()
+    sentence = app.text_input(key="sentence_en").value
+    (expected,) = bgt_core.transfer(bgt_core.load(saved), [sentence], [sentence], lang="en")
+    assert stay == [expected] * 3 and app.code[0].value == expected
+    app.slider(key="move_words").set_value(9.0)
+    run(app)
+    assert app.code[0].value == table["Longer", 9]
+
+
+def test_a_direction_asks_for_a_sentence(opened: Open, run: Run) -> None:
+    app = opened("generate")
+    app.text_input(key="sentence_en").set_value(" ")
+    assert "Type a sentence" in run(app).warning[0].value

@@ -1,0 +1,110 @@
+"""Several people, impatient people, people who leave: nobody else notices, and memory stays bounded."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+import bgt_core
+
+pytestmark = pytest.mark.browser
+Visit = Callable[..., Page]
+Settle = Callable[[Page], None]
+TurnTo = Callable[[Page, str], None]
+SOURCE, STYLE = "The cat sleeps.", "Is it late?"
+TITLES = ("Two latents", "Change the style", "How alike?", "Probes", "Compare languages", "Model and data", "Overview")
+
+
+def ask(page: Page, seed: int) -> None:
+    """Fill the form in and send it, with sampling from that seed."""
+    page.get_by_text("How to write").click()
+    page.get_by_text("Sample", exact=True).click()
+    page.get_by_label("Seed").fill(str(seed))
+    page.get_by_label("Seed").press("Enter")
+    page.get_by_label("Source: its meaning").fill(SOURCE)
+    page.get_by_label("Style: its manner").fill(STYLE)
+
+
+def output(page: Page) -> str:
+    expect(page.get_by_role("heading", name="Output")).to_be_visible(timeout=30_000)
+    return page.get_by_test_id("stCode").first.inner_text()
+
+
+def alone(saved: Path, seed: int) -> str:
+    how = bgt_core.Sample(0.7, 0.9)
+    return bgt_core.transfer(bgt_core.load(saved), [SOURCE], [STYLE], lang="en", search=how, seed=seed)[0]
+
+
+def test_two_people_write_at_once_and_a_third_changes_the_model(
+    visit: Visit, settle: Settle, turn_to: TurnTo, address: str, saved: Path
+) -> None:
+    pages = [visit(address) for _ in range(2)]
+    for seed, page in enumerate(pages):
+        turn_to(page, "Change the style")
+        ask(page, seed)
+        settle(page)
+    third = visit(address)
+    for page in pages:
+        page.get_by_role("button", name="Generate").click()
+    third.get_by_test_id("stSidebar").get_by_role("combobox").click()
+    third.get_by_role("option", name="second").click()
+    assert [output(page).strip() for page in pages] == [alone(saved, seed) for seed in range(2)]
+    settle(third)
+    assert third.get_by_test_id("stException").count() == 0
+
+
+def begin_a_probe(page: Page, turn_to: TurnTo) -> None:
+    turn_to(page, "Probes")
+    page.get_by_role("combobox", name="Sentences at most").click()
+    page.get_by_role("option", name="2,000").click()
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.get_by_text("Computing: length en")).to_be_visible(timeout=30_000)
+
+
+def test_a_probe_can_be_stopped(visit: Visit, settle: Settle, turn_to: TurnTo, address: str) -> None:
+    page = visit(address)
+    begin_a_probe(page, turn_to)
+    page.get_by_role("button", name="Stop").last.click()
+    expect(page.get_by_text("Computing: length")).to_have_count(0, timeout=30_000)
+    expect(page.get_by_role("heading", name="Results")).to_be_visible(timeout=30_000)  # those it was started with
+    expect(page.get_by_text("Done: the result is below")).to_have_count(0)
+
+
+def test_who_leaves_holds_nobody_up(visit: Visit, turn_to: TurnTo, address: str, saved: Path) -> None:
+    leaving, staying = visit(address), visit(address)
+    turn_to(staying, "Change the style")
+    ask(staying, 5)
+    begin_a_probe(leaving, turn_to)
+    leaving.close()
+    staying.get_by_role("button", name="Generate").click()
+    assert output(staying).strip() == alone(saved, 5)
+
+
+def test_memory_stays_bounded_over_many_pages(
+    visit: Visit, turn_to: TurnTo, settle: Settle, address: str, servers: dict[str, subprocess.Popen]
+) -> None:
+    def resident() -> float:
+        status = Path(f"/proc/{servers[address].pid}/status").read_text("ascii")
+        return int(status.partition("VmRSS:")[2].split()[0]) / 1024  # MB
+
+    page = visit(address)
+
+    def rounds(count: int) -> None:
+        for turn in range(count):
+            page.get_by_test_id("stSidebar").get_by_role("combobox").click()
+            page.get_by_role("option", name=("first", "second")[turn % 2]).click()
+            settle(page)
+            for title in TITLES:
+                page.get_by_test_id("stSidebarNavLink").filter(has_text=title).click()
+                expect(page.locator("[data-testid=stSidebarNavLink][aria-current=page]")).to_contain_text(
+                    title, timeout=30_000
+                )
+
+    rounds(2)
+    before = resident()
+    rounds(2)
+    assert resident() - before < 300

@@ -58,7 +58,7 @@ def test_it_opens_from_the_repository_too(visit: Visit, serve: Callable[..., str
     expect(visit(address).get_by_test_id("stSidebar")).to_contain_text(f"step {step:,}")
     begun = monotonic()
     visit(address)  # the model is loaded by now
-    assert 1000 * (monotonic() - begun) < within(3)
+    assert 1000 * (monotonic() - begun) < within(10)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -67,7 +67,7 @@ def test_every_page_fits_every_window_and_can_be_read(visit: Visit, turn_to: Tur
     for title, charts in PAGES.items():
         turn_to(page, title)
         assert page.get_by_test_id("stException").count() == 0
-        expect(page.get_by_role("figure")).to_have_count(charts)
+        expect(page.get_by_role("figure")).to_have_count(charts, timeout=60_000)  # plotly comes when it is needed
         assert all(figure.get_attribute("aria-label") for figure in page.get_by_role("figure").all())
         assert not charts or page.locator("[data-testid=stDataFrame], [data-testid=stTable]").count()
         assert page.evaluate(CONTRAST) == [], title

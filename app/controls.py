@@ -60,6 +60,10 @@ def choose(langs: Sequence[str]) -> Choice | None:
         colour = st.selectbox(
             "Colour", list(rows.COLOURS), format_func=rows.COLOURS.get, key="colour", width=180, **bound
         )
+        asked = st.query_params.get("pairs", "")
+        if asked.isdecimal() and int(asked) > COUNTS[-1]:  # a link, typed by hand
+            st.session_state["pairs"] = COUNTS[-1]
+            st.session_state["too_many"] = int(asked)
         pairs = st.selectbox("Translation pairs", COUNTS, 1, format_func="{:,}".format, key="pairs", width=140, **bound)
         shown = st.segmented_control("Maps", SHOWN, default=SHOWN[0], required=True, key="maps", **bound)
         kind = st.segmented_control("Method", ["PCA", *FITTED], default="PCA", required=True, key="map", **bound)

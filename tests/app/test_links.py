@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
 from app import state
 from probes.cli.output import document
-from probes.store import Cell
+from probes.store import Cell, all_predictions
 
 Open = Callable[[str], AppTest]
 Run = Callable[[AppTest], AppTest]
@@ -29,6 +31,7 @@ LINKS = {  # the parameters of a page's link, as the browser writes them, and wh
         "colour": ("Language", "lang"), "pairs": ("100", 100), "maps": ("Semantic", "Semantic"),
         "map": ("UMAP", "UMAP"), "lines": ("false", False), "sharp": ("true", True), "near_UMAP": ("9", 9),
         "map_seed": ("3", 3), "find": ("the ", "the "), "move": ("Both", "Both"), "way_lang": ("French", "fr"),
+        "start": ("It rains.", "It rains."), "end": ("Does it rain?", "Does it rain?"),
     },
     "similarity": {
         "left": ("One.", "One."), "right": ("Two.", "Two."), "one_left_lang": ("French", "fr"),
@@ -38,15 +41,22 @@ LINKS = {  # the parameters of a page's link, as the browser writes them, and wh
         "plang": ("French", "fr"), "ptask": ("punct-num", "punct-num"), "items": ("500", 500), "pseeds": ("3", 3),
         "pcurve": ("true", True), "only_task": ("length", ["length"]), "only_lang": ("en", ["en"]),
     },
+    "probing ": {  # of two results, the second
+        "curve_of": ("length, French, model", ("model", "fr", "length")),
+        "items_of": ("length, French, model", ("model", "length", "fr", "linear")), "items_name": ("length", "length"),
+        "items_other": ("majority", "majority"), "items_order": ("Least first", "Least first"),
+    },
     "compare": {"gaps": ("Accuracy", "Accuracy")},
 }  # fmt: skip
-TEXTS = {"source", "style", "left", "right", "find", "sentence_fr"}
+TEXTS = {"source", "style", "left", "right", "find", "sentence_fr", "start", "end"}
 
 
 @pytest.fixture
 def measured(start: Callable[..., None], saved: Path, cell: Cell, tmp_path: Path) -> None:
-    """The app, started with results."""
-    (tmp_path / "en.json").write_text(json.dumps(document([cell], [], [])), "utf-8")
+    """The app, started with results and predictions, those of French made up."""
+    french = replace(cell, result=replace(cell.result, lang="fr"))
+    (tmp_path / "both.json").write_text(json.dumps(document([cell, french], [], [])), "utf-8")
+    parquet.write_table(all_predictions([cell, french]), tmp_path / "both.parquet")
     start("--model", saved, "--results", tmp_path)
 
 
@@ -55,7 +65,7 @@ def follow(opened: Open, run: Run, measured: None) -> Callable[[str, dict[str, s
     """follow(page, parameters): what is set on a page that is opened by a link."""
 
     def go(page: str, parameters: dict[str, str]) -> dict[str, object]:
-        script = Path(opened(page)._script_path).read_text("utf-8")
+        script = Path(opened(page.strip())._script_path).read_text("utf-8")
         given = AppTest.from_string(script, default_timeout=60)
         for key, value in parameters.items():
             given.query_params[key] = value
@@ -97,3 +107,21 @@ def test_cleared_caches_are_empty_and_fill_again(
     opened("overview")
     assert len(loaded) == 2
     assert state.model().title == "model" and len(loaded) == 2
+
+
+def test_the_form_keeps_its_text_while_another_page_is_looked_at(opened: Open, run: Run) -> None:
+    app = opened("main")
+
+    def turn_to(path: str) -> None:
+        app._page_hash = next(key for key, page in app._registered_pages.items() if page["url_pathname"] == path)
+        run(app)
+
+    texts = {"source": "The cat sleeps.", "style": "Is it late?"}
+    turn_to("style")
+    for key, text in texts.items():
+        app.text_area(key=key).set_value(text)
+    run(app)
+    turn_to("model")
+    assert not app.text_area
+    turn_to("style")
+    assert {key: app.text_area(key=key).value for key in texts} == texts

@@ -32,7 +32,7 @@ def page() -> None:
 
 def example(loaded: state.Loaded) -> None:
     langs = loaded.bgt.langs
-    with st.form("transfer"):
+    with st.container(border=True):  # a form would forget its text on another page
         left, right = st.columns(2)
         meaning, manner = EXAMPLE if "en" in langs else ("", "")
         source = left.text_area("Source: its meaning", meaning, key="source", height=90, **BOUND)
@@ -41,7 +41,7 @@ def example(loaded: state.Loaded) -> None:
             source_lang = language("Language of Source", langs, "source_lang")
             lang = language("Language of Style and output", langs, "lang")
             st.space("stretch")
-            asked = st.form_submit_button("Generate", type="primary", shortcut="ctrl+enter")
+            asked = st.button("Generate", type="primary", shortcut="ctrl+enter")
     with st.expander("How to write"):
         search, seed, length, mix = settings()
     history = st.session_state.setdefault("history", [])

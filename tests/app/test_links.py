@@ -54,7 +54,8 @@ TEXTS = {"source", "style", "left", "right", "find", "sentence_fr", "start", "en
 @pytest.fixture
 def measured(start: Callable[..., None], saved: Path, cell: Cell, tmp_path: Path) -> None:
     """The app, started with results and predictions, those of French made up."""
-    french = replace(cell, result=replace(cell.result, lang="fr"))
+    rows = [replace(row, lang="fr") for row in cell.result.rows]
+    french = replace(cell, result=replace(cell.result, lang="fr", rows=rows))
     (tmp_path / "both.json").write_text(json.dumps(document([cell, french], [], [])), "utf-8")
     parquet.write_table(all_predictions([cell, french]), tmp_path / "both.parquet")
     start("--model", saved, "--results", tmp_path)
@@ -107,21 +108,3 @@ def test_cleared_caches_are_empty_and_fill_again(
     opened("overview")
     assert len(loaded) == 2
     assert state.model().title == "model" and len(loaded) == 2
-
-
-def test_the_form_keeps_its_text_while_another_page_is_looked_at(opened: Open, run: Run) -> None:
-    app = opened("main")
-
-    def turn_to(path: str) -> None:
-        app._page_hash = next(key for key, page in app._registered_pages.items() if page["url_pathname"] == path)
-        run(app)
-
-    texts = {"source": "The cat sleeps.", "style": "Is it late?"}
-    turn_to("style")
-    for key, text in texts.items():
-        app.text_area(key=key).set_value(text)
-    run(app)
-    turn_to("model")
-    assert not app.text_area
-    turn_to("style")
-    assert {key: app.text_area(key=key).value for key in texts} == texts

@@ -22,6 +22,13 @@ BOUND = {"bind": "query-params"}
 def page() -> None:
     loaded = state.model()
     st.title("Change the style, keep the meaning")
+    if not loaded.manner:
+        st.info(
+            "This model has no language latents: nothing of it holds a manner that could be changed. "
+            "Choose another model at the side, one that was trained by a `bgt` recipe.",
+            icon=":material/edit_off:",
+        )
+        return
     st.markdown("How would one sentence be said in the manner of another, or longer, or as a question?")
     by_example, by_direction = st.tabs(["In the manner of a sentence", "In a direction"], key="how", **BOUND)
     with by_example:

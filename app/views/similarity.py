@@ -10,7 +10,6 @@ import streamlit as st
 from app import exports, options, rows, scoring, spaces, state, uploads
 from app.charts import look, scores
 from bgt_core import BadInput
-from bgt_core.contracts import SEMANTIC
 
 NEAREST = 10
 AMONG = 1_000  # translation pairs to look for near ones in

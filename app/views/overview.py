@@ -92,5 +92,9 @@ def training(loaded: state.Loaded) -> None:
     left.plotly_chart(elbo, alt="The ELBO of held-out pairs over training steps", config=look.QUIET)
     kl = curves.kl_curves(reports, loaded.bgt.langs, state.theme())
     right.plotly_chart(kl, alt="KL of each latent on held-out pairs over training steps", config=look.QUIET)
+    st.caption(
+        "The ELBO counts every KL whole. Training weighs the latents' KL its own way, so that the ELBO may fall while "
+        "the model learns to tell more."
+    )
     with st.expander("The same as a table"):
         st.dataframe(curves.validations(reports).drop(columns=["kind", "steps"]), hide_index=True)

@@ -61,7 +61,7 @@ def choose(langs: Sequence[str], two: bool) -> Choice | None:
         colour = st.selectbox(
             "Colour", list(rows.COLOURS), format_func=rows.COLOURS.get, key="colour", width=180, **bound
         )
-        asked = st.query_params.get("pairs", "")
+        asked = st.query_params.get("pairs", "").replace(",", "")
         if asked.isdecimal() and int(asked) > COUNTS[-1]:  # a link, typed by hand
             st.session_state["pairs"] = COUNTS[-1]
             st.session_state["too_many"] = int(asked)

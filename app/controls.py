@@ -50,8 +50,9 @@ def corpus(langs: Sequence[str]) -> Corpus | None:
     return known[name]
 
 
-def choose(langs: Sequence[str]) -> Choice | None:
-    """The row of controls; all but the user's sentences live in the address, for a link to keep."""
+def choose(langs: Sequence[str], two: bool) -> Choice | None:
+    """The row of controls, for a model of `two` kinds of latents or one; all but the user's sentences live in the
+    address, for a link to keep."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         data = corpus(langs)
         if data is None:
@@ -60,8 +61,14 @@ def choose(langs: Sequence[str]) -> Choice | None:
         colour = st.selectbox(
             "Colour", list(rows.COLOURS), format_func=rows.COLOURS.get, key="colour", width=180, **bound
         )
+        asked = st.query_params.get("pairs", "").replace(",", "")
+        if asked.isdecimal() and int(asked) > COUNTS[-1]:  # a link, typed by hand
+            st.session_state["pairs"] = COUNTS[-1]
+            st.session_state["too_many"] = int(asked)
         pairs = st.selectbox("Translation pairs", COUNTS, 1, format_func="{:,}".format, key="pairs", width=140, **bound)
-        shown = st.segmented_control("Maps", SHOWN, default=SHOWN[0], required=True, key="maps", **bound)
+        shown = SHOWN[1]
+        if two:
+            shown = st.segmented_control("Maps", SHOWN, default=SHOWN[0], required=True, key="maps", **bound)
         kind = st.segmented_control("Method", ["PCA", *FITTED], default="PCA", required=True, key="map", **bound)
         with st.popover("More", icon=":material/tune:"):
             lines = st.toggle("Join translations", True, key="lines", **bound)
@@ -74,6 +81,8 @@ def choose(langs: Sequence[str]) -> Choice | None:
             )
         with st.popover("Add sentences", icon=":material/add:"):
             add(data.langs)
+    if (over := st.session_state.get("too_many")) and pairs == COUNTS[-1]:
+        st.caption(f"The link asks for {over:,} pairs; a map takes up to {pairs:,}.")
     return Choice(data, colour, pairs, kind, shown, lines, drawn)
 
 

@@ -54,6 +54,7 @@ def offer(
             st.code(SNIPPET.format(name=name), language="python", wrap_lines=True)
         st.markdown("**Link to this view**")
         st.code(link(), language=None, wrap_lines=True)
+        st.caption("It holds what is set here, but no file and no list of sentences that you brought.")
 
 
 def download(name: str, kind: str, make: Callable[[], str | bytes]) -> None:

@@ -12,6 +12,7 @@ from bgt_core import PRETRAINED, BadInput
 
 SHIPPED = "bgt-small, as shipped"
 BUILT_IN = "Built-in grammar"
+PROBED = "probes"  # in a model's folder: what `bgt-probe` found of it
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,9 @@ def read(arguments: Sequence[str] | None = None) -> Options:
     asked, _ = parser.parse_known_args(sys.argv[1:] if arguments is None else arguments)
     found = dict.fromkeys(path for given in asked.model for path in checkpoints(given))
     models = named(list(found)) | {SHIPPED: str(PRETRAINED)}
-    return Options(models, {BUILT_IN: GRAMMAR} | dict(map(corpus, asked.data)), tuple(asked.results))
+    probed = (Path(path) / PROBED for path in found or [PRETRAINED])
+    results = (*filter(Path.is_dir, probed), *asked.results)
+    return Options(models, {BUILT_IN: GRAMMAR} | dict(map(corpus, asked.data)), results)
 
 
 def checkpoints(given: str) -> list[str]:

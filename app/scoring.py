@@ -33,7 +33,7 @@ def similarities(loaded: Loaded, pairs: pd.DataFrame, left_lang: str, right_lang
     """
     sides = (("left", left_lang), ("right", right_lang))
     found = {"semantic": [embed(loaded, pairs[side], lang, SEMANTIC) for side, lang in sides]}
-    if left_lang == right_lang:
+    if loaded.manner and left_lang == right_lang:
         found["language"] = [embed(loaded, pairs[side], lang, LANGUAGE) for side, lang in sides]
     found["words"] = [baseline().embed(pairs[side].tolist(), lang=lang) for side, lang in sides]
     scores = {name: cosines(*vectors).astype(float) for name, vectors in found.items()}

@@ -58,8 +58,9 @@ class Space:
 
 
 def spaces(loaded: Loaded, table: pd.DataFrame, method: geometry.Method) -> tuple[Space, dict[str, Space]]:
-    """The semantic space of all rows, and a space for each language's own latent: they share no axes."""
-    own = {lang: space(loaded, part, LANGUAGE, method) for lang, part in table.groupby("lang", sort=False)}
+    """The semantic space of all rows, and a space for each language's own latent, if any: they share no axes."""
+    parts = table.groupby("lang", sort=False) if loaded.manner else ()
+    own = {lang: space(loaded, part, LANGUAGE, method) for lang, part in parts}
     return space(loaded, table, SEMANTIC, method), own
 
 

@@ -17,7 +17,7 @@ import streamlit as st
 import bgt_core
 from app import options, rows
 from bgt_core import BadInput, hub
-from bgt_core.contracts import SEMANTIC
+from bgt_core.contracts import LANGUAGE, SEMANTIC
 
 PATIENCE = 60  # seconds to wait for another session's request
 AT_ONCE = 1_000  # sentences embedded before others get a turn, and whoever waits is told
@@ -43,6 +43,11 @@ class Loaded:
     def short(self) -> str:
         """The start of the weights' SHA-256 hash: names exported files."""
         return self.info["files"]["model.safetensors"][:8]
+
+    @property
+    def manner(self) -> bool:
+        """Whether it has language latents: what siamese and translation models lack."""
+        return LANGUAGE in self.bgt.latents
 
     @property
     def name(self) -> str:

@@ -18,11 +18,12 @@ def elbo_curve(log: Sequence[Mapping[str, object]], theme: str = "light") -> go.
 
 
 def kl_curves(log: Sequence[Mapping[str, object]], langs: Sequence[str], theme: str = "light") -> go.Figure:
-    """KL of each latent on held-out pairs; languages look as they do on the maps."""
+    """KL of each latent that has a prior on held-out pairs; languages look as they do on the maps."""
     reports = validations(log)
     traces = [
         line(reports, f"kl/{latent}", name(latent), of(PALETTE[theme], at), of(SYMBOLS, at))
         for at, latent in enumerate([*langs, "semantic"])
+        if f"kl/{latent}" in reports
     ]
     return curves(traces[::-1], "KL of each latent, nats a pair", theme)
 

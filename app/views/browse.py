@@ -99,7 +99,7 @@ def curves(curve: pd.DataFrame) -> None:
         return
     st.subheader("Learning curve")
     places = list(dict.fromkeys(curve[["model", "lang", "task"]].itertuples(index=False, name=None)))
-    place = st.selectbox("Of", places, format_func=said, key="curve_of")
+    place = st.selectbox("Of", places, format_func=said, key="curve_of", bind="query-params")
     part = curve.set_index(["model", "lang", "task"]).loc[[place]]
     figure = partial(scores.learning_curves, part, state.theme())
     st.plotly_chart(
@@ -130,11 +130,15 @@ def predicted(kept: dict[tuple[str, ...], pa.Table]) -> None:
         st.caption("These results came without predictions; `bgt-probe --predictions FILE.parquet` keeps them.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        place = st.selectbox("Of", list(kept), format_func=lambda at: said((at[0], at[2], at[1])), key="items_of")
+        bound = {"bind": "query-params"}
+        place = st.selectbox(
+            "Of", list(kept), format_func=lambda at: said((at[0], at[2], at[1])), key="items_of", **bound
+        )
         table = kept[place]
         names = items.predictors(table)
-        name = st.selectbox("Latent or baseline", names, key="items_name", width=200)
-        other = st.selectbox("Held against", [one for one in names if one != name], key="items_other", width=200)
+        name = st.selectbox("Latent or baseline", names, key="items_name", width=200, **bound)
+        others = [one for one in names if one != name]
+        other = st.selectbox("Held against", others, key="items_other", width=200, **bound)
     sentences = items.by_information(table, name)
     if other:
         against(place, table, name, other)
@@ -144,7 +148,7 @@ def predicted(kept: dict[tuple[str, ...], pa.Table]) -> None:
         default="Most first",
         required=True,
         key="items_order",
-        bind="query-params",
+        **bound,
     )
     shown = sentences if first == "Most first" else sentences[::-1]
     st.dataframe(

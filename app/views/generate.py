@@ -22,6 +22,13 @@ BOUND = {"bind": "query-params"}
 def page() -> None:
     loaded = state.model()
     st.title("Change the style, keep the meaning")
+    if not loaded.manner:
+        st.info(
+            "This model has no language latents: nothing of it holds a manner that could be changed. "
+            "Choose another model at the side, one that was trained by a `bgt` recipe.",
+            icon=":material/edit_off:",
+        )
+        return
     st.markdown("How would one sentence be said in the manner of another, or longer, or as a question?")
     by_example, by_direction = st.tabs(["In the manner of a sentence", "In a direction"], key="how", **BOUND)
     with by_example:
@@ -32,7 +39,7 @@ def page() -> None:
 
 def example(loaded: state.Loaded) -> None:
     langs = loaded.bgt.langs
-    with st.form("transfer"):
+    with st.container(border=True):  # a form would forget its text on another page
         left, right = st.columns(2)
         meaning, manner = EXAMPLE if "en" in langs else ("", "")
         source = left.text_area("Source: its meaning", meaning, key="source", height=90, **BOUND)
@@ -41,7 +48,7 @@ def example(loaded: state.Loaded) -> None:
             source_lang = language("Language of Source", langs, "source_lang")
             lang = language("Language of Style and output", langs, "lang")
             st.space("stretch")
-            asked = st.form_submit_button("Generate", type="primary", shortcut="ctrl+enter")
+            asked = st.button("Generate", type="primary", shortcut="ctrl+enter")
     with st.expander("How to write"):
         search, seed, length, mix = settings()
     history = st.session_state.setdefault("history", [])

@@ -23,7 +23,9 @@ def page() -> None:
     loaded = state.model()
     st.title("Two latents")
     st.markdown("What does each latent see? Draw around points on one map: the same sentences light up on the other.")
-    choice = controls.choose(loaded.bgt.langs)
+    if not loaded.manner:
+        st.caption("This model has one latent, and no language latents to hold it against.")
+    choice = controls.choose(loaded.bgt.langs, loaded.manner)
     if choice is None:
         return
     shown = loaded.digest, choice.corpus
@@ -41,7 +43,7 @@ def page() -> None:
     method, *found = controls.maps(loaded, table, choice)
     semantic, language = spaces.coloured(*found, choice.colour)
     above = st.container()
-    stops = way.form(loaded, semantic.rows, choice.corpus.langs)
+    stops = way.form(loaded, semantic.rows, choice.corpus.langs) if loaded.manner else None
     with above:
         explore(loaded, semantic, language, method, choice, way.paths(stops, semantic, language, method))
     measured(semantic, language, choice.corpus.langs, loaded.short)
@@ -166,8 +168,10 @@ def neighbours(
     offered = list(chosen[:OFFERED]) or table.index[:OFFERED].tolist()
     asked = st.selectbox("Of", offered, format_func=table["text"].get, label_visibility="collapsed")
     lang = table.loc[asked, "lang"]
-    sides = {"Semantic latent: any language": semantic, f"Language latent: {rows.name(lang)} only": language[lang]}
-    for column, (title, space) in zip(st.columns(2), sides.items(), strict=True):
+    sides = {"Semantic latent: any language": semantic}
+    if lang in language:
+        sides[f"Language latent: {rows.name(lang)} only"] = language[lang]
+    for column, (title, space) in zip(st.columns(len(sides)), sides.items(), strict=True):
         column.markdown(f"**{title}**")
         column.dataframe(
             spaces.nearest(space, asked, NEAREST),
@@ -189,6 +193,9 @@ def measured(semantic: spaces.Space, language: Mapping[str, spaces.Space], langs
         alt="Translation retrieval, P@1 both ways, and the mean cosine of translations, beside chance",
     )
     left.caption(f"P@1: the share whose nearest is their translation, of up to {spaces.MEASURED:,} pairs.")
+    if not language:
+        exports.offer(f"bgt-measures-{name}", found.reset_index(names="Measure"), latex=found, title="Export measures")
+        return
     right.markdown("**Does the nearest sentence share its manner?**")
     shared = spaces.agreements(semantic, language, list(rows.COUNTED))
     right.table(

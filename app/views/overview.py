@@ -77,17 +77,24 @@ def training(loaded: state.Loaded) -> None:
         return
     st.subheader("On held-out pairs")
     with st.container(horizontal=True):
-        st.metric("ELBO, nats a pair", f"{held_out['elbo']:.1f}", border=True)
+        if "elbo" in held_out:
+            st.metric("ELBO, nats a pair", f"{held_out['elbo']:.1f}", border=True)
         for name, value in held_out.items():
-            if name.startswith("kl/"):
+            if name.startswith("retrieval/"):
+                st.metric(f"Translations found, {name[10:]}", f"{value:.0%}", border=True)
+            if name.startswith("kl/") and value:  # exactly 0: a latent without a prior
                 low = "possible collapse" if value < COLLAPSED else None
                 st.metric(f"KL {rows.name(name[3:])}, nats", f"{value:.1f}", low, "red", delta_arrow="off", border=True)
-    if len(reports) < 2:
+    if len(reports) < 2 or "elbo" not in held_out:  # no prior, no ELBO
         return
     left, right = st.columns(2)
     elbo = curves.elbo_curve(reports, state.theme())
     left.plotly_chart(elbo, alt="The ELBO of held-out pairs over training steps", config=look.QUIET)
     kl = curves.kl_curves(reports, loaded.bgt.langs, state.theme())
     right.plotly_chart(kl, alt="KL of each latent on held-out pairs over training steps", config=look.QUIET)
+    st.caption(
+        "The ELBO counts every KL whole. Training weighs the latents' KL its own way, so that the ELBO may fall while "
+        "the model learns to tell more."
+    )
     with st.expander("The same as a table"):
         st.dataframe(curves.validations(reports).drop(columns=["kind", "steps"]), hide_index=True)

@@ -10,7 +10,6 @@ import streamlit as st
 from app import exports, options, rows, scoring, spaces, state, uploads
 from app.charts import look, scores
 from bgt_core import BadInput
-from bgt_core.contracts import LANGUAGE, SEMANTIC
 
 NEAREST = 10
 AMONG = 1_000  # translation pairs to look for near ones in
@@ -56,17 +55,16 @@ def pair(loaded: state.Loaded) -> None:
         for row in found.itertuples():
             st.metric(row.measure, f"{row.value:z.2f}", border=True)
     corpus = next((data for data in options.read().data.values() if set(data.langs) <= set(loaded.bgt.langs)), None)
-    if langs[0] != langs[1]:
+    if loaded.manner and langs[0] != langs[1]:
         st.caption("The language latents of two languages share no axes, so only meaning is compared.")
     if corpus is None:
         return
     if langs[0] in corpus.langs:
         table = spaces.sentences(corpus, AMONG)
-        chance = {latent: scoring.random_pairs(loaded, table, latent, langs[0]) for latent in (SEMANTIC, LANGUAGE)}
-        st.caption(
-            f"Sentences that have nothing to do with each other: semantic {chance[SEMANTIC]:.2f}, "
-            f"language {chance[LANGUAGE]:.2f} on average."
+        chance = (
+            f"{latent} {scoring.random_pairs(loaded, table, latent, langs[0]):.2f}" for latent in loaded.bgt.latents
         )
+        st.caption(f"Sentences that have nothing to do with each other, on average: {', '.join(chance)}.")
     st.subheader("What means nearly the same")
     near = []
     for column, text, lang in zip(st.columns(2), (left, right), langs, strict=True):

@@ -33,11 +33,13 @@ def form(loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str]) -> Way
     st.subheader("From one sentence to another")
     st.markdown("Move through a latent in a straight line, and write down what is there at every stop.")
     chosen = table.loc[table["id"].isin(st.session_state.get("chosen", [])[:2]), "text"]
-    offered = list(dict.fromkeys([*chosen, *table["text"].head(OFFERED)]))
+    first, second, *_ = listed = list(dict.fromkeys(table["text"].head(OFFERED)))
+    offered = list(dict.fromkeys([*chosen, *listed]))
+    how = {"accept_new_options": True, "help": "Choose one, or type your own.", "bind": "query-params"}
     with st.form("way"):
         left, right = st.columns(2)
-        start = left.selectbox("From", offered, 0, accept_new_options=True, help="Choose one, or type your own.")
-        end = right.selectbox("To", offered, 1, accept_new_options=True, help="Choose one, or type your own.")
+        start = left.selectbox("From", offered, offered.index(first), key="start", **how)
+        end = right.selectbox("To", offered, offered.index(second), key="end", **how)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             what = st.segmented_control(
                 "Move", list(MOVES), default="Meaning", required=True, key="move", bind="query-params"

@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
-from app import exports, geometry, options, rows
+from app import controls, exports, geometry, options, rows
 from app.charts import maps
 
 Open = Callable[[str], AppTest]
@@ -142,6 +142,19 @@ def test_more_pairs_than_are_shown_are_announced_and_the_shown_ones_are_exported
     assert any("the first 100 pairs of own.tsv" in caption.value for caption in app.caption)
     semantic = next(table for name, table in given.items() if name.startswith("bgt-semantic-map"))
     assert sorted(semantic["id"]) == sorted(drawn(figures(app)[0])) and len(semantic) == 200
+
+
+@pytest.mark.parametrize("asked", ["200000", "200,000"])
+def test_a_link_to_more_pairs_than_a_map_takes_is_answered_with_the_most(
+    opened: Open, run: Run, figures: Figures, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    monkeypatch.setattr(controls, "COUNTS", [50, 100, 150])  # as if these were many
+    app = AppTest.from_file(opened("latents")._script_path, default_timeout=60)
+    app.query_params["pairs"] = asked
+    assert len(drawn(figures(run(app))[0])) == 300
+    assert any("asks for 200,000 pairs; a map takes up to 150" in caption.value for caption in app.caption)
+    select(app, "Translation pairs").set_value(100)
+    assert not any("200,000" in caption.value for caption in run(app).caption)
 
 
 def test_past_five_thousand_points_a_map_is_painted_unless_it_is_wanted_drawn(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
 from app import state
 from probes.cli.output import document
-from probes.store import Cell
+from probes.store import Cell, all_predictions
 
 Open = Callable[[str], AppTest]
 Run = Callable[[AppTest], AppTest]
@@ -29,6 +31,7 @@ LINKS = {  # the parameters of a page's link, as the browser writes them, and wh
         "colour": ("Language", "lang"), "pairs": ("100", 100), "maps": ("Semantic", "Semantic"),
         "map": ("UMAP", "UMAP"), "lines": ("false", False), "sharp": ("true", True), "near_UMAP": ("9", 9),
         "map_seed": ("3", 3), "find": ("the ", "the "), "move": ("Both", "Both"), "way_lang": ("French", "fr"),
+        "start": ("It rains.", "It rains."), "end": ("Does it rain?", "Does it rain?"),
     },
     "similarity": {
         "left": ("One.", "One."), "right": ("Two.", "Two."), "one_left_lang": ("French", "fr"),
@@ -38,15 +41,23 @@ LINKS = {  # the parameters of a page's link, as the browser writes them, and wh
         "plang": ("French", "fr"), "ptask": ("punct-num", "punct-num"), "items": ("500", 500), "pseeds": ("3", 3),
         "pcurve": ("true", True), "only_task": ("length", ["length"]), "only_lang": ("en", ["en"]),
     },
+    "probing ": {  # of two results, the second
+        "curve_of": ("length, French, model", ("model", "fr", "length")),
+        "items_of": ("length, French, model", ("model", "length", "fr", "linear")), "items_name": ("length", "length"),
+        "items_other": ("majority", "majority"), "items_order": ("Least first", "Least first"),
+    },
     "compare": {"gaps": ("Accuracy", "Accuracy")},
 }  # fmt: skip
-TEXTS = {"source", "style", "left", "right", "find", "sentence_fr"}
+TEXTS = {"source", "style", "left", "right", "find", "sentence_fr", "start", "end"}
 
 
 @pytest.fixture
 def measured(start: Callable[..., None], saved: Path, cell: Cell, tmp_path: Path) -> None:
-    """The app, started with results."""
-    (tmp_path / "en.json").write_text(json.dumps(document([cell], [], [])), "utf-8")
+    """The app, started with results and predictions, those of French made up."""
+    rows = [replace(row, lang="fr") for row in cell.result.rows]
+    french = replace(cell, result=replace(cell.result, lang="fr", rows=rows))
+    (tmp_path / "both.json").write_text(json.dumps(document([cell, french], [], [])), "utf-8")
+    parquet.write_table(all_predictions([cell, french]), tmp_path / "both.parquet")
     start("--model", saved, "--results", tmp_path)
 
 
@@ -55,7 +66,7 @@ def follow(opened: Open, run: Run, measured: None) -> Callable[[str, dict[str, s
     """follow(page, parameters): what is set on a page that is opened by a link."""
 
     def go(page: str, parameters: dict[str, str]) -> dict[str, object]:
-        script = Path(opened(page)._script_path).read_text("utf-8")
+        script = Path(opened(page.strip())._script_path).read_text("utf-8")
         given = AppTest.from_string(script, default_timeout=60)
         for key, value in parameters.items():
             given.query_params[key] = value

@@ -12,6 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 from app import options, state
 from app.views import overview
+from bgt_core import checkpoint
+from bgt_core.recipes.recipe import Recipe
+from bgt_core.text import Tokenizer
 
 Open = Callable[[str], AppTest]
 Start = Callable[..., None]
@@ -24,6 +27,22 @@ def test_every_page_opens_on_the_model_that_ships(start: Start, opened: Open, pa
     start()
     app = opened(page)
     assert app.title and not app.error
+
+
+@pytest.mark.parametrize("name", ["sp", "bilingual-trans"])
+def test_every_page_opens_on_a_model_without_language_latents(
+    tiny: Callable[..., Recipe], tokenizer: Tokenizer, tmp_path: Path, start: Start, opened: Open, name: str
+) -> None:
+    recipe = tiny(name)
+    checkpoint.save(tmp_path / name, recipe, recipe.model(tokenizer), tokenizer, step=7)
+    log = {"kind": "valid", "step": 7, "steps": 7, "kl/semantic": 0.0, "retrieval/en-fr": 0.25}
+    (tmp_path / name / "metrics.jsonl").write_text(json.dumps(log) + "\n", "utf-8")
+    start("--model", tmp_path / name)
+    told = {page: opened(page) for page in PAGES}
+    assert not any(app.error for app in told.values())
+    assert {"Translations found, en-fr": "25%"}.items() <= {m.label: m.value for m in told["overview"].metric}.items()
+    assert len(told["latents"].get("plotly_chart")) == 1
+    assert "no language latents" in told["generate"].info[0].value
 
 
 def test_the_overview_tells_the_checkpoint(opened: Open, saved: Path) -> None:

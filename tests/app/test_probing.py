@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from pyarrow import parquet
 from streamlit.testing.v1 import AppTest
 
-from app import results
+from app import options, results
 from probes.cli.output import document
 from probes.store import Cell, all_predictions
 
@@ -44,6 +45,17 @@ def test_files_named_at_the_start_are_shown_with_their_intervals(
     assert set(table["Model"]) == {"model"} and len(figures(app)) == 2  # one is of the learning curve
     gap = plain["results"][0]["difference"]
     assert app.dataframe[1].value["Points"].tolist() == pytest.approx([gap["points"]])
+
+
+def test_a_model_brings_its_own_results(
+    opened: Open, start: Callable, plain: dict, saved: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(saved, tmp_path / "model"))
+    (folder / options.PROBED).mkdir()
+    (folder / options.PROBED / "en.json").write_text(json.dumps(plain), "utf-8")
+    start("--model", folder)
+    assert set(opened("probing").dataframe[0].value["Model"]) == {"model"}
+    assert opened("compare").get("plotly_chart")
 
 
 def test_a_probe_runs_on_the_spot_and_reaches_both_pages(opened: Open, press: Callable, run: Run, saved: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
@@ -117,6 +118,31 @@ def test_what_ends_the_script_ends_the_search_and_frees_the_model(
         writing.transfer(loaded, "Yes.", "No.", "en", bgt_core.Sample(), report=report)
     assert seen == [0, 1, 2] and state._inference.acquire(timeout=0)
     state._inference.release()
+
+
+def test_stop_ends_the_writing_at_the_next_piece(
+    opened: Open, ask: Callable, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    real = writing.transfer
+
+    def transfer(*arguments: object, report: Callable[[int], None], **more: object) -> dict:
+        def told(pieces: int) -> None:
+            seen.append(pieces)
+            if pieces == 3:  # somebody presses Stop: the browser asks for the script to be run anew
+                context = get_script_run_ctx()
+                context.script_requests.request_rerun(RerunData(page_script_hash=context.page_script_hash))
+            report(pieces)
+
+        return real(*arguments, report=told, **more)
+
+    app = opened("generate")
+    monkeypatch.setattr(writing, "transfer", transfer)
+    ask(app, "The cat sleeps.", "Is it late?")
+    assert seen == [0, 1, 2, 3]
+    assert not app.session_state["history"] and any("Nothing is written yet" in said.value for said in app.caption)
+    monkeypatch.setattr(writing, "transfer", real)
+    assert ask(app, "The cat sleeps.", "Is it late?").session_state["history"][0]["pieces_per_second"] > 0
 
 
 def test_directions_write_every_stop_and_sliders_move(opened: Open, run: Run, saved: Path) -> None:

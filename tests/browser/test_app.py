@@ -116,6 +116,22 @@ def test_a_style_is_changed_with_the_keyboard_alone(
     expect(page.get_by_role("heading", name="Output")).to_be_visible(timeout=15_000)
 
 
+def test_what_is_typed_stays_while_another_page_is_looked_at(
+    visit: Visit, settle: Settle, turn_to: TurnTo, address: str
+) -> None:
+    page = visit(address)
+    turn_to(page, "Change the style")
+    fields = {"Source: its meaning": "The cat sleeps.", "Style: its manner": "Is it late?"}
+    for name, text in fields.items():
+        page.get_by_label(name).fill(text)
+        page.get_by_label(name).press("Tab")
+        settle(page)
+    turn_to(page, "Model and data")
+    turn_to(page, "Change the style")
+    for name, text in fields.items():
+        expect(page.get_by_label(name)).to_have_value(text)
+
+
 def test_a_link_brings_the_same_view(visit: Visit, settle: Settle, turn_to: TurnTo, address: str) -> None:
     page = visit(address)
     turn_to(page, "Two latents")

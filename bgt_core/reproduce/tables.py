@@ -22,21 +22,30 @@ SCALES: dict[str, dict[str, dict[str, object]]] = {  # what is set, for every re
             "min_pieces": 3,
             "valid_pairs": 2_000,
             "epochs": 1.5,
-            "batch_tokens": 4_000,
+            # Small updates and a high rate: with 4,000 tokens and 2e-3 the translating systems fall behind.
+            "batch_tokens": 2_000,
             "dropout": 0.1,
-            "learning_rate": 2e-3,
-            "warmup_steps": 100,
+            "learning_rate": 4e-3,
+            "warmup_steps": 200,
             "cooldown": 0.3,
             # At equal weights the language latents hold the meaning: see "equal KL weights" in the ablations.
             "log_variance": -2.0,
-            "kl_warmup": 100,
+            "kl_warmup": 200,
             "semantic_weight": 0.02,
             "language_weight": 0.4,
         },
-        "english-trans-lstm": {"encoder_layers": 1, "warmup_steps": 0, "learning_rate": 1e-3},  # as in the paper
+        "english-trans-lstm": {"encoder_layers": 1, "warmup_steps": 0, "learning_rate": 3e-3},
+        # The hardest of a mega-batch drive this BiLSTM to one vector for all sentences; those of a few do not.
+        "bilstm": {
+            "encoder_layers": 1,
+            "warmup_steps": 0,
+            "learning_rate": 3e-3,
+            "dropout": 0.0,
+            "mega_batch": 0,
+            "micro_tokens": 500,
+        },
         # mega-batches of 60 at the end, as in the paper
-        "bilstm": {"encoder_layers": 1, "warmup_steps": 0, "learning_rate": 1e-3, "mega_growth": 15},
-        "sp": {"warmup_steps": 0, "learning_rate": 1e-3, "mega_growth": 15},
+        "sp": {"warmup_steps": 0, "learning_rate": 5e-3, "dropout": 0.0, "mega_growth": 30},
         "random-encoder": {"epochs": 0.0},
     },
 }
@@ -120,7 +129,7 @@ ABLATIONS = Table(
         WITHOUT_PRIOR,
         System("BGT, reading the mean", "bgt-mean"),
         # Annealed as far as the paper's runs come: to 0.2 at the end of a small one.
-        System("BGT, equal KL weights", "bgt", {"semantic_weight": 1.0, "language_weight": 1.0, "kl_warmup": 4_750}),
+        System("BGT, equal KL weights", "bgt", {"semantic_weight": 1.0, "language_weight": 1.0, "kl_warmup": 9_500}),
         LANGUAGE_ENCODER,
         PLUS,
         plus("without average", average=False),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple, TextIO
 
 import numpy as np
 import pytest
 import torch
 
 import bgt_core
-from bgt_core import checkpoint, recipes
+from bgt_core import checkpoint, cli, recipes
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.grammar import Pair, pairs
 from bgt_core.recipes import RECIPES, Recipe
@@ -54,6 +57,27 @@ SHARED = {"vocab_size": 400}
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or fills the cache of who runs it."""
     monkeypatch.setenv("BGT_CACHE", str(tmp_path / "cache"))
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def bgt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """bgt("embed", "-", stdin=io.StringIO("...")): `bgt` in this process, through its `main`."""
+
+    def call(*arguments: object, stdin: TextIO | None = None) -> Done:
+        monkeypatch.setattr(sys, "argv", ["bgt", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", stdin or io.StringIO())
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        return Done(int(end.value.code or 0), *capsys.readouterr())
+
+    return call
 
 
 @pytest.fixture(scope="session")

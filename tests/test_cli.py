@@ -11,42 +11,26 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
 import bgt_core
-from bgt_core import bulk, checkpoint, cli
+from bgt_core import bulk, checkpoint
 from bgt_core.data.grammar import Pair
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Bgt = Callable[..., Done]
+Bgt = Callable[..., Any]  # its exit code, stdout, stderr
 
 
 @pytest.fixture
-def bgt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bgt:
+def bgt(bgt: Bgt) -> Bgt:
     """bgt("embed", "-", stdin=b"..."): the command in this process, through its `main`."""
-
-    def call(*arguments: object, stdin: bytes = b"") -> Done:
-        monkeypatch.setattr(sys, "argv", ["bgt", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        out, err = capsys.readouterr()
-        return Done(int(end.value.code or 0), out, err)
-
-    return call
+    return lambda *arguments, stdin=b"": bgt(*arguments, stdin=io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
 
 
 @pytest.fixture

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import math
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
-from bgt_core import checkpoint, cli
+from bgt_core import checkpoint
 from bgt_core.data.batching import validation
 from bgt_core.data.grammar import Pair
 from bgt_core.data.store import Corpus, prepare
@@ -24,16 +23,9 @@ Bgt = Callable[[str], tuple[int, str, str]]
 
 
 @pytest.fixture
-def bgt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bgt:
+def bgt(bgt: Callable) -> Bgt:
     """bgt("pairs.tsv --model model"): exit code, stdout, stderr."""
-
-    def call(arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["bgt", "diagnose", *arguments.split(), "--device", "cpu"])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        return int(end.value.code or 0), *capsys.readouterr()
-
-    return call
+    return lambda arguments: bgt("diagnose", *arguments.split(), "--device", "cpu")
 
 
 @pytest.fixture

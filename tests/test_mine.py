@@ -270,9 +270,7 @@ PAIRS = {(1, 3), (2, 4), (4, 1)}  # line of the one, line of the other
 
 
 @pytest.fixture
-def bgt(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Callable[..., tuple[int, str, str]]:
+def bgt(bgt: Callable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
     """bgt("A B --langs en,fr ..."): `bgt mine` in a folder of its own, by an embedder of words."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cli.mine, "open_encoder", lambda model, device: Bag())
@@ -283,14 +281,7 @@ def bgt(
         np.save(name, Bag().embed(lines, lang=lang))
     Path("folder").mkdir()
 
-    def call(arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["bgt", "mine", *arguments.split()])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        return int(end.value.code or 0), *capsys.readouterr()
-
-    return call
+    return lambda arguments: bgt("mine", *arguments.split())
 
 
 def mined(path: str = "pairs.tsv") -> list[list[str]]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from bgt_core import cli, load
+from bgt_core import load
 from bgt_core.data.grammar import Pair
 from bgt_core.evaluation.retrieval import retrieval, side
 
@@ -18,16 +17,9 @@ Bgt = Callable[[str], tuple[int, str, str]]
 
 
 @pytest.fixture
-def bgt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bgt:
+def bgt(bgt: Callable) -> Bgt:
     """bgt("pairs.tsv --langs en,fr"): exit code, stdout, stderr."""
-
-    def call(arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["bgt", "retrieve", *arguments.split(), "--device", "cpu"])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        return int(end.value.code or 0), *capsys.readouterr()
-
-    return call
+    return lambda arguments: bgt("retrieve", *arguments.split(), "--device", "cpu")
 
 
 @pytest.fixture

@@ -5,39 +5,23 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from bgt_core import cli
-
 MADE = ("mean Pearson", "weighted Pearson", "concatenated Spearman")
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Bgt = Callable[..., Done]
+Bgt = Callable[..., Any]  # its exit code, stdout, stderr
 
 
 @pytest.fixture
-def bgt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bgt:
+def bgt(bgt: Bgt) -> Bgt:
     """bgt("--data", "sts"): the command in this process."""
-
-    def call(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["bgt", "sts", *arguments, "--device", "cpu"])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        return Done(int(end.value.code or 0), *capsys.readouterr())
-
-    return call
+    return lambda *arguments: bgt("sts", *arguments, "--device", "cpu")
 
 
 @pytest.fixture

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from bgt_core import cli
 from bgt_core.cli import data
 from bgt_core.data import fetch
 from bgt_core.data.fetch import opus, sources
@@ -20,30 +18,18 @@ from bgt_core.data.fetch import opus, sources
 ROWS = ["The dog sleeps.\tLe chien dort.", "Anna reads.\tAnna lit.", "anna reads\tanna lit", "alone"]
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Bgt = Callable[..., Done]
+Bgt = Callable[..., Any]  # its exit code, stdout, stderr
 
 
 @pytest.fixture
-def bgt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Bgt:
+def bgt(bgt: Bgt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bgt:
     """bgt("list", answer="y"): `bgt data list` in this process and a folder of its own, at a terminal that answers."""
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments: object, answer: str | None = None) -> Done:
-        monkeypatch.setattr(sys, "argv", ["bgt", "data", *map(str, arguments)])
+    def call(*arguments: object, answer: str | None = None) -> tuple[int, str, str]:
         stdin = io.StringIO(f"{answer}\n" if answer else "")
         stdin.isatty = lambda: answer is not None
-        monkeypatch.setattr(sys, "stdin", stdin)
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        out, err = capsys.readouterr()
-        return Done(int(end.value.code or 0), out, err)
+        return bgt("data", *arguments, stdin=stdin)
 
     return call
 

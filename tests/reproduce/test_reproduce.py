@@ -13,13 +13,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import pytest
 
 import bgt_core
-from bgt_core import checkpoint, cli
+from bgt_core import checkpoint
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.evaluation.sts import sts
 from bgt_core.evaluation.sts_files import read_sets
@@ -28,26 +29,13 @@ from bgt_core.reproduce import runner
 ROOT = Path(__file__).resolve().parents[2]
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Bgt = Callable[..., Done]
+Bgt = Callable[..., Any]  # its exit code, stdout, stderr
 
 
 @pytest.fixture
-def bgt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Bgt:
+def bgt(bgt: Bgt) -> Bgt:
     """bgt("toy", "--out", out): the command in this process."""
-
-    def call(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["bgt", "reproduce", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        return Done(int(end.value.code or 0), *capsys.readouterr())
-
-    return call
+    return partial(bgt, "reproduce")
 
 
 def command(data: Path, out: Path, *more: str) -> list[str]:

@@ -105,10 +105,6 @@ class Posterior(Protocol):
         """KL to the prior in nats, summed over latent units, (B,)."""
         ...
 
-    def kl_of_units(self) -> Tensor:
-        """The same before the sum, (B, L)."""
-        ...
-
     def log_ratio(self, z: Tensor) -> Tensor:
         """log q(z | sentence) - log p(z) in nats of one z a sentence, (B, L) -> (B,); `kl` is its mean."""
         ...

@@ -28,13 +28,9 @@ class Gaussian:
 
     def kl(self) -> Tensor:
         """KL(q || N(0, I)) in closed form: nats summed over latent units, (B,)."""
-        return self.kl_of_units().sum(-1)
-
-    def kl_of_units(self) -> Tensor:
-        """The same before the sum, (B, L)."""
         exact = torch.promote_types(self.mean.dtype, torch.float32)  # half precision would lose small terms
         mean, log_variance = self.mean.to(exact), self.log_variance.to(exact)
-        return 0.5 * (mean.square() + log_variance.exp() - 1.0 - log_variance)
+        return 0.5 * (mean.square() + log_variance.exp() - 1.0 - log_variance).sum(-1)
 
     def log_ratio(self, z: Tensor) -> Tensor:
         """log q(z | sentence) - log N(z; 0, I) of one z a sentence: (B, L) -> (B,) nats; `kl` is its mean."""
@@ -56,10 +52,6 @@ class Point:
     def kl(self) -> Tensor:
         """Zero for each sentence, (B,): a model without a prior pays none."""
         return self.mean.new_zeros(len(self.mean))
-
-    def kl_of_units(self) -> Tensor:
-        """Zero for each unit, (B, L)."""
-        return torch.zeros_like(self.mean)
 
     def log_ratio(self, z: Tensor) -> Tensor:
         """Zero for each sentence, (B,), as `kl`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -46,6 +47,12 @@ def name(lang: str) -> str:
 def words(text: str) -> int:
     """Runs between spaces that hold a letter or a digit: French puts a space before its "?"."""
     return sum(any(map(str.isalnum, run)) for run in text.split())
+
+
+def overlap(one: str, other: str) -> float:
+    """The share of two sentences' words that both have, whatever their case (Jaccard); 0 where neither has one."""
+    left, right = (set(re.findall(r"\w+", text.lower())) for text in (one, other))
+    return len(left & right) / max(1, len(left | right))
 
 
 def punctuation(text: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -41,39 +41,51 @@ def transfer(
     length: int = 60,
     report: Report = quiet,
 ) -> dict[str, Any]:
-    """The meaning of `source` in the manner of `style`, with what can be measured of all three.
+    """The meaning of `source` in the manner of `style`, with what can be measured of all three, and of both sentences
+    written again from their own latents: the best that the decoder does.
 
     `mix` below 1 keeps that much of the manner the source has itself: only where both are of one language, for
     language latents of two share no axes.
     """
     source_lang = source_lang or lang
-    manner = embed(loaded, [style], lang, LANGUAGE)
-    if source_lang == lang:
-        manner = mix * manner + (1 - mix) * embed(loaded, [source], lang, LANGUAGE)
-    started = perf_counter()
+    meaning, own = (embed(loaded, [source], source_lang, latent) for latent in (SEMANTIC, LANGUAGE))
+    other, styled = (embed(loaded, [style], lang, latent) for latent in (SEMANTIC, LANGUAGE))
+    manner = mix * styled + (1 - mix) * own if source_lang == lang else styled
+    how = {"search": search, "seed": seed, "max_length": length, "report": report}
     with inference():
-        meaning = loaded.bgt.embed([source], lang=source_lang, latent=SEMANTIC)
-        (output,) = decode(
-            loaded.bgt, meaning, manner, lang=lang, search=search, seed=seed, max_length=length, report=report
-        )
+        started = perf_counter()
+        (output,) = decode(loaded.bgt, meaning, manner, lang=lang, **how)
         seconds = perf_counter() - started
-        vectors = loaded.bgt.embed([output, style], lang=lang, latent=SEMANTIC)
+        (source_again,) = decode(loaded.bgt, meaning, own, lang=source_lang, **how)
+        (style_again,) = decode(loaded.bgt, other, styled, lang=lang, **how)
         pieces = len(loaded.bgt.tokenizer.encode([output])[0])
-    measures = [
+    texts = {"Output": (output, lang), "Source": (source, source_lang), "Style": (style, lang)}
+    texts |= {"Source, rebuilt": (source_again, source_lang), "Style, rebuilt": (style_again, lang)}
+    asked = {"source": source, "source_lang": source_lang, "style": style, "lang": lang, "mix": mix}
+    asked |= {"search": repr(search), "seed": seed, "max_length": length, "model": loaded.short}
+    return {"output": output, **asked, "pieces_per_second": pieces / seconds, "measures": measured(loaded, texts)}
+
+
+def measured(loaded: Loaded, texts: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
+    """Named sentences and their languages, "Output" and "Source" among them: cosines to the output in both latents
+    (the language latent's within one language), words shared with the source (Jaccard), and what is counted."""
+    output, lang = texts["Output"]
+    source, _ = texts["Source"]
+
+    def near(text: str, of: str, latent: str) -> float:
+        return float(cosines(embed(loaded, [text], of, latent), embed(loaded, [output], lang, latent))[0])
+
+    return [
         {
-            "sentence": sentence,
-            "cosine": None if sentence == "Output" else float(cosines(vector, vectors[0])),
+            "sentence": name,
+            "text": text,
+            "cosine": None if name == "Output" else near(text, of, SEMANTIC),
+            "manner": None if name == "Output" or of != lang else near(text, of, LANGUAGE),
+            "shared": None if name == "Source" else rows.overlap(text, source),
             **rows.counts(text),
         }
-        for sentence, text, vector in (
-            ("Output", output, vectors[0]),
-            ("Source", source, meaning[0]),
-            ("Style", style, vectors[1]),
-        )
+        for name, (text, of) in texts.items()
     ]
-    asked = {"source": source, "source_lang": source_lang, "style": style, "lang": lang, "mix": mix}
-    how = {"search": repr(search), "seed": seed, "max_length": length, "model": loaded.short}
-    return {"output": output, **asked, **how, "pieces_per_second": pieces / seconds, "measures": measures}
 
 
 def way(

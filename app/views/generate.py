@@ -118,16 +118,18 @@ def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int, float]:
 def result(found: dict) -> None:
     st.subheader("Output")
     st.code(found["output"] or "(nothing)", language=None, wrap_lines=True)
-    meaning = "Meaning: cosine to output"
+    named = {"cosine": "Meaning: cosine to output", "manner": "Manner: cosine", "shared": "Words shared with Source"}
+    two = st.column_config.NumberColumn(format="%.2f")
     st.dataframe(
-        pd.DataFrame(found["measures"]).rename(columns={"sentence": "", "cosine": meaning, **rows.COUNTED}),
+        pd.DataFrame(found["measures"]).rename(columns={"sentence": "", "text": "Text", **named, **rows.COUNTED}),
         hide_index=True,
-        column_config={meaning: st.column_config.NumberColumn(format="%.2f")},
+        column_config=dict.fromkeys(named.values(), two),
         placeholder="",
-        alt="Measures of output, source and style: cosine in the semantic latent, length, punctuation",
+        alt="Output, source and style, and both rebuilt: cosines in both latents, words shared, length, punctuation",
     )
     st.caption(
-        "Done well, the output is nearer to Source in meaning, and follows Style in length and marks. "
+        "Done well, the output is nearer to Source in meaning, and follows Style in length and marks. Rebuilt: written "
+        "again from its own latents, which is the best the decoder does. "
         f"Written at {found['pieces_per_second']:.0f} pieces a second."
     )
 

@@ -56,7 +56,7 @@ def test_latex_is_balanced_and_escaped() -> None:
     assert bare.count("{") == bare.count("}")
 
 
-@pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex on PATH (TeX Live has it): only brackets are checked")
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex (TeX Live) on PATH: only brackets are checked")
 def test_latex_compiles(tmp_path: Path) -> None:
     shown = pd.DataFrame([["50% & {x}_y ^ ~ \\ # $ < [", 50.0]], columns=["Task [a]", "Value"])
     page = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n%s\n\\end{document}"

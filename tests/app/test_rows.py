@@ -51,3 +51,11 @@ def test_labels_of_probing_tasks_are_six_at_most_and_in_order() -> None:
     assert len(lows) == 6 and lows == sorted(lows) and length[39] == rows.NONE
     assert len(first) == len(texts) and first[0] == rows.NONE
     assert len(first.categories) == 7 and list(first.categories[-2:]) == [rows.OTHER, rows.NONE]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "share"),
+    [("A red car.", "a car?", 2 / 3), ("Oui", "oui !", 1.0), ("!", "?", 0.0)],
+)
+def test_words_shared(one: str, other: str, share: float) -> None:
+    assert rows.overlap(one, other) == pytest.approx(share)

@@ -118,7 +118,7 @@ def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int, float]:
 def result(found: dict) -> None:
     st.subheader("Output")
     st.code(found["output"] or "(nothing)", language=None, wrap_lines=True)
-    named = {"cosine": "Meaning: cosine to output", "manner": "Manner: cosine", "shared": "Words shared with Source"}
+    named = {"cosine": "Meaning: cosine", "manner": "Manner: cosine", "shared": "Words shared"}
     two = st.column_config.NumberColumn(format="%.2f")
     st.dataframe(
         pd.DataFrame(found["measures"]).rename(columns={"sentence": "", "text": "Text", **named, **rows.COUNTED}),
@@ -129,7 +129,7 @@ def result(found: dict) -> None:
     )
     st.caption(
         "Done well, the output is nearer to Source in meaning, and follows Style in length and marks. Rebuilt: written "
-        "again from its own latents, which is the best the decoder does. "
+        "again from its own latents, the best the decoder does. Cosines are to the output, words shared with Source. "
         f"Written at {found['pieces_per_second']:.0f} pieces a second."
     )
 

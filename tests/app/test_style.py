@@ -40,7 +40,7 @@ def test_the_output_is_the_librarys(opened: Open, ask: Callable, saved: Path) ->
     (expected,) = bgt_core.transfer(bgt, ["The cat sleeps."], ["Is it late?"], lang="en", search=bgt_core.Beam(5))
     assert app.code[0].value == expected
     output, source, style = bgt.embed([expected, "The cat sleeps.", "Is it late?"], lang="en")
-    shown = app.dataframe[0].value.set_index("")["Meaning: cosine to output"]
+    shown = app.dataframe[0].value.set_index("")["Meaning: cosine"]
     assert shown["Source"] == pytest.approx(bgt.similarity(output, source), abs=1e-5)
     assert shown["Style"] == pytest.approx(bgt.similarity(output, style), abs=1e-5)
     manners = bgt.embed([expected, "Is it late?"], lang="en", latent="language")

@@ -214,6 +214,17 @@ def test_fewer_pairs_keep_the_page_whole(opened: Open, run: Run, figures: Figure
     assert len(drawn(semantic)) == 200 and lit(semantic) == {"en5"}
 
 
+@pytest.mark.parametrize("lines", ["Hi.\tSalut.\n", "Hi.\tSalut.\nNo.\tNon.\n", "OK\tOK\n" * 5])
+def test_too_few_sentences_for_a_map_are_said(
+    opened: Open, start: Callable, run: Run, saved: Path, tmp_path: Path, lines: str
+) -> None:
+    (tmp_path / "few.tsv").write_text(lines, "utf-8")
+    start("--model", saved, "--data", f"en,fr={tmp_path / 'few.tsv'}")
+    app = opened("latents")
+    select(app, "Sentences").set_value("few.tsv (en-fr)")
+    assert any("needs 3 pairs" in info.value for info in run(app).info) and not app.get("plotly_chart")
+
+
 def test_a_model_of_other_languages_is_told_how_to_bring_sentences(
     opened: Open, saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

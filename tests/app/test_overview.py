@@ -45,6 +45,17 @@ def test_every_page_opens_on_a_model_without_language_latents(
     assert "no language latents" in told["generate"].info[0].value
 
 
+def test_a_model_of_one_language_says_why_it_has_no_map(
+    tiny: Callable[..., Recipe], tokenizer: Tokenizer, tmp_path: Path, start: Start, opened: Open
+) -> None:
+    recipe = tiny("english-vae")
+    checkpoint.save(tmp_path / "vae", recipe, recipe.model(tokenizer), tokenizer, step=7)
+    start("--model", tmp_path / "vae")
+    told = {page: opened(page) for page in PAGES}
+    assert not any(app.error for app in told.values())
+    assert "reads English alone" in told["latents"].info[0].value
+
+
 def test_the_overview_tells_the_checkpoint(opened: Open, saved: Path) -> None:
     config = json.loads((saved / "config.json").read_text("utf-8"))
     app = opened("main")

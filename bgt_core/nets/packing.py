@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -87,6 +88,29 @@ class Layout:
     def whole(self) -> bool:
         """Nothing is padded: packed and padded are the same memory."""
         return len(self.places) == self.shape[0] * self.shape[1]
+
+    @cached_property
+    def blocks(self) -> list[tuple[slice, slice, Layout]]:
+        """Rows, pieces and layout of sentences of like length, where a micro-batch has them next to each other.
+
+        Attention costs the square of the length that a sentence is padded to: on a CPU a new block begins where that
+        is halved. Elsewhere all are one block, as its search would wait for the device.
+        """
+        if self.whole or self.mask.device.type != "cpu":
+            return [(slice(None), slice(None), self)]
+        lengths = self.mask.sum(1)
+        longest = lengths.flip(0).cummax(0).values.flip(0).tolist()  # of each sentence and those after it
+        starts = [0]
+        for row, length in enumerate(longest):
+            if 2 * length <= longest[starts[-1]]:
+                starts.append(row)
+        pieces = [0, *lengths.cumsum(0).tolist()]
+        blocks = []
+        for first, last in pairwise([*starts, len(longest)]):
+            mask = self.mask[first:last, : longest[first]]
+            part = Layout(tuple(mask.shape), mask.flatten().nonzero().squeeze(1), mask)
+            blocks.append((slice(first, last), slice(pieces[first], pieces[last]), part))
+        return blocks
 
     @cached_property
     def slots(self) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -60,14 +61,30 @@ class WordInput(nn.Module):
         return self.dropout(x.to(product_dtype(x)))
 
 
+class _ShortSoftmax(torch.autograd.Function):
+    """Four passes forward and three back, where autograd would make a dozen of these lines."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor) -> Tensor:
+        chances = (scores - scores.amax(-1, keepdim=True)).exp_()
+        chances.div_(chances.sum(-1, keepdim=True))
+        ctx.save_for_backward(chances)
+        return chances
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        (chances,) = ctx.saved_tensors
+        weighted = grad * chances
+        return weighted.addcmul_(chances, weighted.sum(-1, keepdim=True), value=-1)
+
+
 def short_softmax(scores: Tensor) -> Tensor:
     """Softmax over the last dimension, in single precision or better.
 
     On a CPU torch's own does not vectorise over fewer than 16 columns, and is six times slower there.
     """
-    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-    chances = (scores - scores.amax(-1, keepdim=True).detach()).exp_()
-    return chances / chances.sum(-1, keepdim=True)
+    return _ShortSoftmax.apply(scores.to(torch.promote_types(scores.dtype, torch.float32)))
 
 
 class SelfAttention(nn.Module):
@@ -82,17 +99,26 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, layout: Layout, allowed: Tensor | None, cache: KeyValues | None = None) -> Tensor:
         """x (N, H), allowed broadcastable to (B, heads, T, S) -> (N, H)."""
-        q, k, v = layout.split(self.qkv(x), 3, self.heads)  # (B, heads, T, H/heads)
+        qkv, mixed = self.qkv(x), []
+        for rows, pieces, part in layout.blocks:
+            here = allowed
+            if allowed is not None and part is not layout:
+                here = allowed.expand(layout.shape[0], -1, -1, -1)[rows, :, : part.shape[1], : part.shape[1]]
+            mixed.append(self.mix(qkv[pieces], part, here, cache))
+        return self.out(torch.cat(mixed))
+
+    def mix(self, qkv: Tensor, layout: Layout, allowed: Tensor | None, cache: KeyValues | None) -> Tensor:
+        """(N, 3 * H) -> (N, H)."""
+        q, k, v = layout.split(qkv, 3, self.heads)  # (B, heads, T, H/heads)
         if cache is not None:
             k, v = cache.extend(k, v)
-        if x.is_cuda:
-            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
-        else:  # many tiny products: plain batched matmuls are several times faster than SDPA on a CPU
-            scores = (q @ k.transpose(-1, -2)).mul_(q.shape[-1] ** -0.5)
-            if allowed is not None:
-                scores = scores.masked_fill_(~allowed, float("-inf"))
-            mixed = short_softmax(scores).to(v.dtype) @ v
-        return self.out(layout.join(mixed))
+        if qkv.is_cuda:
+            return layout.join(F.scaled_dot_product_attention(q, k, v, attn_mask=allowed))
+        # many tiny products: plain batched matmuls are several times faster than SDPA on a CPU
+        scores = (q @ k.transpose(-1, -2)).mul_(q.shape[-1] ** -0.5)
+        if allowed is not None:  # added: masked_fill is slower, and again on the way back
+            scores.add_(torch.zeros_like(allowed, dtype=scores.dtype).masked_fill_(~allowed, -math.inf))
+        return layout.join(short_softmax(scores).to(v.dtype) @ v)
 
 
 class FeedForward(nn.Sequential):

@@ -39,6 +39,28 @@ def test_heads_are_split_and_joined_as_views_of_the_padded(side: Tokens) -> None
     torch.testing.assert_close(*slopes, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize(
+    ("lengths", "shapes"),
+    [([9, 8, 4, 5, 2, 1], [(4, 9), (1, 2), (1, 1)]), ([1, 9], [(2, 9)]), ([9, 4, 5], [(3, 9)]), ([4, 4], [(2, 4)])],
+)
+def test_a_block_begins_where_all_that_follow_are_half_as_long(
+    random_tokens: Callable[..., Tokens], lengths: list[int], shapes: list[tuple[int, int]]
+) -> None:
+    side = random_tokens(lengths, 50)
+    layout, packed = Layout.of(side), side.ids[side.mask]
+    assert [part.shape for _, _, part in layout.blocks] == shapes
+    assert torch.cat([packed[pieces] for _, pieces, _ in layout.blocks]).equal(packed)
+    for rows, pieces, part in layout.blocks:
+        cropped = side.ids[rows, : part.shape[1]]
+        assert cropped[part.mask].equal(packed[pieces]) and part.pack(cropped).equal(packed[pieces])
+
+
+def test_blocks_leave_out_columns_that_no_sentence_reaches(random_tokens: Callable[..., Tokens]) -> None:
+    side = random_tokens([9, 4, 4], 50)
+    ((_, _, part),) = Layout.of(Tokens(side.ids[1:], side.mask[1:], "en")).blocks
+    assert part.shape == (2, 4) and part.whole
+
+
 def test_sums_and_repeats_follow_the_sentences(side: Tokens) -> None:
     layout, x = Layout.of(side), torch.randn(len(side.places), 5)
     lengths = side.mask.sum(1).tolist()

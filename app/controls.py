@@ -36,7 +36,7 @@ class Choice:
 def corpus(langs: Sequence[str]) -> Corpus | None:
     """Which translations to look at; those that the model reads. None, and a word about it, where there are none."""
     known = {name: data for name, data in options.read().data.items() if set(data.langs) <= set(langs)}
-    if not known and len(langs) < 2:
+    if len(langs) < 2:
         st.info(f"The maps show translations, and this model reads {rows.name(langs[0])} alone.", icon=":material/map:")
         return None
     if not known:

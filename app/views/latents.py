@@ -33,8 +33,9 @@ def page() -> None:
         forget()
         st.session_state["chosen_of"] = shown
     corpus = spaces.sentences(choice.corpus, choice.pairs)
-    if corpus["text"].nunique() < 3 or len(corpus) < 6:
-        st.info(f"A map needs 3 pairs of different sentences; {choice.corpus.file} has {len(corpus) // 2}.")
+    pairs, different = len(corpus) // 2, corpus["text"].nunique()
+    if pairs < 3 or different < 3:
+        st.info(f"A map needs 3 pairs and 3 different sentences; {choice.corpus.file} has {pairs} and {different}.")
         return
     if len(corpus) < 2 * choice.pairs:
         st.caption(f"There are {len(corpus) // 2:,} pairs; all are shown.")

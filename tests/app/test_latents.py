@@ -222,7 +222,7 @@ def test_too_few_sentences_for_a_map_are_said(
     start("--model", saved, "--data", f"en,fr={tmp_path / 'few.tsv'}")
     app = opened("latents")
     select(app, "Sentences").set_value("few.tsv (en-fr)")
-    assert any("needs 3 pairs" in info.value for info in run(app).info) and not app.get("plotly_chart")
+    assert any("needs 3 pairs and 3 different" in info.value for info in run(app).info) and not app.get("plotly_chart")
 
 
 def test_a_model_of_other_languages_is_told_how_to_bring_sentences(

@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib import import_module
 from types import TracebackType
 
 import torch
@@ -34,10 +35,15 @@ class Workers:
         return cls(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
 
     def __enter__(self) -> Workers:
-        if self.count > 1 and torch.cuda.is_available():
+        if self.count == 1:
+            return self
+        # Its functions keep the group there is when they are imported, as the optimiser's imports do: with one, its
+        # threads would outlive destroy_process_group, and now and then abort the interpreter at its end.
+        import_module("torch.distributed.nn")
+        if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
             dist.init_process_group("cpu:gloo,cuda:nccl", timeout=PATIENCE)
-        elif self.count > 1:
+        else:
             dist.init_process_group("gloo", timeout=PATIENCE)
         return self
 

@@ -37,8 +37,11 @@ def alone(recipe: Recipe, tsv: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 def two_workers(*arguments: str) -> subprocess.CompletedProcess[str]:
     """`bgt train` in two processes that talk over gloo."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command += ["-m", "bgt_core", "train", *arguments, "--device", "cpu"]
+    return torchrun("-m", "bgt_core", "train", *arguments, "--device", "cpu")
+
+
+def torchrun(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -89,6 +92,22 @@ def test_two_workers_go_on_where_one_stopped(alone: Path, tmp_path: Path) -> Non
     shutil.rmtree(out / last(out))
     two_workers("--resume", "--out", str(out))
     assert_same_run(out, alone)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are listed by Linux alone")
+def test_no_thread_outlives_the_group(tmp_path: Path) -> None:
+    """One that does needs the interpreter after its end, and aborts the process."""
+    script = tmp_path / "threads.py"
+    script.write_text(
+        "import os\nimport sys\nimport torch\nfrom bgt_core.train.workers import Workers\n"
+        "with Workers.of_environment() as workers:\n"
+        "    torch.optim.Adam([torch.ones(1)])\n"
+        "    workers.wait()\n"
+        "    during = len(os.listdir('/proc/self/task'))\n"
+        "sys.stdout.write(f'{during > 1} {len(os.listdir(\"/proc/self/task\"))}\\n')\n",
+        encoding="utf-8",
+    )
+    assert torchrun(str(script)).stdout.splitlines() == ["True 1"] * 2
 
 
 def test_one_worker_needs_no_group() -> None:

@@ -40,7 +40,11 @@ def reproduce(
     retry: Annotated[bool, typer.Option("--retry", help="Try again what failed, or is outdated.")] = False,
     listing: Annotated[bool, typer.Option("--list", help="Say which trainings there are, and run none.")] = False,
     report_only: Annotated[
-        bool, typer.Option("--report-only", help="Draw the report again from the results, and run nothing.")
+        bool,
+        typer.Option(
+            "--report-only",
+            help="Run nothing: with --data, report what is finished by now; without, draw the stored results again.",
+        ),
     ] = False,
     threads: Annotated[int | None, typer.Option(help="Of this process; one each for several side by side.")] = None,
     resamples: Annotated[int, typer.Option(help="Of the bootstrap.")] = 2_000,
@@ -58,7 +62,7 @@ def reproduce(
     names = list(TABLES) if name == "all" else [name]
     if name not in (*TABLES, "all"):
         raise BadInput(f"There is no table '{name}'; choose from {', '.join(TABLES)}, all.", 2)
-    if report_only:
+    if report_only and not data:
         from bgt_core.reproduce.plan import draw
 
         folder = results or (out and out / "results")
@@ -87,7 +91,8 @@ def reproduce(
         return
     folder = results or out / "results"
     try:
-        runner.work(planned.place, chosen, retry)
+        if not report_only:
+            runner.work(planned.place, chosen, retry)
         planned.write(folder, Bootstrap(resamples, level))
     except (Interrupted, KeyboardInterrupt):
         raise BadInput("Stopped; what is done is kept, and the same command goes on.", 130) from None

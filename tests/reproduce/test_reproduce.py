@@ -260,6 +260,16 @@ def test_the_report_is_drawn_from_results_alone(whole: Path, tmp_path: Path, bgt
     ]
 
 
+def test_what_is_finished_by_now_is_reported(whole: Path, data: Path, tmp_path: Path, bgt: Bgt) -> None:
+    out = Path(shutil.copytree(whole, tmp_path / "out", symlinks=True, ignore=shutil.ignore_patterns("results")))
+    gone = next(path for path in out.glob("cells/*seed2*"))
+    shutil.rmtree(gone)
+    done = bgt(*command(data, out), "--report-only")
+    assert done.code == 0
+    assert not gone.exists()
+    assert "| BGT | 1 finished, 1 waiting |" in (out / "results" / "toy.md").read_text("utf-8")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [

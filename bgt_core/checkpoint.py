@@ -81,6 +81,8 @@ def save(
             **({"card": card} if card else {}),
         }
         (partial / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        for path in partial.glob("*.safetensors"):  # safetensors makes files that only their owner can read
+            shutil.copymode(partial / CONFIG, path)
 
 
 @contextmanager

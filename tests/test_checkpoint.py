@@ -151,6 +151,10 @@ def test_what_is_not_there_is_absent(tmp_path: Path) -> None:
         assert str(folder) in str(error.value)
 
 
+def test_whoever_reads_one_file_reads_all(saved: Path) -> None:
+    assert len({path.stat().st_mode for path in saved.iterdir()}) == 1
+
+
 def test_nothing_is_unpickled(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a pickle was read")

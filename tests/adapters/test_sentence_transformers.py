@@ -129,7 +129,9 @@ def test_exported_by_the_command_half_bytes_and_figures_stay(
     for name in ("config.json", "model.safetensors"):
         assert (out / name).read_bytes() == (bgt_core.PRETRAINED / name).read_bytes()
     readme = (out / "README.md").read_text("utf-8")
-    assert "load_sentence_transformer" in readme and "66.24" in readme and str(tmp_path) not in readme
+    card = json.loads((bgt_core.PRETRAINED / "config.json").read_text("utf-8"))["card"]
+    score = card["scores"]["STS 2012-2015, Pearson x 100"]["semantic"]
+    assert "load_sentence_transformer" in readme and f"{score:.2f}" in readme and str(tmp_path) not in readme
     again = bgt("export", saved, "--out", out, "--to", "sentence-transformers")
     assert again.code == 2 and "is there already" in again.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["st"]

@@ -23,7 +23,7 @@ SMALL = {"marker": ".", "markersize": 4, "linestyle": "none"}
 
 
 def systems(table: Table, found: Records, measure: str = AVERAGE) -> Figure:
-    """A line a system: its score, the interval over pairs, each training where there are several, the paper's number.
+    """A line a system: its score, the interval over pairs, each training below it, the paper's number.
 
     A system that was not trained, or can't be measured so, has no mark of ours.
     """

@@ -94,7 +94,7 @@ def test_two_workers_go_on_where_one_stopped(alone: Path, tmp_path: Path) -> Non
     assert_same_run(out, alone)
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs the list of threads that Linux keeps; runs there")
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs the list of threads that Linux keeps")
 def test_no_thread_outlives_the_group(tmp_path: Path) -> None:
     """One that does needs the interpreter after its end, and aborts the process."""
     script = tmp_path / "threads.py"

@@ -112,7 +112,7 @@ MAIN = Table(
     ),
 )
 
-PLUS = System("BGT-plus", "bgt-plus", seeds=THREE)
+PLUS = System("BGT-plus", "bgt-plus")
 
 
 def plus(words: str, **overrides: object) -> System:

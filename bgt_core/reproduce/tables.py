@@ -130,7 +130,7 @@ ABLATIONS = Table(
         System("BGT, reading the mean", "bgt-mean"),
         # Annealed as far as the paper's runs come: to 0.2 at the end of a small one.
         System("BGT, equal KL weights", "bgt", {"semantic_weight": 1.0, "language_weight": 1.0, "kl_warmup": 9_500}),
-        # Encoders of fewer layers are ahead in the table of depths: is it so for BGT?
+        # Fewer encoder layers are ahead in the table of depths; this is whether BGT is among them.
         System("BGT, one encoder layer", "bgt", {"encoder_layers": 1}),
         LANGUAGE_ENCODER,
         PLUS,

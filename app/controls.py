@@ -10,7 +10,7 @@ import streamlit as st
 
 from app import geometry, options, rows, spaces, state, uploads
 from app.options import Corpus
-from bgt_core import BadInput
+from bgt_core.errors import BgtError
 
 COUNTS = [100, 300, 1_000, 5_000, 25_000]
 SHOWN = ["Both", "Semantic", "Language"]
@@ -100,7 +100,7 @@ def add(langs: Sequence[str]) -> None:
     if asked:
         try:
             given = uploads.sentences(file.name, file.getvalue()) if file else []
-        except BadInput as error:
+        except BgtError as error:
             st.error(str(error))
             return
         more, over = rows.typed("\n".join([lines, *given]), lang, sum(map(len, own)))

@@ -11,10 +11,10 @@ from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE, trustworthiness
 
 from bgt_core.evaluation.retrieval import precision_at_1
-from bgt_core.vectors import cosines, unit
-from probes.classifier import LinearProbe
-from probes.measure import fit as probed
-from probes.significance import wilson
+from bgt_core.vectors.compare import cosines, unit
+from probes.classifiers.classifier import LinearProbe
+from probes.measures.measure import fit as probed
+from probes.measures.significance import wilson
 
 AMID = 5  # neighbours that place a row on a map of t-SNE
 NEAR, TRUSTED = 15, 1_000  # neighbours and rows that trustworthiness is taken of
@@ -83,7 +83,7 @@ def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarr
     return np.argsort(order)[means.predict(unit(vectors))]
 
 
-def told_apart(left: np.ndarray, right: np.ndarray) -> tuple[float, float, float]:
+def language_probe_accuracy(left: np.ndarray, right: np.ndarray) -> tuple[float, float, float]:
     """How often a linear probe tells two languages apart on held-out pairs (N, D), (N, D), and its 95% interval."""
     part = np.tile(np.arange(len(left)) % FOLDS, 2)  # a sentence and its translation are in the same
     vectors, labels = np.concatenate([left, right]), np.repeat([0, 1], len(left))

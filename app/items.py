@@ -6,13 +6,13 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from probes.compare import gap
 from probes.result import Difference, ProbeResult
-from probes.store import Cell
+from probes.results.compare import gap
+from probes.results.store import Cell
 
 
 def predictors(table: pa.Table) -> list[str]:
-    """The latents and baselines that predictions were kept of; rows as `probes.store` has them."""
+    """The latents and baselines that predictions were kept of; rows as `probes.results.store` has them."""
     return table["predictor"].unique().to_pylist()
 
 

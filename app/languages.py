@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC
-from bgt_core.evaluation.distance import FSI_WEEKS, PAPER_ORDER, Trend, trend
-from probes.published import published
+from bgt_core.reproduce.distance import FSI_WEEKS, PAPER_ORDER, Trend, trend
+from probes.results.published import published
 
 DISTANCES = {"weeks": (FSI_WEEKS, "Weeks until English speakers speak it (Foreign Service Institute)"),
              "paper": (PAPER_ORDER, "The paper's order: close, more distant, very distant")}  # fmt: skip

@@ -14,7 +14,7 @@ if ROOT not in sys.path:  # Streamlit puts this folder on the path, not the one 
 
 from app import options, state  # noqa: E402
 from app.views import card, compare, generate, latents, overview, probing, similarity  # noqa: E402
-from bgt_core import BadInput  # noqa: E402
+from bgt_core.errors import BgtError  # noqa: E402
 
 # Streamlit writes on its main buttons in white, which the light blue of the dark theme leaves unreadable.
 BUTTONS = '<style>button[kind^="primary"] p, button[kind^="primary"] span { color: #0e1117 !important; }</style>'
@@ -43,13 +43,13 @@ def main() -> None:
     page = st.navigation([home, two, style, alike, probes, langs, about])
     try:
         models = options.read().models
-    except BadInput as error:
+    except BgtError as error:
         refused("The app can't start like this", "What was said after `--` is not understood.", error)
         return
     picker(models)
     try:
         loaded = state.model()
-    except BadInput as error:
+    except BgtError as error:
         refused("This model cannot be opened", "The app is fine; the checkpoint is not.", error)
         st.caption(
             "Choose another model at the side, or mend this one and reload the page, "
@@ -59,12 +59,12 @@ def main() -> None:
     told(loaded)
     try:
         page.run()
-    except BadInput as error:  # the model is busy with somebody else's request, or a file can't be read
+    except BgtError as error:  # the model is busy with somebody else's request, or a file can't be read
         st.error(str(error), icon=":material/hourglass:")
         st.button("Try again")
 
 
-def refused(title: str, explained: str, error: BadInput) -> None:
+def refused(title: str, explained: str, error: BgtError) -> None:
     st.title(title)
     st.error(explained, icon=":material/error:")
     st.code(str(error), language=None, wrap_lines=True)

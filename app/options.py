@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bgt_core import PRETRAINED, BadInput
+from bgt_core import PRETRAINED
+from bgt_core.errors import UsageError
 
 SHIPPED = "bgt-small, as shipped"
 BUILT_IN = "Built-in grammar"
@@ -36,7 +37,7 @@ class Options:
 
 
 def read(arguments: Sequence[str] | None = None) -> Options:
-    """The options after `--`; each may be given any number of times. BadInput for a --data without languages."""
+    """The options after `--`; each may be given any number of times. BgtError for a --data without languages."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--model", action="append", default=[])
     parser.add_argument("--data", action="append", default=[])
@@ -72,5 +73,5 @@ def corpus(given: str) -> tuple[str, Corpus]:
     langs, equals, file = given.partition("=")
     codes = tuple(langs.split(","))
     if not equals or len(codes) != 2 or not all(codes) or not file:
-        raise BadInput(f"--data {given}: expected two languages and a file, as in en,fr=pairs.tsv.", 2)
+        raise UsageError(f"--data {given}: expected two languages and a file, as in en,fr=pairs.tsv.")
     return f"{Path(file).name} ({'-'.join(codes)})", Corpus(codes, Path(file))

@@ -19,13 +19,13 @@ import streamlit as st
 from pyarrow import compute, parquet
 
 from app import options
-from bgt_core import BadInput
+from bgt_core.errors import DataError, NotFound
 from probes.result import SCHEMA
-from probes.store import SCHEMA as STORED
-from probes.store import Cell, all_predictions
+from probes.results.store import SCHEMA as STORED
+from probes.results.store import Cell, all_predictions
 
 KINDS = ("json", "csv", "parquet")
-PLACE = ["model", "made_of", "lang", "task", "probe"]  # of one result; `probe` is how the latents were probed
+PLACE = ["model", "fingerprint", "lang", "task", "probe"]  # of one result; `probe` is how the latents were probed
 SCORES = [*PLACE, *"latent accuracy ci_low ci_high n_train n_test classes sd note".split()]
 MORE = ["selectivity", "capacity", "compression", "information"]  # only where it was asked for
 GAPS = [*PLACE, *"langs first second points ci_low ci_high p".split()]  # langs: of the model, "en fr"
@@ -42,11 +42,13 @@ class Results:
     scores: pd.DataFrame = field(default_factory=lambda: framed([], [*SCORES, *MORE]))  # fractions
     gaps: pd.DataFrame = field(default_factory=lambda: framed([], [*GAPS, "adjusted_p"]))  # points
     curve: pd.DataFrame = field(default_factory=lambda: framed([], CURVE))
-    items: Mapping[tuple[str, ...], pa.Table] = field(default_factory=dict)  # by `OF`; rows as `probes.store` has them
+    items: Mapping[tuple[str, ...], pa.Table] = field(
+        default_factory=dict
+    )  # by `OF`; rows as `probes.results.store` has them
 
 
 def read(name: str, content: bytes) -> Results:
-    """A file of `bgt-probe`. BadInput for any other."""
+    """A file of `bgt-probe`. BgtError for any other."""
     if name.endswith(".csv"):
         return read_csv(name, content)
     if name.endswith(".parquet"):
@@ -55,13 +57,13 @@ def read(name: str, content: bytes) -> Results:
         document = json.loads(content)
         schema = document["schema"]
     except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError):
-        raise BadInput(f"{name}: no JSON document of bgt-probe; make one with: bgt-probe --json > FILE") from None
+        raise DataError(f"{name}: no JSON document of bgt-probe; make one with: bgt-probe --json > FILE") from None
     if schema != SCHEMA:
-        raise BadInput(f"{name}: its schema is {schema}, this version reads {SCHEMA}; run bgt-probe again.")
+        raise DataError(f"{name}: its schema is {schema}, this version reads {SCHEMA}; run bgt-probe again.")
     try:
         return of_results(document["results"])
     except (AttributeError, KeyError, TypeError) as error:
-        raise BadInput(f"{name}: not whole: {error} is missing or of a wrong kind; run bgt-probe again.") from None
+        raise DataError(f"{name}: not whole: {error} is missing or of a wrong kind; run bgt-probe again.") from None
 
 
 def of_results(found: Sequence[Mapping[str, Any]]) -> Results:
@@ -69,7 +71,7 @@ def of_results(found: Sequence[Mapping[str, Any]]) -> Results:
     scores, gaps, curve = [], [], []
     for result in found:
         trail = result["trail"]
-        place = {"model": result["model"], "made_of": weights(trail["made_of"]), "probe": trail["probe"]}
+        place = {"model": result["model"], "fingerprint": weights(trail["fingerprint"]), "probe": trail["probe"]}
         scores += [{**row, **place} for row in result["rows"]]
         langs = " ".join(trail["langs"])
         gaps += [{**result["difference"], "langs": langs, **place}] if result["difference"] else []
@@ -84,9 +86,9 @@ def of_cell(cell: Cell) -> Results:
     return Results(found.scores, found.gaps, found.curve, by_place(all_predictions([cell])))
 
 
-def weights(made_of: str) -> str:
+def weights(fingerprint: str) -> str:
     """The hash of a model's weights; the precision and the device do not make it another model."""
-    return made_of.partition(" ")[0]
+    return fingerprint.partition(" ")[0]
 
 
 def read_csv(name: str, content: bytes) -> Results:
@@ -97,9 +99,9 @@ def read_csv(name: str, content: bytes) -> Results:
             table[column] = pd.to_numeric(table[column])
         # baselines have probes of their own, and stand below the latents they belong to
         probe = table["probe"].where(table["probe"] != table["latent"]).ffill().fillna("linear")
-        return Results(table.assign(made_of=table["made_of"].map(weights), probe=probe)[[*SCORES, *MORE]])
+        return Results(table.assign(fingerprint=table["fingerprint"].map(weights), probe=probe)[[*SCORES, *MORE]])
     except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError, KeyError, TypeError, ValueError):
-        raise BadInput(f"{name}: no table of bgt-probe; make one with: bgt-probe --csv FILE") from None
+        raise DataError(f"{name}: no table of bgt-probe; make one with: bgt-probe --csv FILE") from None
 
 
 def read_items(name: str, content: bytes) -> Results:
@@ -107,7 +109,7 @@ def read_items(name: str, content: bytes) -> Results:
     try:
         return Results(items=by_place(parquet.read_table(io.BytesIO(content)).select([*OF, *STORED.names])))
     except (pa.ArrowException, KeyError, ValueError):
-        raise BadInput(f"{name}: no predictions of bgt-probe; make them with: bgt-probe --predictions FILE") from None
+        raise DataError(f"{name}: no predictions of bgt-probe; make them with: bgt-probe --predictions FILE") from None
 
 
 def by_place(table: pa.Table) -> dict[tuple[str, ...], pa.Table]:
@@ -140,7 +142,7 @@ def gathered(paths: Iterable[Path], more: Iterable[Results]) -> Results:
     titles = titled(pd.concat([scores[PLACE], gaps[PLACE]]), items)
 
     def called(table: pd.DataFrame, *keys: str) -> pd.DataFrame:
-        names = [titles[row.model, row.made_of, row.probe] for row in table.itertuples()]
+        names = [titles[row.model, row.fingerprint, row.probe] for row in table.itertuples()]
         own = ["model", "lang", "task", *keys]
         return table.assign(model=names).drop_duplicates(own, keep="last").reset_index(drop=True)
 
@@ -156,22 +158,22 @@ def stacked(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def titled(places: pd.DataFrame, items: Iterable[tuple[str, ...]]) -> dict[tuple[str, str, str], str]:
-    """What to call each (model, made_of, probe); predictions know no weights, so theirs is ""."""
-    rows = [*places[["model", "made_of", "probe"]].drop_duplicates().itertuples(index=False, name=None)]
+    """What to call each (model, fingerprint, probe); predictions know no weights, so theirs is ""."""
+    rows = [*places[["model", "fingerprint", "probe"]].drop_duplicates().itertuples(index=False, name=None)]
     known = {path: name for name, path in options.read().models.items()}
     models = list(dict.fromkeys([*(model for model, *_ in rows), *(model for model, *_ in items)]))
     ours = known | {name: name for name in known.values()}
     short = options.named([model for model in models if model not in ours])
     names = {path: name for name, path in short.items()} | ours
-    trainings = places.groupby("model")["made_of"].nunique()
+    trainings = places.groupby("model")["fingerprint"].nunique()
     found = {}
-    for model, made_of, probe in rows:
+    for model, fingerprint, probe in rows:
         if trainings[model] > 1:
-            title = f"{names[model]} {made_of[:8]}"
+            title = f"{names[model]} {fingerprint[:8]}"
         else:  # the same weights under two names are one model; the app's name is the one to use
-            same = [other for other, of, _ in rows if of == made_of and trainings[other] == 1]
+            same = [other for other, of, _ in rows if of == fingerprint and trainings[other] == 1]
             title = names[next((other for other in same if other in ours), same[0])]
-        found[model, made_of, probe] = title + how(probe)
+        found[model, fingerprint, probe] = title + how(probe)
         found[model, "", probe] = (title if trainings[model] == 1 else names[model]) + how(probe)
     return {(model, "", probe): names[model] + how(probe) for model, _, _, probe in items} | found
 
@@ -195,7 +197,7 @@ def read_file(file: Path) -> Results:
     try:
         return _read_file(file, file.stat().st_mtime_ns)
     except OSError as error:
-        raise BadInput(f"--results {file}: can't be read ({error.strerror}).", 3) from None
+        raise NotFound(f"--results {file}: can't be read ({error.strerror}).") from None
 
 
 @st.cache_resource(max_entries=32, show_spinner="Reading results")

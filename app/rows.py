@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from bgt_core.data import grammar
-from bgt_core.text import normalise
+from bgt_core import grammar
+from bgt_core.data.text import normalise
 from probes.tasks import TASKS
 
 LANGUAGES = {

@@ -12,8 +12,8 @@ from app.spaces import sentences
 from app.state import Loaded, Shared
 from bgt_core import __version__
 from probes.cells import BUILT_IN
+from probes.results.store import Cell, cell_of
 from probes.run import run_probe
-from probes.store import Cell, cell_of
 from probes.tasks import TASKS
 
 
@@ -47,7 +47,7 @@ def measured(
     trail = {
         "data": str(file) if file else BUILT_IN,
         "items_sha256": hashlib.sha256(text.encode()).hexdigest(),
-        "made_of": loaded.bgt.made_of,
+        "fingerprint": loaded.bgt.fingerprint,
         "version": __version__,
         "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
         "probe": "linear",

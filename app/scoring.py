@@ -7,12 +7,12 @@ import pandas as pd
 import streamlit as st
 
 from app.state import Loaded, Shared, embed
-from bgt_core import BadInput
 from bgt_core.adapters import open_encoder
-from bgt_core.contracts import LANGUAGE, SEMANTIC, Embeds
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
+from bgt_core.errors import DataError
 from bgt_core.evaluation import bootstrap
-from bgt_core.evaluation.hard import RULES, extreme, negated, swer
-from bgt_core.vectors import cosines
+from bgt_core.evaluation.sts.hard import RULES, extreme, negated, swer
+from bgt_core.vectors.compare import cosines
 
 RESAMPLES = 2_000
 SYSTEMS = {"semantic": "Semantic latent", "language": "Language latent", "words": "Words (tf-idf)"}
@@ -21,7 +21,7 @@ SPLITS = ("all", "Hard+", "Hard-", NEGATION)
 
 
 @st.cache_resource(max_entries=1)
-def baseline() -> Embeds:
+def baseline() -> SentenceEncoder:
     """What a model must beat: the words of a sentence, the rare ones more."""
     return open_encoder("baseline:tfidf")
 
@@ -57,11 +57,11 @@ def split(scored: pd.DataFrame, name: str) -> pd.DataFrame:
 def correlations(scored: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """Pearson's r with the gold scores, x 100, and its 95% bootstrap interval; the systems meet the same resamples.
 
-    Raises BadInput for fewer than 3 pairs or gold scores that are all the same.
+    Raises BgtError for fewer than 3 pairs or gold scores that are all the same.
     """
     gold = scored["gold"].to_numpy(float)
     if len(gold) < 3 or np.ptp(gold) == 0:
-        raise BadInput(f"{len(gold)} pairs with {len(set(gold))} different scores; a correlation needs 3 and 2.")
+        raise DataError(f"{len(gold)} pairs with {len(set(gold))} different scores; a correlation needs 3 and 2.")
     names = [name for name in SYSTEMS if name in scored]
     systems = scored[names].to_numpy(float).T  # (S, N)
     rng, parts = np.random.default_rng(seed), []

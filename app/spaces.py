@@ -22,7 +22,7 @@ _umap = threading.Lock()  # numba's default threads must not be entered twice
 
 
 def sentences(corpus: Corpus, count: int) -> pd.DataFrame:
-    """The first `count` translation pairs, two rows each; shared, so never changed. BadInput for an unreadable file."""
+    """The first `count` translation pairs, two rows each; shared, so never changed. BgtError for an unreadable file."""
     return _sentences(corpus, count, corpus.file.stat().st_mtime_ns if corpus.file and corpus.file.exists() else 0)
 
 
@@ -177,7 +177,7 @@ def _pair_scores(
     digest: str, left: str, right: str, _semantic: Space
 ) -> tuple[geometry.PairScores, tuple[float, float, float]]:
     sides = _semantic.of(left), _semantic.of(right)
-    return geometry.pair_scores(*sides), geometry.told_apart(*sides)
+    return geometry.pair_scores(*sides), geometry.language_probe_accuracy(*sides)
 
 
 def agreements(semantic: Space, language: Mapping[str, Space], counted: Sequence[str]) -> pd.DataFrame:

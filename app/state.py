@@ -16,8 +16,9 @@ import streamlit as st
 
 import bgt_core
 from app import options, rows
-from bgt_core import BadInput, hub
+from bgt_core.checkpoint import hub
 from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.errors import NotFound
 
 PATIENCE = 60  # seconds to wait for another session's request
 AT_ONCE = 1_000  # sentences embedded before others get a turn, and whoever waits is told
@@ -68,7 +69,7 @@ def theme() -> str:
 
 
 def model() -> Loaded:
-    """The model this session has chosen, at first the first one named; BadInput as `bgt_core.load`."""
+    """The model this session has chosen, at first the first one named; BgtError as `bgt_core.load`."""
     models = options.read().models
     chosen = st.session_state.get("ckpt")
     title = chosen if chosen in models else next(iter(models))
@@ -93,9 +94,9 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 @contextmanager
 def inference() -> Iterator[None]:
-    """One request at a time; BadInput after a minute's wait."""
+    """One request at a time; BgtError after a minute's wait."""
     if not _inference.acquire(timeout=PATIENCE):
-        raise BadInput("The model is busy with another request; try again in a moment.", 3)
+        raise NotFound("The model is busy with another request; try again in a moment.")
     try:
         yield
     finally:
@@ -137,7 +138,7 @@ def _vectors(
 
 @dataclass(frozen=True)
 class Shared:
-    """A loaded model as probes and evaluation see one (`bgt_core.contracts.Embeds`), through the cache and the lock."""
+    """A loaded model as probes and evaluation see one (`contracts.SentenceEncoder`), through the cache and the lock."""
 
     loaded: Loaded
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from bgt_core import BadInput
-from bgt_core.text import normalise
+from bgt_core.data.text import normalise
+from bgt_core.errors import DataError
 
 KINDS = ["txt", "tsv", "csv"]
 MOST = 20_000  # rows
@@ -20,31 +20,31 @@ HEADERS = ("gold", "score", "label", "similarity")
 def cells(name: str, content: bytes) -> list[list[str]]:
     """Rows of a .csv (quoted) or of a .tsv or .txt (tabs, no quoting); blank rows are dropped.
 
-    Raises BadInput for another kind of file, no UTF-8, no rows, too many, or a cell too long.
+    Raises BgtError for another kind of file, no UTF-8, no rows, too many, or a cell too long.
     """
     kind = name.rpartition(".")[2].lower()
     if kind not in KINDS:
-        raise BadInput(f"{name}: expected a file that ends in {', '.join(KINDS)}.")
+        raise DataError(f"{name}: expected a file that ends in {', '.join(KINDS)}.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise BadInput(f"{name}:{line}: not UTF-8; convert the file to UTF-8.") from None
+        raise DataError(f"{name}:{line}: not UTF-8; convert the file to UTF-8.") from None
     if text.count("\n") > MOST:
-        raise BadInput(f"{name}: more than {MOST:,} lines; give the first {MOST:,}, or use the command line.")
+        raise DataError(f"{name}: more than {MOST:,} lines; give the first {MOST:,}, or use the command line.")
     if kind == "csv":
         try:
             rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
         except csv.Error as error:
-            raise BadInput(f"{name}: not CSV ({error}); quote cells that hold a comma or a quote.") from None
+            raise DataError(f"{name}: not CSV ({error}); quote cells that hold a comma or a quote.") from None
     else:
         rows = [line.split("\t") for line in text.split("\n")]
     rows = [[normalise(cell) for cell in row] for row in rows if any(map(str.strip, row))]
     if not rows:
-        raise BadInput(f"{name}: no rows; expected a sentence a line.")
+        raise DataError(f"{name}: no rows; expected a sentence a line.")
     for number, row in enumerate(rows, 1):
         if any(len(cell) > LONGEST for cell in row):
-            raise BadInput(f"{name}: row {number} has a cell of more than {LONGEST:,} characters; expected sentences.")
+            raise DataError(f"{name}: row {number} has a cell of more than {LONGEST:,} characters; expected sentences.")
     return rows
 
 
@@ -57,19 +57,19 @@ def pairs(name: str, content: bytes) -> pd.DataFrame:
     """Columns `left`, `right` and, where a column holds nothing but numbers, `gold`.
 
     That column may be the first (as STS files have it) or the third; a header row is recognised by its name.
-    Raises BadInput as `cells`, for fewer than two columns of text, and for rows of different widths.
+    Raises BgtError as `cells`, for fewer than two columns of text, and for rows of different widths.
     """
     rows = cells(name, content)
     width = len(rows[0])
     for number, row in enumerate(rows, 1):
         if len(row) != width:
-            raise BadInput(f"{name}: row {number} has {len(row)} columns, the first has {width}; expected the same.")
+            raise DataError(f"{name}: row {number} has {len(row)} columns, the first has {width}; expected the same.")
     if any(cell.lower() in HEADERS for cell in rows[0]):
         rows = rows[1:]
     gold = next((at for at in (0, 2) if at < width and numbers([row[at] for row in rows])), None)
     text = [at for at in range(width) if at != gold][:2]
     if len(text) < 2 or not rows:
-        raise BadInput(f"{name}: expected two columns of sentences, and a third with scores if there are any.")
+        raise DataError(f"{name}: expected two columns of sentences, and a third with scores if there are any.")
     found = pd.DataFrame({side: [row[at] for row in rows] for side, at in zip(("left", "right"), text, strict=True)})
     return found if gold is None else found.assign(gold=[float(row[gold]) for row in rows])
 

@@ -15,9 +15,9 @@ from app.options import Corpus
 from app.spaces import sentences
 from app.state import Loaded, embed, inference
 from bgt_core.contracts import LANGUAGE, SEMANTIC
-from bgt_core.generate import Report, Search, decode, quiet
-from bgt_core.vectors import cosines
-from probes.directions import Directions, directions
+from bgt_core.generation.directions import Directions, directions
+from bgt_core.generation.search import Report, Search, decode, quiet
+from bgt_core.vectors.compare import cosines
 
 MAX_CHARACTERS = 500  # of a sentence to generate from: far past what models are trained on
 FITTED_ON = 2_000  # translation pairs that directions are fitted on

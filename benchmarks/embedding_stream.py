@@ -19,8 +19,8 @@ import numpy as np
 import bgt_core
 from benchmarks.measure import Row, interleave, over, page
 from bgt_core import bulk
-from bgt_core.data.grammar import pairs
-from bgt_core.vectorfile import Growing
+from bgt_core.grammar import pairs
+from bgt_core.vectors.file import ResumableWriter
 
 DISTINCT, SPEED, FEW, MANY = 25_000, 50_000, 50_000, 200_000  # lines
 MEMORY_ROUNDS = 3  # a peak hardly varies, and each takes two processes
@@ -68,7 +68,7 @@ def speed(folder: Path, sentences: list[str], options: argparse.Namespace) -> Ro
     expected = peer(0)
 
     def save(_: int) -> None:
-        with Growing(folder / "saved.npy", expected[0].shape[1]) as rows:
+        with ResumableWriter(folder / "saved.npy", expected[0].shape[1]) as rows:
             rows.go_on({})
             for vectors in expected:
                 rows.append(vectors)

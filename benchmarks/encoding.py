@@ -26,13 +26,13 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from benchmarks.measure import Row, clock_of, over, page, product_rate, profile
 from bgt_core.contracts import EOS, PAD, UNK
+from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import Embedder
-from bgt_core.evaluation.sts import sts
-from bgt_core.evaluation.sts_files import read_sets
+from bgt_core.evaluation.sts.files import read_sets
+from bgt_core.evaluation.sts.score import sts
 from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.transformer import Transformer, embedding, sinusoids
 from bgt_core.posterior import Point
-from bgt_core.text import Tokenizer
 
 VOCAB, HEADS, LONGEST = 8_000, 8, 256
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}

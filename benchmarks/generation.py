@@ -25,12 +25,12 @@ import bgt_core
 from benchmarks.measure import Row, clock_of, over, page, product_rate, profile
 from bgt_core import recipes
 from bgt_core.contracts import EOS, PAD, Tokens
-from bgt_core.data.grammar import pairs
+from bgt_core.data.text import Tokenizer
+from bgt_core.device import autocast
 from bgt_core.embedder import Embedder
-from bgt_core.generate import NEVER, beam, transfer
+from bgt_core.generation.search import NEVER, beam, transfer
+from bgt_core.grammar import pairs
 from bgt_core.nets.transformer import Decoder
-from bgt_core.precision import autocast
-from bgt_core.text import Tokenizer
 
 BEAM, BATCH, REFEREED = 5, 64, 8
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import torch
 
-from bgt_core.products import product
+from bgt_core.backend import product
 
 ROUNDS = 5
 

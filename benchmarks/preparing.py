@@ -25,10 +25,10 @@ import sentencepiece
 from benchmarks.measure import Row, interleave, over, page
 from bgt_core import PRETRAINED
 from bgt_core.data.encode import COMMAND, MOST, cores
-from bgt_core.data.grammar import pairs
 from bgt_core.data.parallel import Skipped, check, chunks, read_pairs
 from bgt_core.data.store import prepare
-from bgt_core.text import Tokenizer
+from bgt_core.data.text import Tokenizer
+from bgt_core.grammar import pairs
 
 LANGS = ("en", "fr")
 SPEED, FEW, MANY = 200_000, 100_000, 2_000_000  # pairs
@@ -48,7 +48,7 @@ PREPARE = f"""
 import sys
 {IDLE}
 from bgt_core.data.store import prepare
-from bgt_core.text import Tokenizer
+from bgt_core.data.text import Tokenizer
 source, out, model = sys.argv[1:]
 prepare([source], ("en", "fr"), Tokenizer.load(model), out, valid_pairs=1000, seed=1)
 print(peak(), getrusage(RUSAGE_CHILDREN).ru_maxrss)

@@ -17,7 +17,7 @@ import torch
 
 from benchmarks import sequential_senteval
 from benchmarks.measure import Row, clock_of, interleave, over, page, product_rate, profile
-from probes.senteval import SentEval, Split, SplitResult, split_classify
+from probes.classifiers.senteval import SentEval, Split, SplitResult, split_classify
 
 Task = tuple[Split, Split, Split]
 

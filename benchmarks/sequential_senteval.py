@@ -1,4 +1,4 @@
-"""The straight form of `probes.senteval`: one classifier after another, as SentEval trains them.
+"""The straight form of `probes.classifiers.senteval`: one classifier after another, as SentEval trains them.
 
 Written from the protocol, with torch's own modules, loss, gradient and optimiser; kept as what the fast form is timed
 against and must agree with.
@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from probes.senteval import SentEval, Split, SplitResult
+from probes.classifiers.senteval import SentEval, Split, SplitResult
 
 
 def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval) -> SplitResult:
-    """What `probes.senteval.split_classify` says of the same arguments."""
+    """What `probes.classifiers.senteval.split_classify` says of the same arguments."""
     classes = np.unique(train[1])
     train, dev, test = ((vectors, np.searchsorted(classes, labels)) for vectors, labels in (train, dev, test))
     dev_accuracies, passes = [], []

@@ -16,14 +16,14 @@ from statistics import median
 
 import numpy as np
 import torch
+from bgt_core.training.loop import make_optimizer
 from torch import nn
 
 from benchmarks import straight
 from benchmarks.measure import Row, clock_of, over, page, peak_memory, product_rate, profile
 from bgt_core import recipes
 from bgt_core.contracts import EOS, Batch, Tokens
-from bgt_core.text import Tokenizer
-from bgt_core.train.loop import make_optimizer
+from bgt_core.data.text import Tokenizer
 
 UPDATE, SMOOTHING, DROPOUT, ANNEAL = 25_000, 0.1, 0.3, 0.5
 Pair = dict[str, list[int]]

@@ -12,26 +12,27 @@ PRETRAINED = Path(__file__).parent / "pretrained" / "bgt-small"
 
 # Names are imported when they are first used, so that `bgt --help` starts without torch.
 _HOMES = {
-    "Beam": "generate",
+    "Beam": "generation.search",
     "Embedder": "embedder",
-    "GREEDY": "generate",
+    "GREEDY": "generation.search",
     "RECIPES": "recipes",
-    "Sample": "generate",
+    "Sample": "generation.search",
     "info": "checkpoint",
-    "transfer": "generate",
+    "transfer": "generation.search",
 }
 
-__all__ = ["GREEDY", "PRETRAINED", "RECIPES", "BadInput", "Beam", "Embedder", "Sample", "info", "load", "transfer"]
+__all__ = ["GREEDY", "PRETRAINED", "RECIPES", "Beam", "BgtError", "Embedder", "Sample", "info", "load", "transfer"]
 
-from bgt_core.errors import BadInput  # noqa: E402
+
+from bgt_core.errors import BgtError  # noqa: E402
 
 if TYPE_CHECKING:
     from bgt_core.checkpoint import info as info
     from bgt_core.embedder import Embedder as Embedder
-    from bgt_core.generate import GREEDY as GREEDY
-    from bgt_core.generate import Beam as Beam
-    from bgt_core.generate import Sample as Sample
-    from bgt_core.generate import transfer as transfer
+    from bgt_core.generation.search import GREEDY as GREEDY
+    from bgt_core.generation.search import Beam as Beam
+    from bgt_core.generation.search import Sample as Sample
+    from bgt_core.generation.search import transfer as transfer
     from bgt_core.recipes import RECIPES as RECIPES
 
 
@@ -41,12 +42,13 @@ def load(path: str | Path = PRETRAINED, device: str = "auto", precision: str = "
     Where `path` is no folder here and reads as ORG/NAME or ORG/NAME@REVISION, it is fetched from the hub.
 
     `device` is "cpu", "cuda", "cuda:1", or "auto": a GPU where there is one. `precision` is "fp32", "bf16", "auto"
-    (bf16 where the device multiplies it natively), or on a CPU "int8", for embedding. Raises BadInput for a folder
+    (bf16 where the device multiplies it natively), or on a CPU "int8", for embedding. Raises BgtError for a folder
     that is missing, incomplete or damaged, and where the hub can't give it.
     """
-    from bgt_core import checkpoint, hub
+    from bgt_core import checkpoint
+    from bgt_core.checkpoint import hub
+    from bgt_core.device import pick_device
     from bgt_core.embedder import Embedder
-    from bgt_core.train.device import pick_device
 
     found = checkpoint.load(hub.folder(path), pick_device(device))
     return Embedder(found.model, found.tokenizer, found.recipe.reads, precision)

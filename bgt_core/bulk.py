@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bgt_core import __version__
-from bgt_core.contracts import SEMANTIC, BadInput, Embeds
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.data.parallel import lines
-from bgt_core.vectorfile import Growing, read, unlike, writing
+from bgt_core.errors import DataError, UsageError
+from bgt_core.vectors.file import ResumableWriter, read, unlike, writing
 
 if TYPE_CHECKING:
     from bgt_core.embedder import Embedder
@@ -42,7 +43,7 @@ class Written(NamedTuple):
 
 
 def embed_file(
-    embedder: Embeds,
+    embedder: SentenceEncoder,
     source: Path,
     out: Path,
     *,
@@ -52,7 +53,7 @@ def embed_file(
     made_by: Mapping[str, str] | None = None,
     report: Callable[[int, int], None] = lambda rows, total: None,
 ) -> Written:
-    """Embeds each line of `source`, empty ones too, as a row of `out`; order kept.
+    """SentenceEncoder each line of `source`, empty ones too, as a row of `out`; order kept.
 
     `source` is UTF-8 text: a file (plain, .gz, .xz, .zst), or "-" or a pipe, which is first copied to a file beside
     `out`, so that it too is checked before the work and can be gone on with when it comes again. `out` is a .npy of
@@ -60,14 +61,14 @@ def embed_file(
     `part(out, *shard)`. A file of that name is replaced when the new one is complete. `made_by` says what decides the
     vectors of a text where the encoder is not ours. `report` gets the rows done and all rows, after each chunk.
 
-    Raises `BadInput` for text that is absent, damaged, blank, not UTF-8 or changed meanwhile, for a language or latent
+    Raises `BgtError` for text that is absent, damaged, blank, not UTF-8 or changed meanwhile, for a language or latent
     that the model lacks, and where `out` can't be written, is being written by another process, or was begun from
     other text, by another model or with other settings.
     """
     if shard:
         out = part(out, *shard)
     width = embedder.embed([], lang=lang, latent=latent).shape[1]
-    with Growing(out, width) as rows, _file(source, out) as file:
+    with ResumableWriter(out, width) as rows, _file(source, out) as file:
         before = _stamp(file)
         total, text = survey(file, source)
         first, last = _range(total, *(shard or (1, 1)))
@@ -79,33 +80,33 @@ def embed_file(
             rows.append(embedder.embed(_texts(chunk, start, source), lang=lang, latent=latent))
             report(rows.count, last - first)
         if rows.count != last - first or _stamp(file) != before:
-            raise BadInput(f"{source}: changed while it was read; embed it again.")
+            raise DataError(f"{source}: changed while it was read; embed it again.")
     return Written(out, rows.count, width)
 
 
 def part(out: Path, number: int, shards: int) -> Path:
-    """Where a shard of `out` goes: vectors.npy -> vectors-00002-of-00004.npy. Raises BadInput for no such shard."""
+    """Where a shard of `out` goes: vectors.npy -> vectors-00002-of-00004.npy. Raises BgtError for no such shard."""
     if not 1 <= number <= shards:
-        raise BadInput(f"Shard {number}/{shards}: expected I/N, with I from 1 to N.", 2)
+        raise UsageError(f"Shard {number}/{shards}: expected I/N, with I from 1 to N.")
     return out.with_name(f"{out.stem}-{number:05}-of-{shards:05}{out.suffix}")
 
 
 def join(out: Path, shards: int) -> Written:
     """Writes the parts of `out` in order into one file, the same as without shards. The parts stay.
 
-    Raises `BadInput` where one is absent, damaged, or made of other text, by another model or with other settings.
+    Raises `BgtError` where one is absent, damaged, or made of other text, by another model or with other settings.
     """
     paths = [part(out, number, shards) for number in range(1, max(1, shards) + 1)]
     parts = [read(path) for path in paths]
     whole, end = parts[0][0], 0
-    for path, (made_of, vectors) in zip(paths, parts, strict=True):
+    for path, (fingerprint, vectors) in zip(paths, parts, strict=True):
         expected = {**whole, "lines": [end, end := end + len(vectors)]}
-        if made_of != expected:
-            raise BadInput(f"{path}: made with {unlike(made_of, expected)}, unlike {paths[0]}; embed one again.")
-    with Growing(out, whole["width"]) as rows:
+        if fingerprint != expected:
+            raise DataError(f"{path}: made with {unlike(fingerprint, expected)}, unlike {paths[0]}; embed one again.")
+    with ResumableWriter(out, whole["width"]) as rows:
         rows.go_on({**whole, "lines": [0, end]})
-        for made_of, vectors in parts:
-            todo = vectors[rows.count - made_of["lines"][0] :]
+        for fingerprint, vectors in parts:
+            todo = vectors[rows.count - fingerprint["lines"][0] :]
             for start in range(0, len(todo), CHUNK):
                 rows.append(todo[start : start + CHUNK])
     return Written(out, rows.count, rows.width)
@@ -138,7 +139,7 @@ def survey(file: Path, name: Path) -> tuple[int, str]:
         blank = blank and not chunk.strip()
         seen.update(chunk + b"\n")
     if blank:
-        raise BadInput(f"{name}: empty; expected one sentence a line.")
+        raise DataError(f"{name}: empty; expected one sentence a line.")
     return total, seen.hexdigest()
 
 
@@ -164,7 +165,7 @@ def _texts(chunk: bytes, first: int, name: Path) -> list[str]:
         return chunk.decode().split("\n")
     except UnicodeDecodeError as error:
         number = first + 1 + chunk.count(b"\n", 0, error.start)
-        raise BadInput(f"{name}:{number}: not UTF-8; convert the file to UTF-8.") from None
+        raise DataError(f"{name}:{number}: not UTF-8; convert the file to UTF-8.") from None
 
 
 def _range(total: int, number: int, shards: int) -> tuple[int, int]:

@@ -5,7 +5,7 @@ Data flows one way, from text to numbers:
     text -> Tokens -> Batch -> Posterior / Outputs -> { Loss | vectors | text }
 
 Shape letters, here and everywhere: B sentences in a batch, T tokens of the longest of them, N real tokens
-of all of them, H hidden units, L latent units, V pieces of the vocabulary. Outside a batch: N sentences, D
+of all of them, H hidden units, L latent units, V pieces of the vocabulary. ExternalEncoder a batch: N sentences, D
 units of any vector.
 
 Languages are keys ("en", "fr"), never "source" and "target": two languages are the paper's model,
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from bgt_core.errors import BadInput as BadInput  # part of the nouns; lives alone so that `--help` is quick
+from bgt_core.errors import BgtError as BgtError  # part of the nouns; lives alone so that `--help` is quick
 
 if TYPE_CHECKING:  # the processes that prepare text import this file, and need no torch
     import torch
@@ -181,7 +181,7 @@ class Objective(Protocol):
     def __call__(self, out: Outputs, step: int) -> Loss: ...
 
 
-class Embeds(Protocol):
+class SentenceEncoder(Protocol):
     """All that STS, probes and the app see of a model (`bgt_core.Embedder`, or what `adapters.open_encoder` makes).
 
     No `langs` means any language: encoders of others do not ask for one. They mostly have one latent, "semantic".

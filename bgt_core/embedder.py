@@ -10,15 +10,16 @@ import numpy as np
 import torch
 from torch import nn
 
-from bgt_core.contracts import LANGUAGE, LATENTS, SEMANTIC, BadInput, Tokens
+from bgt_core.contracts import LANGUAGE, LATENTS, SEMANTIC, Tokens
+from bgt_core.data.text import Tokenizer
+from bgt_core.device import INT8, PRECISIONS, autocast, check_precision, resolve
+from bgt_core.errors import UsageError
 from bgt_core.nets.encoders import NoLatent
 from bgt_core.nets.quantised import quantised
-from bgt_core.precision import INT8, PRECISIONS, autocast, check_precision, resolve
-from bgt_core.text import Tokenizer
-from bgt_core.vectors import cosines
+from bgt_core.vectors.compare import cosines
 
 BATCH_TOKENS = 8_192  # padded, that a batch may have
-EVEN_TOKENS = 2_048  # from here on a batch is worth keeping even
+SAME_LENGTH_FROM = 2_048  # from here on a batch is worth keeping even
 
 
 class Embedder:
@@ -38,7 +39,7 @@ class Embedder:
         self.device = next(model.parameters()).device
         check_precision(precision, (*PRECISIONS, INT8))
         if precision == INT8 and self.device.type != "cpu":
-            raise BadInput(f"precision 'int8' is computed on a CPU, this model is on {self.device}; choose bf16.", 2)
+            raise UsageError(f"precision 'int8' is computed on a CPU, this model is on {self.device}; choose bf16.")
         self.precision = precision if precision == INT8 else resolve(self.device, precision)
         self.encoders = {name: one for name, one in model.encoders.items() if not isinstance(one, NoLatent)}
         self.latents = LATENTS if {*self.langs} <= {*self.encoders} else (SEMANTIC,)
@@ -48,7 +49,7 @@ class Embedder:
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         """N sentences of one language -> (N, D) float32, in the order given.
 
-        An empty sentence is embedded as the end-of-sentence piece alone. Raises BadInput for a language
+        An empty sentence is embedded as the end-of-sentence piece alone. Raises BgtError for a language
         or latent the model does not have.
         """
         encoder = self.encoders[self.encoder_name(lang, latent)]
@@ -72,7 +73,7 @@ class Embedder:
             return self.encoders[self.encoder_name(lang, latent)](empty).mean.shape[-1]
 
     @cached_property
-    def made_of(self) -> str:
+    def fingerprint(self) -> str:
         """What decides the vectors: a hash of weights and tokenizer, the precision, and the kind of device."""
         found = hashlib.sha256(self.tokenizer.sha256.encode())
         for name, value in sorted(self.model.state_dict().items()):
@@ -88,9 +89,9 @@ class Embedder:
     def encoder_name(self, lang: str, latent: str) -> str:
         """The encoder that reads `latent` from a sentence of `lang`."""
         if lang not in self.langs:
-            raise BadInput(f"This model has no language '{lang}'; it has {', '.join(self.langs)}.", 2)
+            raise UsageError(f"This model has no language '{lang}'; it has {', '.join(self.langs)}.")
         if latent not in self.latents:
-            raise BadInput(f"This model has no latent '{latent}'; it has {', '.join(self.latents)}.", 2)
+            raise UsageError(f"This model has no latent '{latent}'; it has {', '.join(self.latents)}.")
         return lang if latent == LANGUAGE else SEMANTIC
 
 
@@ -103,7 +104,7 @@ def by_tokens(order: Sequence[int], lengths: Sequence[int], budget: int = BATCH_
     for row in order:
         last = batches[-1] if batches else []
         tokens, same = len(last) * lengths[row], last and lengths[last[0]] == lengths[row]
-        if not last or tokens + lengths[row] > budget or (tokens >= EVEN_TOKENS and not same):
+        if not last or tokens + lengths[row] > budget or (tokens >= SAME_LENGTH_FROM and not same):
             batches.append([])
         batches[-1].append(row)
     return batches

@@ -1,15 +1,45 @@
-"""The one error that reaches a user; apart from the other nouns, so that commands start without torch."""
+"""The errors that reach a user; apart from the other nouns, so that commands start without torch.
+
+Each message names the value, the rule and the way out, in terms of the Python parameters. Commands print it and exit
+with the error's `exit_code`.
+"""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 
-class BadInput(ValueError):
-    """What the user gave can't be used; the message names the value, the rule and the way out.
 
-    `exit_code` is what a command exits with: 2 wrong usage, 3 something needed is absent,
-    4 invalid data or checkpoint.
-    """
+class BgtError(ValueError):
+    """What was given can't be used; the root of all errors that this package raises on purpose."""
 
-    def __init__(self, message: str, exit_code: int = 4):
-        super().__init__(message)
-        self.exit_code = exit_code
+    exit_code = 1
+
+
+class UsageError(BgtError):
+    """An argument is wrong in itself, or with another: an unknown name, a number out of range."""
+
+    exit_code = 2
+
+
+class NotFound(BgtError):
+    """Something that is needed is absent: a file, a device, a library."""
+
+    exit_code = 3
+
+
+class DataError(BgtError):
+    """A file or an array holds what it should not: a damaged checkpoint, text that is not UTF-8, NaN."""
+
+    exit_code = 4
+
+
+class Interrupted(BgtError):
+    """The user, or a signal, ended the work; what was done is kept."""
+
+    exit_code = 130
+
+
+def needs(module: str, extra: str) -> None:
+    """NotFound that says how to install `module`, where it is absent."""
+    if find_spec(module) is None:
+        raise NotFound(f'This needs {module}, which is not installed: pip install "bgt[{extra}]"')

@@ -27,14 +27,14 @@ import torch
 from torch import nn
 
 from bgt_core import checkpoint, recipes
-from bgt_core.contracts import BadInput
 from bgt_core.data.parallel import sentences
 from bgt_core.data.store import Corpus, prepare
+from bgt_core.data.text import Tokenizer
+from bgt_core.device import pick_device
+from bgt_core.errors import DataError, Interrupted, NotFound, UsageError
 from bgt_core.recipes import Recipe
-from bgt_core.text import Tokenizer
-from bgt_core.train.device import pick_device
-from bgt_core.train.loop import Hooks, make_optimizer, total_steps, train
-from bgt_core.train.workers import Workers
+from bgt_core.training.loop import Hooks, make_optimizer, total_steps, train
+from bgt_core.training.workers import Workers
 
 SETTINGS = "run.json"
 KEEP = 2  # checkpoints of a run; the one before the newest survives a kill during the write
@@ -54,7 +54,7 @@ def start(
 ) -> Path:
     """Begin a run in the new folder `out`; returns its last checkpoint.
 
-    Raises BadInput for text that can't be used; nothing of `out` is left behind then.
+    Raises BgtError for text that can't be used; nothing of `out` is left behind then.
     """
     with Workers.of_environment() as workers:
         if workers.first:
@@ -97,15 +97,15 @@ def prepare_run(
 ) -> None:
     """All of a run folder but its checkpoints, or nothing."""
     if (out / SETTINGS).exists():
-        raise BadInput(f"{out}: holds a run. Go on with --resume, or name another folder.", 2)
+        raise UsageError(f"{out}: holds a run. Go on with --resume, or name another folder.")
     pick_device(device)
     existed = out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadInput(f"{out}: can't be made a folder ({error.strerror}); name another.", 3) from None
+        raise NotFound(f"{out}: can't be made a folder ({error.strerror}); name another.") from None
     if any(out.iterdir()):
-        raise BadInput(f"{out}: not empty, and no run to go on with. Remove it, or name another folder.", 2)
+        raise UsageError(f"{out}: not empty, and no run to go on with. Remove it, or name another folder.")
     try:
         cutter = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
         with torch.device("meta"):  # before the long work, so that sizes that make no model end the run here
@@ -134,9 +134,9 @@ def _train(out: Path, device: str, report: Report, workers: Workers, save_every:
         settings = json.loads((out / SETTINGS).read_text(encoding="utf-8"))
         recipe = recipes.build(settings["recipe"], settings["arguments"])
     except (FileNotFoundError, NotADirectoryError):
-        raise BadInput(f"{out}: nothing to resume: no {SETTINGS}. Start the run without --resume.", 3) from None
+        raise NotFound(f"{out}: nothing to resume: no {SETTINGS}. Start the run without --resume.") from None
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
-        raise BadInput(f"{out / SETTINGS}: damaged ({error!r}). Start a new run.") from None
+        raise DataError(f"{out / SETTINGS}: damaged ({error!r}). Start a new run.") from None
     tokenizer = Tokenizer.load(out / checkpoint.TOKENIZER)
     saved = checkpoint.steps_of(out)
     begun = checkpoint.load(saved[-1]) if saved else None
@@ -186,13 +186,6 @@ def fresh(recipe: Recipe, tokenizer: Tokenizer) -> nn.Module:
     """The untrained model: the same for the same seed."""
     torch.manual_seed(recipe.train.seed)
     return recipe.model(tokenizer)
-
-
-class Interrupted(BadInput):
-    """A signal ended the run after it had saved."""
-
-    def __init__(self, message: str):
-        super().__init__(message, 130)
 
 
 class Signals:

@@ -16,8 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from bgt_core.errors import BadInput
-from bgt_core.vectorfile import writing
+from bgt_core.errors import NotFound, UsageError
+from bgt_core.vectors.file import writing
 
 if TYPE_CHECKING:
     from bgt_core.evaluation.bootstrap import Estimate
@@ -51,7 +51,7 @@ class Table:
 
     def __post_init__(self) -> None:
         if twice := [name for name in self.columns if self.columns.count(name) > 1]:
-            raise BadInput(f"Two columns of a table are called '{twice[0]}'; give one another name.", 2)
+            raise UsageError(f"Two columns of a table are called '{twice[0]}'; give one another name.")
 
     def records(self) -> list[dict[str, Plain]]:
         """A dict a row; an estimate NAME is four entries: NAME, NAME ci_low, NAME ci_high, NAME mark."""
@@ -117,22 +117,22 @@ def on_stdout(files: Mapping[str, Path | None]) -> list[str]:
 
 
 def check_files(files: Mapping[str, Path | None], as_json: bool = False) -> None:
-    """Before the work: BadInput where the folder of a file is not there, or where stdout can't hold what it is to."""
+    """Before the work: BgtError where the folder of a file is not there, or where stdout can't hold what it is to."""
     printed = on_stdout(files)
     if strange := [name for name in printed if name not in PRINTED]:
-        raise BadInput(f"--{strange[0]} -: only {', '.join(PRINTED)} can go to stdout; give a file.", 2)
+        raise UsageError(f"--{strange[0]} -: only {', '.join(PRINTED)} can go to stdout; give a file.")
     if len(printed) + as_json > 1:
         names = [f"--{name} -" for name in printed] + ["--json"] * as_json
-        raise BadInput(f"{' and '.join(names)}: stdout holds one document; give files for the others.", 2)
+        raise UsageError(f"{' and '.join(names)}: stdout holds one document; give files for the others.")
     for name, path in files.items():
         if path and not path.absolute().parent.is_dir():
-            raise BadInput(f"--{name} {path}: there is no folder {path.parent}.", 3)
+            raise NotFound(f"--{name} {path}: there is no folder {path.parent}.")
 
 
 def save(table: Table, files: Mapping[str, Path | None], note: str = "") -> None:
     """Write the files asked for, "csv", "latex", "md" and "parquet"; each is whole or not there. "-" is stdout.
 
-    LaTeX is a booktabs tabular with `note` as a comment above it, Markdown a table with it below. BadInput where a
+    LaTeX is a booktabs tabular with `note` as a comment above it, Markdown a table with it below. BgtError where a
     file can't be written.
     """
     for name, path in files.items():

@@ -10,16 +10,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bgt_core import __version__
-from bgt_core.contracts import LANGUAGE, Embeds
-from bgt_core.errors import BadInput
-from probes.build import default_sentences
-from probes.cache import RESULTS, Cache, key, remembering
-from probes.items import SIZES
-from probes.load import load_task
+from bgt_core.contracts import LANGUAGE, SentenceEncoder
+from bgt_core.errors import BgtError
+from probes.data.build import default_sentences
+from probes.data.items import SIZES
+from probes.data.load import load_task
+from probes.data.splitfile import read_splits, with_splits
+from probes.measures.study import ProbeConfig
+from probes.results.cache import RESULTS, Cache, key, with_cache
+from probes.results.store import Cell, cell_of, read_cell, write_cell
 from probes.run import check, run_probe
-from probes.splitfile import read_splits, with_splits
-from probes.store import Cell, cell_of, read_cell, write_cell
-from probes.study import Asked
 from probes.task import Items, ProbeTask
 
 BUILT_IN = "built-in grammar"
@@ -30,17 +30,17 @@ class Model:
     """An encoder, what it is called, and what stands beside it."""
 
     name: str
-    encoder: Embeds
+    encoder: SentenceEncoder
     latents: tuple[str, ...]  # those asked for
-    seeds: tuple[Embeds, ...] = ()  # other trainings of it
-    others: Mapping[str, Sequence[Embeds]] | None = None  # to beat: untrained, the mean of its pieces
+    seeds: tuple[SentenceEncoder, ...] = ()  # other trainings of it
+    others: Mapping[str, Sequence[SentenceEncoder]] | None = None  # to beat: untrained, the mean of its pieces
 
     def latents_of(self, lang: str) -> list[str]:
         """Those that can be probed in it: language latents have no space that two languages share."""
         return [name for name in self.latents if "-" not in lang or name != LANGUAGE] or list(self.latents)
 
     def check(self, lang: str) -> None:
-        """BadInput for a language or latent that it has not."""
+        """BgtError for a language or latent that it has not."""
         for encoder in (self.encoder, *self.seeds):
             check(encoder, lang, self.latents_of(lang))
 
@@ -50,7 +50,7 @@ def measured(
     task: ProbeTask,
     lang: str,
     material: tuple[Items, dict],
-    wish: Asked,
+    wish: ProbeConfig,
     cache: Cache | None,
     report: Callable[[str], None],
 ) -> Cell:
@@ -62,8 +62,8 @@ def measured(
     if name and (found := read_cell(cache.path(RESULTS, name), model.name)):
         report(f"{task.name} {lang}: {model.name}, measured {found.trail['measured']}")
         return found
-    remembered = [remembering(encoder, cache) for encoder in (model.encoder, *model.seeds)]
-    others = {other: [remembering(one, cache) for one in several] for other, several in (model.others or {}).items()}
+    remembered = [with_cache(encoder, cache) for encoder in (model.encoder, *model.seeds)]
+    others = {other: [with_cache(one, cache) for one in several] for other, several in (model.others or {}).items()}
     result = run_probe(
         remembered[0],
         task,
@@ -77,7 +77,7 @@ def measured(
     )
     trail = {
         **about,
-        "made_of": getattr(model.encoder, "made_of", "") or "unknown",
+        "fingerprint": getattr(model.encoder, "fingerprint", "") or "unknown",
         "version": __version__,
         "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
         "probe": "paper" if wish.paper else wish.probe,
@@ -91,20 +91,20 @@ def measured(
     return cell
 
 
-def kept_as(model: Model, task: ProbeTask, lang: str, about: Mapping[str, object], wish: Asked) -> str | None:
+def kept_as(model: Model, task: ProbeTask, lang: str, about: Mapping[str, object], wish: ProbeConfig) -> str | None:
     """The name of a cell in the cache; None where an encoder doesn't say what it is made of."""
     others = model.others or {}
     encoders = [model.encoder, *model.seeds, *(one for several in others.values() for one in several)]
-    made_of = [getattr(encoder, "made_of", "") for encoder in encoders]
-    if not all(made_of):
+    fingerprint = [getattr(encoder, "fingerprint", "") for encoder in encoders]
+    if not all(fingerprint):
         return None
     names = [(other, len(several)) for other, several in others.items()]
-    asked = {"made_of": made_of, "others": names, "latents": model.latents_of(lang), "about": about}
+    asked = {"fingerprint": fingerprint, "others": names, "latents": model.latents_of(lang), "about": about}
     return key(task=task.name, lang=lang, wish=asdict(wish), **asked)
 
 
 def material_of(
-    task: ProbeTask, lang: str, data: Path | None, column: int | None, wish: Asked, split_file: Path | None = None
+    task: ProbeTask, lang: str, data: Path | None, column: int | None, wish: ProbeConfig, split_file: Path | None = None
 ) -> tuple[Items, dict]:
     """The items of a task, from `data` or the built-in grammar, and what a trail says of them."""
     if data is None:
@@ -125,7 +125,7 @@ def without_text(task: ProbeTask, lang: str, data: Path | None) -> str:
     """Why a task can't be asked in a language, or "": it has no definition there, or nothing to be labelled from."""
     try:
         task.check(lang)
-    except BadInput as error:
+    except BgtError as error:
         return str(error)
     if data is None and "text" not in task.builds:
         return f"Task '{task.name}' can't be labelled from sentences alone: give --data."

@@ -9,53 +9,54 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bgt_core.contracts import LANGUAGE
-from bgt_core.errors import BadInput
-from probes import extras, remarks
-from probes.baselines import BASELINES, MAJORITY
-from probes.mdl import codelength
-from probes.measure import Measured, Vectors, embedded, maker, measure
-from probes.paper import paper_row
+from bgt_core.errors import UsageError
+from probes.classifiers.baselines import BASELINES, MAJORITY
+from probes.measures import controls
+from probes.measures.mdl import codelength
+from probes.measures.measure import Measured, Vectors, embedded, maker, measure
+from probes.measures.paper import paper_row
+from probes.measures.significance import Runs, bootstrap, difference, wilson
+from probes.measures.study import ProbeConfig, Study, prepare
+from probes.measures.warnings import encoder_warnings, item_warnings, note, predictor_warnings
 from probes.result import Difference, Predictions, ProbeResult, Row
-from probes.significance import Runs, bootstrap, difference, wilson
-from probes.study import Asked, Study, prepare
 from probes.task import Items, ProbeTask
 from probes.tasks import find
 
 if TYPE_CHECKING:
-    from bgt_core.contracts import Embeds
+    from bgt_core.contracts import SentenceEncoder
 
 
 def run_probe(
-    bgt: Embeds,
+    bgt: SentenceEncoder,
     task: ProbeTask | str,
     lang: str,
     sentences: Sequence[str] | Items | None = None,
     *,
     latents: Sequence[str] = ("semantic", "language"),
-    encoder_seeds: Sequence[Embeds] = (),
-    others: Mapping[str, Sequence[Embeds]] | None = None,
+    encoder_seeds: Sequence[SentenceEncoder] = (),
+    others: Mapping[str, Sequence[SentenceEncoder]] | None = None,
     report: Callable[[str], None] = lambda line: None,
     **asked: object,
 ) -> ProbeResult:
-    """Train and test probes; without `sentences`, on those of the built-in grammar. `asked` are the fields of `Asked`.
+    """Train and test probes; without `sentences`, on the built-in grammar. `asked` are the fields of `ProbeConfig`.
 
     `encoder_seeds` are other trainings of `bgt`: scores are then means over all of them. `others` are encoders to
     beat, name -> one or several seeds, read from the first latent they have: untrained ones, the mean of the model's
     own subword vectors. `cuts_of` says who is trained and tested on what.
 
     An accuracy has two intervals. Wilson's is that of these probes on new sentences; the bootstrap's also covers new
-    probes and, where there are several, new encoders. Raises BadInput for an unknown task, language, latent or wish,
+    probes and, where there are several, new encoders. Raises BgtError for an unknown task, language, latent or wish,
     and for too few items.
     """
-    wish, task = Asked(**asked), find(task) if isinstance(task, str) else task
+    wish, task = ProbeConfig(**asked), find(task) if isinstance(task, str) else task
     task.check(lang)
     encoders = [bgt, *encoder_seeds]
     for encoder in encoders:
         check(encoder, lang, latents)
     study = prepare(task, lang, sentences, wish)
-    warnings = remarks.of_items(study)
+    warnings = item_warnings(study)
     for encoder in encoders:
-        warnings += remarks.of_encoder(encoder, study)
+        warnings += encoder_warnings(encoder, study)
     if wish.paper:
         rows, predictions = {}, {}
         for name in latents:
@@ -89,7 +90,7 @@ def run_probe(
         rows[name] = replace(rows[name], **more(study, inputs[name], measured[name], wish))
     for name, found in measured.items():
         if name != MAJORITY:
-            warnings += remarks.of_predictor(rows[name], found, len(study.cuts[0][1]))
+            warnings += predictor_warnings(rows[name], found, len(study.cuts[0][1]))
 
     def gap(first: str, second: str) -> Difference:
         return difference(task.name, lang, (first, second), runs[first] - runs[second], wish.ci)
@@ -98,32 +99,32 @@ def run_probe(
     found = result(study, wish, rows, {name: kept(found) for name, found in measured.items()}, warnings)
     return replace(
         found,
-        rows=[remarks.note(row, rows, latents) for row in rows.values() if row.latent != MAJORITY or wish.baselines],
+        rows=[note(row, rows, latents) for row in rows.values() if row.latent != MAJORITY or wish.baselines],
         difference=gap(*latents[:2]) if len(latents) > 1 else None,
         over_baseline=[gap(name, against) for name in latents] if wish.baselines else [],
         over_majority=[gap(name, MAJORITY) for name in latents],
-        erasures=[extras.erase(study, inputs[name], name, wish) for name in latents] if wish.erase else [],
-        curve=[point for name in latents for point in extras.curve(study, inputs[name][0], name, wish)]
+        erasures=[controls.erase(study, inputs[name], name, wish) for name in latents] if wish.erase else [],
+        curve=[point for name in latents for point in controls.curve(study, inputs[name][0], name, wish)]
         if wish.curve
         else [],
     )
 
 
-def check(bgt: Embeds, lang: str, latents: Sequence[str]) -> None:
-    """BadInput for what can't be asked of this model; one without languages takes any."""
+def check(bgt: SentenceEncoder, lang: str, latents: Sequence[str]) -> None:
+    """BgtError for what can't be asked of this model; one without languages takes any."""
     if bgt.langs and not set(lang.split("-")) <= set(bgt.langs):
-        raise BadInput(f"Model is {'-'.join(bgt.langs)}; --lang {lang} needs a model trained with '{lang}'.", 2)
+        raise UsageError(f"Model is {'-'.join(bgt.langs)}; --lang {lang} needs a model trained with '{lang}'.")
     for latent in latents:
         if latent not in bgt.latents:
-            raise BadInput(f"There is no latent '{latent}'; choose from {', '.join(bgt.latents)}.", 2)
+            raise UsageError(f"There is no latent '{latent}'; choose from {', '.join(bgt.latents)}.")
     if "-" in lang and LANGUAGE in latents:
-        raise BadInput(f"Language latents are spaces of their own; for --lang {lang} choose --latent semantic.", 2)
+        raise UsageError(f"Language latents are spaces of their own; for --lang {lang} choose --latent semantic.")
     if not latents or len(set(latents)) < len(latents):
-        raise BadInput("Name one or more different latents, as in --latent semantic,language.", 2)
+        raise UsageError("Name one or more different latents, as in --latent semantic,language.")
 
 
 def result(
-    study: Study, wish: Asked, rows: dict[str, Row], predictions: dict[str, Predictions], warnings: list[str]
+    study: Study, wish: ProbeConfig, rows: dict[str, Row], predictions: dict[str, Predictions], warnings: list[str]
 ) -> ProbeResult:
     """What every protocol reports."""
     return ProbeResult(
@@ -143,7 +144,7 @@ def result(
     )
 
 
-def row_of(study: Study, name: str, found: Measured, runs: Runs, wish: Asked) -> Row:
+def row_of(study: Study, name: str, found: Measured, runs: Runs, wish: ProbeConfig) -> Row:
     """Accuracy, its intervals and V-information."""
     tested = int(study.tested.any(0).sum())
     low, high = wilson(runs.mean * tested, tested, wish.ci)
@@ -170,14 +171,14 @@ def row_of(study: Study, name: str, found: Measured, runs: Runs, wish: Asked) ->
     )
 
 
-def more(study: Study, inputs: Sequence[np.ndarray], found: Measured, wish: Asked) -> dict[str, float]:
+def more(study: Study, inputs: Sequence[np.ndarray], found: Measured, wish: ProbeConfig) -> dict[str, float]:
     """The fields of `Row` that only latents have, those asked for."""
     fields = {}
-    if wish.control and (control := extras.selectivity(study, inputs, found, wish)):
+    if wish.control and (control := controls.selectivity(study, inputs, found, wish)):
         names = ("control", "selectivity", "selectivity_low", "selectivity_high")
         fields |= dict(zip(names, control, strict=True))
     if wish.capacity:
-        fields["capacity"] = extras.capacity(study, inputs[0], found, wish)
+        fields["capacity"] = controls.capacity(study, inputs[0], found, wish)
     if wish.mdl:
         train = study.cuts[0][0]
         groups = np.array(study.items.groups)[train]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from bgt_core.errors import BadInput
+from bgt_core.errors import UsageError
 
 SPLITS = ("train", "dev", "test")
 
@@ -47,15 +47,15 @@ class ProbeTask:
     reordered: bool = False  # labelled versions of a sentence differ in the order of words alone
 
     def check(self, lang: str) -> None:
-        """BadInput for a language the task is not defined in."""
+        """BgtError for a language the task is not defined in."""
         if self.langs and lang not in self.langs:
-            raise BadInput(f"Task '{self.name}' has no definition for '{lang}'; available: {', '.join(self.langs)}.", 2)
+            raise UsageError(f"Task '{self.name}' has no definition for '{lang}'; available: {', '.join(self.langs)}.")
 
     def items(self, sentences: Sequence[str], lang: str, seed: int = 0) -> Items:
         """Labelled versions of the different `sentences` that the task can use; the others are skipped."""
         self.check(lang)
         if "text" not in self.builds:
-            raise BadInput(f"Task '{self.name}' can't be labelled from sentences alone: it needs {needs(self)}.", 2)
+            raise UsageError(f"Task '{self.name}' can't be labelled from sentences alone: it needs {needs(self)}.")
         return self.builds["text"](list(dict.fromkeys(sentences)), lang, Random(seed))
 
 

@@ -15,11 +15,11 @@ import torch
 import bgt_core
 from bgt_core import checkpoint, cli, recipes
 from bgt_core.contracts import Batch, Tokens
-from bgt_core.data.grammar import Pair, pairs
+from bgt_core.data.text import Tokenizer
+from bgt_core.grammar import Pair, pairs
 from bgt_core.recipes import RECIPES, Recipe
-from bgt_core.text import Tokenizer
+from probes.results.store import Cell, cell_of
 from probes.run import run_probe
-from probes.store import Cell, cell_of
 
 torch.set_num_threads(1)  # sums in one order, whatever the machine
 
@@ -161,5 +161,11 @@ def cell(saved: Path) -> Cell:
     """What `bgt-probe` measures of the untrained model: English length, with a learning curve and codelengths."""
     bgt = bgt_core.load(saved)
     found = run_probe(bgt, "length", "en", max_items=300, seeds=1, curve=True, mdl=True)
-    trail = {"data": "built-in grammar", "items_sha256": "0", "made_of": bgt.made_of, "version": "0", "measured": "0"}
+    trail = {
+        "data": "built-in grammar",
+        "items_sha256": "0",
+        "fingerprint": bgt.fingerprint,
+        "version": "0",
+        "measured": "0",
+    }
     return cell_of(str(saved), found, trail | {"probe": "linear", "langs": bgt.langs, "latents": bgt.latents})

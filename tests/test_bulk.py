@@ -24,9 +24,9 @@ from safetensors.numpy import load_file
 
 import bgt_core
 from bgt_core import bulk
-from bgt_core.contracts import BadInput
-from bgt_core.data.grammar import Pair
 from bgt_core.embedder import Embedder
+from bgt_core.errors import BgtError
+from bgt_core.grammar import Pair
 
 ROOT = Path(__file__).resolve().parent.parent
 CHUNK = 4
@@ -173,13 +173,13 @@ def test_a_process_killed_goes_on(text: Path, saved: Path, expected: np.ndarray,
     code = """
 import sys, time
 from bgt_core import bulk, cli
-bulk.CHUNK, real = 4, bulk.Growing.append
+bulk.CHUNK, real = 4, bulk.ResumableWriter.append
 def slow(self, vectors):
     real(self, vectors)
     if self.count == 8:
         print("eight rows", flush=True)
         time.sleep(60)
-bulk.Growing.append = slow
+bulk.ResumableWriter.append = slow
 cli.main()
 """
     command = [sys.executable, "-c", code, "embed", text, "--out", "x.npy", "--model", saved]
@@ -215,7 +215,7 @@ def test_what_was_begun_with_something_else_is_left_alone(
         other = bgt_core.load(saved, "cpu", "bf16")
     else:
         arguments |= {changed: {"lang": "fr", "latent": "language"}[changed]}
-    with pytest.raises(BadInput, match=rf"x\.npy\.partial: begun with .*{changed}.*remove it to begin anew") as error:
+    with pytest.raises(BgtError, match=rf"x\.npy\.partial: begun with .*{changed}.*remove it to begin anew") as error:
         bulk.embed_file(other, text, out, **arguments)
     assert error.value.exit_code == 2
     assert {name: Path(name).read_bytes() for name in names() if name != text.name} == before
@@ -231,7 +231,7 @@ def test_removing_the_partial_file_begins_anew(model: Embedder, text: Path) -> N
         bulk.embed_file(model, text, out, lang="en", report=stop_at(8))
     record = Path("x.npy.partial.json")
     record.write_text("[]")
-    with pytest.raises(BadInput, match=r"partial\.json: damaged; remove x\.npy\.partial to begin anew"):
+    with pytest.raises(BgtError, match=r"partial\.json: damaged; remove x\.npy\.partial to begin anew"):
         bulk.embed_file(model, text, out, lang="en")
     Path("x.npy.partial").unlink()
     bulk.embed_file(model, text, out, lang="fr", latent="language")
@@ -308,30 +308,30 @@ def test_a_shard_goes_on_too(model: Embedder, text: Path, expected: np.ndarray) 
 def test_join_takes_whole_parts_of_one_making(model: Embedder, text: Path, expected: np.ndarray) -> None:
     out, raw = Path("x.npy"), text.read_bytes()
     first = bulk.embed_file(model, text, out, lang="en", shard=(1, 2)).path
-    with pytest.raises(BadInput, match=r"x-00002-of-00002\.npy\.json: can't be read \(No such file") as error:
+    with pytest.raises(BgtError, match=r"x-00002-of-00002\.npy\.json: can't be read \(No such file") as error:
         bulk.join(out, 2)
     assert error.value.exit_code == 3
     second = bulk.embed_file(model, text, out, lang="en", latent="language", shard=(2, 2)).path
-    with pytest.raises(BadInput, match=r"00002\.npy: made with latent language, width 6, unlike x-00001"):
+    with pytest.raises(BgtError, match=r"00002\.npy: made with latent language, width 6, unlike x-00001"):
         bulk.join(out, 2)
     text.write_bytes(raw + b"one more\n")
     second = bulk.embed_file(model, text, out, lang="en", shard=(2, 2)).path
-    with pytest.raises(BadInput, match=r"00002\.npy: made with text \w+, unlike x-00001"):
+    with pytest.raises(BgtError, match=r"00002\.npy: made with text \w+, unlike x-00001"):
         bulk.join(out, 2)
     text.write_bytes(raw)
     second = bulk.embed_file(model, text, out, lang="en", shard=(2, 2)).path
     good, record = second.read_bytes(), Path(f"{second}.json").read_text()
     for damaged in (good[:-1], good[:50], b"\0" + good[1:]):
         second.write_bytes(damaged)
-        with pytest.raises(BadInput, match=r"00002\.npy: damaged, or x-00002-of-00002\.npy\.json is not its record"):
+        with pytest.raises(BgtError, match=r"00002\.npy: damaged, or x-00002-of-00002\.npy\.json is not its record"):
             bulk.join(out, 2)
     second.write_bytes(good)
     for damaged in (record[:-1], "[]", "{}", record.replace('"rows": 10', '"rows": -1')):
         Path(f"{second}.json").write_text(damaged)
-        with pytest.raises(BadInput, match=r"00002\.npy: damaged"):
+        with pytest.raises(BgtError, match=r"00002\.npy: damaged"):
             bulk.join(out, 2)
     Path(f"{second}.json").write_text(record)
-    with pytest.raises(BadInput, match="Shard 1/0"):
+    with pytest.raises(BgtError, match="Shard 1/0"):
         bulk.join(out, 0)
     assert names() == ["text.txt", first.name, f"{first.name}.json", second.name, f"{second.name}.json"]
     with pytest.raises(Stop):
@@ -362,7 +362,7 @@ def test_what_is_complete_is_not_made_again(model: Embedder, text: Path, expecte
 
 @pytest.mark.parametrize("shard", [(0, 2), (3, 2), (1, 0)])
 def test_no_such_shard(shard: tuple[int, int], model: Embedder, text: Path) -> None:
-    with pytest.raises(BadInput, match=f"Shard {shard[0]}/{shard[1]}: expected I/N") as error:
+    with pytest.raises(BgtError, match=f"Shard {shard[0]}/{shard[1]}: expected I/N") as error:
         bulk.embed_file(model, text, Path("x.npy"), lang="en", shard=shard)
     assert error.value.exit_code == 2
     assert names() == ["text.txt"]
@@ -372,7 +372,7 @@ def test_two_at_once_do_not_mix(model: Embedder, text: Path, expected: np.ndarra
     refused = []
 
     def report(rows: int, total: int) -> None:
-        with pytest.raises(BadInput, match=r"x\.npy\.partial: another process is writing it"):
+        with pytest.raises(BgtError, match=r"x\.npy\.partial: another process is writing it"):
             bulk.embed_file(model, text, Path("x.npy"), lang="en")
         refused.append(rows)
 
@@ -385,7 +385,7 @@ def test_a_full_disk_loses_nothing(model: Embedder, text: Path, expected: np.nda
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (128 + 4 * WIDTH * 10, limit[1]))  # ten rows and the header
     try:
-        with pytest.raises(BadInput, match=r"x\.npy: can't be written \(File too large\)") as error:
+        with pytest.raises(BgtError, match=r"x\.npy: can't be written \(File too large\)") as error:
             bulk.embed_file(model, text, Path("x.npy"), lang="en")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
@@ -406,7 +406,7 @@ def test_text_that_changes_meanwhile_is_noticed(change: str, model: Embedder, te
             if change in changed:
                 text.write_bytes(changed[change])
 
-    with pytest.raises(BadInput, match=r"text\.txt: changed while it was read"):
+    with pytest.raises(BgtError, match=r"text\.txt: changed while it was read"):
         bulk.embed_file(model, text, Path("x.npy"), lang="en", report=report)
     assert "x.npy" not in names()
 
@@ -416,9 +416,9 @@ def test_an_error_in_the_text_comes_before_the_work(model: Embedder, text: Path)
         bulk.embed_file(model, text, Path("x.npy"), lang="en", report=stop_at(8))
     before = names()
     text.write_bytes(text.read_bytes() + b"fine\ncaf\xe9\n")
-    with pytest.raises(BadInput, match=r"^text\.txt:24: not UTF-8"):
+    with pytest.raises(BgtError, match=r"^text\.txt:24: not UTF-8"):
         bulk.embed_file(model, text, Path("x.npy"), lang="en", report=stop_at(0))
-    with pytest.raises(BadInput, match=r"^text\.txt:24: not UTF-8"):
+    with pytest.raises(BgtError, match=r"^text\.txt:24: not UTF-8"):
         bulk.embed_file(model, text, Path("y.npy"), lang="en", report=stop_at(0))
     assert names() == before
 

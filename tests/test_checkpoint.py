@@ -11,15 +11,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from bgt_core.training.loop import make_optimizer
 from safetensors.torch import load_file, save_file
 from torch import nn
 
 import bgt_core
 from bgt_core import checkpoint
-from bgt_core.contracts import BadInput, Batch
+from bgt_core.contracts import Batch
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import BgtError
 from bgt_core.recipes import Recipe
-from bgt_core.text import Tokenizer
-from bgt_core.train.loop import make_optimizer
 
 
 @pytest.fixture
@@ -137,7 +138,7 @@ def test_damage_is_named_with_its_file(copy: Path, damage: str) -> None:
     harm, message = DAMAGE[damage]
     checkpoint.load(copy)  # whole before
     harm(copy)
-    with pytest.raises(BadInput, match=message) as error:
+    with pytest.raises(BgtError, match=message) as error:
         bgt_core.load(copy)
     assert error.value.exit_code == 4
     assert str(copy) in str(error.value)
@@ -145,7 +146,7 @@ def test_damage_is_named_with_its_file(copy: Path, damage: str) -> None:
 
 def test_what_is_not_there_is_absent(tmp_path: Path) -> None:
     for folder, message in ((tmp_path / "nowhere", "no such checkpoint"), (tmp_path, "no checkpoint here")):
-        with pytest.raises(BadInput, match=message) as error:
+        with pytest.raises(BgtError, match=message) as error:
             bgt_core.load(folder)
         assert error.value.exit_code == 3
         assert str(folder) in str(error.value)
@@ -179,7 +180,7 @@ def test_loading_is_exact_and_from_a_run_takes_the_newest(saved: Path, tmp_path:
 
 def test_saving_replaces_nothing(saved: Path, copy: Path, tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:
     before = {path.name: sha256(path) for path in copy.iterdir()}
-    with pytest.raises(BadInput, match="is there already") as error:
+    with pytest.raises(BgtError, match="is there already") as error:
         checkpoint.save(copy, tiny(), tiny().model(tokenizer), tokenizer, step=1)
     assert error.value.exit_code == 2
     assert {path.name: sha256(path) for path in copy.iterdir()} == before
@@ -202,7 +203,7 @@ def test_a_save_that_dies_leaves_nothing_that_loads(
             checkpoint.save(tmp_path / "step-0000001", recipe, model, tokenizer, step=1)
     assert calls
     assert not (tmp_path / "step-0000001").exists()
-    with pytest.raises(BadInput, match="no checkpoint here"):
+    with pytest.raises(BgtError, match="no checkpoint here"):
         checkpoint.load(tmp_path)
     checkpoint.save(tmp_path / "step-0000001", recipe, model, tokenizer, step=1)  # over what was left
     assert checkpoint.load(tmp_path).config["step"] == 1
@@ -243,7 +244,7 @@ def test_info_says_what_there_is(saved: Path, copy: Path) -> None:
     assert found["files"] == {name: sha256(saved / name) for name in ("model.safetensors", "tokenizer.model")}
     assert found["bytes"]["model.safetensors"] == weights(saved).stat().st_size
     flip(weights(copy))
-    with pytest.raises(BadInput, match="damaged"):
+    with pytest.raises(BgtError, match="damaged"):
         checkpoint.info(copy)
 
 
@@ -276,6 +277,6 @@ def test_the_optimiser_goes_on_where_it_was(
         update(one, its, 3)
     for (name, one), other in zip(model.named_parameters(), found.model.parameters(), strict=True):
         assert torch.equal(one, other), name
-    with pytest.raises(BadInput, match=r"optimizer\.safetensors: missing") as error:
+    with pytest.raises(BgtError, match=r"optimizer\.safetensors: missing") as error:
         checkpoint.fill_optimizer(found.model, again, saved)
     assert error.value.exit_code == 3

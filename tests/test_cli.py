@@ -19,7 +19,7 @@ from safetensors.numpy import load_file
 
 import bgt_core
 from bgt_core import bulk, checkpoint
-from bgt_core.data.grammar import Pair
+from bgt_core.grammar import Pair
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import bgt_core
 from bgt_core import bulk
-from bgt_core.data.grammar import Pair
+from bgt_core.grammar import Pair
 
 ROOT = Path(__file__).resolve().parent.parent
 

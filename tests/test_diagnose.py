@@ -13,11 +13,11 @@ import torch
 
 from bgt_core import checkpoint
 from bgt_core.data.batching import validation
-from bgt_core.data.grammar import Pair
 from bgt_core.data.store import Corpus, prepare
-from bgt_core.evaluation.latents import diagnose
+from bgt_core.data.text import Tokenizer
+from bgt_core.diagnose import diagnose
+from bgt_core.grammar import Pair
 from bgt_core.recipes import Recipe
-from bgt_core.text import Tokenizer
 
 Bgt = Callable[[str], tuple[int, str, str]]
 

@@ -11,9 +11,10 @@ import torch
 
 import bgt_core
 from bgt_core import embedder
-from bgt_core.contracts import BadInput, Tokens
-from bgt_core.data.grammar import Pair
+from bgt_core.contracts import Tokens
 from bgt_core.embedder import by_tokens
+from bgt_core.errors import BgtError
+from bgt_core.grammar import Pair
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def test_int8_turns_vectors_by_a_few_degrees(grammar: list[Pair]) -> None:
 
 
 def test_an_unknown_precision_is_refused(model: bgt_core.Embedder) -> None:
-    with pytest.raises(BadInput, match="precision 'int4' is none of auto, fp32, bf16, int8"):
+    with pytest.raises(BgtError, match="precision 'int4' is none of auto, fp32, bf16, int8"):
         in_precision(model, "int4")
 
 
@@ -124,10 +125,10 @@ def test_embedding_draws_nothing(model: bgt_core.Embedder) -> None:
 
 
 def test_what_the_model_lacks_is_named(model: bgt_core.Embedder) -> None:
-    with pytest.raises(BadInput, match=r"'de'.*en, fr") as error:
+    with pytest.raises(BgtError, match=r"'de'.*en, fr") as error:
         model.embed(["Hallo"], lang="de")
     assert error.value.exit_code == 2
-    with pytest.raises(BadInput, match=r"'style'.*semantic, language") as error:
+    with pytest.raises(BgtError, match=r"'style'.*semantic, language") as error:
         model.embed(["Hello"], lang="en", latent="style")
     assert error.value.exit_code == 2
 
@@ -141,7 +142,7 @@ def test_similarity_is_the_cosine_of_rows(model: bgt_core.Embedder) -> None:
 
 
 def test_large_batches_hold_one_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedder, "EVEN_TOKENS", 20)
+    monkeypatch.setattr(embedder, "SAME_LENGTH_FROM", 20)
     lengths = [2] * 3 + [3] * 9 + [4] * 2 + [5] * 12
     batches = by_tokens(range(len(lengths)), lengths, budget=30)
     assert [row for batch in batches for row in batch] == list(range(len(lengths)))

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 from torch.distributions import Normal
 
-from bgt_core.information import ROWS, active_units, information, moments
+from bgt_core.diagnose import ROWS, active_units, information, moments
 from bgt_core.posterior import Gaussian
 
 

@@ -19,9 +19,9 @@ import pytest
 import torch
 
 from bgt_core import checkpoint, run
-from bgt_core.contracts import BadInput
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import BgtError
 from bgt_core.recipes import Recipe
-from bgt_core.text import Tokenizer
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -213,7 +213,7 @@ def test_a_run_that_can_not_begin_leaves_nothing(
         out.mkdir()
     one_column.write_text("only one column\n" * 50, "utf-8")
     before = sorted(tmp_path.iterdir())
-    with pytest.raises(BadInput):
+    with pytest.raises(BgtError):
         run.start(
             tiny(heads=5) if trouble == "bad model" else tiny(),
             [one_column if trouble == "bad data" else tsv],
@@ -233,20 +233,20 @@ def test_a_folder_in_use_is_left_alone(recipe: Recipe, whole: Path, tsv: Path, t
         (tmp_path / "notes.txt", "can't be made a folder", 3),
         (tmp_path / "notes.txt" / "run", "can't be made a folder", 3),
     ):
-        with pytest.raises(BadInput, match=message) as error:
+        with pytest.raises(BgtError, match=message) as error:
             run.start(recipe, [tsv], out, device="cpu")
         assert error.value.exit_code == code
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 def test_what_is_no_run_can_not_be_resumed(tmp_path: Path, whole: Path) -> None:
-    with pytest.raises(BadInput, match="nothing to resume") as error:
+    with pytest.raises(BgtError, match="nothing to resume") as error:
         run.resume(tmp_path / "nowhere", device="cpu")
     assert error.value.exit_code == 3
     out = Path(shutil.copytree(whole, tmp_path / "run"))
     for content in ("{", "{}", "[]", '{"recipe": "bgt-small", "arguments": 3}'):
         (out / "run.json").write_text(content)
-        with pytest.raises(BadInput, match=r"run\.json: damaged") as error:
+        with pytest.raises(BgtError, match=r"run\.json: damaged") as error:
             run.resume(out, device="cpu")
         assert error.value.exit_code == 4
 

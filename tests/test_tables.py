@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from bgt_core.contracts import BadInput
+from bgt_core.errors import BgtError
 from bgt_core.evaluation.bootstrap import Estimate
 from bgt_core.tables import Table, check_files, save, show
 
@@ -81,13 +81,13 @@ def test_a_terminal_draws_brackets_as_they_are(monkeypatch: pytest.MonkeyPatch, 
 
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "t.csv").mkdir()
-    with pytest.raises(BadInput, match=r"t\.csv: can't be written"):
+    with pytest.raises(BgtError, match=r"t\.csv: can't be written"):
         save(TABLE, {"csv": tmp_path / "t.csv"})
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
-    with pytest.raises(BadInput, match=r"--latex .*t\.tex: there is no folder"):
+    with pytest.raises(BgtError, match=r"--latex .*t\.tex: there is no folder"):
         check_files({"csv": tmp_path / "u.csv", "parquet": None, "latex": tmp_path / "nowhere" / "t.tex"})
 
 
 def test_two_columns_of_one_name_are_refused() -> None:
-    with pytest.raises(BadInput, match="Two columns of a table are called 'a'"):
+    with pytest.raises(BgtError, match="Two columns of a table are called 'a'"):
         Table(["a", "b", "a"], [])

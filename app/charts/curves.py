@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.charts.look import PALETTE, REST, SYMBOLS, finish, of
+from app.charts.theme import PALETTE, REST, SYMBOLS, finish, of
 from app.rows import name
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.charts.look import AMOUNTS, EDGE, GROUND, INK, PALETTE, PIXELS, REST, STARS, SYMBOLS, of, plain
+from app.charts.theme import AMOUNTS, EDGE, GROUND, INK, PALETTE, PIXELS, REST, STARS, SYMBOLS, of, plain
 from app.rows import COLOURS, NONE, NUMBERS, name
 
 MARK_ORDER = ("full stop", "exclamation", "question", "ellipsis", "other", "none")

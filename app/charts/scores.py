@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.charts.look import EDGE, PALETTE, REST, SYMBOLS, finish, of, plain
+from app.charts.theme import EDGE, PALETTE, REST, SYMBOLS, finish, of, plain
 from app.rows import name
 
 ROW = 34  # pixels

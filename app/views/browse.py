@@ -9,8 +9,8 @@ import pyarrow as pa
 import streamlit as st
 
 from app import exports, items, results, rows, state
-from app.charts import look, scores
-from bgt_core import BadInput
+from app.charts import scores, theme
+from bgt_core.errors import BgtError
 
 LISTED = 200  # sentences shown from either end; the export has them all
 NAMES = {
@@ -46,7 +46,7 @@ def page(found: results.Results) -> None:
     st.plotly_chart(
         figure(),
         alt=f"Test accuracy with intervals of {table['latent'].nunique()} latents and baselines; the table has it too",
-        config=look.tools("bgt-probes"),
+        config=theme.tools("bgt-probes"),
     )
     st.caption(
         "Bars are 95% intervals over test sentences. A latent knows something only where it beats what never saw the "
@@ -105,7 +105,7 @@ def curves(curve: pd.DataFrame) -> None:
     st.plotly_chart(
         figure(),
         alt="Test accuracy over the sentences trained on, a line a latent; the table below has the same",
-        config=look.tools("bgt-learning-curve"),
+        config=theme.tools("bgt-learning-curve"),
     )
     st.caption(
         "Still rising at the end: more sentences would help. A probe with a hidden layer far above the linear one: the "
@@ -169,7 +169,7 @@ def predicted(kept: dict[tuple[str, ...], pa.Table]) -> None:
 def against(place: tuple[str, ...], table: pa.Table, name: str, other: str) -> None:
     try:
         found = items.difference(place, table, name, other)
-    except BadInput as error:
+    except BgtError as error:
         st.caption(str(error))
         return
     between = f"95%: {found.ci_low:+.1f} to {found.ci_high:+.1f}; p {found.p:.2g}"

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.navigation.page import Page
 
 from app import exports, languages, results, rows, state
-from app.charts import look, scores
+from app.charts import scores, theme
 from app.views.probing import everything
 
 KINDS = ("Difference", "Accuracy", "Compression")
@@ -57,7 +57,7 @@ def difference(gaps: pd.DataFrame, told: str) -> None:
         figure(),
         alt=f"Semantic minus language accuracy in points, with intervals, {gaps['task'].nunique()} tasks; "
         "the table has the same",
-        config=look.tools("bgt-separation"),
+        config=theme.tools("bgt-separation"),
     )
     st.caption(CLAIM + told)
     cells = [f"{row.points:+.1f} [{row.ci_low:+.1f}, {row.ci_high:+.1f}]" for row in gaps.itertuples()]
@@ -72,7 +72,7 @@ def accuracy(both: pd.DataFrame, gaps: pd.DataFrame, told: str) -> None:
     st.plotly_chart(
         figure(),
         alt=f"Accuracy of both latents with intervals, {both['task'].nunique()} tasks; the table has the same",
-        config=look.tools("bgt-accuracies"),
+        config=theme.tools("bgt-accuracies"),
     )
     st.caption("Test accuracy of a probe on each latent, with 95% intervals." + told)
     keys = ["model", "lang", "task"]
@@ -96,7 +96,7 @@ def compression(both: pd.DataFrame, loaded: state.Loaded) -> None:
     st.plotly_chart(
         figure(),
         alt=f"Compression of the labels by each latent, {both['task'].nunique()} tasks; the table has the same",
-        config=look.tools("bgt-compression"),
+        config=theme.tools("bgt-compression"),
     )
     st.caption("How many times shorter the labels become to who reads the latent while learning; 1 is nothing usable.")
     cells = [f"{value:.2f}" for value in both["compression"]]
@@ -115,7 +115,7 @@ def table(cells: pd.DataFrame, what: str, paper: str) -> pd.DataFrame:
     shown = own.fillna("not run").join(beside)
     shown = shown[[name for title in dict.fromkeys(titles) for name in (title, f"{title}, paper") if name in shown]]
     shown = shown.reset_index().rename(columns={"task": "Task", "latent": "Latent"}).rename_axis(columns=None)
-    grey = f"color: {look.SOFT[state.theme()]}"
+    grey = f"color: {theme.SOFT[state.theme()]}"
     soft = shown.style.map(lambda cell: grey if cell == "not run" else "").map(lambda _: grey, subset=[*beside])
     st.table(soft, border="horizontal", hide_index=True, alt=f"{what}, with its interval, a row a task")
     return shown
@@ -138,7 +138,7 @@ def distance(gaps: pd.DataFrame) -> None:
     st.plotly_chart(
         figure(),
         alt="Separation of each task against the distance of the language to English; the table has the trends",
-        config=look.tools("bgt-distance"),
+        config=theme.tools("bgt-distance"),
     )
     found = [
         {"Task": task, "Languages": ", ".join(trend.langs), "Pearson r": trend.pearson, "p": trend.pearson_p,

@@ -11,8 +11,8 @@ import streamlit as st
 
 import bgt_core
 from app import exports, rows, state, writing
-from app.views import direct
-from bgt_core import BadInput
+from app.views import directions
+from bgt_core.errors import BgtError
 
 EXAMPLE = ("Can you help me?", "He is my friend.")
 KEPT = 20  # results a session remembers
@@ -34,7 +34,7 @@ def page() -> None:
     with by_example:
         example(loaded)
     with by_direction:
-        direct.page(loaded)
+        directions.page(loaded)
 
 
 def example(loaded: state.Loaded) -> None:
@@ -62,7 +62,7 @@ def example(loaded: state.Loaded) -> None:
         try:
             with progress() as report:
                 history.insert(0, writing.transfer(loaded, source, style, lang, search, report=report, **asked_for))
-        except BadInput as error:
+        except BgtError as error:
             st.error(str(error))
         del history[KEPT:]
     if history:

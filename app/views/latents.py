@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from app import controls, exports, geometry, rows, spaces, state
-from app.charts import look, maps
-from app.views import way
+from app.charts import maps, theme
+from app.views import interpolation
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 
 NEAREST = 10
@@ -47,9 +47,9 @@ def page() -> None:
     method, *found = controls.maps(loaded, table, choice)
     semantic, language = spaces.coloured(*found, choice.colour)
     above = st.container()
-    stops = way.form(loaded, semantic.rows, choice.corpus.langs) if loaded.manner else None
+    stops = interpolation.form(loaded, semantic.rows, choice.corpus.langs) if loaded.manner else None
     with above:
-        explore(loaded, semantic, language, method, choice, way.paths(stops, semantic, language, method))
+        explore(loaded, semantic, language, method, choice, interpolation.paths(stops, semantic, language, method))
     measured(semantic, language, choice.corpus.langs, loaded.short)
 
 
@@ -73,7 +73,7 @@ def explore(
     table = semantic.rows.set_index("id", drop=False)
     known = frozenset(table["id"].tolist())
     chosen = [row for row in st.session_state.get("chosen", []) if row in known]
-    signs = {lang: f"{look.of(look.GLYPHS, langs.index(lang))} {rows.name(lang)}" for lang in language}
+    signs = {lang: f"{theme.of(theme.GLYPHS, langs.index(lang))} {rows.name(lang)}" for lang in language}
     panels = {
         SEMANTIC: {"Semantic latent  " + "  ".join(signs.values()): semantic.rows},
         LANGUAGE: {f"Language latent  {signs[lang]}": space.rows for lang, space in language.items()},
@@ -104,7 +104,7 @@ def explore(
             on_select=partial(remember, f"{name}_map"),
             alt=f"Map of the {name} latent: {len(table)} sentences, {method.name}, coloured by "
             f"{rows.COLOURS[choice.colour].lower()}. The table below lists the same sentences.",
-            config=look.tools(f"bgt-{name}-{loaded.short}"),
+            config=theme.tools(f"bgt-{name}-{loaded.short}"),
         )
     st.caption(caption(method, semantic, language))
     with st.container(horizontal=True, vertical_alignment="bottom"):

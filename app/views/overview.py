@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.navigation.page import Page
 
 from app import exports, rows, state
-from app.charts import curves, look
+from app.charts import curves, theme
 from app.views.card import records
 
 EXAMPLES = {  # what is asked for: a sentence for its meaning, one for its manner, the language of each
@@ -89,9 +89,9 @@ def training(loaded: state.Loaded) -> None:
         return
     left, right = st.columns(2)
     elbo = curves.elbo_curve(reports, state.theme())
-    left.plotly_chart(elbo, alt="The ELBO of held-out pairs over training steps", config=look.QUIET)
+    left.plotly_chart(elbo, alt="The ELBO of held-out pairs over training steps", config=theme.QUIET)
     kl = curves.kl_curves(reports, loaded.bgt.langs, state.theme())
-    right.plotly_chart(kl, alt="KL of each latent on held-out pairs over training steps", config=look.QUIET)
+    right.plotly_chart(kl, alt="KL of each latent on held-out pairs over training steps", config=theme.QUIET)
     st.caption(
         "The ELBO counts every KL whole. Training weighs the latents' KL its own way, so that the ELBO may fall while "
         "the model learns to tell more."

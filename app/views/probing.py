@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import options, results, rows, running, state
 from app.views import browse
-from bgt_core import BadInput
+from bgt_core.errors import BgtError
 
 FIRST = "length"  # the task shown first: any language and any sentences have it
 
@@ -58,7 +58,7 @@ def small(loaded: state.Loaded) -> None:
         report = lambda line: box.update(label=f"Computing: {line}")  # noqa: E731
         try:
             made = running.measured(loaded, task, lang, corpora.get(name), items, seeds, report, curve)
-        except BadInput as error:
+        except BgtError as error:
             place.empty()
             st.error(str(error))
             return
@@ -76,7 +76,7 @@ def bring() -> None:
     for file in given:
         try:
             brought.append(results.read(file.name, file.getvalue()))
-        except BadInput as error:
+        except BgtError as error:
             st.error(str(error))
 
 

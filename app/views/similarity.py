@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from app import exports, options, rows, scoring, spaces, state, uploads
-from app.charts import look, scores
-from bgt_core import BadInput
+from app.charts import scores, theme
+from bgt_core.errors import BgtError
 
 NEAREST = 10
 AMONG = 1_000  # translation pairs to look for near ones in
@@ -100,7 +100,7 @@ def file(loaded: state.Loaded) -> None:
             )  # fmt: skip
             scored = scoring.split(scored, name)
         scatter(loaded, scored) if "gold" in scored else listing(loaded, scored)
-    except BadInput as error:
+    except BgtError as error:
         st.error(str(error))
 
 
@@ -115,7 +115,7 @@ def scatter(loaded: state.Loaded, scored: pd.DataFrame) -> None:
     st.plotly_chart(
         figure(),
         alt=f"Cosine of each system against the gold score of {len(scored)} pairs; the table below lists them",
-        config=look.tools(f"bgt-similarity-{loaded.short}"),
+        config=theme.tools(f"bgt-similarity-{loaded.short}"),
     )
     listing(loaded, scored, figure, found.rename(columns={"system": "System", "pearson": "Pearson x 100"}))
 

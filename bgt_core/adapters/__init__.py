@@ -15,18 +15,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bgt_core import PRETRAINED, load
-from bgt_core.contracts import Embeds
-from bgt_core.errors import BadInput
+from bgt_core.contracts import SentenceEncoder
+from bgt_core.errors import UsageError
 
 __all__ = ["open_encoder"]
 
 
-def open_encoder(spec: str | Path = PRETRAINED, *, device: str = "auto", precision: str = "auto") -> Embeds:
+def open_encoder(spec: str | Path = PRETRAINED, *, device: str = "auto", precision: str = "auto") -> SentenceEncoder:
     """The encoder that `spec` names, as listed above; a file or folder of that name wins over all else.
 
     Encoders that are not ours read one latent, "semantic", take any `lang` (their `langs` are empty) unless they
     say otherwise, and their vectors are checked as they come. `precision` is of ours and of sentence-transformers,
-    which "auto" leaves as it is. Raises BadInput for what is unknown, absent or no encoder.
+    which "auto" leaves as it is. Raises BgtError for what is unknown, absent or no encoder.
     """
     kind, colon, rest = str(spec).partition(":")
     if not colon or Path(spec).exists():
@@ -34,37 +34,37 @@ def open_encoder(spec: str | Path = PRETRAINED, *, device: str = "auto", precisi
     if kind not in KINDS:
         near = difflib.get_close_matches(kind, KINDS, n=1)
         hint = f" Did you mean '{near[0]}:'?" if near else ""
-        raise BadInput(f"{spec}: no such file, and no kind of encoder '{kind}'.{hint} There are: {FORMS}.", 2)
+        raise UsageError(f"{spec}: no such file, and no kind of encoder '{kind}'.{hint} There are: {FORMS}.")
     if not rest:
-        raise BadInput(f"{spec}: names no encoder; expected one of {FORMS}.", 2)
+        raise UsageError(f"{spec}: names no encoder; expected one of {FORMS}.")
     return KINDS[kind](rest, device, precision)
 
 
-def _sentence_transformers(name: str, device: str, precision: str) -> Embeds:
-    from bgt_core.adapters import foreign
+def _sentence_transformers(name: str, device: str, precision: str) -> SentenceEncoder:
+    from bgt_core.adapters import imported
 
-    return foreign.sentence_transformer(name, device, precision)
-
-
-def _python(name: str, device: str, precision: str) -> Embeds:
-    from bgt_core.adapters import foreign
-
-    return foreign.python(name)
+    return imported.sentence_transformer(name, device, precision)
 
 
-def _vectors(name: str, device: str, precision: str) -> Embeds:
+def _python(name: str, device: str, precision: str) -> SentenceEncoder:
+    from bgt_core.adapters import imported
+
+    return imported.python(name)
+
+
+def _vectors(name: str, device: str, precision: str) -> SentenceEncoder:
     from bgt_core.adapters import vectors
 
     return vectors.look_up(Path(name))
 
 
-def _baseline(name: str, device: str, precision: str) -> Embeds:
+def _baseline(name: str, device: str, precision: str) -> SentenceEncoder:
     from bgt_core.adapters import baselines
 
     return baselines.baseline(name, device, precision)
 
 
-KINDS: dict[str, Callable[[str, str, str], Embeds]] = {
+KINDS: dict[str, Callable[[str, str, str], SentenceEncoder]] = {
     "sentence-transformers": _sentence_transformers,
     "python": _python,
     "vectors": _vectors,

@@ -12,37 +12,38 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from torch import nn
 
 from bgt_core import PRETRAINED, checkpoint, recipes
-from bgt_core.adapters.outside import Outside
-from bgt_core.contracts import EOS, SEMANTIC, BadInput
+from bgt_core.adapters.external import ExternalEncoder
+from bgt_core.contracts import EOS, SEMANTIC
+from bgt_core.data.text import Tokenizer
+from bgt_core.device import pick_device
 from bgt_core.embedder import Embedder
-from bgt_core.text import Tokenizer
-from bgt_core.train.device import pick_device
+from bgt_core.errors import UsageError
 
 BUCKETS = 2**13  # of words; two of forty words meet in one with a chance of a tenth, and half of those cancel
 
 UNTRAINED = 3  # initialisations: one could be lucky
 
 
-def baseline(name: str, device: str = "auto", precision: str = "auto") -> Outside | Embedder:
-    """`words`, `tfidf`, `random` or `random@SEED`; BadInput for another."""
+def baseline(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder | Embedder:
+    """`words`, `tfidf`, `random` or `random@SEED`; BgtError for another."""
     kind, at, seed = name.partition("@")
     if kind == "random" and (not at or seed.isdigit()):
         return random(int(seed or 1), device, precision)
-    makers: dict[str, Callable[[], Outside]] = {"words": words, "tfidf": tfidf}
+    makers: dict[str, Callable[[], ExternalEncoder]] = {"words": words, "tfidf": tfidf}
     if name not in makers:
-        raise BadInput(f"baseline:{name}: there are words, tfidf, random and random@SEED, as in random@2.", 2)
+        raise UsageError(f"baseline:{name}: there are words, tfidf, random and random@SEED, as in random@2.")
     return makers[name]()
 
 
-def words() -> Outside:
+def words() -> ExternalEncoder:
     """A bag of words: how often each lower-cased word occurs, hashed into 8,192 signed counts."""
     bag = HashingVectorizer(n_features=BUCKETS, token_pattern=r"\w+", norm=None, dtype=np.float32)
-    return Outside(
-        "baseline:words", lambda texts, lang, latent: bag.transform(texts).toarray(), made_of=f"words {BUCKETS}"
+    return ExternalEncoder(
+        "baseline:words", lambda texts, lang, latent: bag.transform(texts).toarray(), fingerprint=f"words {BUCKETS}"
     )
 
 
-def tfidf() -> Outside:
+def tfidf() -> ExternalEncoder:
     """Pieces of the shipped model's tokenizer, counted, each weighted by its rarity, -log of its probability.
 
     The probability is the tokenizer's own, of its training text in English and French: nothing is fitted here, so a
@@ -55,7 +56,7 @@ def tfidf() -> Outside:
         counts = [np.bincount(ids, minlength=len(rarity)) for ids in tokenizer.encode(texts)]
         return np.stack(counts) * rarity  # (N, V)
 
-    return Outside("baseline:tfidf", embed, made_of=f"tfidf {tokenizer.sha256}")
+    return ExternalEncoder("baseline:tfidf", embed, fingerprint=f"tfidf {tokenizer.sha256}")
 
 
 def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: str | Path = PRETRAINED) -> Embedder:
@@ -73,7 +74,7 @@ def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: s
     return Embedder(model.to(pick_device(device)), tokenizer, recipe.reads, precision)
 
 
-def pieces(bgt: Embedder) -> Outside:
+def pieces(bgt: Embedder) -> ExternalEncoder:
     """The mean of the vectors that a model of ours has for the pieces of a sentence, before any layer reads them.
 
     The table is the semantic encoder's; a sentence without pieces has zeros.
@@ -87,12 +88,12 @@ def pieces(bgt: Embedder) -> Outside:
         flat = torch.tensor([piece for sentence in ids for piece in sentence], dtype=torch.int64)
         return F.embedding_bag(flat, table, offsets, mode="mean").numpy()  # (N, H)
 
-    return Outside("baseline:pieces", embed, tuple(bgt.langs), made_of=f"pieces of {bgt.made_of}")
+    return ExternalEncoder("baseline:pieces", embed, tuple(bgt.langs), fingerprint=f"pieces of {bgt.fingerprint}")
 
 
 def to_beat(
     bgt: Embedder, folder: str | Path = PRETRAINED, device: str = "auto"
-) -> dict[str, list[Outside | Embedder]]:
+) -> dict[str, list[ExternalEncoder | Embedder]]:
     """What a probe of the model in `folder` stands beside: it untrained, three times, and the mean of its pieces."""
     untrained = [random(seed, device, bgt.precision, folder) for seed in range(1, UNTRAINED + 1)]
     return {"untrained encoder": untrained, "mean of pieces": [pieces(bgt)]}

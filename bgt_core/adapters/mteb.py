@@ -17,9 +17,10 @@ from mteb.models import ModelMeta
 from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ScoringFunction
 
-from bgt_core import PRETRAINED, checkpoint, hub, load
-from bgt_core.checkpoint import WEIGHTS
-from bgt_core.contracts import SEMANTIC, BadInput, Embeds
+from bgt_core import PRETRAINED, checkpoint, load
+from bgt_core.checkpoint import WEIGHTS, hub
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.errors import UsageError
 
 # mteb says ISO 639-3, checkpoints mostly ISO 639-1; a language that is not here is named alike in both
 CODES = {"eng": "en", "fra": "fr", "spa": "es", "deu": "de", "ara": "ar", "tur": "tr", "jpn": "ja"}
@@ -32,7 +33,7 @@ class MtebEncoder(AbsEncoder):
     """
 
     def __init__(
-        self, encoder: Embeds, *, name: str, revision: str, latent: str = SEMANTIC, lang: str | None = None
+        self, encoder: SentenceEncoder, *, name: str, revision: str, latent: str = SEMANTIC, lang: str | None = None
     ) -> None:
         self.model = encoder
         self.latent, self.lang = latent, lang
@@ -43,7 +44,7 @@ class MtebEncoder(AbsEncoder):
     def encode(
         self, inputs: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, prompt_type: Any = None, **_: object
     ) -> np.ndarray:
-        """The sentences of all batches -> (N, D) float32. BadInput where the encoder has no language of the subset."""
+        """The sentences of all batches -> (N, D) float32. BgtError where the encoder has no language of the subset."""
         sentences = [text for batch in inputs for text in batch["text"]]
         lang = self.lang or self._lang(task_metadata, hf_subset)
         return self.model.embed(sentences, lang=lang, latent=self.latent)
@@ -56,10 +57,10 @@ class MtebEncoder(AbsEncoder):
         known = [lang for lang in langs if not self.model.langs or lang in self.model.langs]
         if not known:
             there = ", ".join(self.model.langs)
-            raise BadInput(f"{task.name}/{subset} is in {', '.join(langs)}; the model has {there}: give lang=.", 2)
+            raise UsageError(f"{task.name}/{subset} is in {', '.join(langs)}; the model has {there}: give lang=.")
         if self.latent != SEMANTIC and len(langs) > 1:
             told = f"{task.name}/{subset} compares {' and '.join(langs)}"
-            raise BadInput(f"{told}; the {self.latent} latent is comparable within one language only.", 2)
+            raise UsageError(f"{told}; the {self.latent} latent is comparable within one language only.")
         return known[0]
 
 

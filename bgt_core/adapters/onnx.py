@@ -25,12 +25,12 @@ from torch import Tensor, nn
 
 from bgt_core import checkpoint
 from bgt_core.checkpoint import Checkpoint
-from bgt_core.contracts import EOS, PAD, SEMANTIC, BadInput, Tokens
+from bgt_core.contracts import EOS, PAD, SEMANTIC, Tokens
 from bgt_core.embedder import Embedder
-from bgt_core.extras import needs
-from bgt_core.nets.average import Average
+from bgt_core.errors import DataError, UsageError, needs
 from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.packing import Layout
+from bgt_core.nets.pooling import SIFPooling
 from bgt_core.nets.transformer import Transformer
 
 MODEL, ABOUT = "model.onnx", "onnx.json"
@@ -41,7 +41,7 @@ INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
 def export(found: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str | None = None) -> float:
     """Write the encoder of a latent; returns the largest difference to torch that was seen, in a vector's unit.
 
-    `lang`, the model's first unless given, matters to the language latent alone. Whole or not at all: raises BadInput
+    `lang`, the model's first unless given, matters to the language latent alone. Whole or not at all: raises BgtError
     for a latent or language the model lacks, a body without a form for export, a folder that is there already, and
     where the file differs from torch by more than 1e-4.
     """
@@ -55,7 +55,7 @@ def export(found: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str | 
         write(padded, partial / MODEL)
         worst = difference(encoder, partial / MODEL, found.tokenizer.vocab_size)
         if not worst <= TOLERANCE:
-            raise BadInput(f"{out}: the ONNX file differs from the model by {worst:.1e}, above {TOLERANCE}; not kept.")
+            raise DataError(f"{out}: the ONNX file differs from the model by {worst:.1e}, above {TOLERANCE}; not kept.")
         found.tokenizer.save(partial / checkpoint.TOKENIZER)
         about = {
             "schema": "bgt-onnx/1",
@@ -81,7 +81,7 @@ class Padded(nn.Module):
         super().__init__()
         if type(encoder.body) not in FORMS:
             known = ", ".join(body.__name__ for body in FORMS)
-            raise BadInput(f"A body of {type(encoder.body).__name__} has no form for ONNX; there are {known}.", 2)
+            raise UsageError(f"A body of {type(encoder.body).__name__} has no form for ONNX; there are {known}.")
         self.encoder, self.form = encoder, FORMS[type(encoder.body)]
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
@@ -116,8 +116,8 @@ def transformer(body: Transformer, ids: Tensor, mask: Tensor) -> Tensor:
     return kept.sum(1) / mask.sum(1, keepdim=True)
 
 
-def average(body: Average, ids: Tensor, mask: Tensor) -> Tensor:
-    """`Average.forward` of (B, T) -> (B, H)."""
+def average(body: SIFPooling, ids: Tensor, mask: Tensor) -> Tensor:
+    """`SIFPooling.forward` of (B, T) -> (B, H)."""
     counts = mask & (ids != EOS)  # (B, T)
     weights = body.rarity[ids] * counts * body.width**0.5
     total = (F.normalize(body.table(ids), dim=-1) * weights[..., None]).sum(1)
@@ -125,7 +125,7 @@ def average(body: Average, ids: Tensor, mask: Tensor) -> Tensor:
 
 
 FORMS: dict[type[nn.Module], Callable[[nn.Module, Tensor, Tensor], Tensor]] = {
-    Average: average,
+    SIFPooling: average,
     Transformer: transformer,
 }
 

@@ -25,11 +25,12 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import InputModule
 from torch import Tensor
 
-from bgt_core import checkpoint, hub
+from bgt_core import checkpoint
 from bgt_core.adapters.modelcard import model_card
-from bgt_core.checkpoint import CONFIG, WEIGHTS, Checkpoint
-from bgt_core.contracts import SEMANTIC, BadInput, Tokens
+from bgt_core.checkpoint import CONFIG, WEIGHTS, Checkpoint, hub
+from bgt_core.contracts import SEMANTIC, Tokens
 from bgt_core.embedder import Embedder
+from bgt_core.errors import UsageError
 
 USE = """from bgt_core.adapters.sentence_transformers import load_sentence_transformer
 
@@ -53,7 +54,7 @@ class BGTModule(InputModule):
     def preprocess(self, inputs: Sequence[str], prompt: str | None = None, **_: object) -> dict[str, Tensor]:
         """B sentences -> input_ids (B, T) and attention_mask (B, T)."""
         if wrong := [type(text).__name__ for text in inputs if not isinstance(text, str)]:
-            raise BadInput(f"BGT embeds sentences; expected str, found {wrong[0]}.", 2)
+            raise UsageError(f"BGT embeds sentences; expected str, found {wrong[0]}.")
         side = Tokens.pad(self.tokenizer.encode([(prompt or "") + text for text in inputs]), self.reader.langs[0])
         return {"input_ids": side.ids, "attention_mask": side.mask.long()}
 
@@ -108,7 +109,7 @@ class BGTModule(InputModule):
 def load_sentence_transformer(path: str | Path, device: str | None = None) -> SentenceTransformer:
     """A SentenceTransformer of a checkpoint, a run, an exported folder, or ORG/NAME on the hub.
 
-    Results that tools file under its name carry the hash of the weights as the revision. Raises BadInput as
+    Results that tools file under its name carry the hash of the weights as the revision. Raises BgtError as
     `bgt_core.load`.
     """
     found = checkpoint.load(hub.folder(path))
@@ -119,7 +120,7 @@ def load_sentence_transformer(path: str | Path, device: str | None = None) -> Se
 
 
 def export(found: Checkpoint, out: Path) -> None:
-    """Write a folder that both libraries read, with a README; whole or not at all, BadInput if it is there already."""
+    """Write a folder that both libraries read, with a README; whole or not at all, BgtError if it is there already."""
     with checkpoint.new_folder(out) as partial:
         model = SentenceTransformer(modules=[BGTModule(found)], device="cpu")
         model.save(os.fspath(partial), create_model_card=False)

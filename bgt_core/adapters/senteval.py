@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from bgt_core.contracts import SEMANTIC, Embeds
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
 
 Sentence = Sequence[str | bytes]  # tokens; bytes in its COCO task
 EMPTY = "."  # stands for a sentence without tokens, as in SentEval's own examples
 
 
 def senteval_functions(
-    encoder: Embeds, *, lang: str = "en", latent: str = SEMANTIC
+    encoder: SentenceEncoder, *, lang: str = "en", latent: str = SEMANTIC
 ) -> tuple[Callable[[Any, Sequence[Sentence]], None], Callable[[Any, Sequence[Sentence]], np.ndarray]]:
     """(prepare, batcher): the first has nothing to do, the second turns B sentences into (B, D) float32."""
 

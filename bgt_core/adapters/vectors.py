@@ -12,46 +12,48 @@ from pathlib import Path
 
 import numpy as np
 
-from bgt_core.adapters.outside import Outside, checked
-from bgt_core.contracts import BadInput
+from bgt_core.adapters.external import ExternalEncoder, checked
 from bgt_core.data.parallel import lines
-from bgt_core.text import normalise
+from bgt_core.data.text import normalise
+from bgt_core.errors import DataError, NotFound, UsageError
 
 
-def look_up(path: Path) -> Outside:
+def look_up(path: Path) -> ExternalEncoder:
     """The vectors of a file as an encoder; sentences are the same where `normalise` makes them so.
 
-    Raises BadInput for a file that is absent, damaged or not of the forms above, for two different vectors of one
+    Raises BgtError for a file that is absent, damaged or not of the forms above, for two different vectors of one
     sentence, and later, naming it, for a sentence that has no vector.
     """
     spec = f"vectors:{path}"
     sentences, vectors = read(path)
     if len(sentences) != len(vectors):
-        raise BadInput(f"{path}: {len(vectors)} vectors for {len(sentences)} sentences; expected as many.")
+        raise DataError(f"{path}: {len(vectors)} vectors for {len(sentences)} sentences; expected as many.")
     if not sentences:
-        raise BadInput(f"{path}: empty; expected sentences and their vectors.")
+        raise DataError(f"{path}: empty; expected sentences and their vectors.")
     vectors = checked(vectors, sentences, spec)
     rows: dict[str, int] = {}
     for row, sentence in enumerate(sentences):
         first = rows.setdefault(normalise(sentence), row)
         if first != row and not np.array_equal(vectors[first], vectors[row]):
-            raise BadInput(f"{path}: rows {first + 1} and {row + 1} differ, for one sentence, {sentence[:60]!r}.")
+            raise DataError(f"{path}: rows {first + 1} and {row + 1} differ, for one sentence, {sentence[:60]!r}.")
 
     def embed(wanted: list[str], lang: str, latent: str) -> np.ndarray:
         found = [rows.get(normalise(sentence)) for sentence in wanted]
         if None in found:
             missing = wanted[found.index(None)]
-            raise BadInput(f"{path}: has no vector for {missing[:60]!r} ({found.count(None)} of {len(found)} missing).")
+            raise DataError(
+                f"{path}: has no vector for {missing[:60]!r} ({found.count(None)} of {len(found)} missing)."
+            )
         return vectors[found]
 
-    made_of = hashlib.sha256(vectors.tobytes() + "\n".join(sentences).encode()).hexdigest()
-    return Outside(spec, embed, sample=sentences[0], made_of=made_of)
+    fingerprint = hashlib.sha256(vectors.tobytes() + "\n".join(sentences).encode()).hexdigest()
+    return ExternalEncoder(spec, embed, sample=sentences[0], fingerprint=fingerprint)
 
 
 def read(path: Path) -> tuple[list[str], np.ndarray]:
     """The N sentences and vectors (N, D) of a file, as they are there."""
     if path.suffix not in (".npy", ".npz"):
-        raise BadInput(f"{path}: expected NAME.npy with NAME.txt beside it, or NAME.npz.", 2)
+        raise UsageError(f"{path}: expected NAME.npy with NAME.txt beside it, or NAME.npz.")
     try:
         if path.suffix == ".npy":
             vectors, sentences = np.load(path, allow_pickle=False), None
@@ -59,22 +61,22 @@ def read(path: Path) -> tuple[list[str], np.ndarray]:
             with np.load(path, allow_pickle=False) as file:
                 vectors, sentences = file["vectors"], file["sentences"]
     except OSError as error:
-        raise BadInput(f"{path}: can't be read ({error.strerror or error}).", 3) from None
+        raise NotFound(f"{path}: can't be read ({error.strerror or error}).") from None
     except KeyError:
-        raise BadInput(f'{path}: expected two arrays, "vectors" and "sentences".') from None
+        raise DataError(f'{path}: expected two arrays, "vectors" and "sentences".') from None
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise BadInput(f"{path}: not a NumPy file of numbers or text, or damaged ({error}).") from None
+        raise DataError(f"{path}: not a NumPy file of numbers or text, or damaged ({error}).") from None
     if sentences is None:
         return _text(path.with_suffix(".txt")), vectors
     if sentences.dtype.kind != "U" or sentences.ndim != 1:
-        raise BadInput(f'{path}: "sentences" is {sentences.dtype} of shape {sentences.shape}; expected text, (N,).')
+        raise DataError(f'{path}: "sentences" is {sentences.dtype} of shape {sentences.shape}; expected text, (N,).')
     return sentences.tolist(), vectors
 
 
 def _text(path: Path) -> list[str]:
     if not path.is_file():
-        raise BadInput(f"{path}: absent; expected the sentences of {path.stem}.npy, one a line.", 3)
+        raise NotFound(f"{path}: absent; expected the sentences of {path.stem}.npy, one a line.")
     try:
         return [line.decode() for line in lines(path)]
     except UnicodeDecodeError:
-        raise BadInput(f"{path}: not UTF-8; convert the file to UTF-8.") from None
+        raise DataError(f"{path}: not UTF-8; convert the file to UTF-8.") from None

@@ -16,7 +16,7 @@ import typer
 
 from bgt_core import __version__
 from bgt_core.cli import data, diagnose, embed, export, generate, info, mine, reproduce, retrieve, sts, train
-from bgt_core.errors import BadInput
+from bgt_core.errors import BgtError
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 app.add_typer(data.app, name="data")
@@ -40,7 +40,7 @@ def main() -> None:
     """The `bgt` command: a foreseeable error is one line and an exit code."""
     try:
         app()
-    except BadInput as error:
+    except BgtError as error:
         print(f"bgt: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:  # the reader left, as `head` does

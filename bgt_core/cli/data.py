@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bgt_core.cli.options import JsonOption
-from bgt_core.errors import BadInput
+from bgt_core.errors import DataError, Interrupted, UsageError
 
 if TYPE_CHECKING:
     from bgt_core.data.fetch import Offer, Source
@@ -84,8 +84,8 @@ def download(
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask before a gigabyte.")] = False,
 ) -> None:
     """Download a data set, verified and ready to use; stopped at any moment, the same command goes on."""
+    from bgt_core.cli.progress import rows_bar
     from bgt_core.data import fetch
-    from bgt_core.progress import rows_bar
 
     try:
         with ExitStack() as stack:
@@ -101,7 +101,7 @@ def download(
                 report=lambda there, total: bar()(there, total),
             )
     except KeyboardInterrupt:
-        raise BadInput("Stopped; the same command goes on after what has arrived.", 130) from None
+        raise Interrupted("Stopped; the same command goes on after what has arrived.") from None
     for path in done.files:
         print(path)
     left_out = ", ".join(f"{count:,} {why}" for why, count in done.left_out.items() if count)
@@ -135,8 +135,8 @@ def prepare(
     as_json: JsonOption = False,
 ) -> None:
     """Normalise and filter translations, drop copies and what is evaluated on, and write them with a card."""
+    from bgt_core.cli.progress import rows_bar
     from bgt_core.data.clean import Rules, clean
-    from bgt_core.progress import rows_bar
 
     rules = Rules(min_length, max_length, max_ratio, unit, max_pairs, seed)
     with rows_bar("pairs read") as report:
@@ -183,7 +183,9 @@ def check(
         ]
         show(["file", "found", "rows"], rows, text=2)
     if bad := [f for f in findings if f.problems]:
-        raise BadInput(f"{path}: {len(bad)} of {len(findings)} files are not as expected; first: {bad[0].problems[0]}.")
+        raise DataError(
+            f"{path}: {len(bad)} of {len(findings)} files are not as expected; first: {bad[0].problems[0]}."
+        )
 
 
 def agree(offer: Offer, yes: bool) -> None:
@@ -195,9 +197,9 @@ def agree(offer: Offer, yes: bool) -> None:
     if yes or (offer.bytes is not None and offer.bytes < LARGE):
         return
     if not sys.stdin.isatty():
-        raise BadInput(f"{offer.name} is {size}: say --yes to download so much.", 2)
+        raise UsageError(f"{offer.name} is {size}: say --yes to download so much.")
     if not typer.confirm("Download it?", err=True):
-        raise BadInput(f"{offer.name}: not downloaded.", 2)
+        raise UsageError(f"{offer.name}: not downloaded.")
 
 
 def checksums(source: Source) -> str:

@@ -16,12 +16,12 @@ import typer
 
 from bgt_core import PRETRAINED
 from bgt_core.cli.options import DeviceOption, JsonOption, ModelOption
-from bgt_core.errors import BadInput
+from bgt_core.errors import DataError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from bgt_core.checkpoint import Checkpoint
     from bgt_core.data.store import Corpus
-    from bgt_core.evaluation.latents import Diagnosis, Mean
+    from bgt_core.diagnose import Diagnosis, Mean
 
 MICRO_TOKENS = 4_000
 
@@ -54,22 +54,22 @@ def diagnose(
     active: units whose posterior mean varies with the sentence. KL to the prior = information about the sentence
     + aggregate, what all sentences' posteriors together differ from the prior. All in nats, computed in fp32.
     """
-    from bgt_core import checkpoint, hub
+    from bgt_core import checkpoint, diagnose
+    from bgt_core.checkpoint import hub
     from bgt_core.data.batching import validation
-    from bgt_core.evaluation import latents
-    from bgt_core.train.device import pick_device
+    from bgt_core.device import pick_device
 
     for name, value, least in (("--pairs", pairs, 2), ("--samples", samples, 1), ("--seed", seed, 0)):
         if value < least:
-            raise BadInput(f"{name} {value}: must be at least {least}.", 2)
+            raise UsageError(f"{name} {value}: must be at least {least}.")
     where = pick_device(device)
     found = checkpoint.load(hub.folder(model), where)
     with TemporaryDirectory() if files else nullcontext() as work:
         corpus = encoded(found, files, langs, Path(work)) if files else held_out(found)
         if len(corpus) < 2:
-            raise BadInput(f"{len(corpus)} pairs to look at, of a length that the model takes; it needs 2 or more.")
+            raise DataError(f"{len(corpus)} pairs to look at, of a length that the model takes; it needs 2 or more.")
         batches = validation(corpus, MICRO_TOKENS, pairs)
-        told = latents.diagnose(found.model.eval(), batches, where, samples, seed)
+        told = diagnose.diagnose(found.model.eval(), batches, where, samples, seed)
     print(
         f"{told.pairs:,} pairs, {told.sentences:,} sentences reconstructed; nats, ± a standard error.", file=sys.stderr
     )
@@ -85,7 +85,7 @@ def held_out(found: Checkpoint) -> Corpus:
 
     store = found.folder.parent / "data"
     if not store.is_dir():
-        raise BadInput(f"{found.folder}: not in its run's folder, so its held-out pairs are not here; give a FILE.", 3)
+        raise NotFound(f"{found.folder}: not in its run's folder, so its held-out pairs are not here; give a FILE.")
     return Corpus.open(store, "valid")
 
 
@@ -95,7 +95,7 @@ def encoded(found: Checkpoint, files: Sequence[Path], langs: str | None, work: P
 
     columns = langs.split(",") if langs else found.recipe.langs
     if sorted(columns) != sorted(found.recipe.langs):
-        raise BadInput(f"--langs {langs}: expected the model's, {','.join(found.recipe.langs)}, in any order.", 2)
+        raise UsageError(f"--langs {langs}: expected the model's, {','.join(found.recipe.langs)}, in any order.")
     data = found.recipe.data
     limits = {"min_pieces": data.min_pieces, "max_pieces": data.max_pieces}
     return prepare(files, columns, found.tokenizer, work / "store", **limits, valid_pairs=0, seed=0)

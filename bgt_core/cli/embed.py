@@ -11,7 +11,7 @@ import typer
 
 from bgt_core import PRETRAINED
 from bgt_core.cli.options import DeviceOption, EncoderOption, LangOption, PrecisionOption, open_encoder
-from bgt_core.errors import BadInput
+from bgt_core.errors import Interrupted, UsageError
 
 
 def embed(
@@ -31,8 +31,8 @@ def embed(
 ) -> None:
     """Embed sentences: one row a line, order kept. A run that was stopped goes on when it is started again."""
     from bgt_core import bulk
+    from bgt_core.cli.progress import rows_bar
     from bgt_core.embedder import Embedder
-    from bgt_core.progress import rows_bar
 
     numbers = parse_shard(shard) if shard else None
     encoder = open_encoder(model, device, precision)
@@ -43,7 +43,7 @@ def embed(
                 encoder, source, out, lang=lang, latent=latent, shard=numbers, made_by=made_by, report=report
             )
     except KeyboardInterrupt:
-        raise BadInput("Stopped; the same command goes on after the rows written so far.", 130) from None
+        raise Interrupted("Stopped; the same command goes on after the rows written so far.") from None
     print(f"{written.path}: {written.rows} x {written.width} float32, {latent} latent", file=sys.stderr)
 
 
@@ -51,5 +51,5 @@ def parse_shard(text: str) -> tuple[int, int]:
     """ "2/4" -> (2, 4)."""
     match = re.fullmatch(r"(\d+)/(\d+)", text)
     if not match:
-        raise BadInput(f"--shard {text}: expected I/N, as in 2/4.", 2)
+        raise UsageError(f"--shard {text}: expected I/N, as in 2/4.")
     return int(match[1]), int(match[2])

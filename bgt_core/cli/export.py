@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bgt_core.errors import BadInput
+from bgt_core.errors import DataError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from bgt_core.checkpoint import Checkpoint
@@ -31,7 +31,7 @@ def export(
     half: Annotated[bool, typer.Option("--half", help="Store weights in 16 bits (checkpoint).")] = False,
     card: Annotated[
         Path | None,
-        typer.Option(help="Measured figures to keep with it, as `python -m probes.card` prints (checkpoint)."),
+        typer.Option(help="Measured figures to keep with it, as `python -m probes.cli.card` prints (checkpoint)."),
     ] = None,
     latent: Annotated[str | None, typer.Option(help="semantic or language (onnx).", show_default="semantic")] = None,
     lang: Annotated[
@@ -39,12 +39,13 @@ def export(
     ] = None,
 ) -> None:
     """Copy a checkpoint for use: without the optimiser's state, or as sentence-transformers or ONNX read it."""
-    from bgt_core import checkpoint, hub
+    from bgt_core import checkpoint
+    from bgt_core.checkpoint import hub
 
     if (half or card) and to != Form.CHECKPOINT:
-        raise BadInput("--half and --card are of a checkpoint: export one first, then that one --to another form.", 2)
+        raise UsageError("--half and --card are of a checkpoint: export one first, then that one --to another form.")
     if (latent or lang) and to != Form.ONNX:
-        raise BadInput("--latent and --lang choose the one encoder of --to onnx; other forms hold all of them.", 2)
+        raise UsageError("--latent and --lang choose the one encoder of --to onnx; other forms hold all of them.")
     found = checkpoint.load(hub.folder(path))
     if to == Form.ONNX:
         from bgt_core.adapters import onnx
@@ -52,7 +53,7 @@ def export(
         worst = onnx.export(found, out, latent=latent or "semantic", lang=lang)
         print(f"largest difference to torch: {worst:.1e}", file=sys.stderr)
     elif to == Form.SENTENCE_TRANSFORMERS:
-        from bgt_core.extras import needs
+        from bgt_core.errors import needs
 
         needs("sentence_transformers", "sentence-transformers")
         from bgt_core.adapters import sentence_transformers
@@ -90,12 +91,13 @@ def push(
     private: Annotated[bool, typer.Option("--private", help="A new repository is for its owners only.")] = False,
 ) -> None:
     """Put a checkpoint on the Hugging Face hub, with a card of its own figures, for `bgt_core.load("ORG/NAME")`."""
-    from bgt_core import checkpoint, hub
+    from bgt_core import checkpoint
     from bgt_core.adapters.modelcard import model_card
+    from bgt_core.checkpoint import hub
 
     found = checkpoint.load(path)
     if checkpoint.OPTIMIZER in found.config["files"]:
-        raise BadInput(f"{found.folder}: holds a training state; push a copy for use: bgt export {path} --out DIR", 2)
+        raise UsageError(f"{found.folder}: holds a training state; push a copy for use: bgt export {path} --out DIR")
     use = f'import bgt_core\n\nbgt = bgt_core.load("{name}")\n'
     use += f'vectors = bgt.embed(["..."], lang="{found.recipe.reads[0]}")'
     files: dict[str, Path | bytes] = {file: found.folder / file for file in (checkpoint.CONFIG, *found.config["files"])}
@@ -107,7 +109,7 @@ def read_card(path: Path) -> dict[str, object]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise BadInput(f"{path}: no readable JSON ({error}).", 3) from None
+        raise NotFound(f"{path}: no readable JSON ({error}).") from None
     if not isinstance(found, dict):
-        raise BadInput(f"{path}: expected a JSON object of figures.")
+        raise DataError(f"{path}: expected a JSON object of figures.")
     return found

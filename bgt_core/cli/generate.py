@@ -8,7 +8,7 @@ import typer
 
 from bgt_core import PRETRAINED
 from bgt_core.cli.options import DeviceOption, ModelOption, load
-from bgt_core.errors import BadInput
+from bgt_core.errors import UsageError
 
 
 def generate(
@@ -25,11 +25,11 @@ def generate(
     device: DeviceOption = "auto",
 ) -> None:
     """Write the meaning of one sentence in the manner of another."""
-    from bgt_core.generate import Beam, Sample, transfer
+    from bgt_core.generation.search import Beam, Sample, transfer
 
     for name, text in (("--source", source), ("--style", style)):
         if not text.strip():
-            raise BadInput(f"{name} is empty; give a sentence.", 2)
+            raise UsageError(f"{name} is empty; give a sentence.")
     search = Sample(temperature, top_p) if sample else Beam(beam)
     print(
         transfer(load(model, device), [source], [style], lang=lang, search=search, seed=seed, max_length=max_length)[0]

@@ -19,7 +19,8 @@ def info(
     as_json: JsonOption = False,
 ) -> None:
     """Say what a checkpoint is, and check its hashes."""
-    from bgt_core import checkpoint, hub
+    from bgt_core import checkpoint
+    from bgt_core.checkpoint import hub
 
     found = checkpoint.info(hub.folder(path))
     if as_json:

@@ -11,12 +11,12 @@ import typer
 
 from bgt_core import PRETRAINED
 from bgt_core.cli.options import DeviceOption, EncoderOption, open_encoder
-from bgt_core.errors import BadInput
+from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from bgt_core.mine import Pairs
+    from bgt_core.mining.margin import Pairs
 
 
 def mine(
@@ -47,30 +47,32 @@ def mine(
     device: DeviceOption = "auto",
 ) -> None:
     """Find translations in two texts, by how far their cosine stands out among those of other candidates."""
-    from bgt_core import bitext, neighbours
-    from bgt_core import mine as mining
-    from bgt_core.progress import rows_bar
+    from bgt_core.cli.progress import rows_bar
+    from bgt_core.mining import files, neighbours
+    from bgt_core.mining.margin import check
+    from bgt_core.mining.margin import mine as mine_pairs
+    from bgt_core.mining.margin import rescore as rescored
 
-    mining.check(k, margin, retrieval)
+    check(k, margin, retrieval)
     plan = neighbours.planner(index, recall)
     if (langs is None) == (vectors is None):
-        raise BadInput("Give --langs to embed A and B, or --vectors where that is done.", 2)
+        raise UsageError("Give --langs to embed A and B, or --vectors where that is done.")
     if out.is_dir() or not out.parent.is_dir():
-        raise BadInput(f"--out {out}: name a file in a folder that exists.", 2)
-    texts = bitext.read_sentences(left), bitext.read_sentences(right)
-    known = bitext.read_gold(gold, *texts) if gold else None
+        raise UsageError(f"--out {out}: name a file in a folder that exists.")
+    texts = files.read_sentences(left), files.read_sentences(right)
+    known = files.read_gold(gold, *texts) if gold else None
     use_threads(threads)
     if vectors:
-        sides = [bitext.read_vectors(path, text) for path, text in zip(vectors, texts, strict=True)]
+        sides = [files.read_vectors(path, text) for path, text in zip(vectors, texts, strict=True)]
     else:
-        sides = bitext.embed(open_encoder(model, device), texts, langs.split(","))
+        sides = files.embed(open_encoder(model, device), texts, langs.split(","))
     compared = plan(*sides)
     with rows_bar(out.name) as report:
-        pairs = mining.mine(*sides, compared, k=k, margin=margin, retrieval=retrieval, report=report)
+        pairs = mine_pairs(*sides, compared, k=k, margin=margin, retrieval=retrieval, report=report)
         if rescore:
-            pairs = mining.rescore(pairs.take(pairs.scores >= threshold), *sides, k=k, margin=margin, report=report)
+            pairs = rescored(pairs.take(pairs.scores >= threshold), *sides, k=k, margin=margin, report=report)
     kept = pairs.take(pairs.scores >= threshold)
-    bitext.write_pairs(out, kept, *texts)
+    files.write_pairs(out, kept, *texts)
     of = " x ".join(f"{len(side):,}" for side in sides)
     print(f"{out}: {len(kept.scores):,} pairs of {of} different sentences; {compared}", file=sys.stderr)
     if known:
@@ -89,17 +91,17 @@ def use_threads(count: int | None) -> None:
 
 def show_found(pairs: Pairs, known: tuple[np.ndarray, np.ndarray], threshold: float) -> None:
     """A table of precision, recall and F1: of all mined pairs and at thresholds."""
-    from bgt_core.evaluation import mining
+    from bgt_core.mining import scores
     from bgt_core.tables import show
 
-    correct, count = mining.among(pairs.left, pairs.right, *known), len(known[0])
+    correct, count = scores.among(pairs.left, pairs.right, *known), len(known[0])
     odd = known[0] % 2
-    best = mining.best_threshold(pairs.scores, correct, count)
-    apart, used = mining.held_out(pairs.scores, correct, pairs.left % 2, (count - odd.sum(), odd.sum()))
-    rows = [("all", "", mining.count(pairs.scores, correct, count))]
+    best = scores.best_threshold(pairs.scores, correct, count)
+    apart, used = scores.held_out(pairs.scores, correct, pairs.left % 2, (count - odd.sum(), odd.sum()))
+    rows = [("all", "", scores.count(pairs.scores, correct, count))]
     if threshold > -math.inf:
-        rows.append(("--threshold", f"{threshold:g}", mining.count(pairs.scores, correct, count, threshold)))
-    rows.append(("best threshold", f"{best:.3f}", mining.count(pairs.scores, correct, count, best)))
+        rows.append(("--threshold", f"{threshold:g}", scores.count(pairs.scores, correct, count, threshold)))
+    rows.append(("best threshold", f"{best:.3f}", scores.count(pairs.scores, correct, count, best)))
     rows.append(("best of the other half", " ".join(f"{value:.3f}" for value in used), apart))
     show(
         ["kept", "threshold", "pairs", "precision %", "recall %", "F1 %"],

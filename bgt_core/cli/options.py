@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from bgt_core.contracts import Embeds
+    from bgt_core.contracts import SentenceEncoder
     from bgt_core.embedder import Embedder
 
 ModelOption = Annotated[
@@ -45,13 +45,13 @@ def load(model: Path, device: str, precision: str = "auto") -> Embedder:
     return bgt_core.load(model, device, precision)
 
 
-def open_encoder(spec: str, device: str, precision: str = "auto") -> Embeds:
+def open_encoder(spec: str, device: str, precision: str = "auto") -> SentenceEncoder:
     from bgt_core import adapters
 
     return adapters.open_encoder(spec, device=device, precision=precision)
 
 
-def open_models(specs: Sequence[str], device: str, precision: str = "auto") -> dict[str, Embeds]:
+def open_models(specs: Sequence[str], device: str, precision: str = "auto") -> dict[str, SentenceEncoder]:
     """What these specs name, by `short_names`."""
     return {name: open_encoder(unnamed(spec), device, precision) for spec, name in short_names(specs).items()}
 

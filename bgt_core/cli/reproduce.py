@@ -6,19 +6,24 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bgt_core.cli.options import DeviceOption, JsonOption
-from bgt_core.errors import BadInput
+from bgt_core.errors import BgtError, Interrupted, UsageError
 
 if TYPE_CHECKING:
     from bgt_core.reproduce.cells import Cell
     from bgt_core.reproduce.plan import Plan
 
-SOME_FAILED = 5  # the exit code
+
+class SomeFailed(BgtError):
+    """Trainings of a comparison failed, or are of another version; the others are reported."""
+
+    exit_code = 5
 
 
 def reproduce(
@@ -61,24 +66,24 @@ def reproduce(
 
     names = list(TABLES) if name == "all" else [name]
     if name not in (*TABLES, "all"):
-        raise BadInput(f"There is no table '{name}'; choose from {', '.join(TABLES)}, all.", 2)
+        raise UsageError(f"There is no table '{name}'; choose from {', '.join(TABLES)}, all.")
     if report_only and not data:
         from bgt_core.reproduce.plan import draw
 
         folder = results or (out and out / "results")
         if not folder:
-            raise BadInput("--report-only draws from results: say where they are, by --results or --out.", 2)
+            raise UsageError("--report-only draws from results: say where they are, by --results or --out.")
         for one in names:
             draw(folder, one)
         show(folder, names, as_json)
         return
     if not data or not out:
-        raise BadInput("Say --data, the folder to train and measure on, and --out, where trainings are kept.", 2)
-    from bgt_core.evaluation.sts_compare import check_settings
+        raise UsageError("Say --data, the folder to train and measure on, and --out, where trainings are kept.")
+    from bgt_core.cli.progress import Progress
+    from bgt_core.evaluation.sts.compare import check_settings
     from bgt_core.reproduce import runner
     from bgt_core.reproduce.plan import plan
     from bgt_core.reproduce.samples import Bootstrap
-    from bgt_core.run import Interrupted
 
     check_settings(["mean"], resamples, level)
     use_threads(threads)
@@ -92,15 +97,16 @@ def reproduce(
     folder = results or out / "results"
     try:
         if not report_only:
-            runner.work(planned.place, chosen, retry)
+            with Progress() as progress:
+                runner.work(replace(planned.place, report=progress), chosen, retry)
         planned.write(folder, Bootstrap(resamples, level))
     except (Interrupted, KeyboardInterrupt):
-        raise BadInput("Stopped; what is done is kept, and the same command goes on.", 130) from None
+        raise Interrupted("Stopped; what is done is kept, and the same command goes on.") from None
     show(folder, names, as_json)
     states = [runner.state(planned.place, cell) for cell in chosen]
     if bad := sum(one in (runner.FAILED, runner.OUTDATED) for one in states):
         said = "failed or are outdated: --list says which, --retry runs them again."
-        raise BadInput(f"{bad} of {len(states)} trainings {said}", SOME_FAILED)
+        raise SomeFailed(f"{bad} of {len(states)} trainings {said}")
 
 
 def say(line: str) -> None:
@@ -112,7 +118,7 @@ def use_threads(count: int | None) -> None:
     if count is None:
         return
     if count < 1:
-        raise BadInput(f"--threads {count}: expected 1 or more.", 2)
+        raise UsageError(f"--threads {count}: expected 1 or more.")
     import threadpoolctl
     import torch
 
@@ -125,9 +131,9 @@ def numbers(seeds: str | None) -> list[int]:
     try:
         found = [int(part) for part in seeds.split(",")] if seeds else []
     except ValueError:
-        raise BadInput(f"--seeds {seeds}: expected whole numbers, as in 1,2,3.", 2) from None
+        raise UsageError(f"--seeds {seeds}: expected whole numbers, as in 1,2,3.") from None
     if min(found, default=0) < 0 or len(set(found)) < len(found):
-        raise BadInput(f"--seeds {seeds}: expected different numbers from 0 up.", 2)
+        raise UsageError(f"--seeds {seeds}: expected different numbers from 0 up.")
     return found
 
 

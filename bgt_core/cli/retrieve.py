@@ -11,7 +11,7 @@ import typer
 
 from bgt_core import PRETRAINED
 from bgt_core.cli.options import DeviceOption, JsonOption, open_models
-from bgt_core.errors import BadInput
+from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
     from bgt_core.evaluation.retrieval import Retrieval, Share
@@ -42,9 +42,9 @@ def retrieve(
 
     pair = tuple(langs.split(","))
     if len(pair) != 2 or not all(pair):
-        raise BadInput(f"--langs {langs}: expected two languages, as in en,fr.", 2)
+        raise UsageError(f"--langs {langs}: expected two languages, as in en,fr.")
     if margin:
-        from bgt_core.mine import check
+        from bgt_core.mining.margin import check
 
         check(k, margin, "max")
     texts = {path: list(zip(*read_pairs(path, pair, Skipped(), strict=True), strict=True)) for path in files}

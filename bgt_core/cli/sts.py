@@ -23,15 +23,15 @@ from bgt_core.cli.options import (
     short_names,
     unnamed,
 )
-from bgt_core.errors import BadInput
+from bgt_core.errors import BgtError, DataError, UsageError
 
 YEARS = "2012-2016"
 
 if TYPE_CHECKING:
-    from bgt_core.contracts import Embeds
+    from bgt_core.contracts import SentenceEncoder
     from bgt_core.evaluation.bootstrap import Estimate
-    from bgt_core.evaluation.sts import StsScores, StsSet
-    from bgt_core.evaluation.sts_compare import Gap, StsTable
+    from bgt_core.evaluation.sts.compare import Gap, StsTable
+    from bgt_core.evaluation.sts.score import StsScores, StsSet
     from bgt_core.tables import Table
 
 
@@ -90,12 +90,12 @@ def sts(
 
     In a row of several systems, * is the best; = are the best and those that can't be told apart from it.
     """
-    from bgt_core.evaluation.hard import hard_splits
-    from bgt_core.evaluation.hard import note as about_hard
-    from bgt_core.evaluation.sts import AGGREGATES, explain
-    from bgt_core.evaluation.sts_compare import aligned, check_settings, compare
-    from bgt_core.evaluation.sts_kept import write_scores
-    from bgt_core.evaluation.sts_published import oddities
+    from bgt_core.evaluation.sts.compare import aligned, check_settings, compare
+    from bgt_core.evaluation.sts.hard import hard_splits
+    from bgt_core.evaluation.sts.hard import note as about_hard
+    from bgt_core.evaluation.sts.parquet import write_scores
+    from bgt_core.evaluation.sts.published import dataset_warnings
+    from bgt_core.evaluation.sts.score import AGGREGATES, explain
     from bgt_core.tables import LEGEND, check_files, on_stdout, save, show
 
     aggregates = list(AGGREGATES) if aggregate == "all" else [aggregate]
@@ -108,21 +108,21 @@ def sts(
     if data:
         chosen = read(data, sets or YEARS, lang, stsb_without)
     elif fresh:
-        raise BadInput("--data: say which folder the STS files are in.", 2)
+        raise UsageError("--data: say which folder the STS files are in.")
     elif sets:
-        raise BadInput("--sets chooses from --data; without it, kept scores are compared on all sets they share.", 2)
+        raise UsageError("--sets chooses from --data; without it, kept scores are compared on all sets they share.")
     else:
         chosen = shared_sets(systems)
-    odd = oddities(chosen)
+    odd = dataset_warnings(chosen)
     if odd and strict:
-        raise BadInput(" ".join(odd))
+        raise DataError(" ".join(odd))
     if hard:
         splits = hard_splits([item for item in chosen if item.year.isdigit()])
         chosen, odd = [*chosen, *splits], [*odd, about_hard(splits)]
     systems = aligned(systems, chosen)
     for name, one in scored(open_models(fresh, device, precision), chosen, latent).items():
         if name in systems:
-            raise BadInput(f"Two systems are called '{name}'; rename the file of kept scores.", 2)
+            raise UsageError(f"Two systems are called '{name}'; rename the file of kept scores.")
         systems[name] = one
     if scores:
         write_scores(scores, systems)
@@ -147,7 +147,7 @@ def sts(
 
 
 def read(data: Path, sets: str, lang: str, stsb_without: str | None) -> list[StsSet]:
-    from bgt_core.evaluation.sts_files import read_sets
+    from bgt_core.evaluation.sts.files import read_sets
 
     return read_sets(data, parse_sets(sets), lang=lang, without=stsb_without.split(",") if stsb_without else [])
 
@@ -158,14 +158,14 @@ def parse_sets(text: str) -> list[str]:
     for part in text.split(","):
         years = re.fullmatch(r"(\d{4})-(\d{4})", part)
         if years and years[1] > years[2]:
-            raise BadInput(f"--sets {part}: years go from the first to the last, as in 2012-2016.", 2)
+            raise UsageError(f"--sets {part}: years go from the first to the last, as in 2012-2016.")
         names += [str(year) for year in range(int(years[1]), int(years[2]) + 1)] if years else [part]
     return names
 
 
 def kept_systems(files: Mapping[str, str]) -> dict[str, StsScores]:
     """The systems of files that `--scores` wrote: called after the file, and by their own name where it has several."""
-    from bgt_core.evaluation.sts_kept import read_scores
+    from bgt_core.evaluation.sts.parquet import read_scores
 
     systems: dict[str, StsScores] = {}
     for path, file in files.items():
@@ -175,19 +175,19 @@ def kept_systems(files: Mapping[str, str]) -> dict[str, StsScores]:
 
 
 def shared_sets(systems: Mapping[str, StsScores]) -> list[StsSet]:
-    """The sets that every system has scores of; BadInput where there is none."""
+    """The sets that every system has scores of; BgtError where there is none."""
     first, *others = systems.values()
     names = [set(map(str, scores.sets)) for scores in others]
     shared = [data for data in first.sets if all(str(data) in each for each in names)]
     if not shared:
-        raise BadInput(f"{', '.join(systems)}: no set that all of them are scored on.")
+        raise DataError(f"{', '.join(systems)}: no set that all of them are scored on.")
     return shared
 
 
-def scored(models: Mapping[str, Embeds], sets: Sequence[StsSet], latent: str | None) -> dict[str, StsScores]:
+def scored(models: Mapping[str, SentenceEncoder], sets: Sequence[StsSet], latent: str | None) -> dict[str, StsScores]:
     """Each latent asked for, or each that can score these sets: language latents of two languages have no cosine."""
     from bgt_core.contracts import LANGUAGE
-    from bgt_core.evaluation.sts import sts
+    from bgt_core.evaluation.sts.score import sts
 
     across = any(data.left_lang != data.right_lang for data in sets)
     systems = {}
@@ -196,8 +196,8 @@ def scored(models: Mapping[str, Embeds], sets: Sequence[StsSet], latent: str | N
             if latent or not (across and one == LANGUAGE):
                 try:
                     found = sts(bgt, sets, latent=one)
-                except BadInput as error:
-                    raise BadInput(f"{name}: {error}", error.exit_code) from None
+                except BgtError as error:
+                    raise type(error)(f"{name}: {error}") from None
                 systems[f"{name} {one}" if len(bgt.latents) > 1 else name] = found
     return systems
 

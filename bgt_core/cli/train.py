@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from bgt_core.cli.options import DeviceOption
-from bgt_core.errors import BadInput
+from bgt_core.errors import UsageError
 
 
 def train(
@@ -42,18 +42,18 @@ def train(
     """Train a model on parallel text; with several processes as `torchrun --nproc-per-node 2 -m bgt_core train ...`."""
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages; torch looks once, when it is imported
     from bgt_core import recipes, run
-    from bgt_core.progress import Progress
-    from bgt_core.train.workers import Workers
+    from bgt_core.cli.progress import Progress
+    from bgt_core.training.workers import Workers
 
     if resume:
         if recipe or data or overrides or langs or tokenizer:
-            raise BadInput("--resume goes on with the run as it was started: give it --out and nothing else.", 2)
+            raise UsageError("--resume goes on with the run as it was started: give it --out and nothing else.")
         with Progress() as show:
             folder = run.resume(out, device=device, report=show)
     else:
         if recipe is None or not data:
-            raise BadInput(
-                "A new run needs a recipe and --data, as in: bgt train bgt-small --data pairs.tsv --out runs/mine", 2
+            raise UsageError(
+                "A new run needs a recipe and --data, as in: bgt train bgt-small --data pairs.tsv --out runs/mine"
             )
         arguments = recipes.parse_overrides(overrides or [])
         if langs:

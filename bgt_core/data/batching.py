@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bgt_core.contracts import BadInput, Batch, Tokens
-from bgt_core.data.scramble import scrambled
+from bgt_core.contracts import Batch, Tokens
+from bgt_core.data.scramble import shuffle_words
 from bgt_core.data.store import Corpus
+from bgt_core.errors import DataError, UsageError
 
 AHEAD = 2  # updates made before they are needed
 ROUNDS = 6  # of the Feistel network; 4 make a permutation look random, the rest is cheap
@@ -52,12 +53,12 @@ class Batching:
 
     def __post_init__(self) -> None:
         if self.batch_tokens < 1 or self.micro_tokens < 1 or self.seed < 0:
-            raise BadInput(f"{self}: tokens must be at least 1, and the seed not negative", exit_code=2)
+            raise UsageError(f"{self}: tokens must be at least 1, and the seed not negative")
 
     def updates(self, corpus: Corpus) -> int:
         """Optimiser steps an epoch; in each epoch every pair comes once."""
         if not len(corpus):
-            raise BadInput(f"the {corpus.split} split of {corpus.folder} holds no pairs to draw from")
+            raise DataError(f"the {corpus.split} split of {corpus.folder} holds no pairs to draw from")
         return min(len(corpus), -(-corpus.tokens // self.batch_tokens))
 
     def update(self, corpus: Corpus, step: int, worker: int = 0, workers: int = 1) -> Update:
@@ -142,7 +143,7 @@ def cut(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
 
 def _batch(corpus: Corpus, indices: np.ndarray, turn: int, scramble: float = 0.0, *draw: int) -> Batch:
     sides = {
-        lang: Tokens.pad(scrambled(corpus.take(lang, indices), scramble, *draw, side), lang)
+        lang: Tokens.pad(shuffle_words(corpus.take(lang, indices), scramble, *draw, side), lang)
         for side, lang in enumerate(corpus.langs)
     }
     return Batch(sides, anchor=corpus.langs[turn % len(corpus.langs)])

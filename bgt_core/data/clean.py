@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bgt_core.data import filters
-from bgt_core.data import lock as locks
+from bgt_core.data import filters, manifest
 from bgt_core.data.pairfile import pair_file, suffix
 from bgt_core.data.parallel import Audit, Skipped, check, chunks, lines, source_files
-from bgt_core.errors import BadInput
-from bgt_core.text import Tokenizer, normalise
+from bgt_core.data.text import Tokenizer, normalise
+from bgt_core.errors import DataError, NotFound, UsageError
 
 UNITS = ("words", "characters", "pieces")
 Count = Callable[[Sequence[str]], list[int]]  # N sentences -> how long each is
@@ -39,11 +38,11 @@ class Rules:
 
     def __post_init__(self) -> None:
         if not 1 <= self.least <= self.most or self.max_ratio < 1 or self.seed < 0:
-            raise BadInput(f"{asdict(self)}: need 1 <= least <= most, a ratio of 1 or more, a seed of 0 or more.", 2)
+            raise UsageError(f"{asdict(self)}: need 1 <= least <= most, a ratio of 1 or more, a seed of 0 or more.")
         if self.max_pairs is not None and self.max_pairs < 1:
-            raise BadInput(f"max_pairs {self.max_pairs}: expected 1 or more.", 2)
+            raise UsageError(f"max_pairs {self.max_pairs}: expected 1 or more.")
         if self.unit not in UNITS:
-            raise BadInput(f"unit {self.unit!r}: choose from {', '.join(UNITS)}.", 2)
+            raise UsageError(f"unit {self.unit!r}: choose from {', '.join(UNITS)}.")
 
 
 class Cleaned(NamedTuple):
@@ -72,15 +71,15 @@ def clean(
     side is dropped, whatever its case and punctuation. `licence` is recorded; without it, what `bgt data download`
     recorded of the sources.
 
-    Raises BadInput for bad sources (see `read_pairs`), settings that don't fit, and where no pair is left.
+    Raises BgtError for bad sources (see `read_pairs`), settings that don't fit, and where no pair is left.
     """
     rules = rules or Rules()
     suffix(out)
     if not sources or len(set(langs)) < max(2, len(langs)):
-        raise BadInput(f"{len(sources)} sources in {', '.join(langs)}: expected one or more, in two languages.", 2)
+        raise UsageError(f"{len(sources)} sources in {', '.join(langs)}: expected one or more, in two languages.")
     files = [file for source in sources for file in source_files(source, langs)]
     if out.absolute() in {file.absolute() for file in files}:
-        raise BadInput(f"{out}: is one of the sources; write to another file.", 2)
+        raise UsageError(f"{out}: is one of the sources; write to another file.")
     count = _count(rules, langs, tokenizer)
     held_out = _evaluated(exclude, rules.seed)
     work = _Work(sources, langs, rules, count, held_out, strict)
@@ -100,20 +99,20 @@ def clean(
             add([[side.encode() for side in pair] for pair in pairs])
             kept += len(pairs)
         if not kept:
-            raise BadInput(f"no pair is left of {', '.join(map(str, sources))}: {_said(dropped)}.")
-    licences = [licence] if licence else sorted({locks.licence(file) for file in files})
+            raise DataError(f"no pair is left of {', '.join(map(str, sources))}: {_said(dropped)}.")
+    licences = [licence] if licence else sorted({manifest.licence(file) for file in files})
     card = {
-        "schema": locks.CARD,
-        "file": {**locks.facts(out), "columns": list(langs), "rows": kept},
+        "schema": manifest.CARD,
+        "file": {**manifest.facts(out), "columns": list(langs), "rows": kept},
         "dropped": dict(dropped),
         "skipped": dict(skipped.counts),
         "rules": asdict(rules),
-        "sources": {str(file): locks.facts(file) for file in files},
-        "excluded": {str(file): locks.facts(file) for path in exclude for file in _files(path)},
-        "tokenizer": locks.facts(tokenizer) if tokenizer else None,
+        "sources": {str(file): manifest.facts(file) for file in files},
+        "excluded": {str(file): manifest.facts(file) for path in exclude for file in _files(path)},
+        "tokenizer": manifest.facts(tokenizer) if tokenizer else None,
         "licence": "; ".join(licences),
     }
-    locks.write_json(locks.card_of(out), card)
+    manifest.write_json(manifest.card_of(out), card)
     return Cleaned(kept, dict(dropped), skipped)
 
 
@@ -170,7 +169,7 @@ class _Work(NamedTuple):
 
 def _count(rules: Rules, langs: Sequence[str], tokenizer: Path | None) -> Count:
     if (rules.unit == "pieces") != (tokenizer is not None):
-        raise BadInput("lengths in pieces need a tokenizer, and a tokenizer is for nothing else: give both.", 2)
+        raise UsageError("lengths in pieces need a tokenizer, and a tokenizer is for nothing else: give both.")
     if tokenizer:
         model = Tokenizer.load(tokenizer)
         return lambda sentences: [len(ids) - 1 for ids in model.encode(sentences)]  # EOS not counted
@@ -178,7 +177,7 @@ def _count(rules: Rules, langs: Sequence[str], tokenizer: Path | None) -> Count:
         return lambda sentences: [len(sentence) for sentence in sentences]
     if unspaced := filters.UNSPACED & set(langs):
         names = ", ".join(sorted(unspaced))
-        raise BadInput(f"{names} has no spaces between words: count characters, or pieces with a tokenizer.", 2)
+        raise UsageError(f"{names} has no spaces between words: count characters, or pieces with a tokenizer.")
     return lambda sentences: [len(sentence.split()) for sentence in sentences]
 
 
@@ -191,7 +190,7 @@ def _evaluated(paths: Sequence[Path], seed: int) -> filters.Seen:
             try:
                 cells = line.decode().split("\t")
             except UnicodeDecodeError:
-                raise BadInput(f"{file}:{number}: not UTF-8; convert the file to UTF-8.") from None
+                raise DataError(f"{file}:{number}: not UTF-8; convert the file to UTF-8.") from None
             keys |= {key for cell in cells if not _is_number(cell) and (key := filters.key(normalise(cell)))}
         if keys:
             seen.new(filters.hashes(sorted(keys), seed))
@@ -201,7 +200,7 @@ def _evaluated(paths: Sequence[Path], seed: int) -> filters.Seen:
 def _files(path: Path) -> list[Path]:
     """The file, or every file of a folder but hidden ones and our records."""
     if not path.exists():
-        raise BadInput(f"{path}: no such file or folder to exclude.", 3)
+        raise NotFound(f"{path}: no such file or folder to exclude.")
     if path.is_file():
         return [path]
     files = sorted(file for file in path.rglob("*") if file.is_file())

@@ -27,8 +27,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from bgt_core.data.parallel import Bad, Row, check
-from bgt_core.errors import BadInput
-from bgt_core.text import Tokenizer
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import BgtError
 
 MOST = 8  # processes that one reader keeps busy
 COMMAND = (sys.executable, "-P", "-m", "bgt_core.data.encode")
@@ -88,7 +88,7 @@ def cores() -> int:
 def encode(encoder: Encoder, chunks: Iterator[tuple[int, list[Row]]], workers: int) -> Iterator[tuple[int, Encoded]]:
     """Each (number of its source, chunk) encoded, in order, by `workers` processes, or in this one where that is 1.
 
-    At most two chunks a process are held at any time. A `BadInput` of `chunks` comes after the results before it.
+    At most two chunks a process are held at any time. A `BgtError` of `chunks` comes after the results before it.
     Raises RuntimeError where a process dies, as it does where the system runs out of memory.
     """
     if workers == 1:
@@ -103,7 +103,7 @@ def encode(encoder: Encoder, chunks: Iterator[tuple[int, list[Row]]], workers: i
                 if len(waiting) == 2 * workers:
                     first, result = waiting.popleft()
                     yield first, result.result()
-        except BadInput as error:
+        except BgtError as error:
             failed = error
         while waiting:
             first, result = waiting.popleft()

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bgt_core.data import lock as locks
+from bgt_core.data import manifest
 from bgt_core.data.parallel import EXAMPLES, chunks, lines
-from bgt_core.errors import BadInput
+from bgt_core.errors import BgtError, NotFound
 
 
-class Finding(NamedTuple):
+class FileCheck(NamedTuple):
     """One file; no problems: it is as recorded."""
 
     path: Path
@@ -19,45 +19,45 @@ class Finding(NamedTuple):
     problems: list[str]
 
 
-def inspect(path: Path) -> list[Finding]:
+def inspect(path: Path) -> list[FileCheck]:
     """Every file that `path` accounts for: a folder with a lock file, the lock file itself, or a prepared file.
 
-    Raises BadInput where there is neither lock file nor card.
+    Raises BgtError where there is neither lock file nor card.
     """
     folder = path if path.is_dir() else path.parent
-    if path.is_dir() or path.name == locks.NAME:
-        recorded = {folder / name: known for name, known in locks.read_lock(folder)["files"].items()}
+    if path.is_dir() or path.name == manifest.NAME:
+        recorded = {folder / name: known for name, known in manifest.read_lock(folder)["files"].items()}
         if not recorded and not any(folder.glob("*")):
-            raise BadInput(f"{path}: nothing is there; see `bgt data download`.", 3)
-        cards = {card.with_suffix("") for card in folder.glob("*.json") if card.name != locks.NAME}
+            raise NotFound(f"{path}: nothing is there; see `bgt data download`.")
+        cards = {card.with_suffix("") for card in folder.glob("*.json") if card.name != manifest.NAME}
         recorded |= {file: card["file"] for file in sorted(cards) if (card := _card(file))}
         if not recorded:
-            raise BadInput(f"{path}: has no {locks.NAME} and no card; check a table with --langs.", 3)
-    elif known := locks.of_file(path):
+            raise NotFound(f"{path}: has no {manifest.NAME} and no card; check a table with --langs.")
+    elif known := manifest.of_file(path):
         recorded = {path: known}
     else:
-        raise BadInput(f"{path}: has no card and is in no lock file; check a table with --langs en,fr.", 3)
+        raise NotFound(f"{path}: has no card and is in no lock file; check a table with --langs en,fr.")
     return [_inspect(file, known) for file, known in recorded.items()]
 
 
-def inspect_table(path: Path, columns: Sequence[str]) -> Finding:
+def inspect_table(path: Path, columns: Sequence[str]) -> FileCheck:
     """Any table of pairs: UTF-8, as many columns as languages, no empty side."""
     rows, problems = _read(path, columns)
-    return Finding(path, rows, problems if rows else [*problems, "no rows"])
+    return FileCheck(path, rows, problems if rows else [*problems, "no rows"])
 
 
-def _card(file: Path) -> locks.Json | None:
+def _card(file: Path) -> manifest.Json | None:
     """Other JSON files are none of ours."""
     try:
-        return locks.read_card(file)
-    except BadInput:
+        return manifest.read_card(file)
+    except BgtError:
         return None
 
 
-def _inspect(path: Path, known: locks.Json) -> Finding:
+def _inspect(path: Path, known: manifest.Json) -> FileCheck:
     if not path.is_file():
-        return Finding(path, None, ["gone; download or prepare it again"])
-    found, problems, rows = locks.facts(path), [], None
+        return FileCheck(path, None, ["gone; download or prepare it again"])
+    found, problems, rows = manifest.facts(path), [], None
     if found["bytes"] != known["bytes"]:
         problems.append(f"{found['bytes']} bytes, expected {known['bytes']}")
     if found["sha256"] != known["sha256"]:
@@ -68,9 +68,9 @@ def _inspect(path: Path, known: locks.Json) -> Finding:
             problems += bad
             if rows != known["rows"]:
                 problems.append(f"{rows} rows, expected {known['rows']}")
-        except BadInput as error:
+        except BgtError as error:
             problems.append(str(error))
-    return Finding(path, rows, problems)
+    return FileCheck(path, rows, problems)
 
 
 def _read(path: Path, columns: Sequence[str]) -> tuple[int, list[str]]:

@@ -13,8 +13,8 @@ from typing import IO
 import zstandard
 
 from bgt_core.data.parallel import Row
-from bgt_core.errors import BadInput
-from bgt_core.vectorfile import writing
+from bgt_core.errors import UsageError
+from bgt_core.vectors.file import writing
 
 SUFFIXES = (".tsv", ".tsv.gz", ".tsv.xz", ".tsv.zst", ".parquet")
 GROUP = 2**16  # pairs of a Parquet row group
@@ -28,7 +28,7 @@ Add = Callable[[Sequence[Row]], None]
 def pair_file(out: Path, langs: Sequence[str]) -> Iterator[Add]:
     """A function that adds rows of UTF-8 to `out`, which is there, whole, when the `with` block ends well.
 
-    Raises BadInput for a name with another ending than `SUFFIXES`, and where it can't be written.
+    Raises BgtError for a name with another ending than `SUFFIXES`, and where it can't be written.
     """
     suffix(out)
     partial = out.with_name(out.name + ".partial")
@@ -44,11 +44,11 @@ def pair_file(out: Path, langs: Sequence[str]) -> Iterator[Add]:
 
 
 def suffix(out: Path) -> str:
-    """The one of `SUFFIXES` that the name ends in; BadInput where there is none."""
+    """The one of `SUFFIXES` that the name ends in; BgtError where there is none."""
     for ending in SUFFIXES:
         if out.name.endswith(ending):
             return ending
-    raise BadInput(f"{out}: expected a name ending in {', '.join(SUFFIXES)}.", 2)
+    raise UsageError(f"{out}: expected a name ending in {', '.join(SUFFIXES)}.")
 
 
 @contextmanager

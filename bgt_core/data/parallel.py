@@ -19,8 +19,8 @@ from typing import BinaryIO
 
 import zstandard
 
-from bgt_core.errors import BadInput
-from bgt_core.text import normalise
+from bgt_core.data.text import normalise
+from bgt_core.errors import DataError, NotFound
 
 SUFFIXES = ("", ".gz", ".xz", ".zst")
 LONGEST_LINE = 16 * 2**20  # bytes; a longer one is no text, and would fill the memory
@@ -55,7 +55,7 @@ def read_pairs(
     named by language), or a prefix: `corpus` where `corpus.en` and `corpus.fr` exist, aligned by line (Moses).
     TSV and Moses files may end in .gz, .xz or .zst. Lines end at a line feed and nowhere else.
 
-    A bad line is counted in `skipped` and left out; with `strict` it raises `BadInput`. So does a source that is
+    A bad line is counted in `skipped` and left out; with `strict` it raises `BgtError`. So does a source that is
     absent, empty, damaged, without a single good line, or whose files differ in their number of lines.
     """
     audit = Audit(source, langs, skipped, strict)
@@ -76,7 +76,7 @@ def sentences(
 
 
 def source_files(source: Path | str, langs: Sequence[str]) -> list[Path]:
-    """The file that `source` names, or one a language where it is a Moses prefix; `BadInput` where none exists."""
+    """The file that `source` names, or one a language where it is a Moses prefix; `BgtError` where none exists."""
     source = Path(source)
     if source.is_file():
         return [source]
@@ -86,10 +86,10 @@ def source_files(source: Path | str, langs: Sequence[str]) -> list[Path]:
     if any(sides):
         absent = next(lang for lang, paths in zip(langs, sides, strict=True) if not paths)
         found = next(paths[0] for paths in sides if paths)
-        raise BadInput(f"found {found}, but no {source}.{absent} beside it", exit_code=3)
+        raise NotFound(f"found {found}, but no {source}.{absent} beside it")
     what = f"{source} is a folder" if source.is_dir() else f"no file {source}"
     aligned = " and ".join(f"{source.name}.{lang}" for lang in langs)
-    raise BadInput(f"{what}; expected a .tsv (.gz, .xz, .zst), a .parquet, or a prefix of {aligned}", exit_code=3)
+    raise NotFound(f"{what}; expected a .tsv (.gz, .xz, .zst), a .parquet, or a prefix of {aligned}")
 
 
 def chunks(source: Path | str, langs: Sequence[str]) -> Iterator[list[Row]]:
@@ -148,22 +148,22 @@ class Audit:
     first: str = ""  # what is wrong with the first bad row
 
     def add(self, rows: int, bad: Sequence[Bad]) -> None:
-        """The next chunk: how many rows, and the bad ones; raises `BadInput` for the first of them with `strict`."""
+        """The next chunk: how many rows, and the bad ones; raises `BgtError` for the first of them with `strict`."""
         for place, reason, found in bad:
             message = f"{self.source}:{self.rows + place + 1}: {found}"
             if self.strict:
-                raise BadInput(message)
+                raise DataError(message)
             self.first = self.first or message
             self.skipped.add(reason, message)
         self.rows += rows
         self.bad += len(bad)
 
     def end(self) -> None:
-        """Raises `BadInput` where there was no row, or no good one."""
+        """Raises `BgtError` where there was no row, or no good one."""
         if not self.rows:
-            raise BadInput(f"{self.source} is empty; expected one translation a line, in {', '.join(self.langs)}")
+            raise DataError(f"{self.source} is empty; expected one translation a line, in {', '.join(self.langs)}")
         if self.bad == self.rows:
-            raise BadInput(f"none of the {self.rows} lines of {self.source} holds a translation; {self.first}")
+            raise DataError(f"none of the {self.rows} lines of {self.source} holds a translation; {self.first}")
 
 
 def _moses(files: Sequence[Path]) -> Iterator[Row]:
@@ -174,7 +174,7 @@ def _moses(files: Sequence[Path]) -> Iterator[Row]:
             yield row
     if len(set(counts)) > 1:
         found = ", ".join(f"{file} has {count}" for file, count in zip(files, counts, strict=True))
-        raise BadInput(f"line-aligned files need the same number of lines; {found}")
+        raise DataError(f"line-aligned files need the same number of lines; {found}")
 
 
 def _parquet(file: Path, langs: Sequence[str]) -> Iterator[Row]:
@@ -186,21 +186,21 @@ def _parquet(file: Path, langs: Sequence[str]) -> Iterator[Row]:
             types = dict(zip(table.schema_arrow.names, table.schema_arrow.types, strict=True))
             for lang in langs:
                 if lang not in types:
-                    raise BadInput(f"{file} has no column {lang!r}; its columns are {', '.join(types)}")
+                    raise DataError(f"{file} has no column {lang!r}; its columns are {', '.join(types)}")
                 if not (pa.types.is_string(types[lang]) or pa.types.is_large_string(types[lang])):
-                    raise BadInput(f"column {lang!r} of {file} holds {types[lang]}, expected text")
+                    raise DataError(f"column {lang!r} of {file} holds {types[lang]}, expected text")
             for rows in table.iter_batches(ROWS, columns=list(langs)):
                 # as bytes, so that bad UTF-8 is a bad line here too
                 texts = [rows.column(lang).fill_null("").cast(pa.large_binary()) for lang in langs]
                 yield from zip(*(text.to_pylist() for text in texts), strict=True)
     except (pa.ArrowInvalid, OSError) as error:
-        raise BadInput(f"{file} is not a Parquet file, or is damaged: {error}") from error
+        raise DataError(f"{file} is not a Parquet file, or is damaged: {error}") from error
 
 
 def lines(file: Path) -> Iterator[bytes]:
     """Lines of a file (plain, .gz, .xz, .zst) as bytes, without their line feed and a carriage return before it.
 
-    Raises `BadInput` for a file that is absent, cut short or damaged, and for a line of more than 16 MiB.
+    Raises `BgtError` for a file that is absent, cut short or damaged, and for a line of more than 16 MiB.
     """
     rest = b""
     for block in _blocks(file):
@@ -208,7 +208,7 @@ def lines(file: Path) -> Iterator[bytes]:
         for line in whole:
             yield line.removesuffix(b"\r")
         if len(rest) > LONGEST_LINE:
-            raise BadInput(f"{file} has a line of more than {LONGEST_LINE} bytes; expected text, one sentence a line")
+            raise DataError(f"{file} has a line of more than {LONGEST_LINE} bytes; expected text, one sentence a line")
     if rest:
         yield rest.removesuffix(b"\r")
 
@@ -221,9 +221,9 @@ def _blocks(file: Path) -> Iterator[bytes]:
             while block := raw.read(BLOCK):
                 yield block
     except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
-        raise BadInput(f"{file} is cut short or damaged: {error}; fetch it again") from error
+        raise DataError(f"{file} is cut short or damaged: {error}; fetch it again") from error
     except OSError as error:
-        raise BadInput(f"{file}: can't be read ({error.strerror})", exit_code=3) from error
+        raise NotFound(f"{file}: can't be read ({error.strerror})") from error
 
 
 def _unzst(raw: BinaryIO) -> Iterator[bytes]:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 
-def scrambled(sentences: Sequence[np.ndarray], share: float, *draw: int) -> Sequence[np.ndarray]:
+def shuffle_words(sentences: Sequence[np.ndarray], share: float, *draw: int) -> Sequence[np.ndarray]:
     """About `share` of the sentences with their pieces permuted, EOS still last; which and how follows from `draw`.
 
-    Drawn anew whenever an update is made. The released code of 2019 drew once, so that a sentence scrambled in the
+    Drawn anew whenever an update is made. The released code of 2019 drew once, so that a sentence shuffle_words in the
     first epoch stayed so in all.
     """
     if not share:

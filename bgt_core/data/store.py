@@ -23,8 +23,8 @@ import numpy as np
 
 from bgt_core.data.encode import MOST, Encoder, cores, encode
 from bgt_core.data.parallel import Audit, Skipped, chunks, source_files
-from bgt_core.errors import BadInput
-from bgt_core.text import Tokenizer
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import DataError, NotFound, UsageError
 
 Json = dict[str, Any]
 
@@ -56,18 +56,18 @@ def prepare(
     `workers` processes share the work, by default one a core; the store is the same whatever their number.
 
     The store appears at `out` complete or not at all. One made before from the same files, tokenizer and settings is
-    reused. Raises `BadInput` for bad sources (see `read_pairs`), where no pair is left to train on, and where `out`
+    reused. Raises `BgtError` for bad sources (see `read_pairs`), where no pair is left to train on, and where `out`
     holds anything else.
     """
     out = Path(out)
     workers = min(cores(), MOST) if workers is None else workers
     limits = {"min_pieces": min_pieces, "max_pieces": max_pieces, "valid_pairs": valid_pairs, "seed": seed}
     if not 1 <= min_pieces <= max_pieces or min(valid_pairs, seed) < 0:
-        raise BadInput(f"{limits}; need 1 <= min_pieces <= max_pieces, and nothing negative", 2)
+        raise UsageError(f"{limits}; need 1 <= min_pieces <= max_pieces, and nothing negative")
     if not sources or not langs or len(set(langs)) < len(langs):
-        raise BadInput(f"{len(sources)} sources in {list(langs)}; expected one or more, and each language once", 2)
+        raise UsageError(f"{len(sources)} sources in {list(langs)}; expected one or more, and each language once")
     if workers < 1:
-        raise BadInput(f"workers={workers}; expected 1 or more", 2)
+        raise UsageError(f"workers={workers}; expected 1 or more")
     files = [source_files(source, langs) for source in sources]
     settings = {  # all that decides what a store holds
         "format": FORMAT,
@@ -104,9 +104,9 @@ def prepare(
 def _reuse(out: Path, settings: Json, strict: bool) -> Corpus:
     corpus = Corpus.open(out)
     if changed := [name for name, value in settings.items() if value != corpus.store["settings"][name]]:
-        raise BadInput(f"{out} was made with other {', '.join(changed)}; delete it or choose another folder", 2)
+        raise UsageError(f"{out} was made with other {', '.join(changed)}; delete it or choose another folder")
     if strict and corpus.store["skipped"]:
-        raise BadInput(corpus.store["skipped_examples"][0])
+        raise DataError(corpus.store["skipped_examples"][0])
     return corpus
 
 
@@ -140,7 +140,7 @@ def _encode(
     if not counts["kept"]:
         rule = f"each side needs {encoder.min_pieces} to {encoder.max_pieces} pieces"
         found = f"{counts['too short']} are too short, {counts['too long']} too long"
-        raise BadInput(f"no pair is left of {counts.total()}: {rule}, {found}")
+        raise DataError(f"no pair is left of {counts.total()}: {rule}, {found}")
     return {"dtype": encoder.dtype.name, "pairs": dict(counts), "tokens": tokens, "longest": longest}
 
 
@@ -164,7 +164,7 @@ def _split(work: Path, store: Json) -> None:
                 splits[split]["tokens"] += int(longer[chosen].sum())
     if not splits["train"]["pairs"]:
         found = f"valid_pairs={wanted} leaves no pair to train on; the sources give {size}"
-        raise BadInput(f"{found}: hold out fewer", 2)
+        raise UsageError(f"{found}: hold out fewer")
     store["splits"] = splits
     (work / "hashes").unlink()
 
@@ -202,10 +202,10 @@ class Corpus:
 
     @classmethod
     def open(cls, folder: Path | str, split: str = "train") -> Corpus:
-        """Raises `BadInput` where `folder` holds no store, a damaged one, or one of another format."""
+        """Raises `BgtError` where `folder` holds no store, a damaged one, or one of another format."""
         folder = Path(folder)
         if split not in SPLITS:
-            raise BadInput(f"no split {split!r}; choose from {', '.join(SPLITS)}", 2)
+            raise UsageError(f"no split {split!r}; choose from {', '.join(SPLITS)}")
         try:
             store = json.loads((folder / "store.json").read_text(encoding="utf-8"))
             if store["settings"]["format"] == FORMAT:
@@ -214,11 +214,11 @@ class Corpus:
             else:
                 wrong = ["store.json"]
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise BadInput(f"{folder} holds no token store", 3) from error
+            raise NotFound(f"{folder} holds no token store") from error
         except (ValueError, KeyError, TypeError):
             wrong = ["store.json"]
         if wrong:
-            raise BadInput(f"{folder} is damaged, or of another version: {', '.join(wrong)}; prepare it again")
+            raise DataError(f"{folder} is damaged, or of another version: {', '.join(wrong)}; prepare it again")
         return cls(folder, split, store)
 
     def __len__(self) -> int:

@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
-from bgt_core.contracts import BadInput, Embeds
-from bgt_core.evaluation import mining
-from bgt_core.vectors import unit
+from bgt_core.contracts import SentenceEncoder
+from bgt_core.errors import DataError, UsageError
+from bgt_core.mining import scores
+from bgt_core.vectors.compare import unit
 
 BLOCK = 1_024  # rows compared with everything at once
 
@@ -34,7 +35,7 @@ class Retrieval(NamedTuple):
 
     there: np.ndarray  # (N,) bool: the left sentence finds the right one
     back: np.ndarray  # (N,) bool: the right sentence finds the left one
-    mined: mining.Found | None  # bitext mining over the same sentences; by margin only
+    mined: scores.Found | None  # bitext mining over the same sentences; by margin only
 
 
 class Share(NamedTuple):
@@ -45,38 +46,40 @@ class Share(NamedTuple):
     high: float
 
 
-def side(embedder: Embeds, sentences: Sequence[str], lang: str) -> Side:
+def side(embedder: SentenceEncoder, sentences: Sequence[str], lang: str) -> Side:
     """Semantic vectors of N sentences of one language.
 
-    Raises BadInput where there is none, for a language that the embedder lacks, and for what aren't finite vectors.
+    Raises BgtError where there is none, for a language that the embedder lacks, and for what aren't finite vectors.
     """
     if not sentences:
-        raise BadInput(f"No sentences in {lang}; retrieval needs a pair of translations, and more to choose from.")
+        raise DataError(f"No sentences in {lang}; retrieval needs a pair of translations, and more to choose from.")
     if embedder.langs and lang not in embedder.langs:
-        raise BadInput(f"This model has no language '{lang}'; it has {', '.join(embedder.langs)}.", 2)
+        raise UsageError(f"This model has no language '{lang}'; it has {', '.join(embedder.langs)}.")
     places: dict[str, int] = {}
     of_line = np.array([places.setdefault(sentence, len(places)) for sentence in sentences])
     first = np.unique(of_line, return_index=True)[1]
     vectors = np.asarray(embedder.embed(list(places), lang=lang))  # (U, D)
     if vectors.ndim != 2 or len(vectors) != len(places):
-        raise BadInput(f"{len(places)} sentences in {lang} gave vectors of shape {vectors.shape}; expected a row each.")
+        raise DataError(
+            f"{len(places)} sentences in {lang} gave vectors of shape {vectors.shape}; expected a row each."
+        )
     if len(bad := np.flatnonzero(~np.isfinite(vectors).all(1))):
-        raise BadInput(f"The vector of line {first[bad[0]] + 1} in {lang} holds infinity or no number.")
+        raise DataError(f"The vector of line {first[bad[0]] + 1} in {lang} holds infinity or no number.")
     return Side(vectors, first, of_line)
 
 
 def retrieval(left: Side, right: Side, margin: str | None = None, k: int = 4) -> Retrieval:
     """Line n of `left` is the translation of line n of `right`: which find each other?
 
-    By cosine, or by a margin of `bgt_core.mine` ("ratio" or "distance", over k neighbours), which needs FAISS; pairs
-    are then mined too, and counted at the threshold that is best for the other half of the known ones. Raises BadInput
-    for sides of different lengths or widths, and as `mine.check` does.
+    By cosine, or by a margin of `mining.margin` ("ratio" or "distance", over k neighbours), which needs FAISS; pairs
+    are then mined too, and counted at the threshold that is best for the other half of the known ones. Raises BgtError
+    for sides of different lengths or widths, and as `margin.check` does.
     """
     if len(left.of_line) != len(right.of_line):
-        raise BadInput(f"{len(left.of_line)} and {len(right.of_line)} sentences; expected as many of each language.")
+        raise DataError(f"{len(left.of_line)} and {len(right.of_line)} sentences; expected as many of each language.")
     widths = [one.vectors.shape[1] for one in (left, right)]
     if widths[0] != widths[1]:
-        raise BadInput(f"Vectors of {widths[0]} and {widths[1]} units can't be compared; embed both with one model.")
+        raise DataError(f"Vectors of {widths[0]} and {widths[1]} units can't be compared; embed both with one model.")
     if margin is None:
         found, back, mined = nearest(left.vectors, right.vectors), nearest(right.vectors, left.vectors), None
     else:
@@ -96,20 +99,20 @@ def nearest(queries: np.ndarray, answers: np.ndarray) -> np.ndarray:
     return np.concatenate([block.argmax(1) for block in blocks])
 
 
-def by_margin(left: Side, right: Side, margin: str, k: int) -> tuple[np.ndarray, np.ndarray, mining.Found]:
+def by_margin(left: Side, right: Side, margin: str, k: int) -> tuple[np.ndarray, np.ndarray, scores.Found]:
     """What each of `left` finds, (U,), what each of `right` finds, (V,), and how mining both of them does."""
-    from bgt_core import mine  # needs FAISS, which cosines do without
-    from bgt_core.neighbours import Rows, exact
+    from bgt_core.mining.margin import mine
+    from bgt_core.mining.neighbours import Rows, exact
 
     rows = [Rows(one.vectors, np.arange(len(one.vectors))) for one in (left, right)]
     plan = exact(*rows)
     forward, backward, pairs = (
-        mine.mine(*rows, plan, k=k, margin=margin, retrieval=way) for way in ("forward", "backward", "max")
+        mine(*rows, plan, k=k, margin=margin, retrieval=way) for way in ("forward", "backward", "max")
     )
     known = np.unique(np.stack([left.of_line, right.of_line], 1), axis=0)  # (G, 2)
-    correct = mining.among(pairs.left, pairs.right, *known.T)
+    correct = scores.among(pairs.left, pairs.right, *known.T)
     odd = int((known[:, 0] % 2).sum())
-    mined, _ = mining.held_out(pairs.scores, correct, pairs.left % 2, (len(known) - odd, odd))
+    mined, _ = scores.held_out(pairs.scores, correct, pairs.left % 2, (len(known) - odd, odd))
     return forward.right[np.argsort(forward.left)], backward.left[np.argsort(backward.right)], mined
 
 

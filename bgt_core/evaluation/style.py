@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bgt_core.contracts import SEMANTIC, Embeds
-from bgt_core.vectors import cosines
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.vectors.compare import cosines
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class StyleScores:
 
 
 def style_scores(
-    bgt: Embeds, outputs: Sequence[str], sources: Sequence[str], styles: Sequence[str], *, lang: str
+    bgt: SentenceEncoder, outputs: Sequence[str], sources: Sequence[str], styles: Sequence[str], *, lang: str
 ) -> StyleScores:
     """Scores of N outputs made from N sources and N styles, all of one language."""
     written, meant, manner = (bgt.embed(texts, lang=lang, latent=SEMANTIC) for texts in (outputs, sources, styles))

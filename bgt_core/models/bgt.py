@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import SEMANTIC, BadInput, Batch, Outputs, Read
+from bgt_core.contracts import SEMANTIC, Batch, Outputs, Read
+from bgt_core.errors import UsageError
 
 READS: dict[str, Read] = {
     "sample": lambda posterior: posterior.rsample(),  # the ELBO of the paper
@@ -33,7 +34,7 @@ class BGT(nn.Module):
     ):
         super().__init__()
         if read not in READS:
-            raise BadInput(f"read '{read}' is none of {', '.join(READS)}", 2)
+            raise UsageError(f"read '{read}' is none of {', '.join(READS)}")
         self.encoders = nn.ModuleDict(encoders)
         self.decoders = nn.ModuleDict(decoders)
         self.translators = nn.ModuleDict(translators)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from torch import nn
 
-from bgt_core.contracts import SEMANTIC, BadInput, Batch, Outputs, Read
+from bgt_core.contracts import SEMANTIC, Batch, Outputs, Read
+from bgt_core.errors import UsageError
 from bgt_core.models.bgt import READS
 
 
@@ -28,7 +29,7 @@ class Seq2Seq(nn.Module):
     ):
         super().__init__()
         if read not in READS:
-            raise BadInput(f"read '{read}' is none of {', '.join(READS)}", 2)
+            raise UsageError(f"read '{read}' is none of {', '.join(READS)}")
         self.encoders = nn.ModuleDict({SEMANTIC: encoder})
         self.decoders = nn.ModuleDict(decoders)
         self.sources = dict(sources)

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import BadInput
+from bgt_core.errors import UsageError
 
 STEPS = 1 << 16  # a 16-bit draw decides each unit, four to a random word
 
@@ -21,7 +21,7 @@ class Dropout(nn.Module):
     def __init__(self, probability: float):
         super().__init__()
         if not 0 <= probability < 1:
-            raise BadInput(f"dropout {probability} must be from 0 to below 1", 2)
+            raise UsageError(f"dropout {probability} must be from 0 to below 1")
         self.probability = probability
 
     def forward(self, x: Tensor) -> Tensor:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from bgt_core.backend import Linear
 from bgt_core.contracts import Posterior, Tokens
 from bgt_core.posterior import Gaussian, Point
-from bgt_core.products import Linear
 
 
 class GaussianHead(nn.Module):
@@ -30,7 +30,7 @@ class GaussianHead(nn.Module):
         return Gaussian(self.mean(features), self.log_variance(features) + self.start)
 
 
-class SpreadHead(nn.Module):
+class SharedVarianceHead(nn.Module):
     """The body's vector is the posterior mean itself; each unit has one trained log-variance for all sentences."""
 
     def __init__(self, latent: int, log_variance: float = 0.0):

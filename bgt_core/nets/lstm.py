@@ -10,7 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import BadInput, Tokens
+from bgt_core.contracts import Tokens
+from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.packing import Layout
 
@@ -26,9 +27,9 @@ class BiLSTM(nn.Module):
         super().__init__()
         self.width = table.embedding_dim
         if self.width % 2:
-            raise BadInput(f"width {self.width} must be even: each direction of a BiLSTM has half of it", 2)
+            raise UsageError(f"width {self.width} must be even: each direction of a BiLSTM has half of it")
         if layers < 1:
-            raise BadInput(f"encoder_layers {layers}: a BiLSTM needs at least 1", 2)
+            raise UsageError(f"encoder_layers {layers}: a BiLSTM needs at least 1")
         self.table, self.dropout = table, Dropout(dropout)
         half = self.width // 2
         self.forward_layers = nn.ModuleList(nn.LSTM(self.width, half, batch_first=True) for _ in range(layers))

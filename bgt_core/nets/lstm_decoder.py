@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import EOS, BadInput, OutputLayer, Prediction, Tokens
+from bgt_core.contracts import EOS, OutputLayer, Prediction, Tokens
+from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.packing import Layout
 from bgt_core.nets.transformer import linear
@@ -61,7 +62,7 @@ class LSTMDecoder(nn.Module):
     ):
         super().__init__()
         if layers < 1:
-            raise BadInput(f"decoder_layers {layers}: an LSTM needs at least 1", 2)
+            raise UsageError(f"decoder_layers {layers}: an LSTM needs at least 1")
         width = table.embedding_dim
         self.table, self.dropout = table, Dropout(dropout)
         self.reads_latent = "word" in fuse
@@ -75,7 +76,9 @@ class LSTMDecoder(nn.Module):
     def forward(self, name: str, latent: Tensor, target: Tokens) -> Prediction:
         """What the decoder says of `target` (B, T), given latent (B, L)."""
         past = F.pad(target.ids[:, :-1], (1, 0), value=EOS)  # (B, T)
-        states, _ = self.lstm(self.inputs(past, latent), self.zeroth(latent))  # (B, T, H); padding is never in the past
+        states, _ = self.lstm(
+            self.inputs(past, latent), self.initial_state(latent)
+        )  # (B, T, H); padding is never in the past
         x = states.flatten(0, 1).index_select(0, target.places)  # (N, H)
         return Prediction(name, self.features(x, latent, Layout.of(target)), latent, self.layer, target)
 
@@ -84,7 +87,7 @@ class LSTMDecoder(nn.Module):
         words = self.dropout(self.table(ids))
         return torch.cat([words, latent[:, None].expand(-1, ids.shape[1], -1)], dim=-1) if self.reads_latent else words
 
-    def zeroth(self, latent: Tensor) -> tuple[Tensor, Tensor]:
+    def initial_state(self, latent: Tensor) -> tuple[Tensor, Tensor]:
         """Hidden state and cell before the first piece: (B, L) -> (layers, B, H) each."""
         width, layers = self.lstm.hidden_size, self.lstm.num_layers
         zeros = torch.zeros(layers, len(latent), width, dtype=self.table.weight.dtype, device=latent.device)
@@ -101,7 +104,7 @@ class LSTMDecoder(nn.Module):
 
     def start(self, latent: Tensor) -> States:
         """A search that has read nothing yet, for each latent, (B, L)."""
-        hidden, cell = self.zeroth(latent)
+        hidden, cell = self.initial_state(latent)
         return States(latent, self.layer.share(latent), hidden[:, :, None], cell[:, :, None])
 
     def step(self, pieces: Tensor, past: States) -> Tensor:

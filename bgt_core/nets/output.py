@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from bgt_core.backend import Linear, linear_add_, matmul_dtype, product
 from bgt_core.contracts import Tokens
 from bgt_core.nets.packing import Layout
 from bgt_core.nets.transformer import linear
-from bgt_core.products import Linear, product, product_dtype, product_onto
 
 CHUNK = 256  # tokens whose scores exist at a time: at an 8k vocabulary they stay in a CPU's cache
 BLOCK = 512  # tokens, or H where that is more, whose score gradients exist at a time: the matrix' is added up so often
@@ -108,7 +108,7 @@ def fused_nll(
     does not grow with T x V and nothing is computed twice.
     """
     layout = Layout.of(target)
-    x, ids = features.to(product_dtype(features)), layout.pack(target.ids)
+    x, ids = features.to(matmul_dtype(features)), layout.pack(target.ids)
     loss, nats = _FusedNLL.apply(x, weight, offset, layout.rows, ids, smoothing)
     return loss, layout.sum(nats)
 
@@ -140,7 +140,7 @@ class _FusedNLL(torch.autograd.Function):
                 if shared is None:
                     scores = product(x[part], used).to(exact)
                 else:
-                    scores = product_onto(shared.index_select(0, rows[part]), x[part], used).to(exact)
+                    scores = linear_add_(shared.index_select(0, rows[part]), x[part], used).to(exact)
                 gold = scores.gather(1, target[part, None])
                 top = scores.amax(1, keepdim=True)
                 mass = scores.sub_(top).exp_().sum(1, keepdim=True)

@@ -7,8 +7,8 @@ import copy
 import torch
 from torch import Tensor, nn
 
+from bgt_core.backend import Linear, matmul_dtype
 from bgt_core.nets.encoders import Encoder
-from bgt_core.products import Linear, product_dtype
 
 TINY = 1e-30  # in place of the largest value where all are zero
 
@@ -36,7 +36,7 @@ class Int8Linear(nn.Module):
         scale = max(-low.item(), high.item(), TINY) / (self.zero - 1)
         rounded = torch.add(torch.tensor(self.zero + 0.5), x.float(), alpha=1 / scale).to(torch.uint8)  # truncates
         to = scale, self.zero, self.packed, self.scales, self.zeros, self.bias
-        return torch.ops.onednn.qlinear_pointwise(rounded, *to, 1.0, 0, product_dtype(x), "none", [], "")
+        return torch.ops.onednn.qlinear_pointwise(rounded, *to, 1.0, 0, matmul_dtype(x), "none", [], "")
 
 
 def quantised(encoder: Encoder) -> Encoder:

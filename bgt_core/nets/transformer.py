@@ -10,17 +10,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import EOS, PAD, BadInput, OutputLayer, Prediction, Tokens
+from bgt_core.backend import Linear, matmul_dtype
+from bgt_core.contracts import EOS, PAD, OutputLayer, Prediction, Tokens
+from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
+from bgt_core.nets.kv_cache import KeyValues, KVCache
 from bgt_core.nets.packing import Layout
-from bgt_core.nets.past import KeyValues, Past
-from bgt_core.products import Linear, product_dtype
 
 
 def embedding(vocab_size: int, width: int) -> nn.Embedding:
     """A piece table (V, H), N(0, 1/H) with a zero row for padding."""
     if width < 1:
-        raise BadInput(f"width {width} must be at least 1", 2)
+        raise UsageError(f"width {width} must be at least 1")
     table = nn.Embedding(vocab_size, width, padding_idx=PAD)
     nn.init.normal_(table.weight, std=width**-0.5)
     with torch.no_grad():
@@ -45,20 +46,20 @@ def sinusoids(start: int, length: int, like: Tensor) -> Tensor:
     return torch.cat([angles.sin(), angles.cos()], dim=-1).to(like.dtype)
 
 
-class WordInput(nn.Module):
+class TokenAndPositionEmbedding(nn.Module):
     """Piece ids -> embedding * sqrt(H) + positions, with dropout."""
 
     def __init__(self, table: nn.Embedding, dropout: float):
         super().__init__()
         if table.embedding_dim % 2:
-            raise BadInput(f"width {table.embedding_dim} must be even: half of each position are sines", 2)
+            raise UsageError(f"width {table.embedding_dim} must be even: half of each position are sines")
         self.table, self.dropout = table, Dropout(dropout)
 
     def forward(self, ids: Tensor, layout: Layout, start: int = 0) -> Tensor:
         """ids (N,), the first column at position `start` -> (N, H), in the dtype of products."""
         words = self.table(ids) * math.sqrt(self.table.embedding_dim)
         x = words + sinusoids(start, layout.shape[1], words)[layout.columns]
-        return self.dropout(x.to(product_dtype(x)))
+        return self.dropout(x.to(matmul_dtype(x)))
 
 
 class _ShortSoftmax(torch.autograd.Function):
@@ -93,7 +94,7 @@ class SelfAttention(nn.Module):
     def __init__(self, width: int, heads: int):
         super().__init__()
         if heads < 1 or width % heads:
-            raise BadInput(f"width {width} is not a multiple of {heads} heads; choose heads that divide it", 2)
+            raise UsageError(f"width {width} is not a multiple of {heads} heads; choose heads that divide it")
         self.heads = heads
         self.qkv, self.out = linear(width, 3 * width), linear(width, width)
 
@@ -147,7 +148,7 @@ class Transformer(nn.Module):
     def __init__(self, table: nn.Embedding, layers: int, inner: int, heads: int, dropout: float):
         super().__init__()
         self.width = table.embedding_dim
-        self.words = WordInput(table, dropout)
+        self.words = TokenAndPositionEmbedding(table, dropout)
         self.layers = nn.ModuleList(EncoderLayer(self.width, inner, heads, dropout) for _ in range(layers))
 
     def forward(self, side: Tokens) -> Tensor:
@@ -212,7 +213,7 @@ class Decoder(nn.Module):
     ):
         super().__init__()
         width = table.embedding_dim
-        self.words = WordInput(table, dropout)
+        self.words = TokenAndPositionEmbedding(table, dropout)
         self.fuse_word = linear(latent, width, bias=False) if "word" in fuse else None
         sizes = width, latent, inner, heads, dropout, "attention" in fuse
         self.layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(layers))
@@ -237,14 +238,14 @@ class Decoder(nn.Module):
         """Word fusion, where it is asked for: (N, H), (B, L) -> (N, H)."""
         return words if self.fuse_word is None else words + layout.repeat(self.fuse_word(latent))
 
-    def start(self, latent: Tensor) -> Past:
+    def start(self, latent: Tensor) -> KVCache:
         """A search that has read nothing yet, for each latent, (B, L)."""
         width, count = self.words.table.embedding_dim, len(latent)
         heads = [layer.attention.heads for layer in self.layers]
         layers = [KeyValues(latent.new_empty(2, count, each, 0, width // each)) for each in heads]
-        return Past(latent, self.layer.share(latent), layers, latent.new_empty(count, 1, 0, dtype=torch.bool))
+        return KVCache(latent, self.layer.share(latent), layers, latent.new_empty(count, 1, 0, dtype=torch.bool))
 
-    def step(self, pieces: Tensor, past: Past) -> Tensor:
+    def step(self, pieces: Tensor, past: KVCache) -> Tensor:
         """The last piece of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first piece is EOS."""
         count, n = pieces.shape
         itself = torch.eye(n, dtype=torch.bool, device=pieces.device).expand(count, n, n)

@@ -8,7 +8,8 @@ from itertools import combinations
 import torch
 import torch.nn.functional as F
 
-from bgt_core.contracts import BadInput, Loss, Outputs
+from bgt_core.contracts import Loss, Outputs
+from bgt_core.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Contrast:
 
     def __post_init__(self) -> None:
         if self.temperature <= 0:
-            raise BadInput(f"temperature {self.temperature} must be above 0", 2)
+            raise UsageError(f"temperature {self.temperature} must be above 0")
 
     def __call__(self, out: Outputs, step: int) -> Loss:
         meaning = [F.normalize(posterior.mean.float(), dim=-1) for posterior in out.meaning.values()]  # (B, L)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bgt_core.contracts import SEMANTIC, BadInput, Loss, Outputs
+from bgt_core.contracts import SEMANTIC, Loss, Outputs
+from bgt_core.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,9 @@ class Elbo:
 
     def __post_init__(self) -> None:
         if not 0 <= self.label_smoothing < 1:
-            raise BadInput(f"label_smoothing {self.label_smoothing} must be from 0 to below 1", 2)
+            raise UsageError(f"label_smoothing {self.label_smoothing} must be from 0 to below 1")
         if self.language_free_nats < 0:
-            raise BadInput(f"language_free_nats {self.language_free_nats} must not be negative", 2)
+            raise UsageError(f"language_free_nats {self.language_free_nats} must not be negative")
 
     def __call__(self, out: Outputs, step: int) -> Loss:
         anneal = min(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0

@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bgt_core.contracts import BadInput, Loss, Outputs
+from bgt_core.contracts import Loss, Outputs
+from bgt_core.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Margin:
 
     def __post_init__(self) -> None:
         if not 0 < self.margin < 2:
-            raise BadInput(f"margin {self.margin} must be above 0 and below 2, the most that cosines differ by", 2)
+            raise UsageError(f"margin {self.margin} must be above 0 and below 2, the most that cosines differ by")
 
     def __call__(self, out: Outputs, step: int) -> Loss:
         meaning, negatives = (

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from bgt_core.contracts import BadInput
+from bgt_core.errors import UsageError
 from bgt_core.recipes.bgt import bgt, bgt_small
 from bgt_core.recipes.recipe import DataConfig, Recipe
 from bgt_core.recipes.seq2seq import seq2seq
@@ -61,15 +61,13 @@ RECIPES: dict[str, Callable[..., Recipe]] = {
 
 
 def build(name: str, arguments: Mapping[str, object]) -> Recipe:
-    """The recipe of that name with these arguments; BadInput names what is unknown or of a wrong type."""
+    """The recipe of that name with these arguments; BgtError names what is unknown or of a wrong type."""
     if name not in RECIPES:
-        raise BadInput(f"Unknown recipe '{name}'.{_hint(name, RECIPES)} There are: {', '.join(RECIPES)}.", 2)
+        raise UsageError(f"Unknown recipe '{name}'.{_hint(name, RECIPES)} There are: {', '.join(RECIPES)}.")
     known = inspect.signature(RECIPES[name]).parameters
     for key, value in arguments.items():
         if key not in known:
-            raise BadInput(
-                f"Recipe '{name}' has no argument '{key}'.{_hint(key, known)} It has: {', '.join(known)}.", 2
-            )
+            raise UsageError(f"Recipe '{name}' has no argument '{key}'.{_hint(key, known)} It has: {', '.join(known)}.")
         default = known[key].default
         wanted = (
             (float, int)
@@ -79,9 +77,9 @@ def build(name: str, arguments: Mapping[str, object]) -> Recipe:
             else type(default)
         )
         if not isinstance(value, wanted) or isinstance(value, bool) != isinstance(default, bool):
-            raise BadInput(f"Recipe '{name}': {key}={value!r} should be like its default, {default!r}.", 2)
+            raise UsageError(f"Recipe '{name}': {key}={value!r} should be like its default, {default!r}.")
         if isinstance(value, float | int) and not (math.isfinite(value) and (value >= 0 or key.startswith("log_"))):
-            raise BadInput(f"Recipe '{name}': {key}={value!r} should be a finite number, and not negative.", 2)
+            raise UsageError(f"Recipe '{name}': {key}={value!r} should be a finite number, and not negative.")
     return replace(RECIPES[name](**arguments), name=name)
 
 
@@ -91,7 +89,7 @@ def parse_overrides(texts: list[str]) -> dict[str, object]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not (key and equals and value):
-            raise BadInput(f"'{text}' is not of the form NAME=VALUE, as in width=128.", 2)
+            raise UsageError(f"'{text}' is not of the form NAME=VALUE, as in width=128.")
         try:
             overrides[key] = json.loads(value)
         except json.JSONDecodeError:

@@ -8,10 +8,11 @@ import torch
 from torch import nn
 
 from bgt_core.contracts import SEMANTIC
+from bgt_core.data.text import Tokenizer
 from bgt_core.models.bgt import BGT
-from bgt_core.nets.average import Average, Corrected
-from bgt_core.nets.encoders import Encoder, GaussianHead, NoLatent, PointHead, SpreadHead
+from bgt_core.nets.encoders import Encoder, GaussianHead, NoLatent, PointHead, SharedVarianceHead
 from bgt_core.nets.output import TiedOutput
+from bgt_core.nets.pooling import ResidualPooling, SIFPooling
 from bgt_core.nets.transformer import Decoder, Transformer, embedding
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.contrast import Contrast
@@ -20,8 +21,7 @@ from bgt_core.objectives.margin import Margin
 from bgt_core.posterior import Point
 from bgt_core.recipes.parts import builders
 from bgt_core.recipes.recipe import DataConfig, Recipe
-from bgt_core.text import Tokenizer
-from bgt_core.train.config import TrainConfig
+from bgt_core.training.config import TrainConfig
 
 
 def bgt(
@@ -106,8 +106,8 @@ def bgt(
             return Encoder(body(), GaussianHead(width, width, log_variance) if prior else PointHead(width, width))
 
         def averaging() -> Encoder:
-            corrected = Corrected(Average(torch.from_numpy(tokenizer.probabilities()), width), body())
-            return Encoder(corrected, SpreadHead(width, log_variance) if prior else Point)
+            corrected = ResidualPooling(SIFPooling(torch.from_numpy(tokenizer.probabilities()), width), body())
+            return Encoder(corrected, SharedVarianceHead(width, log_variance) if prior else Point)
 
         return BGT(
             encoders={
@@ -195,7 +195,7 @@ def bgt_small(
 
     def model(tokenizer: Tokenizer) -> nn.Module:
         table = embedding(tokenizer.vocab_size, width)
-        average = Average(torch.from_numpy(tokenizer.probabilities()), semantic)
+        average = SIFPooling(torch.from_numpy(tokenizer.probabilities()), semantic)
 
         def encoder() -> Encoder:
             body = Transformer(table, language_layers, inner, heads, dropout)
@@ -207,7 +207,7 @@ def bgt_small(
 
         return BGT(
             encoders={
-                SEMANTIC: Encoder(average, SpreadHead(semantic, log_variance)),
+                SEMANTIC: Encoder(average, SharedVarianceHead(semantic, log_variance)),
                 **{lang: encoder() for lang in langs},
             },
             decoders={lang: decoder(language + semantic) for lang in langs},

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection
 
 from torch import nn
 
-from bgt_core.contracts import BadInput, OutputLayer
+from bgt_core.contracts import OutputLayer
+from bgt_core.errors import UsageError
 from bgt_core.nets.lstm import BiLSTM
 from bgt_core.nets.lstm_decoder import LSTMDecoder
 from bgt_core.nets.output import PlainOutput, TiedOutput, UntiedOutput
@@ -51,13 +52,13 @@ def builders(
 ) -> tuple[Callable[[], nn.Module], Callable[[int], nn.Module]]:
     """(body, decoder): what makes an encoder's body, and a decoder that reads a latent of so many units.
 
-    `fuse` says where the decoder reads it. `inner`, `heads` and `word_dropout` are the Transformer's. BadInput for a
+    `fuse` says where the decoder reads it. `inner`, `heads` and `word_dropout` are the Transformer's. BgtError for a
     kind or a fusion that there is not.
     """
     if kind not in FUSIONS:
-        raise BadInput(f"body '{kind}' is none of {', '.join(FUSIONS)}", 2)
+        raise UsageError(f"body '{kind}' is none of {', '.join(FUSIONS)}")
     if not fuse or not set(fuse) <= set(FUSIONS[kind]):
-        raise BadInput(f"fuse {[*fuse]}: of a {kind} choose one or more of {', '.join(FUSIONS[kind])}", 2)
+        raise UsageError(f"fuse {[*fuse]}: of a {kind} choose one or more of {', '.join(FUSIONS[kind])}")
     table = tables(vocab_size, width, share)
 
     def body() -> nn.Module:

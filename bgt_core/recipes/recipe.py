@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from bgt_core.contracts import BadInput, Objective
-from bgt_core.text import Tokenizer
-from bgt_core.train.config import TrainConfig
+from bgt_core.contracts import Objective
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import UsageError
+from bgt_core.training.config import TrainConfig
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,11 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_pieces <= self.max_pieces:
-            raise BadInput(f"min_pieces {self.min_pieces} must be from 1 to max_pieces ({self.max_pieces})", 2)
+            raise UsageError(f"min_pieces {self.min_pieces} must be from 1 to max_pieces ({self.max_pieces})")
         if self.valid_pairs < 1:
-            raise BadInput(f"valid_pairs {self.valid_pairs} must be at least 1: validation needs held-out pairs", 2)
+            raise UsageError(f"valid_pairs {self.valid_pairs} must be at least 1: validation needs held-out pairs")
         if self.vocab_size < 8:
-            raise BadInput(f"vocab_size {self.vocab_size} is too small to hold the special pieces", 2)
+            raise UsageError(f"vocab_size {self.vocab_size} is too small to hold the special pieces")
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,9 @@ class Recipe:
         codes = [lang for lang in self.langs if isinstance(lang, str) and re.fullmatch(r"[a-z]{2,3}(-\w+)?", lang)]
         if len(set(codes)) < max(2, len(self.langs)):
             found = ", ".join(map(str, self.langs))
-            raise BadInput(f"langs {found}: expected two language codes or more, each once, as in en, fr", 2)
+            raise UsageError(f"langs {found}: expected two language codes or more, each once, as in en, fr")
         for lang in codes:
             if hasattr(nn.ModuleDict, lang):  # "to" is Tongan; torch keeps the name for itself
-                raise BadInput(f"langs: '{lang}' can't name a part of a model; choose another code", 2)
+                raise UsageError(f"langs: '{lang}' can't name a part of a model; choose another code")
         if not self.reads:
             object.__setattr__(self, "reads", self.langs)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from bgt_core.contracts import BadInput
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import UsageError
 from bgt_core.models.seq2seq import Seq2Seq
 from bgt_core.nets.encoders import Encoder, GaussianHead, PointHead
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.recipes.parts import builders
 from bgt_core.recipes.recipe import DataConfig, Recipe
-from bgt_core.text import Tokenizer
-from bgt_core.train.config import TrainConfig
+from bgt_core.training.config import TrainConfig
 
 
 def sources(task: str, langs: Sequence[str]) -> dict[str, str]:
@@ -25,7 +25,7 @@ def sources(task: str, langs: Sequence[str]) -> dict[str, str]:
         "reconstruct": {f"reconstruct/{first}": first},
     }
     if task not in tasks:
-        raise BadInput(f"task '{task}' is none of {', '.join(tasks)}", 2)
+        raise UsageError(f"task '{task}' is none of {', '.join(tasks)}")
     return tasks[task]
 
 

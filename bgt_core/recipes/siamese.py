@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from bgt_core.contracts import BadInput
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import UsageError
 from bgt_core.models.siamese import Siamese
-from bgt_core.nets.average import Mean
 from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.lstm import BiLSTM
+from bgt_core.nets.pooling import Mean
 from bgt_core.objectives.margin import Margin
 from bgt_core.posterior import Point
 from bgt_core.recipes.recipe import DataConfig, Recipe
-from bgt_core.text import Tokenizer
-from bgt_core.train.config import TrainConfig
+from bgt_core.training.config import TrainConfig
 
 BODIES = ("average", "lstm")
 
@@ -60,17 +60,16 @@ def siamese(
     """
     arguments = dict(locals())
     if body not in BODIES:
-        raise BadInput(f"body '{body}' is none of {', '.join(BODIES)}", 2)
+        raise UsageError(f"body '{body}' is none of {', '.join(BODIES)}")
     if mega_batch and len(langs) > 2:
-        raise BadInput(
+        raise UsageError(
             f"mega_batch {mega_batch}: negatives are mined between two languages, langs has {len(langs)}; "
             "set mega_batch=0 to take them from the batch",
-            2,
         )
 
     def model(tokenizer: Tokenizer) -> nn.Module:
         if width < 1:
-            raise BadInput(f"width {width} must be at least 1", 2)
+            raise UsageError(f"width {width} must be at least 1")
         table = nn.Embedding(tokenizer.vocab_size, width)  # N(0, 1)
         made = Mean(table, dropout) if body == "average" else BiLSTM(table, encoder_layers, dropout)
         return Siamese(Encoder(made, Point))

@@ -13,7 +13,7 @@ from typing import Any
 
 from bgt_core import recipes
 from bgt_core.recipes import RECIPES, Recipe
-from bgt_core.reproduce.listing import System
+from bgt_core.reproduce.experiments import System
 
 SHORT = 10  # hex digits of a hash in a name
 
@@ -44,7 +44,7 @@ class Cell:
         return "_".join([*words, self.key[:SHORT]])
 
     def build(self) -> Recipe:
-        """Its recipe; BadInput where there is none of that name, or it can't have these arguments."""
+        """Its recipe; BgtError where there is none of that name, or it can't have these arguments."""
         return recipes.build(self.recipe, {**self.overrides, "langs": list(self.langs), "seed": self.seed})
 
 

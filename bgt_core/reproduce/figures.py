@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bgt_core.reproduce.listing import AVERAGE, Table
+from bgt_core.reproduce.experiments import AVERAGE, Table
 from bgt_core.reproduce.results import MEAN, NOT_RUN
 from bgt_core.reproduce.stored import Records
 

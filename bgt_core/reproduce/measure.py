@@ -14,9 +14,9 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.store import Corpus
 from bgt_core.embedder import Embedder
 from bgt_core.evaluation.retrieval import retrieval, side
-from bgt_core.evaluation.sts import StsScores, StsSet, sts
+from bgt_core.evaluation.sts.score import StsScores, StsSet, sts
 from bgt_core.recipes import Recipe
-from bgt_core.reproduce.material import Material
+from bgt_core.reproduce.datasets import Material
 
 
 def cosines(embedder: Embedder, material: Material) -> dict[str, StsScores]:

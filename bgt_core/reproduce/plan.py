@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from bgt_core.contracts import BadInput
-from bgt_core.reproduce import material, report, results, stored
+from bgt_core.device import pick_device
+from bgt_core.errors import UsageError
+from bgt_core.reproduce import datasets, report, results, stored
 from bgt_core.reproduce.cells import Cell, cell_of
 from bgt_core.reproduce.locks import locked
 from bgt_core.reproduce.runner import Place
 from bgt_core.reproduce.samples import Bootstrap
 from bgt_core.reproduce.tables import EVERY, SAVE_EVERY, SCALES, TABLES
 from bgt_core.run import write_atomically
-from bgt_core.train.device import pick_device
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Plan:
     def chosen(self, only: str | None = None) -> list[Cell]:
         """Every training once, the lowest seeds first; with `only` those whose name, or whose system's, it matches.
 
-        BadInput where that is none.
+        BgtError where that is none.
         """
         found = {
             cell.key: cell
@@ -39,7 +39,7 @@ class Plan:
         }
         if not found:
             said = ", ".join(dict.fromkeys(system for systems in self.tables.values() for system in systems))
-            raise BadInput(f"--only {only}: no such system or training; systems are {said}.", 2)
+            raise UsageError(f"--only {only}: no such system or training; systems are {said}.")
         return sorted(found.values(), key=lambda cell: cell.seed)
 
     def tables_of(self, cell: Cell) -> list[str]:
@@ -75,13 +75,13 @@ def plan(
 ) -> Plan:
     """Read the data and name the trainings; `seeds` stand for those of every system.
 
-    BadInput for a scale or device that is not there, and for data that can't be used.
+    BgtError for a scale or device that is not there, and for data that can't be used.
     """
     if scale not in SCALES:
-        raise BadInput(f"--scale {scale}: choose from {', '.join(SCALES)}.", 2)
+        raise UsageError(f"--scale {scale}: choose from {', '.join(SCALES)}.")
     pick_device(device)
     pairs = dict.fromkeys(system.langs for name in names for system in TABLES[name].systems)
-    found = {langs: material.read(data, langs) for langs in pairs}
+    found = {langs: datasets.read(data, langs) for langs in pairs}
     arguments = SCALES[scale]
     tables = {
         name: {

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bgt_core.evaluation.bootstrap import Estimate
-from bgt_core.reproduce.listing import AVERAGE, Table
+from bgt_core.reproduce.experiments import AVERAGE, Table
 from bgt_core.reproduce.results import MEAN, NOT_RUN, is_shown, published
 from bgt_core.reproduce.stored import Records
 from bgt_core.tables import Table as Grid

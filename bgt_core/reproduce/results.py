@@ -12,7 +12,7 @@ from bgt_core.evaluation.bootstrap import holm, interval
 from bgt_core.reproduce import runner
 from bgt_core.reproduce.cells import Cell
 from bgt_core.reproduce.contrasts import Sample, contrast, verdict
-from bgt_core.reproduce.listing import AVERAGE, RETRIEVAL, System, Table
+from bgt_core.reproduce.experiments import AVERAGE, RETRIEVAL, System, Table
 from bgt_core.reproduce.samples import Bootstrap, Samples, sampled
 from bgt_core.reproduce.stored import KINDS, Records
 

@@ -31,13 +31,13 @@ import torch
 import bgt_core
 from bgt_core import checkpoint, run
 from bgt_core.data.store import Corpus
-from bgt_core.evaluation.sts_kept import write_scores
-from bgt_core.progress import Progress
+from bgt_core.errors import Interrupted
+from bgt_core.evaluation.sts.parquet import write_scores
 from bgt_core.recipes import Recipe
 from bgt_core.reproduce import measure
 from bgt_core.reproduce.cells import Cell, changed
+from bgt_core.reproduce.datasets import Langs, Material, prepared
 from bgt_core.reproduce.locks import locked
-from bgt_core.reproduce.material import Langs, Material, prepared
 
 RESULT, ERROR, TIME, COSINES, HITS, FINAL, LOCK = (
     "result.json",
@@ -60,6 +60,7 @@ class Place:
     device: str = "auto"
     save_every: int | None = None  # updates, where not the recipe's
     say: Callable[[str], None] = print
+    report: run.Report = lambda row: None  # a row of metrics of the training in progress
 
     def folder(self, cell: Cell) -> Path:
         return self.out / "cells" / cell.name
@@ -69,7 +70,7 @@ def work(place: Place, cells: Sequence[Cell], retry: bool = False) -> None:
     """Run the cells that nobody has run; with `retry` also those that failed or are outdated, each once.
 
     Returns when all are finished, failed, or in the hands of another process. A cell's error is written beside it and
-    the others go on; `run.Interrupted` and KeyboardInterrupt are not errors of a cell, and end the work.
+    the others go on; `Interrupted` and KeyboardInterrupt are not errors of a cell, and end the work.
     """
     left = list(cells)
     while left:
@@ -91,7 +92,7 @@ def attempt(place: Place, cell: Cell, retry: bool, number: str) -> bool:
         place.say(f"{number} {cell.name}")
         try:
             finish(place, cell, folder)
-        except run.Interrupted:
+        except Interrupted:
             raise
         except Exception as error:  # noqa: BLE001 - whatever one cell's system does, the others go on; it is all kept
             place.say(f"{cell.name} failed: {error}")
@@ -126,10 +127,9 @@ def train(place: Place, folder: Path) -> None:
 
     def note(row: dict[str, Any]) -> None:
         write(folder / TIME, {"seconds": before + time.perf_counter() - start})
-        show(row)
+        place.report(row)
 
-    with Progress() as show:
-        last = run.resume(folder, device=place.device, report=note, save_every=place.save_every)
+    last = run.resume(folder, device=place.device, report=note, save_every=place.save_every)
     made = checkpoint.load(last)
     metrics = folder / checkpoint.METRICS
     kept = metrics.read_bytes() if metrics.exists() else b""

@@ -8,15 +8,16 @@ from zlib import crc32
 
 import numpy as np
 
-from bgt_core.contracts import SEMANTIC, BadInput
+from bgt_core.contracts import SEMANTIC
+from bgt_core.errors import DataError
 from bgt_core.evaluation.bootstrap import resample
-from bgt_core.evaluation.sts import Row, StsScores
-from bgt_core.evaluation.sts_compare import drawn
-from bgt_core.evaluation.sts_kept import read_scores
+from bgt_core.evaluation.sts.compare import drawn
+from bgt_core.evaluation.sts.parquet import read_scores
+from bgt_core.evaluation.sts.score import Row, StsScores
 from bgt_core.reproduce import runner
 from bgt_core.reproduce.cells import Cell
 from bgt_core.reproduce.contrasts import Sample
-from bgt_core.reproduce.listing import AVERAGE, DEV, RETRIEVAL, Table
+from bgt_core.reproduce.experiments import AVERAGE, DEV, RETRIEVAL, Table
 from bgt_core.reproduce.measure import read_hits
 
 Samples = Mapping[str, Mapping[str, Sample]]  # system -> measure -> sample
@@ -40,7 +41,7 @@ def sampled(place: runner.Place, table: Table, there: Mapping[str, Sequence[Cell
         for cell in there.get(system.name, ()):
             kept = read_scores(place.folder(cell) / runner.COSINES)
             if system.latent not in kept:
-                raise BadInput(f"{system.name}: {cell.name} has no {system.latent} latent; it has {', '.join(kept)}.")
+                raise DataError(f"{system.name}: {cell.name} has no {system.latent} latent; it has {', '.join(kept)}.")
             scores[cell.key, system.latent] = kept[system.latent]
             hits[cell.key] = read_hits(place.folder(cell) / runner.HITS)
     groups: dict[tuple[str, ...], list[tuple[str, str]]] = {}

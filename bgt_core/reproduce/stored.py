@@ -13,8 +13,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from bgt_core.contracts import BadInput
-from bgt_core.vectorfile import writing
+from bgt_core.errors import DataError, NotFound
+from bgt_core.vectors.file import writing
 
 KINDS = {
     "scores": "system,latent,seed,measure,value,ci_low,ci_high,published,cell",
@@ -46,7 +46,7 @@ def write(folder: Path, name: str, found: Records) -> None:
 
 
 def read(folder: Path, name: str) -> Records:
-    """What `write` wrote, numbers as numbers and nothing as None. BadInput where it is absent (exit code 3)."""
+    """What `write` wrote, numbers as numbers and nothing as None. BgtError where it is absent (exit code 3)."""
     found: Records = {}
     for kind, columns in KINDS.items():
         path = folder / f"{name}-{kind}.csv"
@@ -54,9 +54,9 @@ def read(folder: Path, name: str) -> Records:
             with path.open(encoding="utf-8", newline="") as file:
                 rows = list(csv.DictReader(file))
         except FileNotFoundError:
-            raise BadInput(f"{path}: no results; run `bgt reproduce {name}` first.", 3) from None
+            raise NotFound(f"{path}: no results; run `bgt reproduce {name}` first.") from None
         if rows and list(rows[0]) != columns.split(","):
-            raise BadInput(f"{path}: its columns are not {columns}; make it anew.")
+            raise DataError(f"{path}: its columns are not {columns}; make it anew.")
         found[kind] = [{name: as_was(name, value) for name, value in row.items()} for row in rows]
     return found
 

@@ -6,7 +6,7 @@ Published years are STS 2012-2016, 2013 with SMT. Where it states only the avera
 from __future__ import annotations
 
 from bgt_core.contracts import LANGUAGE
-from bgt_core.reproduce.listing import AVERAGE, THREE, Claim, System, Table, above, years
+from bgt_core.reproduce.experiments import AVERAGE, THREE, Claim, System, Table, above, years
 
 EVERY = "every recipe"
 SCALES: dict[str, dict[str, dict[str, object]]] = {  # what is set, for every recipe that has the argument, and for one

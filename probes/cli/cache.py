@@ -19,7 +19,7 @@ FolderOption = Annotated[
 def ls(cache_dir: FolderOption = None) -> None:
     """Each file, the one used last first."""
     from bgt_core.tables import show
-    from probes.cache import DAY, Cache, default_folder
+    from probes.results.cache import DAY, Cache, default_folder
 
     folder = cache_dir or default_folder()
     rows = []
@@ -36,7 +36,7 @@ def prune(
     days: Annotated[float, typer.Option(help="Keep what was used in so many days.", min=0)] = 0,
 ) -> None:
     """Remove what was kept; nothing is lost but time."""
-    from probes.cache import Cache, default_folder
+    from probes.results.cache import Cache, default_folder
 
     count, size = Cache(cache_dir or default_folder()).prune(days)
     print(f"{count} files removed, {size / 1e6:.1f} MB")

@@ -6,14 +6,14 @@ import json
 import sys
 from collections.abc import Sequence
 
-from bgt_core.errors import BadInput
+from bgt_core.errors import BgtError
 from bgt_core.tables import LEGEND, on_stdout, save, show
-from probes.cli.wishes import Wishes
-from probes.report import of_probes, write_report
+from probes.cli.wishes import CliOptions
+from probes.measures.significance import CORRECTIONS
 from probes.result import SCHEMA, Difference
-from probes.significance import CORRECTIONS
-from probes.store import Cell
-from probes.tables import gap_table, long_table, short_table, wide_table
+from probes.results.report import of_probes, write_report
+from probes.results.store import Cell
+from probes.results.tables import gap_table, long_table, short_table, wide_table
 from probes.tasks import TASKS
 
 
@@ -33,7 +33,7 @@ def about(cells: Sequence[Cell], correction: str) -> str:
     )
 
 
-def write(wishes: Wishes, cells: Sequence[Cell]) -> None:
+def write(wishes: CliOptions, cells: Sequence[Cell]) -> None:
     """The files asked for, each whole or not there."""
     if any(wishes.files.values()):
         save(long_table(cells), {name: wishes.files[name] for name in ("csv", "parquet")})
@@ -42,8 +42,8 @@ def write(wishes: Wishes, cells: Sequence[Cell]) -> None:
     if wishes.predictions:
         from pyarrow import parquet
 
-        from probes.cache import replacing
-        from probes.store import all_predictions
+        from probes.results.cache import replacing
+        from probes.results.store import all_predictions
 
         with replacing(wishes.predictions) as partial:
             parquet.write_table(all_predictions(cells), partial, compression="zstd")
@@ -52,10 +52,10 @@ def write(wishes: Wishes, cells: Sequence[Cell]) -> None:
 
 
 def say(
-    wishes: Wishes,
+    wishes: CliOptions,
     cells: Sequence[Cell],
     gaps: Sequence[Difference],
-    failures: Sequence[tuple[str, BadInput]],
+    failures: Sequence[tuple[str, BgtError]],
 ) -> None:
     """The table, or one JSON document, on stdout, unless a file was asked for there; warnings on stderr."""
     for cell in cells:
@@ -105,7 +105,7 @@ def percent(share: float) -> str:
 def document(
     cells: Sequence[Cell],
     gaps: Sequence[Difference],
-    failures: Sequence[tuple[str, BadInput]],
+    failures: Sequence[tuple[str, BgtError]],
     correction: str = "holm",
 ) -> dict[str, object]:
     """What --json prints."""

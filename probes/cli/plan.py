@@ -5,25 +5,25 @@ from __future__ import annotations
 import json
 import sys
 
-from bgt_core.errors import BadInput
+from bgt_core.errors import BgtError
 from bgt_core.tables import show
-from probes.cache import RESULTS, Cache
 from probes.cells import kept_as
 from probes.cli import work
-from probes.cli.wishes import Wishes
-from probes.study import prepare
+from probes.cli.wishes import CliOptions
+from probes.measures.study import prepare
+from probes.results.cache import RESULTS, Cache
 
 COLUMNS = ["task", "lang", "model", "probe", "items", "train", "test", "classes", "vectors", "probes", "result"]
 
 
-def plan(wishes: Wishes) -> int:
+def plan(wishes: CliOptions) -> int:
     """Print it; the exit code that measuring would meet before it trains a probe."""
     wishes.check()
     models = work.open_all(wishes)
     work.compared(wishes.compare, models)
     rows, failures = [], []
     for label, found in work.each(wishes, models, row):
-        if isinstance(found, BadInput):
+        if isinstance(found, BgtError):
             print(f"bgt-probe: {label}: {found}", file=sys.stderr)
             failures.append(found)
         else:

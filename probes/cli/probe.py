@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bgt_core.cli.options import CsvOption, DeviceOption, JsonOption, LatexOption, ParquetOption, PrecisionOption
-from bgt_core.errors import BadInput
+from bgt_core.errors import BgtError
 
 if TYPE_CHECKING:
-    from probes.cli.wishes import Wishes
-    from probes.store import Cell
+    from probes.cli.wishes import CliOptions
+    from probes.results.store import Cell
 
 FAILED, MEMORY, BELOW, STOPPED = 5, 6, 7, 130
 
@@ -140,9 +140,9 @@ def probe(
             print_tasks()
             return
         from probes.cli.plan import plan
-        from probes.cli.wishes import Wishes
+        from probes.cli.wishes import CliOptions
 
-        wishes = Wishes(
+        wishes = CliOptions(
             langs=split(lang),
             tasks=split(task),
             latents=split(latent and [latent]),
@@ -183,7 +183,7 @@ def probe(
             },
         )
         code = plan(wishes) if dry_run else answer(wishes)
-    except BadInput as error:
+    except BgtError as error:
         print(f"bgt-probe: {error}", file=sys.stderr)
         raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:  # before or after measuring
@@ -204,7 +204,7 @@ def split(values: list[str] | None) -> list[str]:
     return list(dict.fromkeys(part.strip() for value in values or [] for part in value.split(",") if part.strip()))
 
 
-def answer(wishes: Wishes) -> int:
+def answer(wishes: CliOptions) -> int:
     """Measure, write, print; the exit code."""
     from probes.cli import output, work
 
@@ -214,11 +214,11 @@ def answer(wishes: Wishes) -> int:
     models = work.open_all(wishes)
     pairs = work.compared(wishes.compare, models)
     cells: list[Cell] = []
-    failures: list[tuple[str, BadInput]] = []
+    failures: list[tuple[str, BgtError]] = []
     stopped = False
     try:
         for label, found in work.measure_all(wishes, models):
-            if isinstance(found, BadInput):
+            if isinstance(found, BgtError):
                 print(f"bgt-probe: {label}: {found}", file=sys.stderr)
                 failures.append((label, found))
             else:
@@ -229,7 +229,7 @@ def answer(wishes: Wishes) -> int:
         print(f"bgt-probe: stopped after {len(cells)} results{kept}", file=sys.stderr)
     if not cells:
         if failures:
-            raise BadInput("nothing could be measured.", failures[0][1].exit_code)
+            raise type(failures[0][1])("nothing could be measured.")
         return STOPPED
     cells, gaps = work.finished(cells, pairs, wishes.correction)
     output.write(wishes, cells)

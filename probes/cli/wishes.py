@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bgt_core.errors import BadInput
+from bgt_core.errors import NotFound, UsageError
 from bgt_core.tables import check_files
-from probes.significance import CORRECTIONS
-from probes.study import Asked
+from probes.measures.significance import CORRECTIONS
+from probes.measures.study import ProbeConfig
 from probes.tasks import GROUPS, TASKS, find
 
 ALL = "all"
@@ -29,8 +29,8 @@ class Rule(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """The options, as lists; `asked` are the fields of `Asked` but for the probe."""
+class CliOptions:
+    """The options, as lists; `asked` are the fields of `ProbeConfig` but for the probe."""
 
     langs: Sequence[str]
     tasks: Sequence[str]  # none: all that there are labels for
@@ -57,9 +57,9 @@ class Wishes:
     asked: Mapping[str, Any]
 
     def check(self) -> None:
-        """BadInput for what can be refused without a model."""
+        """BgtError for what can be refused without a model."""
         if not self.langs:
-            raise BadInput("Say which language to probe, as in: bgt-probe --lang fr --task gender", 2)
+            raise UsageError("Say which language to probe, as in: bgt-probe --lang fr --task gender")
         for name in self.named:
             for lang in self.langs:
                 if lang != ALL:
@@ -68,25 +68,25 @@ class Wishes:
                 TASKS[name].items([], next(iter(TASKS[name].langs), "en"))  # says what it needs
         check_files({**self.files, "predictions": self.predictions, "report": self.report}, self.as_json)
         if self.correction not in CORRECTIONS:
-            raise BadInput(f"--correction {self.correction}: choose from {', '.join(CORRECTIONS)}.", 2)
+            raise UsageError(f"--correction {self.correction}: choose from {', '.join(CORRECTIONS)}.")
         if self.report and self.report.suffix != ".html":
-            raise BadInput(f"--report {self.report}: name it .html; its table is written beside it as .tex.", 2)
+            raise UsageError(f"--report {self.report}: name it .html; its table is written beside it as .tex.")
         if self.column is not None and self.data is None:
-            raise BadInput("--column says which column of --data to read; give --data too.", 2)
+            raise UsageError("--column says which column of --data to read; give --data too.")
         if len(self.models) > 1 and (self.encoder_seeds or self.untrained):
-            raise BadInput("--encoder-seeds and --untrained are of one --model; give one.", 2)
+            raise UsageError("--encoder-seeds and --untrained are of one --model; give one.")
         if self.download and (not self.data or self.data.is_file() or not {"en", ALL} & set(self.langs)):
-            raise BadInput("--download gets SentEval's sets, which are English: give --lang en and --data FOLDER.", 2)
+            raise UsageError("--download gets SentEval's sets, which are English: give --lang en and --data FOLDER.")
         if self.data and not (self.data.exists() or self.download):
-            raise BadInput(f"{self.data}: there is no such file or folder.", 3)
+            raise NotFound(f"{self.data}: there is no such file or folder.")
         if self.split_file and not self.split_file.is_file():
-            raise BadInput(f"--split-file {self.split_file}: there is no such file.", 3)
+            raise NotFound(f"--split-file {self.split_file}: there is no such file.")
         _ = self.wish, self.rules
 
     @property
-    def wish(self) -> list[Asked]:
+    def wish(self) -> list[ProbeConfig]:
         """One for each kind of probe."""
-        first = Asked(**self.asked)
+        first = ProbeConfig(**self.asked)
         return [replace(first, probe=probe) for probe in self.probes]
 
     @property
@@ -110,6 +110,6 @@ class Wishes:
         for text in self.fail_on:
             match = _RULE.fullmatch(text.replace(" ", ""))
             if not match or not 0 <= float(match[4]) <= 1:
-                raise BadInput(f"--fail-on {text}: expected TASK<SHARE or TASK/LATENT>SHARE, as in gender<0.52.", 2)
+                raise UsageError(f"--fail-on {text}: expected TASK<SHARE or TASK/LATENT>SHARE, as in gender<0.52.")
             found.append(Rule(find(match[1]).name, match[2], match[3] == "<", float(match[4])))
         return found

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 from bgt_core import PRETRAINED
 from bgt_core.cli.options import open_encoder, open_models, unnamed
 from bgt_core.contracts import LANGUAGE, SEMANTIC
-from bgt_core.errors import BadInput
-from probes.baselines import BASELINES
-from probes.cache import Cache, default_folder
+from bgt_core.errors import BgtError, NotFound, UsageError
 from probes.cells import Model, material_of, measured, without_text
-from probes.cli.wishes import ALL, LANGS, Rule, Wishes
-from probes.compare import corrected, gap, has
+from probes.classifiers.baselines import BASELINES
+from probes.cli.wishes import ALL, LANGS, CliOptions, Rule
+from probes.measures.significance import correct
+from probes.measures.study import ProbeConfig
 from probes.result import Difference
-from probes.significance import correct
-from probes.store import Cell
-from probes.study import Asked
+from probes.results.cache import Cache, default_folder
+from probes.results.compare import corrected, gap, has
+from probes.results.store import Cell
 from probes.task import Items, ProbeTask
 from probes.tasks import TASKS
 
@@ -39,40 +39,40 @@ class Place(NamedTuple):
     task: ProbeTask
     lang: str
     material: tuple[Items, dict]
-    wish: Asked
+    wish: ProbeConfig
 
 
 def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def open_all(wishes: Wishes) -> list[Model]:
+def open_all(wishes: CliOptions) -> list[Model]:
     """The encoders, each with the latents asked for."""
     specs = list(wishes.models) or [str(PRETRAINED)]
     opened = open_models(specs, wishes.device, wishes.precision)
     if len(opened) < len(specs):
-        raise BadInput(f"--model {', '.join(specs)}: two have the same name; give each its own as NAME=SPEC.", 2)
+        raise UsageError(f"--model {', '.join(specs)}: two have the same name; give each its own as NAME=SPEC.")
     seeds = tuple(open_encoder(spec, wishes.device, wishes.precision) for spec in wishes.encoder_seeds)
     others = None
     if wishes.untrained:
         from bgt_core.adapters.baselines import to_beat
 
         if not hasattr(next(iter(opened.values())), "tokenizer"):
-            raise BadInput(f"--untrained: {specs[0]} is no checkpoint of ours.", 2)
+            raise UsageError(f"--untrained: {specs[0]} is no checkpoint of ours.")
         others = to_beat(next(iter(opened.values())), Path(unnamed(specs[0])), wishes.device)
     models = []
     for name, encoder in opened.items():
         latents = tuple(wishes.latents or encoder.latents)
         for latent in latents:
             if latent not in encoder.latents:
-                raise BadInput(f"There is no latent '{latent}' in {name}; choose from {', '.join(encoder.latents)}.", 2)
+                raise UsageError(f"There is no latent '{latent}' in {name}; choose from {', '.join(encoder.latents)}.")
         models.append(Model(name, encoder, latents, seeds, others))
     if wishes.report and not any({SEMANTIC, LANGUAGE} <= set(model.latents) for model in models):
-        raise BadInput("--report compares the semantic with the language latent: probe both of a model of ours.", 2)
+        raise UsageError("--report compares the semantic with the language latent: probe both of a model of ours.")
     return models
 
 
-def places(wishes: Wishes, models: Sequence[Model]) -> Iterator[tuple[str, str, bool]]:
+def places(wishes: CliOptions, models: Sequence[Model]) -> Iterator[tuple[str, str, bool]]:
     """(task, language, whether the user named it): those of groups only where they have a meaning and a source."""
     langs = list(wishes.langs)
     if ALL in langs:
@@ -92,9 +92,9 @@ def places(wishes: Wishes, models: Sequence[Model]) -> Iterator[tuple[str, str, 
 
 
 def each(
-    wishes: Wishes, models: Sequence[Model], do: Callable[[Place, Cache | None], Any]
+    wishes: CliOptions, models: Sequence[Model], do: Callable[[Place, Cache | None], Any]
 ) -> Iterator[tuple[str, Any]]:
-    """What `do` makes of each place, or what is wrong with it; raises BadInput at once where all would be."""
+    """What `do` makes of each place, or what is wrong with it; raises BgtError at once where all would be."""
     cache = None if wishes.no_cache else Cache(wishes.cache_dir or default_folder())
     for model in models:
         for lang in wishes.langs:
@@ -107,10 +107,10 @@ def each(
         task = TASKS[name]
         try:
             material = material_of(task, lang, wishes.data, wishes.column, wishes.wish[0], wishes.split_file)
-        except BadInput as error:
+        except BgtError as error:
             if single:
                 raise
-            if error.exit_code == 3 and not must:
+            if isinstance(error, NotFound) and not must:
                 say(f"skipped: {error}")
             else:
                 yield f"{name} {lang}", error
@@ -123,13 +123,13 @@ def each(
             for wish in wishes.wish:
                 try:
                     yield "", do(Place(model, task, lang, material, wish), cache)
-                except BadInput as error:
+                except BgtError as error:
                     if single:
                         raise
                     yield f"{name} {lang}, {model.name}", error
 
 
-def measure_all(wishes: Wishes, models: Sequence[Model]) -> Iterator[tuple[str, Cell | BadInput]]:
+def measure_all(wishes: CliOptions, models: Sequence[Model]) -> Iterator[tuple[str, Cell | BgtError]]:
     """Each cell, or what is wrong with it."""
     return each(wishes, models, lambda place, cache: measured(*place, cache, say))
 
@@ -137,8 +137,8 @@ def measure_all(wishes: Wishes, models: Sequence[Model]) -> Iterator[tuple[str, 
 def get(folder: Path) -> None:
     """SentEval's probing sets, in that folder; nothing moves where they are already."""
     from bgt_core.cli.data import agree
+    from bgt_core.cli.progress import rows_bar
     from bgt_core.data import fetch
-    from bgt_core.progress import rows_bar
 
     with rows_bar("downloading") as report:
         fetch.download(
@@ -147,12 +147,12 @@ def get(folder: Path) -> None:
 
 
 def compared(wanted: Sequence[str], models: Sequence[Model]) -> list[tuple[Side, Side]]:
-    """The pairs of --compare A,B; BadInput for a name that there is not."""
+    """The pairs of --compare A,B; BgtError for a name that there is not."""
     pairs = []
     for text in wanted:
         sides = [part.strip() for part in text.split(",")]
         if len(sides) != 2 or sides[0] == sides[1]:
-            raise BadInput(f"--compare {text}: expected two different names, as in semantic,language.", 2)
+            raise UsageError(f"--compare {text}: expected two different names, as in semantic,language.")
         pairs.append((side(sides[0], models), side(sides[1], models)))
     return pairs
 
@@ -169,7 +169,7 @@ def side(name: str, models: Sequence[Model]) -> Side:
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"Did you mean '{near[0]}'?" if near else f"Choose from {', '.join(known)}."
-        raise BadInput(f"--compare: there is no '{name}'. {hint}", 2)
+        raise UsageError(f"--compare: there is no '{name}'. {hint}")
     return known[name]
 
 
@@ -202,7 +202,7 @@ def broken(rules: Sequence[Rule], cells: Sequence[Cell]) -> list[str]:
             if row.latent == rule.latent or (rule.latent is None and row.latent in cell.trail["latents"])
         ]
         if not rows:
-            raise BadInput(f"--fail-on: nothing was measured for '{'/'.join(filter(None, rule[:2]))}'.", 2)
+            raise UsageError(f"--fail-on: nothing was measured for '{'/'.join(filter(None, rule[:2]))}'.")
         for cell, row in rows:
             if (row.accuracy < rule.bound) if rule.below else (row.accuracy > rule.bound):
                 how = "below" if rule.below else "above"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from bgt_core.errors import BadInput
+from bgt_core.errors import UsageError
 from probes.task import ProbeTask
 from probes.tasks.bigram_shift import BIGRAM_SHIFT
 from probes.tasks.coord_inv import COORD_INV
@@ -47,9 +47,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def find(name: str) -> ProbeTask:
-    """The task called `name`; BadInput suggests the nearest name."""
+    """The task called `name`; BgtError suggests the nearest name."""
     if name in TASKS:
         return TASKS[name]
     near = get_close_matches(name, [*TASKS, *GROUPS], n=1)
     hint = f"Did you mean '{near[0]}'?" if near else f"Choose from {', '.join([*TASKS, *GROUPS])}."
-    raise BadInput(f"Unknown task '{name}'. {hint}", 2)
+    raise UsageError(f"Unknown task '{name}'. {hint}")

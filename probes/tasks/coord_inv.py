@@ -15,10 +15,10 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from probes.task import Items, ProbeTask
-from probes.tasks.words import words
+from probes.words import words
 
 if TYPE_CHECKING:
-    from probes.conllu import Parsed, Surface
+    from probes.data.conllu import Parsed, Surface
 
 ORIGINAL, INVERTED = "O", "I"
 SUBJECTS = ("nsubj", "csubj", "expl")

@@ -1,7 +1,7 @@
 """Depth: how deep is the syntax tree? (paper, table 3; SentEval, tree_depth)
 
-From bracketed trees: constituents above the deepest word, as `probes.trees` counts them. From CoNLL-U: words on the
-longest way down from the root, the root among them, punctuation not. A label keeps at most an eighth of the
+From bracketed trees: constituents above the deepest word, as `probes.data.trees` counts them. From CoNLL-U: words on
+the longest way down from the root, the root among them, punctuation not. A label keeps at most an eighth of the
 paper's items, as in SentEval's balanced set of eight depths. Unlike there, depth and length go together: see
 what the length baseline makes of it.
 """
@@ -13,12 +13,12 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
-from probes.items import SIZES, distinct
+from probes.data.items import SIZES, distinct
 from probes.task import Items, ProbeTask
 
 if TYPE_CHECKING:
-    from probes.conllu import Parsed, Word
-    from probes.trees import Tree
+    from probes.data.conllu import Parsed, Word
+    from probes.data.trees import Tree
 
 AT_MOST = sum(SIZES.values()) // 8  # items a label
 

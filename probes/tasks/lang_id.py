@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from random import Random
 from typing import TYPE_CHECKING
 
-from probes.items import balance
+from probes.data.items import balance
 from probes.task import Items, ProbeTask
 
 if TYPE_CHECKING:
-    from probes.texts import Text
+    from probes.data.texts import Text
 
 
 def build(texts: Mapping[str, Text], lang: str, rng: Random) -> Items:

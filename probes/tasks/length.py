@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from random import Random
 
 from probes.task import Items, ProbeTask
-from probes.tasks.words import words
+from probes.words import words
 
 BINS = 6
 

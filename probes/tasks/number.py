@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
-from probes.items import balance, distinct
+from probes.data.items import balance, distinct
 from probes.task import Items
 
 if TYPE_CHECKING:
-    from probes.conllu import Parsed
+    from probes.data.conllu import Parsed
 
 LANGS = ("en", "fr", "es", "de", "tr", "ar")  # Japanese nouns have no number
 

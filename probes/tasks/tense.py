@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
-from probes.items import balance, distinct
+from probes.data.items import balance, distinct
 from probes.task import Items, ProbeTask
 
 if TYPE_CHECKING:
-    from probes.conllu import Parsed
+    from probes.data.conllu import Parsed
 
 LABELS = {"Past": "Past", "Imp": "Past", "Pqp": "Past", "Pres": "Pres"}  # of the feature Tense
 

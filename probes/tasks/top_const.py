@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
-from probes.items import SIZES, distinct
+from probes.data.items import SIZES, distinct
 from probes.task import Items, ProbeTask
 
 if TYPE_CHECKING:
-    from probes.trees import Tree
+    from probes.data.trees import Tree
 
 CLASSES = 20
 AT_MOST = sum(SIZES.values()) // CLASSES  # items a label

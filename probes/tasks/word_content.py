@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from probes.items import RARE
+from probes.data.items import RARE
 from probes.task import Items, ProbeTask
-from probes.tasks.words import split_words
+from probes.words import split_words
 
 MOST = 1_000  # labels
 SHORTEST = 4  # letters

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import bgt_core
-from bgt_core import BadInput, checkpoint
+from bgt_core import checkpoint
+from bgt_core.errors import BgtError
 
 if TYPE_CHECKING:
     from conftest import StandIn
@@ -48,7 +49,7 @@ def test_a_pushed_model_loads_by_its_name(standin: StandIn, push: Callable[..., 
     sha = next(iter(standin.repositories[NAME]))
     standin.put(NAME, {"config.json": b"{}"})
     assert np.array_equal(bgt_core.load(f"{NAME}@{sha}").embed(TEXTS, lang="en"), expected)
-    with pytest.raises(BadInput, match=r"not a checkpoint's configuration"):
+    with pytest.raises(BgtError, match=r"not a checkpoint's configuration"):
         bgt_core.load(NAME)
 
 
@@ -72,7 +73,7 @@ def test_private_repositories_open_to_their_owners_alone(
 ) -> None:
     assert push(saved, NAME, "--private")[0] == 0
     assert standin.private == {NAME}
-    with pytest.raises(BadInput, match=r"no such model on the hub; for a private one log in") as error:
+    with pytest.raises(BgtError, match=r"no such model on the hub; for a private one log in") as error:
         bgt_core.load(NAME)
     assert error.value.exit_code == 3
     monkeypatch.setenv("HF_TOKEN", standin.TOKEN)
@@ -87,15 +88,15 @@ def test_what_goes_wrong_is_one_line(
     code, _, err = push(saved, "my-model")
     assert code == 2 and "expected ORG/NAME" in err
     standin.put(NAME, {"config.json": b"{}"})
-    with pytest.raises(BadInput, match=r"no such revision"):
+    with pytest.raises(BgtError, match=r"no such revision"):
         bgt_core.load(f"{NAME}@v9")
     standin.broken = 400
-    with pytest.raises(BadInput, match=r"the hub answered 400"):
+    with pytest.raises(BgtError, match=r"the hub answered 400"):
         bgt_core.load("my-group/never-seen")
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # where nobody listens
-    with pytest.raises(BadInput, match=r"not fetched before, and the hub can't be reached") as error:
+    with pytest.raises(BgtError, match=r"not fetched before, and the hub can't be reached") as error:
         bgt_core.load("my-group/never-seen")
     assert error.value.exit_code == 3
     code, _, err = push(saved, NAME)
@@ -112,7 +113,7 @@ def test_offline_what_was_fetched_still_loads(
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     asked = len(standin.asked)
     assert bgt_core.load(NAME).langs == ("en", "fr")
-    with pytest.raises(BadInput, match=r"HF_HUB_OFFLINE"):
+    with pytest.raises(BgtError, match=r"HF_HUB_OFFLINE"):
         bgt_core.load("my-group/never-seen")
     assert len(standin.asked) == asked
 
@@ -127,8 +128,8 @@ def test_a_folder_of_that_name_wins(
 
 
 def test_without_the_library_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bgt_core.extras.find_spec", lambda name: None)
-    with pytest.raises(BadInput, match=r'no such checkpoint here.*pip install "bgt\[hub\]"') as error:
+    monkeypatch.setattr("bgt_core.errors.find_spec", lambda name: None)
+    with pytest.raises(BgtError, match=r'no such checkpoint here.*pip install "bgt\[hub\]"') as error:
         bgt_core.load("my-group/my-model")
     assert error.value.exit_code == 3
 

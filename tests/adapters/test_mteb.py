@@ -22,11 +22,12 @@ from datasets import Dataset, DatasetDict
 from scipy.stats import pearsonr, spearmanr
 
 import bgt_core
-from bgt_core import BadInput, checkpoint
+from bgt_core import checkpoint
 from bgt_core.adapters import open_encoder
 from bgt_core.adapters.mteb import MtebEncoder, load_mteb
 from bgt_core.adapters.sentence_transformers import load_sentence_transformer
-from bgt_core.data.grammar import Pair
+from bgt_core.errors import BgtError
+from bgt_core.grammar import Pair
 
 pytestmark = [  # mteb's own, on any model
     pytest.mark.filterwarnings("ignore:The fill_missing parameter is deprecated:DeprecationWarning"),
@@ -123,12 +124,12 @@ def test_bitext_mining_counts_nearest_translations(saved: Path, tmp_path: Path, 
     unit = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in (left, right)]
     nearest = (unit[0] @ unit[1].T).argmax(1)
     assert scores["accuracy"] == pytest.approx((nearest == np.arange(40)).mean())
-    with pytest.raises(BadInput, match="compares en and fr; the language latent is comparable within one"):
+    with pytest.raises(BgtError, match="compares en and fr; the language latent is comparable within one"):
         run(load_mteb(saved, latent="language"), task, tmp_path)
 
 
 def test_a_language_that_the_model_lacks_is_named_unless_one_is_given(saved: Path, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="German/default is in de; the model has en, fr: give lang="):
+    with pytest.raises(BgtError, match="German/default is in de; the model has en, fr: give lang="):
         run(load_mteb(saved), German(), tmp_path)
     assert run(load_mteb(saved, lang="en"), German(), tmp_path)[1]["main_score"]
     words = MtebEncoder(open_encoder("baseline:words"), name="baseline/words", revision="1")  # knows any language

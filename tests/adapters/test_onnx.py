@@ -17,12 +17,13 @@ import sentencepiece
 from torch import nn
 
 import bgt_core
-from bgt_core import BadInput, checkpoint
+from bgt_core import checkpoint
 from bgt_core.adapters import onnx
 from bgt_core.contracts import Tokens
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import BgtError
 from bgt_core.nets.encoders import Encoder
 from bgt_core.recipes import Recipe
-from bgt_core.text import Tokenizer
 
 TEXTS = ["The dog sleeps.", "", "Where is the old man's house, and who sees it?", "It is late. " * 12]
 
@@ -85,7 +86,7 @@ def test_a_file_that_differs_is_not_kept(
 
 
 def test_what_can_t_be_exported_is_named(saved: Path, tmp_path: Path, bgt: Callable[..., tuple]) -> None:
-    with pytest.raises(BadInput, match="body of Identity has no form for ONNX; there are Average, Transformer"):
+    with pytest.raises(BgtError, match="body of Identity has no form for ONNX; there are SIFPooling, Transformer"):
         onnx.Padded(Encoder(nn.Identity(), nn.Identity()))
     for choice, message in (
         (["--lang", "de", "--latent", "language"], "no language 'de'"),
@@ -102,6 +103,6 @@ def test_a_number_that_is_none_is_no_match(saved: Path, tmp_path: Path, monkeypa
     found = checkpoint.load(saved)
     monkeypatch.setattr(onnx, "write", lambda padded, path: path.write_bytes(b""))
     monkeypatch.setattr(onnx, "difference", lambda *_: float("nan"))
-    with pytest.raises(BadInput, match="differs from the model by nan"):
+    with pytest.raises(BgtError, match="differs from the model by nan"):
         onnx.export(found, tmp_path / "out")
     assert not list(tmp_path.iterdir())

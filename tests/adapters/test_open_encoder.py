@@ -12,10 +12,11 @@ import pytest
 import torch
 
 import bgt_core
-from bgt_core import BadInput, bulk
+from bgt_core import bulk
 from bgt_core.adapters import open_encoder
 from bgt_core.adapters.baselines import to_beat
-from bgt_core.adapters.outside import Outside
+from bgt_core.adapters.external import ExternalEncoder
+from bgt_core.errors import BgtError
 
 TEXTS = ["The dog sleeps.", "Le chien dort.", "The dog sees the dog."]
 
@@ -84,7 +85,7 @@ def test_a_path_is_a_checkpoint(saved: Path) -> None:
     ],
 )
 def test_what_opens_nothing_is_named(mine: None, spec: str, message: str, code: int) -> None:
-    with pytest.raises(BadInput, match=message) as error:
+    with pytest.raises(BgtError, match=message) as error:
         open_encoder(spec)
     assert error.value.exit_code == code and "\n" not in str(error.value)
 
@@ -100,7 +101,7 @@ def test_functions_objects_classes_and_factories_of_the_current_folder(mine: Non
         own = open_encoder(f"python:my_encoders:{name}")
         assert (own.langs, own.latents) == (("en", "de"), ("semantic", "language"))
         assert own.embed(["a"], lang="de", latent="language").tolist() == [[2, 8]]
-        with pytest.raises(BadInput, match=r"no language 'fr'; it has en, de"):
+        with pytest.raises(BgtError, match=r"no language 'fr'; it has en, de"):
             own.embed(["a"], lang="fr")
     assert open_encoder("python:my_encoders:make").embed(TEXTS, lang="en").shape == (3, 3)
     assert open_encoder("python:my_encoders:model.embed.__self__").latents == ("semantic", "language")
@@ -119,14 +120,14 @@ def test_functions_objects_classes_and_factories_of_the_current_folder(mine: Non
 )
 def test_vectors_are_checked_where_they_come_in(mine: None, name: str, message: str) -> None:
     encoder = open_encoder(f"python:my_encoders:{name}")
-    with pytest.raises(BadInput, match=rf"python:my_encoders:{name}: .*{message}") as error:
+    with pytest.raises(BgtError, match=rf"python:my_encoders:{name}: .*{message}") as error:
         encoder.embed(TEXTS, lang="en")
     assert error.value.exit_code == 4
 
 
 def test_another_latent_than_the_one_there_is_named() -> None:
-    with pytest.raises(BadInput, match=r"no latent 'language'; it has semantic") as error:
-        Outside("x", lambda texts, lang, latent: [[1.0]]).embed(["a"], lang="en", latent="language")
+    with pytest.raises(BgtError, match=r"no latent 'language'; it has semantic") as error:
+        ExternalEncoder("x", lambda texts, lang, latent: [[1.0]]).embed(["a"], lang="en", latent="language")
     assert error.value.exit_code == 2
 
 
@@ -138,7 +139,7 @@ def test_vectors_that_embed_wrote_are_looked_up(saved: Path, tmp_path: Path) -> 
     expected = model.embed([TEXTS[2], TEXTS[0], ""], lang="en")
     assert np.array_equal(found.embed([TEXTS[2], f"  {TEXTS[0]} ", ""], lang="en"), expected)
     assert found.embed([], lang="en").shape == (0, 12)
-    with pytest.raises(BadInput, match=r"no vector for 'A cat.' \(2 of 3 missing\)"):
+    with pytest.raises(BgtError, match=r"no vector for 'A cat.' \(2 of 3 missing\)"):
         found.embed([TEXTS[0], "A cat.", "Two cats."], lang="en")
 
 
@@ -149,7 +150,7 @@ def test_vectors_of_an_npz_and_what_is_wrong_with_files(tmp_path: Path) -> None:
     assert open_encoder(f"vectors:{path}").embed(TEXTS[::-1], lang="en").tolist() == vectors[::-1].tolist()
 
     def refused(match: str) -> None:
-        with pytest.raises(BadInput, match=match):
+        with pytest.raises(BgtError, match=match):
             open_encoder(f"vectors:{path}")
 
     np.savez(path, vectors=vectors, sentences=np.array(TEXTS, dtype=object))
@@ -249,8 +250,8 @@ def test_vectors_of_another_encoder_are_not_gone_on_with(tmp_path: Path, bgt: Ca
 def test_libraries_that_are_absent_are_named_with_their_extra(
     saved: Path, tmp_path: Path, bgt: Callable[..., tuple], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bgt_core.extras.find_spec", lambda name: None)
-    with pytest.raises(BadInput, match=r'pip install "bgt\[sentence-transformers\]"') as error:
+    monkeypatch.setattr("bgt_core.errors.find_spec", lambda name: None)
+    with pytest.raises(BgtError, match=r'pip install "bgt\[sentence-transformers\]"') as error:
         open_encoder("sentence-transformers:x")
     assert error.value.exit_code == 3
     for form in ("onnx", "sentence-transformers"):

@@ -17,9 +17,9 @@ from sentence_transformers.sentence_transformer.modules import Pooling, Transfor
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
 import bgt_core
-from bgt_core import BadInput
 from bgt_core.adapters import open_encoder
 from bgt_core.adapters.sentence_transformers import BGTModule, load_sentence_transformer
+from bgt_core.errors import BgtError
 
 TEXTS = ["The dog sleeps.", "", "Il fait beau.", "Where is the station? " * 9]
 CHOICES = [("semantic", "en"), ("language", "en"), ("language", "fr")]
@@ -54,7 +54,7 @@ def test_a_model_of_theirs_on_our_bench(bert: Path) -> None:
     np.testing.assert_allclose(encoder.embed(texts, lang="en"), torch.stack(expected), atol=1e-5)
     assert encoder.embed([], lang="fr").shape == (0, 8)
     assert encoder.shortened(["the " * 30, "the " * 31, "the cat"], lang="en") == 1  # 32 pieces, two of them special
-    with pytest.raises(BadInput, match="can't load it") as error:
+    with pytest.raises(BgtError, match="can't load it") as error:
         open_encoder(f"sentence-transformers:{bert}", device="cpu")
     assert error.value.exit_code == 3
 
@@ -77,9 +77,9 @@ def test_defaults_are_the_semantic_latent_and_the_cosine(saved: Path) -> None:
     assert model.get_embedding_dimension() == vectors.shape[1]
     pairs = model.similarity_pairwise(vectors[:1], vectors[2:3])
     np.testing.assert_allclose(pairs, ours.similarity(vectors[:1], vectors[2:3]), atol=1e-6)
-    with pytest.raises(BadInput, match=r"no latent 'style'"):
+    with pytest.raises(BgtError, match=r"no latent 'style'"):
         model.encode(TEXTS, latent="style")
-    with pytest.raises(BadInput, match=r"no language 'de'"):
+    with pytest.raises(BgtError, match=r"no language 'de'"):
         model.encode(TEXTS, lang="de")
     with pytest.raises(ValueError, match="does not use"):
         model.encode(TEXTS, style="plain")

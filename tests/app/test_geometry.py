@@ -106,6 +106,6 @@ def test_clusters_are_the_groups_that_there_are_the_largest_first() -> None:
 def test_languages_are_told_apart_only_where_they_differ() -> None:
     rng = np.random.default_rng(0)
     left, right = rng.normal(size=(2, 400, 5)).astype(np.float32)
-    share, low, high = geometry.told_apart(left, right)
+    share, low, high = geometry.language_probe_accuracy(left, right)
     assert low < 0.5 < high and low < share < high  # 160 held-out sentences of one distribution
-    assert geometry.told_apart(left, right + 20)[0] == 1
+    assert geometry.language_probe_accuracy(left, right + 20)[0] == 1

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 import bgt_core
 from app import state
 from probes.cli.output import document
-from probes.store import Cell, all_predictions
+from probes.results.store import Cell, all_predictions
 
 Open = Callable[[str], AppTest]
 Run = Callable[[AppTest], AppTest]

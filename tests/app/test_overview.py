@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 from app import options, state
 from app.views import overview
 from bgt_core import checkpoint
+from bgt_core.data.text import Tokenizer
 from bgt_core.recipes.recipe import Recipe
-from bgt_core.text import Tokenizer
 
 Open = Callable[[str], AppTest]
 Start = Callable[..., None]

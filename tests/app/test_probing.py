@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from app import options, results
 from probes.cli.output import document
-from probes.store import Cell, all_predictions
+from probes.results.store import Cell, all_predictions
 
 Open = Callable[[str], AppTest]
 Run = Callable[[AppTest], AppTest]

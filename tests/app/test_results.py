@@ -12,31 +12,31 @@ from pyarrow import compute, parquet
 
 import bgt_core
 from app import items, languages, options, results, running, state
-from app.charts import look, scores
-from bgt_core import BadInput
+from app.charts import scores, theme
+from bgt_core.errors import BgtError
 from bgt_core.tables import save
 from probes.cli.output import document
 from probes.result import SCHEMA, Difference, Point, ProbeResult, Row
+from probes.results.store import Cell, all_predictions
+from probes.results.tables import long_table
 from probes.run import run_probe
-from probes.store import Cell, all_predictions
-from probes.tables import long_table
 
 LATENTS = {"semantic": 0.4, "language": 0.7, "majority": 0.2}
 
 
 @pytest.fixture
 def made() -> Callable[..., dict]:
-    """made(model, lang, points, made_of, probe): a document of `bgt-probe --json`, two tasks."""
+    """made(model, lang, points, fingerprint, probe): a document of `bgt-probe --json`, two tasks."""
 
     def make(
         model: str = "m",
         lang: str = "en",
         points: float = -30.0,
-        made_of: str | None = None,
+        fingerprint: str | None = None,
         probe: str = "linear",
         langs: tuple[str, ...] = ("en", "fr"),
     ) -> dict:
-        made_of = f"{model} fp32 cpu" if made_of is None else made_of
+        fingerprint = f"{model} fp32 cpu" if fingerprint is None else fingerprint
         found = []
         for task in ("length", "punct-num"):
             rows = [
@@ -45,7 +45,9 @@ def made() -> Callable[..., dict]:
             ]
             gap = Difference(task, lang, "semantic", "language", points, points - 5, points + 5, 0.01)
             result = ProbeResult(task, lang, 1, 0, 0.95, rows, gap, 0).as_dict()
-            found.append({"model": model, **result, "trail": {"made_of": made_of, "probe": probe, "langs": langs}})
+            found.append(
+                {"model": model, **result, "trail": {"fingerprint": fingerprint, "probe": probe, "langs": langs}}
+            )
         return {"schema": SCHEMA, "results": found}
 
     return make
@@ -70,7 +72,7 @@ def test_the_files_of_bgt_probe_say_the_same(cell: Cell, tmp_path: Path) -> None
     assert by_json.scores["accuracy"].tolist() == by_csv.scores["accuracy"].tolist() == expected
     for found in (by_json, by_csv):
         assert set(found.scores["model"]) == {cell.model}
-        assert set(found.scores["made_of"]) == {cell.trail["made_of"].split()[0]}
+        assert set(found.scores["fingerprint"]) == {cell.trail["fingerprint"].split()[0]}
     assert results.gathered([], [by_json, by_csv]).scores["accuracy"].tolist() == expected  # equal rows are one
     assert by_csv.gaps.empty and by_json.gaps["points"].tolist() == [cell.result.difference.points]
     assert by_json.curve["accuracy"].tolist() == [point.accuracy for point in cell.result.curve]
@@ -106,12 +108,12 @@ def test_predictions_are_read_back_and_compared(cell: Cell, tmp_path: Path) -> N
     ],
 )
 def test_other_files_are_refused_by_name(name: str, content: bytes, said: str) -> None:
-    with pytest.raises(BadInput, match=said):
+    with pytest.raises(BgtError, match=said):
         results.read(name, content)
 
 
 def test_an_absent_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"absent.json: can't be read"):
+    with pytest.raises(BgtError, match=r"absent.json: can't be read"):
         results.gathered([tmp_path / "absent.json"], [])
 
 
@@ -144,7 +146,7 @@ def test_the_same_weights_under_two_names_are_one_model(
 ) -> None:
     start("--model", saved)
     found = results.gathered(
-        [], [read(made("elsewhere", made_of="7 fp32 cpu")), read(made(str(saved), made_of="7 bf16 cuda"))]
+        [], [read(made("elsewhere", fingerprint="7 fp32 cpu")), read(made(str(saved), fingerprint="7 bf16 cuda"))]
     )
     assert set(found.scores["model"]) == {"model"} and len(found.scores) == 6
 
@@ -175,7 +177,7 @@ def test_the_papers_numbers_stand_beside_where_it_has_any(made: Callable) -> Non
     assert placed.loc["de"][languages.PAPER].isna().all(axis=None)
     dots = scores.gap_dots(placed.reset_index()).data
     (grey,) = (trace for trace in dots if trace.name == "the paper")
-    assert list(grey.x) == pytest.approx([-7.2, 60.7 - 65.3]) and grey.marker.color == look.REST
+    assert list(grey.x) == pytest.approx([-7.2, 60.7 - 65.3]) and grey.marker.color == theme.REST
     both = scores.paper_dots(scores.probe_dots(languages.both(found.scores)), placed.reset_index()).data
     assert [list(trace.x) for trace in both[-2:]] == [[73.0, 60.7], [80.2, 65.3]]
 

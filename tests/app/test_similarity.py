@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 import bgt_core
 from app import scoring, state
 from app.charts import scores
-from bgt_core import BadInput
-from bgt_core.data.grammar import pairs
+from bgt_core.errors import BgtError
+from bgt_core.grammar import pairs
 
 Open = Callable[[str], AppTest]
 Run = Callable[[AppTest], AppTest]
@@ -83,7 +83,7 @@ def test_correlations_are_pearsons_with_an_interval_around_them(scored: pd.DataF
 
 @pytest.mark.parametrize("gold", [[1.0, 2.0], [3.0, 3.0, 3.0]])
 def test_too_little_to_correlate_is_said(scored: pd.DataFrame, gold: list[float]) -> None:
-    with pytest.raises(BadInput, match="a correlation needs"):
+    with pytest.raises(BgtError, match="a correlation needs"):
         scoring.correlations(scored.head(len(gold)).assign(gold=gold))
 
 

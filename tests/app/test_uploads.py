@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app import uploads
-from bgt_core import BadInput
+from bgt_core.errors import BgtError
 
 
 def test_sentences_are_the_first_column_normalised() -> None:
@@ -51,5 +51,5 @@ def test_any_script_and_any_markup_survive() -> None:
     ],
 )
 def test_what_cannot_be_read_is_explained(name: str, content: bytes, said: str) -> None:
-    with pytest.raises(BadInput, match=said):
+    with pytest.raises(BgtError, match=said):
         uploads.pairs(name, content)

@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, e
 from pyarrow import parquet
 
 from probes.cli.output import document
-from probes.store import Cell, all_predictions
+from probes.results.store import Cell, all_predictions
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 HEADINGS = {"Overview": "A sentence, in two parts", "Change the style": "Change the style, keep the meaning"}

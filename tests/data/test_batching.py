@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 import torch
 
-from bgt_core.contracts import EOS, BadInput, Batch
+from bgt_core.contracts import EOS, Batch
 from bgt_core.data.batching import Batching, Update, ahead, permute, validation
 from bgt_core.data.store import Corpus, prepare
-from bgt_core.text import Tokenizer
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import BgtError, DataError
 
 LANGS = ("en", "fr")
 
@@ -208,9 +209,9 @@ def test_updates_made_ahead_come_in_order(corpus: Corpus) -> None:
 
 def test_an_error_in_an_update_made_ahead_reaches_the_caller() -> None:
     def make(step: int) -> Update:
-        raise BadInput(f"no step {step}")
+        raise DataError(f"no step {step}")
 
-    with pytest.raises(BadInput, match="no step 3"):
+    with pytest.raises(BgtError, match="no step 3"):
         next(ahead(make, range(3, 9)))
 
 
@@ -240,13 +241,13 @@ def test_an_empty_split(corpus: Corpus, tmp_path: Path) -> None:
     prepare([tmp_path / "corpus.tsv"], LANGS, Words(), tmp_path / "store", valid_pairs=0, seed=1)
     valid = Corpus.open(tmp_path / "store", "valid")
     assert list(validation(valid, 100)) == []
-    with pytest.raises(BadInput, match=r"the valid split of .* holds no pairs"):
+    with pytest.raises(BgtError, match=r"the valid split of .* holds no pairs"):
         whole(Batching(100, 100, 1), valid, 0)
 
 
 @pytest.mark.parametrize("numbers", [(0, 1, 1), (1, 0, 1), (1, 1, -1)])
 def test_impossible_settings_are_refused(numbers: tuple[int, int, int]) -> None:
-    with pytest.raises(BadInput, match="must be at least 1"):
+    with pytest.raises(BgtError, match="must be at least 1"):
         Batching(*numbers)
 
 

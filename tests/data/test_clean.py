@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bgt_core.contracts import BadInput
 from bgt_core.data.clean import Rules, clean
 from bgt_core.data.inspection import inspect
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.text import Tokenizer
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import BgtError
 
 LANGS = ("en", "fr")
 ROWS = [
@@ -140,7 +140,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
     rules: dict, langs: tuple, out: str, how: dict, message: str, code: int, pairs: Path, tmp_path: Path
 ) -> None:
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(BadInput, match=message) as error:
+    with pytest.raises(BgtError, match=message) as error:
         clean([pairs], langs, tmp_path / out, Rules(**rules), **how)
     assert error.value.exit_code == code and "\n" not in str(error.value)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

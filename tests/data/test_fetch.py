@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from bgt_core.contracts import BadInput
 from bgt_core.data import fetch
 from bgt_core.data.fetch import layouts, opus, sources
 from bgt_core.data.inspection import inspect
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.evaluation.sts_files import read_sets
+from bgt_core.errors import BgtError
+from bgt_core.evaluation.sts.files import read_sets
 
 NO_WAITS = (0.0,)
 
@@ -119,7 +119,7 @@ def test_a_changed_archive_is_refused_once_trusted(site: Any, books: fetch.Sourc
     get(books, tmp_path, pair="de-en").files[0].unlink()
     kept = lock(tmp_path)
     site.files["OPUS-Books/v1/moses/de-en.txt.zip"] = zipped(CORPUS | {"README": b"another"})
-    with pytest.raises(BadInput, match=r"SHA-256 is \w{64}, expected \w{64} \(first download\)") as error:
+    with pytest.raises(BgtError, match=r"SHA-256 is \w{64}, expected \w{64} \(first download\)") as error:
         get(books, tmp_path, pair="de-en")
     assert error.value.exit_code == 4
     assert lock(tmp_path) == kept and not list(tmp_path.rglob("*.zip"))
@@ -137,7 +137,7 @@ def test_a_published_checksum_decides(
         (source,) = lock(tmp_path)["sources"].values()
         assert next(iter(source["archives"].values()))["trusted"] == "published"
     else:
-        with pytest.raises(BadInput, match=rf"expected {digest} \(published\)"):
+        with pytest.raises(BgtError, match=rf"expected {digest} \(published\)"):
             get(books, tmp_path, pair="de-en")
         assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
@@ -150,7 +150,7 @@ def test_published_checksums_look_like_ones() -> None:
 def test_a_full_disk_is_said_before(books: fetch.Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = namedtuple("usage", "free")(100)
     monkeypatch.setattr(fetch.shutil, "disk_usage", lambda place: usage)
-    with pytest.raises(BadInput, match="bytes are needed and 100 are free") as error:
+    with pytest.raises(BgtError, match="bytes are needed and 100 are free") as error:
         get(books, tmp_path / "new", pair="de-en")
     assert error.value.exit_code == 3
     assert not (tmp_path / "new").exists()
@@ -164,7 +164,7 @@ def test_a_disk_that_fills_while_unpacking_keeps_the_archive(
 
     with monkeypatch.context() as patch:
         patch.setattr("bgt_core.data.pairfile._compressed", full)
-        with pytest.raises(BadInput, match="No space left"):
+        with pytest.raises(BgtError, match="No space left"):
             get(books, tmp_path, pair="de-en")
     gets = len(site.gets())
     assert get(books, tmp_path, pair="de-en").new
@@ -185,7 +185,7 @@ def test_a_bad_archive_is_one_line_and_leaves_nothing(
     files: dict[str, bytes] | None, message: str, site: Any, books: fetch.Source, tmp_path: Path
 ) -> None:
     site.files["OPUS-Books/v1/moses/de-en.txt.zip"] = zipped(files) if files else b"<html>moved</html>"
-    with pytest.raises(BadInput, match=message) as error:
+    with pytest.raises(BgtError, match=message) as error:
         get(books, tmp_path, pair="de-en")
     assert "\n" not in str(error.value)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -231,7 +231,7 @@ def test_other_archives_and_texts_stay_as_they_are(site: Any, tmp_path: Path) ->
     probes = fetch.Source("probing", "", "", (site.url("one.txt"),), layouts.as_is)
     assert get(probes, tmp_path).files == [tmp_path / "probing/one.txt"]
     pointer = fetch.Source("pointer", "", "", (site.url("two.txt"),), layouts.as_is)
-    with pytest.raises(BadInput, match="not the text itself"):
+    with pytest.raises(BgtError, match="not the text itself"):
         get(pointer, tmp_path)
     site.files["plain.tsv.gz"] = gzip.compress(b"text")
     plain = fetch.Source("plain", "", "", (site.url("plain.tsv.gz"),), layouts.as_is)
@@ -244,7 +244,7 @@ def test_laser_files_become_a_table(site: Any, tmp_path: Path) -> None:
     source = fetch.Source("tatoeba-1000", "", "", addresses, layouts.tatoeba, "any pair with en")
     (path,) = get(source, tmp_path, pair="fr-en").files
     assert path.read_text("utf-8") == "oui\tyes\nnon\tno\n"
-    with pytest.raises(BadInput, match="aligned with en"):
+    with pytest.raises(BgtError, match="aligned with en"):
         get(source, tmp_path, pair="fr-es")
 
 
@@ -265,7 +265,7 @@ def test_opus_is_asked_for_the_latest_release(
     assert get(fetch.source("opus:Books"), tmp_path, pair="en-de").files[0].name == "books.v1.en-de.tsv.zst"
     for answer, message in ((b'{"corpora": []}', "OPUS has no"), (b"<html>", "in another form"), (b"[]", "in another")):
         site.files["opusapi/"] = answer
-        with pytest.raises(BadInput, match=message):
+        with pytest.raises(BgtError, match=message):
             get(fetch.source("opus:Other"), tmp_path, pair="en-de")
 
 
@@ -287,7 +287,7 @@ def test_opus_is_asked_for_the_latest_release(
 def test_what_makes_no_sense_is_refused_before_the_network(
     name: str, how: dict, message: str, site: Any, tmp_path: Path
 ) -> None:
-    with pytest.raises(BadInput, match=message) as error:
+    with pytest.raises(BgtError, match=message) as error:
         get(fetch.source(name), tmp_path, **how)
     assert error.value.exit_code == 2
     assert not site.asked and not list(tmp_path.iterdir())

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bgt_core.contracts import BadInput
-from bgt_core.data import lock as locks
+from bgt_core.data import manifest
 from bgt_core.data.clean import clean
 from bgt_core.data.inspection import inspect, inspect_table
+from bgt_core.errors import BgtError
 
 LANGS = ("en", "fr")
 TEXT = "".join(f"sentence {number}\tphrase {number}\n" for number in range(40)).encode()
@@ -68,18 +68,18 @@ def test_a_table_without_a_record(tmp_path: Path) -> None:
     )
     (tmp_path / "empty.tsv").write_bytes(b"")
     assert inspect_table(tmp_path / "empty.tsv", LANGS).problems == ["no rows"]
-    with pytest.raises(BadInput, match="has no card and is in no lock file"):
+    with pytest.raises(BgtError, match="has no card and is in no lock file"):
         inspect(tmp_path / "t.tsv")
-    with pytest.raises(BadInput, match=r"has no bgt-data\.json and no card"):
+    with pytest.raises(BgtError, match=r"has no bgt-data\.json and no card"):
         inspect(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"schema": "bgt-data/9", "sources": {}, "files": {}}'])
 def test_a_damaged_lock_or_card_is_said(content: str, made: Path) -> None:
-    (made.parent / locks.NAME).write_text(content)
-    with pytest.raises(BadInput, match=r"bgt-data\.json: damaged"):
+    (made.parent / manifest.NAME).write_text(content)
+    with pytest.raises(BgtError, match=r"bgt-data\.json: damaged"):
         inspect(made.parent)
-    (made.parent / locks.NAME).unlink()
-    locks.card_of(made).write_text(content)
-    with pytest.raises(BadInput, match=r"out\.tsv\.json: damaged"):
+    (made.parent / manifest.NAME).unlink()
+    manifest.card_of(made).write_text(content)
+    with pytest.raises(BgtError, match=r"out\.tsv\.json: damaged"):
         inspect(made)

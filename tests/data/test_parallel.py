@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from bgt_core.contracts import BadInput
 from bgt_core.data import parallel
 from bgt_core.data.parallel import Skipped, read_pairs, sentences
+from bgt_core.errors import BgtError
 
 LANGS = ("en", "fr")
 PAIRS = [("The cat sleeps.", "Le chat dort."), ("Good evening!", "Bonsoir !"), ("A red house.", "Une maison rouge.")]
@@ -81,7 +81,7 @@ def test_only_the_first_bad_lines_are_kept(tmp_path: Path) -> None:
 def test_strict_stops_at_the_first_bad_line(tmp_path: Path) -> None:
     source = tmp_path / "corpus.tsv"
     source.write_bytes(tsv(PAIRS) + b"bad\n")
-    with pytest.raises(BadInput, match=r"corpus\.tsv:4: 1 column, expected 2 \(en, fr\)"):
+    with pytest.raises(BgtError, match=r"corpus\.tsv:4: 1 column, expected 2 \(en, fr\)"):
         read(source, strict=True)
     source.write_bytes(tsv(PAIRS))
     assert read(source, strict=True)[0] == PAIRS
@@ -120,26 +120,26 @@ def test_text_is_normalised_and_quotes_are_text(tmp_path: Path) -> None:
 def test_a_file_without_translations_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     source = tmp_path / "corpus.tsv"
     source.write_bytes(content)
-    with pytest.raises(BadInput, match=message):
+    with pytest.raises(BgtError, match=message):
         read(source)
 
 
 def test_absent_files_are_named(tmp_path: Path) -> None:
     for source in (tmp_path / "absent.tsv", tmp_path):
         with pytest.raises(
-            BadInput, match=r"expected a \.tsv .* a \.parquet, or a prefix of .*\.en and .*\.fr"
+            BgtError, match=r"expected a \.tsv .* a \.parquet, or a prefix of .*\.en and .*\.fr"
         ) as error:
             read(source)
         assert error.value.exit_code == 3
     (tmp_path / "corpus.en.gz").write_bytes(b"")
-    with pytest.raises(BadInput, match=r"found .*corpus\.en\.gz, but no .*corpus\.fr beside it"):
+    with pytest.raises(BgtError, match=r"found .*corpus\.en\.gz, but no .*corpus\.fr beside it"):
         read(tmp_path / "corpus")
 
 
 def test_files_of_different_length_are_refused(tmp_path: Path) -> None:
     (tmp_path / "corpus.en").write_bytes(b"a\nb\nc\n")
     (tmp_path / "corpus.fr").write_bytes(b"a\nb\nc\nd\ne")
-    with pytest.raises(BadInput, match=r"same number of lines; .*\.en has 3, .*\.fr has 5"):
+    with pytest.raises(BgtError, match=r"same number of lines; .*\.en has 3, .*\.fr has 5"):
         read(tmp_path / "corpus")
 
 
@@ -150,7 +150,7 @@ def test_damaged_compression_is_refused(tmp_path: Path, end: str, damage: str) -
     packed = PACK[end](b"".join(row.tobytes() + b"\ttext\n" for row in noise))
     source = tmp_path / f"corpus.tsv{end}"
     source.write_bytes(packed[: len(packed) // 2] if damage == "truncated" else b"a\tb\n" * 100)
-    with pytest.raises(BadInput, match=rf"corpus\.tsv{end} is cut short or damaged"):
+    with pytest.raises(BgtError, match=rf"corpus\.tsv{end} is cut short or damaged"):
         read(source)
 
 
@@ -164,13 +164,13 @@ def test_files_packed_in_parts_are_read_to_the_end(tmp_path: Path, end: str) -> 
 def test_unusable_parquet_is_refused(tmp_path: Path) -> None:
     source = tmp_path / "corpus.parquet"
     pq.write_table(pa.table({"en": ["a"], "de": ["b"]}), source)
-    with pytest.raises(BadInput, match=r"no column 'fr'; its columns are en, de"):
+    with pytest.raises(BgtError, match=r"no column 'fr'; its columns are en, de"):
         read(source)
     pq.write_table(pa.table({"en": ["a"], "fr": [1]}), source)
-    with pytest.raises(BadInput, match=r"column 'fr' .* holds int64, expected text"):
+    with pytest.raises(BgtError, match=r"column 'fr' .* holds int64, expected text"):
         read(source)
     source.write_bytes(source.read_bytes()[:-20])
-    with pytest.raises(BadInput, match="not a Parquet file, or is damaged"):
+    with pytest.raises(BgtError, match="not a Parquet file, or is damaged"):
         read(source)
 
 
@@ -178,7 +178,7 @@ def test_a_file_without_line_feeds_does_not_fill_the_memory(tmp_path: Path, monk
     monkeypatch.setattr(parallel, "LONGEST_LINE", 1000)
     source = tmp_path / "corpus.tsv"
     source.write_bytes(b"x" * 1001)
-    with pytest.raises(BadInput, match="a line of more than 1000 bytes"):
+    with pytest.raises(BgtError, match="a line of more than 1000 bytes"):
         read(source)
 
 

@@ -9,16 +9,16 @@ import torch
 
 from bgt_core.contracts import EOS
 from bgt_core.data.batching import Batching, validation
-from bgt_core.data.scramble import scrambled
+from bgt_core.data.scramble import shuffle_words
 from bgt_core.data.store import prepare
-from bgt_core.text import Tokenizer
+from bgt_core.data.text import Tokenizer
 
 SENTENCES = [np.array([*range(10, 10 + length), EOS]) for length in [12] * 2000]
 
 
 def moved(share: float, *draw: int) -> np.ndarray:
     """Which sentences are no longer in order."""
-    found = scrambled(SENTENCES, share, *draw)
+    found = shuffle_words(SENTENCES, share, *draw)
     for before, after in zip(SENTENCES, found, strict=True):
         assert after[-1] == EOS
         assert sorted(after) == sorted(before)
@@ -32,7 +32,7 @@ def test_a_share_is_permuted_and_the_end_stays() -> None:
 
 
 def test_every_place_is_as_likely() -> None:
-    firsts = np.array([ids[0] for ids in scrambled(SENTENCES, 1.0, 5)])
+    firsts = np.array([ids[0] for ids in shuffle_words(SENTENCES, 1.0, 5)])
     counts = np.bincount(firsts - 10, minlength=12)
     assert ((counts - 2000 / 12) ** 2 / (2000 / 12)).sum() < 37  # chi-square of 11 degrees of freedom, p = 0.0001
 

@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bgt_core.contracts import EOS, BadInput
+from bgt_core.contracts import EOS
 from bgt_core.data import encode, parallel, store
 from bgt_core.data.parallel import Skipped, read_pairs, sentences
 from bgt_core.data.store import Corpus, prepare
-from bgt_core.text import Tokenizer
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import BgtError
 
 LANGS = ("en", "fr")
 
@@ -139,14 +140,14 @@ def test_a_second_call_reuses_the_store(source: Path, monkeypatch: pytest.Monkey
 )
 def test_a_store_of_other_settings_is_left_alone(source: Path, options: dict, named: str) -> None:
     make(source)
-    with pytest.raises(BadInput, match=rf"store was made with other {named}; delete it or choose another"):
+    with pytest.raises(BgtError, match=rf"store was made with other {named}; delete it or choose another"):
         make(source, **options)
 
 
 def test_changed_sources_are_noticed(source: Path) -> None:
     make(source)
     source.write_bytes(source.read_bytes() + tsv([words(9, 9)]))
-    with pytest.raises(BadInput, match="made with other sources"):
+    with pytest.raises(BgtError, match="made with other sources"):
         make(source)
 
 
@@ -156,7 +157,7 @@ def test_skipped_lines_are_reported_by_the_store(source: Path) -> None:
     assert corpus.store["skipped"] == {"wrong number of columns": 1}
     assert corpus.store["skipped_examples"] == [f"{source}:1: 1 column, expected 2 (en, fr)"]
     for out in ("store", "other"):  # strict holds for a store that is there, too
-        with pytest.raises(BadInput, match=r"corpus\.tsv:1: 1 column"):
+        with pytest.raises(BgtError, match=r"corpus\.tsv:1: 1 column"):
             make(source, strict=True, out=source.with_name(out))
 
 
@@ -207,7 +208,7 @@ def test_what_comes_first_is_reported_first(
     text = b"bad\n" + source.read_bytes()
     for data, strict, message in ((text, True, "gz:1: 1 column"), (text, False, "gz is cut short or damaged")):
         packed.write_bytes(gzip.compress(data)[:-9])
-        with pytest.raises(BadInput, match=message):
+        with pytest.raises(BgtError, match=message):
             make(packed, tokenizer=trained(source), strict=strict, workers=2)
     assert len(processes) == 4
     assert all(process.poll() is not None for process in processes)
@@ -243,7 +244,7 @@ def test_a_kill_ends_the_processes_too(source: Path) -> None:
     script = (
         "import os, signal, sys\n"
         "from bgt_core.data import parallel, store\n"
-        "from bgt_core.text import Tokenizer\n"
+        "from bgt_core.data.text import Tokenizer\n"
         "store.SMALL, parallel.CHUNK = 0, 5000\n"
         "store.Audit.add = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "store.prepare([sys.argv[1]], ('en', 'fr'), Tokenizer.load(sys.argv[2]), sys.argv[3],\n"
@@ -264,7 +265,7 @@ def test_encoding_needs_no_torch() -> None:
 
 def test_an_error_leaves_nothing(source: Path) -> None:
     source.write_bytes(source.read_bytes() + b"bad\n")
-    with pytest.raises(BadInput, match=":401: "):
+    with pytest.raises(BgtError, match=":401: "):
         make(source, strict=True)
     assert list(source.parent.iterdir()) == [source]
 
@@ -273,7 +274,7 @@ def test_a_kill_leaves_no_store(source: Path) -> None:
     script = (
         "import os, signal, sys\n"
         "from bgt_core.data import parallel, store\n"
-        "from bgt_core.text import Tokenizer\n"
+        "from bgt_core.data.text import Tokenizer\n"
         "store._split = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "tokenizer = Tokenizer.train(parallel.sentences([sys.argv[1]], ('en', 'fr')), 40, lowercase=True)\n"
         "store.prepare([sys.argv[1]], ('en', 'fr'), tokenizer, sys.argv[2], valid_pairs=9, seed=1)\n"
@@ -300,9 +301,9 @@ def test_a_process_that_comes_second_takes_the_finished_store(source: Path, monk
 
 
 def test_nothing_left_to_train_on_is_refused(source: Path) -> None:
-    with pytest.raises(BadInput, match="no pair is left of 400: each side needs 50 to 100 pieces, 400 are too short"):
+    with pytest.raises(BgtError, match="no pair is left of 400: each side needs 50 to 100 pieces, 400 are too short"):
         make(source, min_pieces=50)
-    with pytest.raises(BadInput, match="valid_pairs=400 leaves no pair to train on; the sources give 400"):
+    with pytest.raises(BgtError, match="valid_pairs=400 leaves no pair to train on; the sources give 400"):
         make(source, valid_pairs=400)
 
 
@@ -310,7 +311,7 @@ def test_nothing_left_to_train_on_is_refused(source: Path) -> None:
     "options", [{"min_pieces": 0}, {"max_pieces": 4}, {"valid_pairs": -1}, {"seed": -1}, {"workers": 0}]
 )
 def test_impossible_settings_are_refused(source: Path, options: dict) -> None:
-    with pytest.raises(BadInput) as error:
+    with pytest.raises(BgtError) as error:
         make(source, **options)
     assert error.value.exit_code == 2
     assert next(iter(options)) in str(error.value)
@@ -318,24 +319,24 @@ def test_impossible_settings_are_refused(source: Path, options: dict) -> None:
 
 def test_a_damaged_store_is_refused(source: Path) -> None:
     folder = make(source).folder
-    with pytest.raises(BadInput, match="no split 'test'; choose from train, valid"):
+    with pytest.raises(BgtError, match="no split 'test'; choose from train, valid"):
         Corpus.open(folder, "test")
     ids = (folder / "fr.ids").read_bytes()
     (folder / "fr.ids").write_bytes(ids[:-2])
-    with pytest.raises(BadInput, match=r"damaged, or of another version: fr\.ids; prepare it again"):
+    with pytest.raises(BgtError, match=r"damaged, or of another version: fr\.ids; prepare it again"):
         Corpus.open(folder)
     (folder / "fr.ids").unlink()
-    with pytest.raises(BadInput, match=r"fr\.ids"):
+    with pytest.raises(BgtError, match=r"fr\.ids"):
         Corpus.open(folder)
     (folder / "fr.ids").write_bytes(ids)
     store = json.loads((folder / "store.json").read_text())
     other = store | {"settings": store["settings"] | {"format": 99}}
     for text in ("{", "[]", "{}", json.dumps(other)):
         (folder / "store.json").write_text(text)
-        with pytest.raises(BadInput, match=r"store\.json"):
+        with pytest.raises(BgtError, match=r"store\.json"):
             Corpus.open(folder)
     (folder / "store.json").unlink()
-    with pytest.raises(BadInput, match="holds no token store") as error:
+    with pytest.raises(BgtError, match="holds no token store") as error:
         Corpus.open(folder)
     assert error.value.exit_code == 3
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from bgt_core.contracts import BadInput
 from bgt_core.data.fetch import transfer
+from bgt_core.errors import BgtError
 
 CONTENT = bytes(range(256)) * 5000  # more than one block
 NO_WAITS = (0.0, 0.0)
@@ -57,7 +57,7 @@ def test_a_cut_connection_is_gone_on_with(site: Any, get: Any) -> None:
 
 def test_a_later_call_goes_on_where_an_earlier_one_gave_up(site: Any, get: Any, tmp_path: Path) -> None:
     site.trouble = ["cut 700000", *["500"] * 9]
-    with pytest.raises(BadInput, match="gave up") as error:
+    with pytest.raises(BgtError, match="gave up") as error:
         get()
     assert error.value.exit_code == 3
     assert {path.name for path in tmp_path.iterdir()} == {"file.bin.part", "file.bin.part.json"}
@@ -80,7 +80,7 @@ def test_a_server_that_ignores_ranges_sends_all_again(site: Any, get: Any) -> No
 
 def test_a_file_that_changes_between_parts_is_begun_anew(site: Any, get: Any) -> None:
     site.trouble = ["cut 700000", *["500"] * 9]
-    with pytest.raises(BadInput):
+    with pytest.raises(BgtError):
         get()
     site.trouble, site.files["file.bin"], site.versions["file.bin"] = [], CONTENT[::-1], '"2"'
     get()
@@ -88,7 +88,7 @@ def test_a_file_that_changes_between_parts_is_begun_anew(site: Any, get: Any) ->
 
 def test_a_part_of_another_version_is_not_joined(site: Any, get: Any) -> None:
     site.trouble = ["cut 700000", *["500"] * 9]
-    with pytest.raises(BadInput):
+    with pytest.raises(BgtError):
         get()
     site.trouble, site.files["file.bin"], site.versions["file.bin"] = ["careless"], CONTENT[::-1], '"2"'
     get()
@@ -122,7 +122,7 @@ def test_a_part_that_lacks_nothing_is_taken(
 @pytest.mark.parametrize("status", ["404", "403", "410"])
 def test_what_is_not_there_is_said_once(status: str, site: Any, get: Any, tmp_path: Path) -> None:
     site.trouble = [status]
-    with pytest.raises(BadInput, match=f"says {status}") as error:
+    with pytest.raises(BgtError, match=f"says {status}") as error:
         get()
     assert error.value.exit_code == 3
     assert len(site.gets()) == 1
@@ -139,7 +139,7 @@ def test_a_busy_server_is_waited_for(site: Any, get: Any, monkeypatch: pytest.Mo
 
 
 def test_no_server_at_all(tmp_path: Path, site: Any) -> None:
-    with transfer.session() as asks, pytest.raises(BadInput, match="no connection"):
+    with transfer.session() as asks, pytest.raises(BgtError, match="no connection"):
         transfer.fetch(asks, "http://127.0.0.1:9/x", tmp_path / "x", waits=NO_WAITS)
     assert not list(tmp_path.iterdir())
 
@@ -155,7 +155,7 @@ def test_a_full_disk_keeps_the_part(site: Any, get: Any, tmp_path: Path, monkeyp
 
     with monkeypatch.context() as patch:
         patch.setattr(transfer, "_write", write)
-        with pytest.raises(BadInput, match="disk is full; make room, and the same") as full:
+        with pytest.raises(BgtError, match="disk is full; make room, and the same") as full:
             get()
     assert full.value.exit_code == 3
     assert (tmp_path / "file.bin.part").read_bytes() == CONTENT[: 2**20]
@@ -165,14 +165,14 @@ def test_a_full_disk_keeps_the_part(site: Any, get: Any, tmp_path: Path, monkeyp
 
 def test_a_folder_that_cannot_be_written(site: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with transfer.session() as asks, pytest.raises(BadInput, match="can't be written"):
+    with transfer.session() as asks, pytest.raises(BgtError, match="can't be written"):
         transfer.fetch(asks, site.url("x"), tmp_path / "file" / "x", waits=NO_WAITS)
 
 
 def test_two_processes_do_not_share_a_part(site: Any, get: Any, tmp_path: Path) -> None:
     with (tmp_path / "file.bin.part").open("wb") as other:
         transfer.fcntl.flock(other, transfer.fcntl.LOCK_EX)
-        with pytest.raises(BadInput, match="another process") as error:
+        with pytest.raises(BgtError, match="another process") as error:
             get()
     assert error.value.exit_code == 2
     assert not site.gets()

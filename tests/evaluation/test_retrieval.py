@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from bgt_core.contracts import BadInput
+from bgt_core.errors import BgtError
 from bgt_core.evaluation import retrieval as module
 from bgt_core.evaluation.retrieval import nearest, precision_at_1, retrieval, share, side
-from bgt_core.vectors import unit
+from bgt_core.vectors.compare import unit
 
 
 class Lookup:
@@ -139,7 +139,7 @@ def test_bad_input_is_one_line() -> None:
         (lambda: retrieval(sides[0], sides[0], "ratios"), 2, "no margin 'ratios'"),
         (lambda: retrieval(sides[0], sides[0], "ratio", 0), 2, "k 0"),
     ):
-        with pytest.raises(BadInput, match=message) as error:
+        with pytest.raises(BgtError, match=message) as error:
             call()
         assert error.value.exit_code == code
         assert "\n" not in str(error.value)

@@ -16,9 +16,9 @@ import pytest
 import torch
 
 from bgt_core import recipes, run
-from bgt_core.data.grammar import pairs
+from bgt_core.grammar import pairs
 from bgt_core.recipes import RECIPES
-from bgt_core.train import loop
+from bgt_core.training import loop
 
 KEPT = Path(__file__).with_name("losses.json")
 COMMON: dict[str, object] = {"vocab_size": 300, "width": 16, "inner": 24, "heads": 2, "dropout": 0.1, "epochs": 1.0}

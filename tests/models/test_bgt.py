@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import Batch, Prediction, Tokens
+from bgt_core.data.text import Tokenizer
 from bgt_core.models.bgt import BGT
 from bgt_core.posterior import Gaussian
 from bgt_core.recipes import Recipe
-from bgt_core.text import Tokenizer
 
 NUMBER = {"en": 1.0, "fr": 2.0}
 

@@ -9,14 +9,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import BadInput, Batch, Outputs, Prediction, Tokens
+from bgt_core.contracts import Batch, Outputs, Prediction, Tokens
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import BgtError
 from bgt_core.models.seq2seq import Seq2Seq
 from bgt_core.nets.encoders import NoLatent, PointHead
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.posterior import Gaussian
 from bgt_core.recipes import Recipe, recipe
 from bgt_core.recipes.seq2seq import sources
-from bgt_core.text import Tokenizer
 
 NUMBER = {"en": 1.0, "fr": 2.0}
 
@@ -82,9 +83,9 @@ def test_more_languages_are_written_from_the_first() -> None:
     assert sources("translate", ("en", "fr", "de")) == {"translate/fr": "en", "translate/de": "en"}
     both = {"translate/en": "fr", "translate/fr": "en", "translate/de": "en"}
     assert sources("translate-both", ("en", "fr", "de")) == both
-    with pytest.raises(BadInput, match="task 'copy' is none of translate-both, translate, reconstruct"):
+    with pytest.raises(BgtError, match="task 'copy' is none of translate-both, translate, reconstruct"):
         sources("copy", ("en", "fr"))
-    with pytest.raises(BadInput, match="read 'median'"):
+    with pytest.raises(BgtError, match="read 'median'"):
         Seq2Seq(Reads(), {}, {}, "median")
 
 

@@ -8,8 +8,8 @@ import torch
 from benchmarks.straight import StraightBGT, random_batches
 from bgt_core import recipes
 from bgt_core.contracts import EOS
+from bgt_core.data.text import Tokenizer
 from bgt_core.models.bgt import BGT
-from bgt_core.text import Tokenizer
 
 V = 60
 

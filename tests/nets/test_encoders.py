@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from bgt_core.nets.encoders import GaussianHead, SpreadHead
+from bgt_core.nets.encoders import GaussianHead, SharedVarianceHead
 
 
 def test_a_head_is_two_linear_maps_without_bias() -> None:
@@ -20,7 +20,7 @@ def test_a_head_is_two_linear_maps_without_bias() -> None:
 
 
 def test_a_spread_head_keeps_the_mean_and_has_one_variance_for_all() -> None:
-    head = SpreadHead(6, log_variance=-3.0)
+    head = SharedVarianceHead(6, log_variance=-3.0)
     x = torch.randn(2, 6)
     posterior = head(x)
     assert torch.equal(posterior.mean, x)

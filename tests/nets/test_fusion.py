@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import EOS, BadInput, Tokens
+from bgt_core.contracts import EOS, Tokens
+from bgt_core.errors import BgtError
 from bgt_core.nets.lstm_decoder import LSTMDecoder
 from bgt_core.nets.output import PlainOutput, TiedOutput, UntiedOutput
 from bgt_core.nets.transformer import Decoder, sinusoids
@@ -172,13 +173,13 @@ def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
 
 @pytest.mark.parametrize(("kind", "fuse"), [("lstm", ()), ("transformer", ("hidden",)), ("lstm", ("word", "logits"))])
 def test_a_fusion_that_there_is_not_is_refused(kind: str, fuse: tuple[str, ...], stirred: Stir) -> None:
-    with pytest.raises(BadInput, match=f"of a {kind} choose one or more of word") as error:
+    with pytest.raises(BgtError, match=f"of a {kind} choose one or more of word") as error:
         made(kind, fuse, False, stirred)
     assert error.value.exit_code == 2
 
 
 def test_a_body_or_a_depth_that_there_is_not_is_refused(stirred: Stir) -> None:
-    with pytest.raises(BadInput, match="body 'gru' is none of transformer, lstm"):
+    with pytest.raises(BgtError, match="body 'gru' is none of transformer, lstm"):
         made("gru", ("logit",), False, stirred)
-    with pytest.raises(BadInput, match="decoder_layers 0"):
+    with pytest.raises(BgtError, match="decoder_layers 0"):
         made("lstm", ("logit",), False, stirred, layers=0)

@@ -9,7 +9,8 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from bgt_core.contracts import BadInput, Tokens
+from bgt_core.contracts import Tokens
+from bgt_core.errors import BgtError
 from bgt_core.nets.lstm import BiLSTM
 from bgt_core.nets.transformer import embedding
 
@@ -61,7 +62,7 @@ def test_it_reads_the_order_of_pieces_and_dropout_acts_in_training(random_tokens
 
 
 def test_sizes_that_make_no_body_are_refused() -> None:
-    with pytest.raises(BadInput, match="width 15 must be even"):
+    with pytest.raises(BgtError, match="width 15 must be even"):
         BiLSTM(embedding(V, 15), 1, 0.0)
-    with pytest.raises(BadInput, match="encoder_layers 0"):
+    with pytest.raises(BgtError, match="encoder_layers 0"):
         BiLSTM(embedding(V, H), 0, 0.0)

@@ -10,7 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from bgt_core.contracts import EOS, PAD, BadInput, Tokens
+from bgt_core.contracts import EOS, PAD, Tokens
+from bgt_core.errors import BgtError
 from bgt_core.nets.output import TiedOutput, UntiedOutput
 from bgt_core.nets.packing import Layout
 from bgt_core.nets.transformer import (
@@ -18,8 +19,8 @@ from bgt_core.nets.transformer import (
     DecoderLayer,
     EncoderLayer,
     SelfAttention,
+    TokenAndPositionEmbedding,
     Transformer,
-    WordInput,
     embedding,
     short_softmax,
     sinusoids,
@@ -80,7 +81,7 @@ def test_positions_are_sines_then_cosines() -> None:
 
 
 def test_words_are_scaled_embeddings_with_positions() -> None:
-    words = WordInput(embedding(V, H), dropout=0.0)
+    words = TokenAndPositionEmbedding(embedding(V, H), dropout=0.0)
     ids = torch.tensor([5, 6])
     expected = words.table.weight[ids] * H**0.5 + sinusoids(0, 2, words.table.weight)
     torch.testing.assert_close(words(ids, full(1, 2)), expected)
@@ -231,5 +232,5 @@ def test_softmax_is_torchs_even_for_huge_and_barred_scores() -> None:
 
 @pytest.mark.parametrize(("width", "heads"), [(8, 3), (8, 0)])
 def test_heads_share_the_width_evenly(width: int, heads: int) -> None:
-    with pytest.raises(BadInput, match=f"width {width} .* {heads} heads"):
+    with pytest.raises(BgtError, match=f"width {width} .* {heads} heads"):
         SelfAttention(width, heads)

@@ -7,7 +7,8 @@ import math
 import pytest
 import torch
 
-from bgt_core.contracts import BadInput, Outputs
+from bgt_core.contracts import Outputs
+from bgt_core.errors import BgtError
 from bgt_core.objectives.contrast import Contrast
 from bgt_core.posterior import Point
 
@@ -47,5 +48,5 @@ def test_vectors_that_say_nothing_cost_the_log_of_the_batch() -> None:
 
 @pytest.mark.parametrize("temperature", [0.0, -0.1])
 def test_a_temperature_without_meaning_is_refused(temperature: float) -> None:
-    with pytest.raises(BadInput, match=f"temperature {temperature} must be above 0"):
+    with pytest.raises(BgtError, match=f"temperature {temperature} must be above 0"):
         Contrast(temperature)

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from bgt_core.contracts import BadInput, Outputs
+from bgt_core.contracts import Outputs
+from bgt_core.errors import BgtError
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.posterior import Gaussian
 
@@ -108,5 +109,5 @@ def test_what_is_free_is_not_pressed_down() -> None:
 
 
 def test_negative_numbers_are_refused() -> None:
-    with pytest.raises(BadInput, match="language_free_nats -1 must not be negative"):
+    with pytest.raises(BgtError, match="language_free_nats -1 must not be negative"):
         Elbo(language_free_nats=-1)

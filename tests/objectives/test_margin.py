@@ -7,7 +7,8 @@ import math
 import pytest
 import torch
 
-from bgt_core.contracts import BadInput, Outputs
+from bgt_core.contracts import Outputs
+from bgt_core.errors import BgtError
 from bgt_core.objectives.margin import Margin
 from bgt_core.posterior import Point
 
@@ -65,7 +66,7 @@ def test_each_two_of_three_languages_are_compared() -> None:
 
 @pytest.mark.parametrize("margin", [0.0, 2.0])
 def test_a_margin_that_cosines_never_or_always_keep_is_refused(margin: float) -> None:
-    with pytest.raises(BadInput, match=f"margin {margin}"):
+    with pytest.raises(BgtError, match=f"margin {margin}"):
         Margin(margin)
 
 

@@ -13,15 +13,15 @@ import torch
 
 from bgt_core.adapters import open_encoder
 from bgt_core.adapters.baselines import pieces
-from bgt_core.adapters.outside import Outside
-from bgt_core.contracts import BadInput
-from probes.cache import DAY, RESULTS, VECTORS, Cache, default_folder, key, remembering
+from bgt_core.adapters.external import ExternalEncoder
+from bgt_core.errors import BgtError
+from probes.results.cache import DAY, RESULTS, VECTORS, Cache, default_folder, key, with_cache
 
 
 class Counting:
     """An encoder that counts how often it is asked."""
 
-    langs, latents, made_of = ("en",), ("semantic",), "weights 1"
+    langs, latents, fingerprint = ("en",), ("semantic",), "weights 1"
     asked = 0
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
@@ -31,14 +31,14 @@ class Counting:
 
 def test_vectors_are_made_once_for_the_same_content(tmp_path: Path) -> None:
     encoder = Counting()
-    kept = remembering(encoder, Cache(tmp_path))
+    kept = with_cache(encoder, Cache(tmp_path))
     first = kept.embed(["a", "bb"], lang="en")
-    again = remembering(encoder, Cache(tmp_path)).embed(["a", "bb"], lang="en")
+    again = with_cache(encoder, Cache(tmp_path)).embed(["a", "bb"], lang="en")
     assert encoder.asked == 1
     np.testing.assert_array_equal(first, again)
     assert again.dtype == np.float32
     kept.embed(["bb", "a"], lang="en")  # another order is other content
-    encoder.made_of = "weights 2"
+    encoder.fingerprint = "weights 2"
     kept.embed(["a", "bb"], lang="en")
     assert encoder.asked == 3
     assert kept.langs == ("en",)
@@ -46,9 +46,9 @@ def test_vectors_are_made_once_for_the_same_content(tmp_path: Path) -> None:
 
 
 def test_an_encoder_of_unknown_content_is_not_kept(tmp_path: Path) -> None:
-    encoder = Outside("python:mine:embed", lambda texts, lang, latent: np.ones((len(texts), 2)))
-    assert remembering(encoder, Cache(tmp_path)) is encoder
-    assert remembering(Counting(), None).asked == 0
+    encoder = ExternalEncoder("python:mine:embed", lambda texts, lang, latent: np.ones((len(texts), 2)))
+    assert with_cache(encoder, Cache(tmp_path)) is encoder
+    assert with_cache(Counting(), None).asked == 0
 
 
 def test_a_damaged_entry_is_made_anew(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_failure_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pyte
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "save", full)
-    with pytest.raises(BadInput, match=r"No space left on device.*--no-cache") as error:
+    with pytest.raises(BgtError, match=r"No space left on device.*--no-cache") as error:
         Cache(tmp_path).vectors("x", lambda: np.zeros((1, 1)))
     assert error.value.exit_code == 3
     assert not Cache(tmp_path).entries()
@@ -110,9 +110,9 @@ def test_what_another_process_is_writing_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_keys_differ_with_every_part() -> None:
-    asked = {"made_of": "x", "lang": "fr", "wish": {"seed": 1}}
+    asked = {"fingerprint": "x", "lang": "fr", "wish": {"seed": 1}}
     assert key(**asked) == key(**dict(reversed(asked.items())))
-    others = [asked | {"lang": "en"}, asked | {"wish": {"seed": 2}}, asked | {"made_of": "y"}]
+    others = [asked | {"lang": "en"}, asked | {"wish": {"seed": 2}}, asked | {"fingerprint": "y"}]
     assert len({key(**one) for one in [asked, *others]}) == 4
 
 
@@ -127,18 +127,18 @@ def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_encoders_say_what_they_are_made_of(saved: Path) -> None:
     bgt, again, other = (open_encoder(saved, device="cpu", precision="fp32") for _ in range(3))
-    assert bgt.made_of == again.made_of
-    assert bgt.made_of != open_encoder(saved, device="cpu", precision="bf16").made_of
+    assert bgt.fingerprint == again.fingerprint
+    assert bgt.fingerprint != open_encoder(saved, device="cpu", precision="bf16").fingerprint
     with torch.no_grad():
         next(other.model.parameters()).view(-1)[0] += 1e-3
-    assert bgt.made_of != other.made_of
-    assert bgt.made_of in pieces(bgt).made_of
-    assert open_encoder("baseline:words").made_of != open_encoder("baseline:tfidf").made_of
+    assert bgt.fingerprint != other.fingerprint
+    assert bgt.fingerprint in pieces(bgt).fingerprint
+    assert open_encoder("baseline:words").fingerprint != open_encoder("baseline:tfidf").fingerprint
 
 
 def test_vectors_of_a_file_are_known_by_content(tmp_path: Path) -> None:
     found = []
     for value in (1, 1, 2):
         np.savez(tmp_path / "v.npz", vectors=np.full((1, 2), value), sentences=np.array(["a"]))
-        found.append(open_encoder(f"vectors:{tmp_path / 'v.npz'}").made_of)
+        found.append(open_encoder(f"vectors:{tmp_path / 'v.npz'}").fingerprint)
     assert found[0] == found[1] != found[2]

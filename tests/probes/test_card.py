@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bgt_core.data.grammar import Pair, pairs
-from probes import card
+from bgt_core.grammar import Pair, pairs
+from probes.cli import card
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
-from probes.classifier import STRENGTHS, LinearProbe, MLPProbe
+from probes.classifiers.classifier import STRENGTHS, LinearProbe, MLPProbe
 
 PROBES = [LinearProbe(), MLPProbe(passes=300)]
 

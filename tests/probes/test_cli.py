@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from bgt_core.train.device import pick_device
+from bgt_core.device import pick_device
 from probes.cli import app
 
 

@@ -13,7 +13,7 @@ import typer
 from pyarrow import parquet
 from typer.testing import CliRunner, Result
 
-from bgt_core.contracts import BadInput
+from bgt_core.errors import DataError
 from probes.cli import app
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "bgt-probe-options.txt"
@@ -24,7 +24,7 @@ class Fake:
     langs, latents = ("en", "fr"), ("semantic", "language")
 
     def __init__(self, name: str = "fake"):
-        self.made_of = name
+        self.fingerprint = name
         self.before: Callable[[], None] = lambda: None
         self.asked = 0
 
@@ -84,7 +84,7 @@ def test_other_probes_use_the_same_vectors(fake: Fake) -> None:
 def test_other_weights_are_other_results(fake: Fake) -> None:
     asked = ("--lang", "fr", "--task", "punct-num", *QUICK)
     probe(*asked)
-    fake.made_of = "trained on"
+    fake.fingerprint = "trained on"
     made = fake.asked
     probe(*asked)
     assert fake.asked == 2 * made
@@ -139,7 +139,7 @@ def test_some_failed_cells_leave_the_others_and_say_so(fake: Fake, folder: Path)
     assert "bgt-probe: punct-num en" in result.stderr
     trail = document["results"][0]["trail"]
     assert trail["card"]["sha256"].keys() == {"fr.txt"}
-    assert trail["made_of"] == "fake"
+    assert trail["fingerprint"] == "fake"
 
 
 def test_where_all_cells_fail_the_first_says_the_code(fake: Fake, folder: Path) -> None:
@@ -290,7 +290,7 @@ def test_a_cache_that_cannot_be_written_is_said(fake: Fake, tmp_path: Path) -> N
 def test_an_encoder_that_breaks_down_is_a_failed_cell(fake: Fake) -> None:
     def fail() -> None:
         if fake.asked > 1:
-            raise BadInput("row 3 holds infinity")
+            raise DataError("row 3 holds infinity")
 
     fake.before = fail
     result = probe("--lang", "fr,en", "--task", "punct-num", *QUICK)

@@ -21,14 +21,14 @@ from typer.testing import CliRunner, Result
 from bgt_core.data import fetch
 from bgt_core.data.fetch import layouts
 from probes.cli import app
-from probes.splitfile import read_splits, with_splits
+from probes.data.splitfile import read_splits, with_splits
 from probes.task import Items
 
 QUICK = ("--lang", "fr", "--task", "punct-num", "--max-items", "400", "--seeds", "2", "--control", "none")
 
 
 class Fake:
-    langs, latents, made_of = ("en", "fr"), ("semantic", "language"), "fake"
+    langs, latents, fingerprint = ("en", "fr"), ("semantic", "language"), "fake"
 
     def __init__(self) -> None:
         self.before: Callable[[], None] = lambda: None

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from bgt_core.errors import BadInput
-from probes.controls import control_labels, keys, shuffled
+from bgt_core.errors import BgtError
+from probes.measures.control_task import control_labels, keys, shuffled
 from probes.result import ProbeResult, Row
 from probes.run import run_probe
 from probes.task import Items
@@ -49,7 +49,7 @@ def test_keys_are_the_first_token_or_the_rarest_of_the_frequent(monkeypatch: pyt
     sentences = ["Le chat dort.", "le chien, le chat", "猫が好き", "", "!?"]
     assert keys(sentences, "first") == ["le", "le", "猫", "", "!"]
     assert keys(["a b", "a c", "b a", "c a b"], "rare") == ["b", "c", "b", "c"]
-    monkeypatch.setattr("probes.controls.FREQUENT", 1)
+    monkeypatch.setattr("probes.measures.control_task.FREQUENT", 1)
     assert keys(["a b", "a c", "c"], "rare") == ["a", "a", ""]
 
 
@@ -162,7 +162,7 @@ def test_dev_and_test_far_apart_are_warned_of() -> None:
 
 
 def test_a_probe_that_did_not_converge_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("probes.classifier.LinearProbe.__init__.__defaults__", ((0.1,), 1e-9, 2, 0))
+    monkeypatch.setattr("probes.classifiers.classifier.LinearProbe.__init__.__defaults__", ((0.1,), 1e-9, 2, 0))
     found = probe(LABELS[:, None] + RNG.standard_normal((2_000, 5)))
     assert warned(found, "semantic: 2 of 2 probes did not converge")
     assert "did not converge" in row(found).note
@@ -200,7 +200,7 @@ def test_an_encoder_that_cuts_sentences_is_warned_of() -> None:
     ],
 )
 def test_wishes_that_mean_nothing_are_said(asked: dict[str, object], message: str) -> None:
-    with pytest.raises(BadInput, match=message) as caught:
+    with pytest.raises(BgtError, match=message) as caught:
         probe(LABELS[:, None], **asked)
     assert caught.value.exit_code == 2
 
@@ -211,7 +211,7 @@ def test_fixed_splits_are_kept_and_seeds_train_on_other_parts() -> None:
     tested = (found.predictions["semantic"].labels[0] >= 0).all(0)
     assert set(np.array(found.items.splits)[tested]) == {"test"} and tested.sum() == 400
     assert row(probe(LABELS[:, None], items(LABELS, FIXED), seeds=1)).n_train == 1_400
-    with pytest.raises(BadInput, match="has no dev items"):
+    with pytest.raises(BgtError, match="has no dev items"):
         probe(LABELS[:, None], items(LABELS, ["train"] * 1_600 + ["test"] * 400))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from probes.detokenise import detokenise
+from probes.data.detokenise import detokenise
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from bgt_core.contracts import Embeds
-from probes.classifier import LinearProbe
-from probes.erasure import Erased, Eraser, give_back, inlp, leace, random_directions
+from bgt_core.contracts import SentenceEncoder
+from probes.classifiers.classifier import LinearProbe
+from probes.measures.erasure import Erased, Eraser, give_back, inlp, leace, random_directions
 
 
 def planted(items: int = 3_000, width: int = 12, seed: int = 0, oblique: bool = True) -> tuple[np.ndarray, np.ndarray]:
@@ -115,7 +115,7 @@ def test_an_erased_embedder_goes_wherever_embedders_go(eraser: Eraser) -> None:
         def embed(self, sentences: list[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
             return planted(len(sentences))[0].astype(np.float32)
 
-    erased: Embeds = Erased(Fixed(), "semantic", eraser)
+    erased: SentenceEncoder = Erased(Fixed(), "semantic", eraser)
     assert (erased.langs, erased.latents) == (("en",), ("semantic",))
     found = erased.embed(["a"] * 5, lang="en", latent="semantic")
     np.testing.assert_allclose(found, eraser(planted(5)[0]), rtol=1e-4, atol=1e-4)

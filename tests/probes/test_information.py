@@ -10,10 +10,10 @@ import pytest
 from scipy.stats import entropy
 from sklearn.dummy import DummyClassifier
 
-from probes.classifier import LinearProbe
-from probes.information import bits, share_bits
-from probes.mdl import SCHEDULE, codelength, ends
-from probes.measure import maker, measure
+from probes.classifiers.classifier import LinearProbe
+from probes.measures.information import bits, share_bits
+from probes.measures.mdl import SCHEDULE, codelength, ends
+from probes.measures.measure import maker, measure
 
 
 def channel(items: int, flip: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probes.items import RARE, SIZES, balance, common, distinct, draw_splits
+from probes.data.items import RARE, SIZES, balance, common, distinct, draw_splits
 from probes.task import SPLITS, Items
 
 ROWS = st.lists(

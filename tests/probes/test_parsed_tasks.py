@@ -8,13 +8,13 @@ from random import Random
 
 import pytest
 
-from bgt_core.errors import BadInput
-from probes.conllu import Parsed, read_conllu
+from bgt_core.errors import BgtError
+from probes.data.conllu import Parsed, read_conllu
+from probes.data.trees import Tree, read_trees
 from probes.task import Items
 from probes.tasks import TASKS
 from probes.tasks.coord_inv import inverted
 from probes.tasks.depth import depth
-from probes.trees import Tree, read_trees
 
 
 def parse(tmp_path: Path, *sentences: str) -> list[Parsed]:
@@ -220,5 +220,5 @@ def test_rare_sequences_are_joined(tmp_path: Path) -> None:
 
 
 def test_coordination_needs_a_conllu_source() -> None:
-    with pytest.raises(BadInput, match="CoNLL-U"):
+    with pytest.raises(BgtError, match="CoNLL-U"):
         TASKS["coord-inv"].items(["He came and she left."], "en")

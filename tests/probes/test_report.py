@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bgt_core.contracts import BadInput
+from bgt_core.errors import BgtError
 from bgt_core.tables import Table, save
-from probes.published import SYSTEMS, TABLE, TASKS, published
-from probes.report import write_report
 from probes.result import Predictions, ProbeResult, Row
-from probes.separation import as_table, counts, separation
-from probes.store import Cell, cell_of
-from probes.tables import long_table, wide_table
+from probes.results.published import SYSTEMS, TABLE, TASKS, published
+from probes.results.report import write_report
+from probes.results.separation import as_table, counts, separation
+from probes.results.store import Cell, cell_of
+from probes.results.tables import long_table, wide_table
 from probes.task import Items
 
 N = 2_000
@@ -36,7 +36,7 @@ def cell(task: str, lang: str, semantic: float, language: float, name: str = "m 
     items = Items([f"s{place}" for place in range(N)], ["ab"[label] for label in truth], list(range(N)))
     result = ProbeResult(task, lang, 1, 0, 0.95, rows, None, 0, warnings=["1 < 2"], labels=["a", "b"], items=items,
                          predictions=predictions)  # fmt: skip
-    trail = {"probe": "linear", "latents": ["semantic", "language"], "langs": ["en", "fr"], "made_of": "abc"}
+    trail = {"probe": "linear", "latents": ["semantic", "language"], "langs": ["en", "fr"], "fingerprint": "abc"}
     return cell_of(name, result, trail | {"data": "D", "items_sha256": "0", "version": "1", "measured": "2026-01-01"})
 
 
@@ -71,7 +71,7 @@ def test_one_latent_is_no_report() -> None:
     one = replace(
         CELLS[0], predictions=CELLS[0].predictions.filter(CELLS[0].predictions["item"].is_valid()).slice(0, N)
     )
-    with pytest.raises(BadInput, match="probe both"):
+    with pytest.raises(BgtError, match="probe both"):
         separation([one])
 
 
@@ -106,7 +106,7 @@ def test_the_latex_table_has_the_same_numbers(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(BadInput, match="can't be written"):
+    with pytest.raises(BgtError, match="can't be written"):
         write_report(tmp_path / "file" / "r.html", CELLS)
 
 
@@ -140,7 +140,9 @@ def test_a_row_a_task_marks_the_best_and_what_is_tied() -> None:
 def test_the_long_table_has_every_number_and_the_trail() -> None:
     records = long_table(CELLS).records()
     assert len(records) == 3 * len(CELLS)
-    assert records[0] | {"accuracy": 0.8, "model": "m & <b>", "made_of": "abc", "data": "D", "seeds": 1} == records[0]
+    assert (
+        records[0] | {"accuracy": 0.8, "model": "m & <b>", "fingerprint": "abc", "data": "D", "seeds": 1} == records[0]
+    )
 
 
 def test_markdown_is_a_table_of_escaped_text(tmp_path: Path) -> None:

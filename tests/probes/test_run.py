@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from bgt_core.errors import BadInput
+from bgt_core.errors import BgtError
+from probes.classifiers.senteval import SentEval, split_classify
+from probes.measures.study import ProbeConfig, cuts_of, prepare
 from probes.result import ProbeResult, Row
 from probes.run import run_probe
-from probes.senteval import SentEval, split_classify
-from probes.study import Asked, cuts_of, prepare
 from probes.task import Items
 from probes.tasks import TASKS
-from probes.tasks.words import words
+from probes.words import words
 
 SENTENCES = [f"Le mot {number} est " + "très " * (number % 6) + "long." for number in range(360)]
 
@@ -129,7 +129,7 @@ def test_max_items_and_rare_labels_are_counted_out() -> None:
 )
 def test_what_cannot_be_probed_is_said(arguments: Any, message: str) -> None:
     given = {"task": "length", "lang": "fr", "sentences": SENTENCES} | arguments
-    with pytest.raises(BadInput, match=message):
+    with pytest.raises(BgtError, match=message):
         run_probe(Fake(), **given)
 
 
@@ -231,7 +231,7 @@ def test_max_train_takes_whole_groups_from_train_alone() -> None:
     task = TASKS["length"]
     items = task.items(SENTENCES, "fr")
     doubled = Items(*([*part, *part] for part in (items.sentences, items.labels, items.groups)))
-    whole, part = (prepare(task, "fr", doubled, Asked(max_train=most, seeds=2)) for most in (None, 201))
+    whole, part = (prepare(task, "fr", doubled, ProbeConfig(max_train=most, seeds=2)) for most in (None, 201))
     for (train, dev, test), (fewer, same_dev, same_test) in zip(whole.cuts, part.cuts, strict=True):
         assert 190 < len(fewer) <= 201 < len(train)
         assert set(fewer) <= set(train)
@@ -244,6 +244,6 @@ def test_max_train_takes_whole_groups_from_train_alone() -> None:
 def test_the_paper_protocol_takes_the_papers_sizes() -> None:
     """10,000 items elsewhere, so that a command takes seconds; there all, up to 120,000."""
     items = Items([f"s{n}" for n in range(10_400)], ["a", "b"] * 5_200, list(range(10_400)))
-    sizes = [len(prepare(TASKS["depth"], "en", items, Asked(paper=paper)).labels) for paper in (False, True)]
+    sizes = [len(prepare(TASKS["depth"], "en", items, ProbeConfig(paper=paper)).labels) for paper in (False, True)]
     assert sizes == [10_000, 10_400]
-    assert len(prepare(TASKS["depth"], "en", items, Asked(paper=True, max_items=400)).labels) == 400
+    assert len(prepare(TASKS["depth"], "en", items, ProbeConfig(paper=True, max_items=400)).labels) == 400

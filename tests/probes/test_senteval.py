@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from benchmarks import sequential_senteval
-from bgt_core.errors import BadInput
-from probes.senteval import SentEval, Split, SplitResult, Stack, split_classify
+from bgt_core.errors import BgtError
+from probes.classifiers.senteval import SentEval, Split, SplitResult, Stack, split_classify
 
 Task = tuple[Split, Split, Split]
 
@@ -163,7 +163,7 @@ VECTORS, LABELS = np.eye(4, 3, dtype=np.float32), ["a", "b", "a", "b"]
 def test_what_is_refused(place: int, split: Split, message: str) -> None:
     splits = [(VECTORS, LABELS)] * 3
     splits[place] = split
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BgtError) as caught:
         split_classify(*splits)
     assert message in str(caught.value)
     assert caught.value.exit_code == 4

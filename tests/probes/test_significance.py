@@ -9,8 +9,8 @@ import pytest
 from scipy.special import i0e
 from scipy.stats import binom, binomtest, t, ttest_1samp
 
+from probes.measures.significance import Runs, bootstrap, correct, wilson
 from probes.result import Difference
-from probes.significance import Runs, bootstrap, correct, wilson
 
 EVERYWHERE = np.ones((1, 4_000), bool)
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from bgt_core.errors import BadInput
-from probes.conllu import read_conllu
-from probes.labelled import read_labelled
-from probes.load import load_task
-from probes.sources import find_source
+from bgt_core.errors import BgtError
+from probes.data.conllu import read_conllu
+from probes.data.labelled import read_labelled
+from probes.data.load import load_task
+from probes.data.sources import find_source
+from probes.data.texts import read_texts
+from probes.data.trees import read_trees
 from probes.task import Items
 from probes.tasks import TASKS
-from probes.texts import read_texts
-from probes.trees import read_trees
 
 
 def write(file: Path, text: str) -> Path:
@@ -68,7 +68,7 @@ def test_quotes_left_by_a_csv_writer_go(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_labelled_line_is_named(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(BadInput, match=message) as caught:
+    with pytest.raises(BgtError, match=message) as caught:
         read_labelled(write(tmp_path / "a.tsv", text), "en")
     assert caught.value.exit_code == 4
 
@@ -108,7 +108,7 @@ def test_conllu_reads_what_is_written_and_what_hangs_on_what(tmp_path: Path) -> 
     ],
 )
 def test_a_bad_parse_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
-    with pytest.raises(BadInput, match=message):
+    with pytest.raises(BgtError, match=message):
         read_conllu([write(tmp_path / "a.conllu", CONLLU.replace(old, new, 1))])
 
 
@@ -131,7 +131,7 @@ def test_trees_lose_traces_and_functions_and_count_constituents(tmp_path: Path) 
     ],
 )
 def test_a_bad_tree_is_named(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(BadInput, match=message):
+    with pytest.raises(BgtError, match=message):
         read_trees([write(tmp_path / "a.mrg", text)], "en")
 
 
@@ -161,7 +161,7 @@ def test_a_folder_gives_its_best_source(tmp_path: Path) -> None:
     assert found("subj-num", "en") == ("labelled", ["subj_number.txt"])
     assert found("subj-num", "fr") == ("labelled", ["xprobe/fr/subj_number.tsv.xz"])
     assert find_source(tmp_path / "xprobe/fr", TASKS["subj-num"], "fr").kind == "labelled"
-    with pytest.raises(BadInput, match="No 'en' data"):
+    with pytest.raises(BgtError, match="No 'en' data"):
         find_source(tmp_path / "xprobe/fr", TASKS["subj-num"], "en")
     assert found("subj-num", "es") == ("conllu", ["ud/es_own-ud-train.conllu"])
     assert found("depth", "de") == ("conllu", ["de/a.conllu"])
@@ -172,7 +172,7 @@ def test_a_folder_gives_its_best_source(tmp_path: Path) -> None:
 
 def test_pairs_with_a_score_are_no_translations(tmp_path: Path) -> None:
     scored = write(tmp_path / "sts17/en-ar.tsv", "1.4\tTwo men cry.\tرجلان\n")
-    with pytest.raises(BadInput, match=r"No 'en' data for task 'length'.*passed over sts17/en-ar.tsv: 3 columns"):
+    with pytest.raises(BgtError, match=r"No 'en' data for task 'length'.*passed over sts17/en-ar.tsv: 3 columns"):
         find_source(tmp_path, TASKS["length"], "en")
     pairs = write(
         tmp_path / "text/en-ar.own.tsv.xz", "".join(f"Word {'x ' * (n % 9)}{n}\tكلمة {n}\n" for n in range(400))
@@ -198,7 +198,7 @@ def test_pairs_with_a_score_are_no_translations(tmp_path: Path) -> None:
 )
 def test_what_a_folder_lacks_is_said(tmp_path: Path, task: str, lang: str, message: str, code: int) -> None:
     write(tmp_path / "fr.txt", "Salut.\n")
-    with pytest.raises(BadInput, match=message) as caught:
+    with pytest.raises(BgtError, match=message) as caught:
         find_source(tmp_path, TASKS[task], lang)
     assert caught.value.exit_code == code
 
@@ -212,9 +212,9 @@ def test_a_file_given_by_name_tells_what_it_holds(tmp_path: Path, name: str, tex
 
 
 def test_a_file_that_a_task_cannot_use_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"'depth' can't be labelled from this; it needs tree_depth\.txt"):
+    with pytest.raises(BgtError, match=r"'depth' can't be labelled from this; it needs tree_depth\.txt"):
         find_source(write(tmp_path / "plain.txt", "Hi.\n"), TASKS["depth"], "en")
-    with pytest.raises(BadInput, match="there is no such file or folder"):
+    with pytest.raises(BgtError, match="there is no such file or folder"):
         find_source(tmp_path / "absent", TASKS["depth"], "en")
 
 
@@ -274,5 +274,5 @@ def test_languages_are_balanced_and_translations_stay_together(tmp_path: Path) -
 
 def test_nothing_usable_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "fr.txt", "Oui.\n")
-    with pytest.raises(BadInput, match="Task 'gender' found no items in"):
+    with pytest.raises(BgtError, match="Task 'gender' found no items in"):
         load_task(TASKS["gender"], "fr", tmp_path)

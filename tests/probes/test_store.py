@@ -11,12 +11,12 @@ import pytest
 from pyarrow import parquet
 from scipy.stats import norm
 
-from bgt_core.contracts import BadInput
+from bgt_core.errors import BgtError
 from probes.cells import Model, material_of, measured
-from probes.compare import corrected, gap
+from probes.measures.study import ProbeConfig
 from probes.result import Predictions, ProbeResult, Row
-from probes.store import Cell, all_predictions, cell_of, read_cell, verdicts, write_cell
-from probes.study import Asked
+from probes.results.compare import corrected, gap
+from probes.results.store import Cell, all_predictions, cell_of, read_cell, verdicts, write_cell
 from probes.task import Items
 from probes.tasks import TASKS
 
@@ -47,7 +47,7 @@ def first(count: int) -> np.ndarray:
 
 
 class Fake:
-    langs, latents, made_of = ("en", "fr"), ("semantic", "language"), "fake"
+    langs, latents, fingerprint = ("en", "fr"), ("semantic", "language"), "fake"
     asked = 0
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
@@ -57,7 +57,7 @@ class Fake:
 
 
 def measure(encoder: Fake, cache: object = None, **asked: object) -> Cell:
-    wish = Asked(**{"max_items": 400, "seeds": 2, **asked})
+    wish = ProbeConfig(**{"max_items": 400, "seeds": 2, **asked})
     material = material_of(TASKS["punct-num"], "fr", None, None, wish)
     model = Model("fake", encoder, encoder.latents)
     return measured(model, TASKS["punct-num"], "fr", material, wish, cache, lambda line: None)
@@ -118,7 +118,7 @@ def test_a_difference_of_two_encoders_is_paired_on_items() -> None:
 
 def test_other_items_are_not_compared() -> None:
     left, right = planted({"semantic": first(60)}), planted({"semantic": first(60)[:5_000]}, "other")
-    with pytest.raises(BadInput, match="gender fr: 'm' and 'other' were tested on different items"):
+    with pytest.raises(BgtError, match="gender fr: 'm' and 'other' were tested on different items"):
         gap(left, "semantic", right, "semantic", ("m", "other"))
 
 

@@ -10,15 +10,15 @@ from random import Random
 import pytest
 import zstandard
 
-from bgt_core.errors import BadInput
-from probes.build import default_sentences, read_sentences, splits
+from bgt_core.errors import BgtError
+from probes.data.build import default_sentences, read_sentences, splits
 from probes.tasks import GROUPS, TASKS, find
 from probes.tasks.bigram_shift import pairs as movable
 from probes.tasks.gender import candidates, swap
 from probes.tasks.length import edges
 from probes.tasks.punct_num import is_mark
 from probes.tasks.word_content import targets
-from probes.tasks.words import words
+from probes.words import words
 
 
 def test_gender_labels_both_versions_of_a_sentence_and_skips_one_without_an_article() -> None:
@@ -221,7 +221,7 @@ def test_word_content_skips_a_sentence_with_none_or_two_of_the_words() -> None:
 
 def test_tasks_that_need_an_annotation_say_which() -> None:
     for name in ("subj-num", "obj-num", "depth", "top-const", "tense", "coord-inv", "lang-id"):
-        with pytest.raises(BadInput, match=f"'{name}' can't be labelled from sentences alone: it needs"):
+        with pytest.raises(BgtError, match=f"'{name}' can't be labelled from sentences alone: it needs"):
             TASKS[name].items(["A cat sleeps."], "en")
 
 
@@ -234,11 +234,11 @@ def test_groups_name_tasks_and_cover_all() -> None:
 
 
 def test_an_unknown_task_and_an_undefined_language_say_what_there_is() -> None:
-    with pytest.raises(BadInput, match=r"Unknown task 'gendr'\. Did you mean 'gender'\?"):
+    with pytest.raises(BgtError, match=r"Unknown task 'gendr'\. Did you mean 'gender'\?"):
         find("gendr")
-    with pytest.raises(BadInput, match=r"Unknown task 'xyz'\. Choose from subj-num, obj-num, .*, lang-id, paper, "):
+    with pytest.raises(BgtError, match=r"Unknown task 'xyz'\. Choose from subj-num, obj-num, .*, lang-id, paper, "):
         find("xyz")
-    with pytest.raises(BadInput, match="Task 'gender' has no definition for 'en'; available: fr, es") as caught:
+    with pytest.raises(BgtError, match="Task 'gender' has no definition for 'en'; available: fr, es") as caught:
         TASKS["gender"].items(["The cat."], "en")
     assert caught.value.exit_code == 2
 
@@ -291,18 +291,18 @@ def test_a_file_that_cannot_be_used_is_named(
 ) -> None:
     file = tmp_path / name
     file.write_bytes(content)
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BgtError) as caught:
         read_sentences(file, column)
     assert message in str(caught.value)
     assert caught.value.exit_code == code
 
 
 def test_a_missing_file_is_something_absent(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="can't be read") as caught:
+    with pytest.raises(BgtError, match="can't be read") as caught:
         read_sentences(tmp_path / "none.txt")
     assert caught.value.exit_code == 3
 
 
 def test_there_are_no_built_in_sentences_of_other_languages() -> None:
-    with pytest.raises(BadInput, match="No built-in sentences for 'ja'"):
+    with pytest.raises(BgtError, match="No built-in sentences for 'ja'"):
         default_sentences("ja")

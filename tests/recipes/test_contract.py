@@ -13,9 +13,10 @@ from torch import nn
 
 import bgt_core
 from bgt_core import checkpoint, recipes, run
-from bgt_core.contracts import LANGUAGE, BadInput, Batch, Posterior
+from bgt_core.contracts import LANGUAGE, Batch, Posterior
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import BgtError
 from bgt_core.recipes import RECIPES, Recipe
-from bgt_core.text import Tokenizer
 
 Tiny = Callable[..., Recipe]
 
@@ -167,7 +168,7 @@ def test_a_checkpoint_brings_it_back(
 
 @every_recipe
 def test_its_arguments_are_named_in_errors(name: str) -> None:
-    with pytest.raises(BadInput, match=f"'{name}' has no argument 'widht'. Did you mean 'width'?") as error:
+    with pytest.raises(BgtError, match=f"'{name}' has no argument 'widht'. Did you mean 'width'?") as error:
         recipes.build(name, {"widht": 3})
     assert error.value.exit_code == 2
 
@@ -188,7 +189,7 @@ def test_its_arguments_are_named_in_errors(name: str) -> None:
     ],
 )
 def test_a_value_of_a_wrong_kind_is_refused(name: str, argument: str, value: object) -> None:
-    with pytest.raises(BadInput, match=argument) as error:
+    with pytest.raises(BgtError, match=argument) as error:
         recipes.build(name, {argument: value})
     assert error.value.exit_code == 2
 
@@ -218,7 +219,7 @@ def test_a_value_that_makes_no_model_is_refused(
         return  # they are the Transformer's
     if (argument, value) == ("width", 15) and name == "sp":
         return  # an average may have any width
-    with pytest.raises(BadInput) as error:
+    with pytest.raises(BgtError) as error:
         tiny(name, **{argument: value}).model(tokenizer)
     assert argument in str(error.value)
     assert error.value.exit_code == 2
@@ -245,12 +246,12 @@ def test_a_run_trains_it_and_what_is_loaded_embeds(
             assert np.isfinite(vectors).all()
             assert (vectors[0] != vectors[1]).any()
     for lang in {"en", "fr"} - {*found.langs}:
-        with pytest.raises(BadInput, match=f"no language '{lang}'; it has en"):
+        with pytest.raises(BgtError, match=f"no language '{lang}'; it has en"):
             found.embed(["un chat"], lang=lang)
     if name in WITHOUT_LANGUAGE:
-        with pytest.raises(BadInput, match="no latent 'language'; it has semantic"):
+        with pytest.raises(BgtError, match="no latent 'language'; it has semantic"):
             found.embed(["one cat"], lang="en", latent=LANGUAGE)
-        with pytest.raises(BadInput, match="no language latents"):
+        with pytest.raises(BgtError, match="no language latents"):
             bgt_core.transfer(found, ["one cat"], ["two dogs"], lang="en")
 
 
@@ -275,7 +276,7 @@ def test_one_table_serves_all_nets_or_each_has_its_own(tiny: Tiny, tokenizer: To
 
 
 def test_an_unknown_recipe_is_named_with_its_nearest() -> None:
-    with pytest.raises(BadInput, match=r"'bgt-smal'.*'bgt-small'") as error:
+    with pytest.raises(BgtError, match=r"'bgt-smal'.*'bgt-small'") as error:
         recipes.build("bgt-smal", {})
     assert error.value.exit_code == 2
 
@@ -287,7 +288,7 @@ def test_overrides_are_json_or_words() -> None:
 
 @pytest.mark.parametrize("text", ["width", "=3", "width=", ""])
 def test_an_override_without_name_or_value_is_refused(text: str) -> None:
-    with pytest.raises(BadInput, match="NAME=VALUE") as error:
+    with pytest.raises(BgtError, match="NAME=VALUE") as error:
         recipes.parse_overrides([text])
     assert error.value.exit_code == 2
 

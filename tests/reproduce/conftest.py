@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bgt_core.contracts import LANGUAGE
-from bgt_core.data.grammar import Pair, pairs
+from bgt_core.grammar import Pair, pairs
 from bgt_core.reproduce import tables
-from bgt_core.reproduce.listing import System, Table, above, years
+from bgt_core.reproduce.experiments import System, Table, above, years
 from bgt_core.reproduce.tables import EVERY
 
 SCALE = {

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bgt_core.contracts import BadInput
+from bgt_core.errors import BgtError
 from bgt_core.recipes import RECIPES
-from bgt_core.reproduce import material, tables
+from bgt_core.reproduce import datasets, tables
 from bgt_core.reproduce.cells import Cell, cell_of, changed
-from bgt_core.reproduce.listing import System
+from bgt_core.reproduce.experiments import System
 from bgt_core.reproduce.locks import locked
 
 SCALE = {"width": 64, "vocab_size": 500, "encoder_layers": 3}
@@ -50,9 +50,9 @@ def test_arguments_of_the_scale_that_a_recipe_has_not_are_left_out_and_said() ->
     assert found.left_out == ("encoder_layers",)
     assert "encoder_layers" not in found.overrides
     assert found.build().arguments["width"] == 64
-    with pytest.raises(BadInput, match="no argument 'colour'"):
+    with pytest.raises(BgtError, match="no argument 'colour'"):
         cell(colour="red").build()
-    with pytest.raises(BadInput, match="Unknown recipe 'nothing'"):
+    with pytest.raises(BgtError, match="Unknown recipe 'nothing'"):
         cell("nothing").build()
 
 
@@ -69,23 +69,23 @@ def test_only_arguments_that_both_know_make_a_training_outdated() -> None:
 
 def test_the_hash_of_data_is_of_its_content(data: Path, tmp_path: Path) -> None:
     langs = ("en", "fr")
-    first = material.read(data, langs).sha256
+    first = datasets.read(data, langs).sha256
     copy = Path(shutil.copytree(data, tmp_path / "copy"))
-    assert material.read(copy, langs).sha256 == first
+    assert datasets.read(copy, langs).sha256 == first
     (copy / "parallel" / "en-de.other.tsv").write_text("a\tb\n")
     (copy / "notes.txt").write_text("not data")
-    assert material.read(copy, langs).sha256 == first
+    assert datasets.read(copy, langs).sha256 == first
     for name in ("parallel/en-fr.toy.tsv", "sts/2013/B.tsv", "stsb/dev.tsv", "retrieval/en-fr.toy.tsv"):
         kept = (copy / name).read_text("utf-8")
         (copy / name).write_text(kept[kept.index("\n") + 1 :], encoding="utf-8")
-        assert material.read(copy, langs).sha256 != first, name
+        assert datasets.read(copy, langs).sha256 != first, name
         (copy / name).write_text(kept, encoding="utf-8")
     shutil.rmtree(copy / "stsb")
-    assert material.read(copy, langs).sha256 != first
+    assert datasets.read(copy, langs).sha256 != first
 
 
 def test_what_a_folder_must_have(data: Path, tmp_path: Path) -> None:
-    found = material.read(data, ("en", "fr"))
+    found = datasets.read(data, ("en", "fr"))
     assert [str(one) for one in found.sets] == [
         "2012 A",
         "2013 B",
@@ -96,8 +96,8 @@ def test_what_a_folder_must_have(data: Path, tmp_path: Path) -> None:
     for absent, says in (("sts", "no STS year"), ("parallel", "no translations of en-fr")):
         copy = Path(shutil.copytree(data, tmp_path / absent))
         shutil.rmtree(copy / absent)
-        with pytest.raises(BadInput, match=says) as error:
-            material.read(copy, ("en", "fr"))
+        with pytest.raises(BgtError, match=says) as error:
+            datasets.read(copy, ("en", "fr"))
         assert error.value.exit_code == 3
 
 

@@ -9,7 +9,7 @@ from scipy import stats
 from bgt_core.evaluation.bootstrap import two_sided_p
 from bgt_core.reproduce import results
 from bgt_core.reproduce.contrasts import FAILS, HOLDS, NOT_SEPARABLE, Sample, contrast, verdict
-from bgt_core.reproduce.listing import Claim, System, Table, above, years
+from bgt_core.reproduce.experiments import Claim, System, Table, above, years
 from bgt_core.reproduce.results import NOT_RUN
 from bgt_core.reproduce.samples import Bootstrap
 

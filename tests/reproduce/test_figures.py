@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from bgt_core.reproduce import figures
-from bgt_core.reproduce.listing import AVERAGE, System, Table, above
+from bgt_core.reproduce.experiments import AVERAGE, System, Table, above
 
 TABLE = Table(
     "Three",

@@ -22,8 +22,8 @@ import pytest
 import bgt_core
 from bgt_core import checkpoint
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.evaluation.sts import sts
-from bgt_core.evaluation.sts_files import read_sets
+from bgt_core.evaluation.sts.files import read_sets
+from bgt_core.evaluation.sts.score import sts
 from bgt_core.reproduce import runner
 
 ROOT = Path(__file__).resolve().parents[2]

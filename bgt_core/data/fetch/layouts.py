@@ -20,8 +20,8 @@ from pathlib import Path
 from bgt_core.data.fetch.unpack import damaged, unpack
 from bgt_core.data.pairfile import pair_file
 from bgt_core.data.parallel import LONGEST_LINE, Row, lines
-from bgt_core.errors import BadInput
-from bgt_core.vectorfile import writing
+from bgt_core.errors import DataError
+from bgt_core.vectors.file import writing
 
 Archives = Mapping[str, Path]  # the last part of the address -> the file downloaded from there
 MANY = 4096  # rows written together
@@ -83,7 +83,7 @@ def tracks(archives: Archives, wanted: Wanted) -> Made:
     unpacked = [path for name, archive in archives.items() for path in unpack(archive, archive.with_suffix(".d"))]
     made = [_moved(path, home / path.name) for path in unpacked if path.name.startswith("STS.")]
     if not made:
-        raise BadInput(f"{' and '.join(archives)}: hold no STS.input.NAME.txt; keep them as they are with --raw.")
+        raise DataError(f"{' and '.join(archives)}: hold no STS.input.NAME.txt; keep them as they are with --raw.")
     return Made([MadeFile(path) for path in sorted(made)], {})
 
 
@@ -108,7 +108,7 @@ def moses(archives: Archives, wanted: Wanted) -> Made:
                 add(some)
                 count += len(some)
             if not count:
-                raise BadInput(f"{archive}: holds no pair.")
+                raise DataError(f"{archive}: holds no pair.")
         made = [MadeFile(out, wanted.langs, count), *_notes(inside, archive, wanted)]
     return Made(made, dict(left_out))
 
@@ -121,7 +121,7 @@ def tatoeba(archives: Archives, wanted: Wanted) -> Made:
     files = [sides["en" if lang == "en" else "other"] for lang in wanted.langs]
     rows = list(zip_longest(*map(lines, files)))
     if any(None in row for row in rows):
-        raise BadInput(f"{' and '.join(archives)}: differ in their number of lines; expected the same.")
+        raise DataError(f"{' and '.join(archives)}: differ in their number of lines; expected the same.")
     out = wanted.out / f"{wanted.stem}.tsv"
     with pair_file(out, wanted.langs) as add:
         add([[_cell(side) for side in row] for row in rows])
@@ -142,14 +142,14 @@ def sts(archives: Archives, wanted: Wanted) -> Made:
                 found[name[2], name[1]] = _read(inside, entry, archive)
     names = sorted({name for name, _ in found})
     if not names:
-        raise BadInput(f"{archive}: holds no STS.input.NAME.txt; keep it as it is with --raw.")
+        raise DataError(f"{archive}: holds no STS.input.NAME.txt; keep it as it is with --raw.")
     year = wanted.name.removeprefix("sts")
     made, unscored = [], 0
     for name in names:
         gold, text = (_text_lines(archive, found.get((name, kind), b"")) for kind in ("gs", "input"))
         pairs = [line.split("\t")[:2] for line in text]
         if len(gold) != len(pairs) or any(len(pair) < 2 for pair in pairs):
-            raise BadInput(f"{archive}: {name} has {len(gold)} scores for {len(pairs)} lines; keep it with --raw.")
+            raise DataError(f"{archive}: {name} has {len(gold)} scores for {len(pairs)} lines; keep it with --raw.")
         scored = [[score, *pair] for score, pair in zip(map(str.strip, gold), pairs, strict=True) if score]
         out = wanted.out / year / f"{name}.tsv"
         with pair_file(out, STS_COLUMNS) as add:
@@ -163,30 +163,30 @@ def _text_lines(archive: Path, text: bytes) -> list[str]:
     try:
         return text.decode("utf-8-sig").removesuffix("\n").split("\n")
     except UnicodeDecodeError as error:
-        raise BadInput(f"{archive}: holds a file that is not UTF-8 ({error}); keep it as it is with --raw.") from None
+        raise DataError(f"{archive}: holds a file that is not UTF-8 ({error}); keep it as it is with --raw.") from None
 
 
 def _only(inside: zipfile.ZipFile, archive: Path, ending: str) -> str:
     names = [name for name in inside.namelist() if name.endswith(ending)]
     if len(names) != 1:
-        raise BadInput(f"{archive}: expected one file ending in {ending}, found {', '.join(inside.namelist())}.")
+        raise DataError(f"{archive}: expected one file ending in {ending}, found {', '.join(inside.namelist())}.")
     return names[0]
 
 
 def _rows(inside: zipfile.ZipFile, names: list[str], archive: Path) -> Iterator[Row]:
-    """Line by line through all sides at once; BadInput where they differ in their number of lines."""
+    """Line by line through all sides at once; BgtError where they differ in their number of lines."""
     with ExitStack() as stack:
         sides = [_lines(stack.enter_context(inside.open(name)), archive) for name in names]
         for row in zip_longest(*sides):
             if None in row:
-                raise BadInput(f"{archive}: {' and '.join(names)} differ in their number of lines.")
+                raise DataError(f"{archive}: {' and '.join(names)} differ in their number of lines.")
             yield row
 
 
 def _lines(member: io.BufferedIOBase, archive: Path) -> Iterator[bytes]:
     while line := member.readline(LONGEST_LINE + 1):
         if len(line) > LONGEST_LINE:
-            raise BadInput(f"{archive}: has a line of more than {LONGEST_LINE} bytes; expected text.")
+            raise DataError(f"{archive}: has a line of more than {LONGEST_LINE} bytes; expected text.")
         yield _cell(line)
 
 
@@ -229,7 +229,7 @@ def _notes(inside: zipfile.ZipFile, archive: Path, wanted: Wanted) -> list[MadeF
 def _read(inside: zipfile.ZipFile, entry: zipfile.ZipInfo, archive: Path) -> bytes:
     """A file that is small if it is what it should be."""
     if entry.file_size > SMALL:
-        raise BadInput(f"{archive}: {entry.filename} has {entry.file_size:,} bytes, expected at most {SMALL:,}.")
+        raise DataError(f"{archive}: {entry.filename} has {entry.file_size:,} bytes, expected at most {SMALL:,}.")
     return inside.read(entry)
 
 
@@ -242,7 +242,7 @@ def _moved(path: Path, out: Path) -> Path:
 
 
 def _whole_text(path: Path) -> None:
-    """BadInput for what servers send in place of a text: a page, or the pointer of a large file."""
+    """BgtError for what servers send in place of a text: a page, or the pointer of a large file."""
     with path.open("rb") as file:
         if (start := file.read(64).lower().lstrip()).startswith(SPOILT):
-            raise BadInput(f"{path}: not the text itself but {start[:30]!r}; the address no longer holds it.")
+            raise DataError(f"{path}: not the text itself but {start[:30]!r}; the address no longer holds it.")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import requests
 
 from bgt_core.data.fetch.transfer import TIMEOUT
-from bgt_core.errors import BadInput
+from bgt_core.errors import NotFound, UsageError
 
 API = "https://opus.nlpl.eu/opusapi/"
 CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # fr, pt_BR
@@ -66,14 +66,14 @@ def languages(pair: str) -> tuple[str, str]:
     """ "en-fr" -> ("en", "fr"), in the order given."""
     found = re.fullmatch(f"({CODE})-({CODE})", pair)
     if not found or found[1] == found[2]:
-        raise BadInput(f"--pair {pair}: expected two language codes, as in en-fr.", 2)
+        raise UsageError(f"--pair {pair}: expected two language codes, as in en-fr.")
     return found[1], found[2]
 
 
 def corpora(
     asks: requests.Session, langs: tuple[str, str], name: str | None = None, release: str = "latest"
 ) -> list[Corpus]:
-    """What OPUS has, largest first, of all corpora or of one; BadInput where it can't be asked or has nothing."""
+    """What OPUS has, largest first, of all corpora or of one; BgtError where it can't be asked or has nothing."""
     source, target = sorted(langs)  # OPUS names a pair by the alphabet
     query = {"source": source, "target": target, "preprocessing": "moses", "version": release}
     try:
@@ -90,10 +90,10 @@ def corpora(
             for item in json.loads(answer.content)["corpora"]
         ]
     except requests.RequestException as error:
-        raise BadInput(f"{API}: OPUS can't be asked ({type(error).__name__}); try later.", 3) from error
+        raise NotFound(f"{API}: OPUS can't be asked ({type(error).__name__}); try later.") from error
     except (KeyError, TypeError, ValueError) as error:
-        raise BadInput(f"{API}: OPUS answers in another form than expected ({error!r}).", 3) from error
+        raise NotFound(f"{API}: OPUS answers in another form than expected ({error!r}).") from error
     if not found:
         what = f"{name} {release}" if name else "nothing"
-        raise BadInput(f"OPUS has no {what} for {source}-{target}." if name else f"OPUS has {what} for that pair.", 3)
+        raise NotFound(f"OPUS has no {what} for {source}-{target}." if name else f"OPUS has {what} for that pair.")
     return sorted(found, key=lambda corpus: (-corpus.pairs, corpus.name))

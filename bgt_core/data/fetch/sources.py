@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from bgt_core.data.fetch import layouts
 from bgt_core.data.fetch.layouts import Made, Wanted
-from bgt_core.errors import BadInput
+from bgt_core.errors import UsageError
 
 OPUS = "https://object.pouta.csc.fi/OPUS-{corpus}/{release}/moses/{opus_pair}.txt.zip"
 STS_WIKI = "http://ixa2.si.ehu.es/stswiki/images/"
@@ -151,11 +151,11 @@ SOURCES = (
 
 
 def source(name: str) -> Source:
-    """By name, or "opus:NAME" for any other corpus of OPUS, spelled as there; BadInput for another."""
+    """By name, or "opus:NAME" for any other corpus of OPUS, spelled as there; BgtError for another."""
     if name.lower().startswith("opus:") and len(name) > 5:
         return _opus(name[5:], "latest", "a corpus of OPUS", "not known here; see its LICENSE and https://opus.nlpl.eu")
     for known in SOURCES:
         if known.name == name.lower():
             return known
     names = ", ".join(known.name for known in SOURCES)
-    raise BadInput(f"No data {name!r}; choose from {names}, or opus:NAME for another corpus of OPUS.", 2)
+    raise UsageError(f"No data {name!r}; choose from {names}, or opus:NAME for another corpus of OPUS.")

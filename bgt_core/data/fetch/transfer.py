@@ -22,8 +22,8 @@ from typing import IO, NamedTuple, TypeVar
 import requests
 import urllib3
 
-from bgt_core.errors import BadInput
-from bgt_core.vectorfile import writing
+from bgt_core.errors import NotFound, UsageError
+from bgt_core.vectors.file import writing
 
 BLOCK = 2**20  # bytes read, hashed and written together
 WAITS = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds before each new attempt; one that got further starts them again
@@ -60,7 +60,7 @@ def session() -> requests.Session:
 
 
 def size(asks: requests.Session, url: str, waits: Sequence[float] = WAITS) -> int | None:
-    """Bytes of the file at `url`, or None where the server doesn't say; BadInput where there is none."""
+    """Bytes of the file at `url`, or None where the server doesn't say; BgtError where there is none."""
     return _patient(lambda: _length(asks, url), url, waits)
 
 
@@ -74,7 +74,7 @@ def fetch(
 ) -> Fetched:
     """Downloads `url` to `out`, replacing it, and goes on with what an earlier call has left.
 
-    Raises BadInput where the address has no such file, where the server fails after every attempt, and where the disk
+    Raises BgtError where the address has no such file, where the server fails after every attempt, and where the disk
     is full or `out` can't be written; OUT.part stays, and the same call goes on from there.
     """
     part = out.with_name(out.name + ".part")
@@ -133,7 +133,7 @@ def _attempt(asks: requests.Session, url: str, file: IO[bytes], part: Path, repo
 def _patient(
     attempt: Callable[[], Answer], url: str, waits: Sequence[float], progress: Callable[[], int] = lambda: 0
 ) -> Answer:
-    """What `attempt` returns at last; BadInput where it fails once more than there are `waits` without progress."""
+    """What `attempt` returns at last; BgtError where it fails once more than there are `waits` without progress."""
     failures, before = 0, progress()
     while True:
         try:
@@ -142,7 +142,7 @@ def _patient(
             now = progress()
             failures, before = (1 if now > before else failures + 1), now
             if failures > len(waits):
-                raise BadInput(f"{url}: {error}; gave up. The same command goes on from there.", 3) from error
+                raise NotFound(f"{url}: {error}; gave up. The same command goes on from there.") from error
             time.sleep(max(waits[failures - 1], min(error.wait, LONGEST_WAIT)))
 
 
@@ -161,10 +161,10 @@ def _asked(asks: requests.Session, method: str, url: str, headers: dict[str, str
     except (requests.ConnectionError, requests.Timeout) as error:
         raise _Passing(f"no connection ({type(error).__name__})") from error
     except requests.RequestException as error:
-        raise BadInput(f"{url}: can't be asked for ({error}).", 3) from error
+        raise NotFound(f"{url}: can't be asked for ({error}).") from error
     if url.startswith("https:") and not answer.url.startswith("https:"):
         answer.close()
-        raise BadInput(f"{url}: leads to {answer.url}, which is not protected; nothing was read.", 3)
+        raise NotFound(f"{url}: leads to {answer.url}, which is not protected; nothing was read.")
     return answer
 
 
@@ -173,7 +173,7 @@ def _refuse(answer: requests.Response, url: str) -> None:
         wait = answer.headers.get("Retry-After", "")
         raise _Passing(f"the server says {answer.status_code}", float(wait) if wait.isdecimal() else 0.0)
     if answer.status_code not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
-        raise BadInput(f"{url}: the server says {answer.status_code} {answer.reason}; is there such a file?", 3)
+        raise NotFound(f"{url}: the server says {answer.status_code} {answer.reason}; is there such a file?")
 
 
 def _of(answer: requests.Response) -> str | None:
@@ -212,26 +212,26 @@ def _write(file: IO[bytes], block: bytes) -> None:
 
 @contextmanager
 def _room(part: Path) -> Iterator[None]:
-    """Turns a full disk into BadInput that says how to go on."""
+    """Turns a full disk into BgtError that says how to go on."""
     try:
         yield
     except OSError as error:
         if error.errno not in FULL:
-            raise BadInput(f"{part}: can't be written ({error.strerror}).", 3) from error
-        raise BadInput(f"{part}: the disk is full; make room, and the same command goes on.", 3) from error
+            raise NotFound(f"{part}: can't be written ({error.strerror}).") from error
+        raise NotFound(f"{part}: the disk is full; make room, and the same command goes on.") from error
 
 
 @contextmanager
 def _alone(file: IO[bytes], part: Path) -> Iterator[None]:
-    """Locks the part; BadInput where another process has it. The lock ends with the process."""
+    """Locks the part; BgtError where another process has it. The lock ends with the process."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise BadInput(f"{part}: another process is downloading it; wait for it.", 2) from None
+        raise UsageError(f"{part}: another process is downloading it; wait for it.") from None
     except OSError:  # a file system without locks
         pass
     if not part.exists() or not os.path.samestat(part.stat(), os.fstat(file.fileno())):
-        raise BadInput(f"{part}: another process has just completed it; look again.", 2)
+        raise UsageError(f"{part}: another process has just completed it; look again.")
     try:
         yield
     finally:

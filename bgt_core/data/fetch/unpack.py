@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from bgt_core.errors import BadInput
-from bgt_core.vectorfile import writing
+from bgt_core.errors import DataError
+from bgt_core.vectors.file import writing
 
 JUNK = ("__MACOSX/", "._", ".DS_Store")  # what one system leaves in its archives
 
@@ -26,7 +26,7 @@ JUNK = ("__MACOSX/", "._", ".DS_Store")  # what one system leaves in its archive
 def unpack(archive: Path, folder: Path) -> list[Path]:
     """The files of `archive`, written to `folder`, in the order of their names.
 
-    `folder` appears complete or not at all, and is replaced where it exists. Raises BadInput for an archive that is
+    `folder` appears complete or not at all, and is replaced where it exists. Raises BgtError for an archive that is
     damaged, of no known kind, or unsafe, and where the disk is full.
     """
     work = folder.with_name(f".{folder.name}.partial")
@@ -48,15 +48,15 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
 
 @contextmanager
 def damaged(archive: Path) -> Iterator[None]:
-    """Turns what the readers of archives say into BadInput."""
+    """Turns what the readers of archives say into BgtError."""
     try:
         yield
     except (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError) as error:
-        raise BadInput(f"{archive}: damaged, or not what its name says ({error}); download it again.") from error
+        raise DataError(f"{archive}: damaged, or not what its name says ({error}); download it again.") from error
     except (FileExistsError, NotADirectoryError) as error:
-        raise BadInput(f"{archive}: holds two files of the name {error.filename}; nothing was unpacked.") from error
+        raise DataError(f"{archive}: holds two files of the name {error.filename}; nothing was unpacked.") from error
     except (NotImplementedError, RuntimeError) as error:  # zipfile: unknown compression, encrypted
-        raise BadInput(f"{archive}: can't be unpacked ({error}).") from error
+        raise DataError(f"{archive}: can't be unpacked ({error}).") from error
 
 
 def _members(archive: Path) -> Iterator[tuple[PurePosixPath, IO[bytes]]]:
@@ -80,16 +80,16 @@ def _members(archive: Path) -> Iterator[tuple[PurePosixPath, IO[bytes]]]:
         with gzip.open(archive) as member:
             yield PurePosixPath(archive.stem), member
     else:
-        raise BadInput(f"{archive}: no zip, tar or gzip file; is the address still right?")
+        raise DataError(f"{archive}: no zip, tar or gzip file; is the address still right?")
 
 
 def _safe(archive: Path, name: str, special: bool) -> PurePosixPath | None:
-    """The name as a path inside the folder, None for what nobody wants; BadInput for what leads elsewhere."""
+    """The name as a path inside the folder, None for what nobody wants; BgtError for what leads elsewhere."""
     path = PurePosixPath(name)
     if special:
-        raise BadInput(f"{archive}: {name!r} is a link or a device; nothing was unpacked.")
+        raise DataError(f"{archive}: {name!r} is a link or a device; nothing was unpacked.")
     if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name or ":" in name or not path.parts:
-        raise BadInput(f"{archive}: {name!r} leads out of the folder; nothing was unpacked.")
+        raise DataError(f"{archive}: {name!r} leads out of the folder; nothing was unpacked.")
     return None if name.startswith(JUNK[0]) or path.name.startswith(JUNK[1:]) else path
 
 

@@ -1,0 +1,238 @@
+"""A checkpoint: a folder of plain files, each checked against its hash when it is read.
+
+    config.json             recipe, arguments, step, sizes, hashes; written last
+    model.safetensors       weights
+    tokenizer.model         SentencePiece
+    optimizer.safetensors   only while training: AdamW's moments
+    metrics.jsonl           only of an exported model: the rows of its run
+
+Nothing is ever unpickled. A folder is written under another name and renamed, so what is there is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from bgt_core import __version__, recipes
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import BgtError, DataError, NotFound, UsageError
+from bgt_core.recipes import Recipe
+
+CONFIG, WEIGHTS, TOKENIZER, OPTIMIZER = "config.json", "model.safetensors", "tokenizer.model", "optimizer.safetensors"
+METRICS = "metrics.jsonl"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint that was read and found whole."""
+
+    folder: Path
+    config: Mapping[str, Any]
+    recipe: Recipe
+    model: nn.Module
+    tokenizer: Tokenizer
+
+
+def save(
+    folder: Path,
+    recipe: Recipe,
+    model: nn.Module,
+    tokenizer: Tokenizer,
+    step: int,
+    optimizer: torch.optim.Optimizer | None = None,
+    dtype: torch.dtype = torch.float32,
+    metrics: bytes = b"",
+    card: Mapping[str, object] | None = None,
+) -> None:
+    """Write a new folder, whole or not at all; BgtError if it is there already.
+
+    `metrics` are the rows of the run that led here, `card` what the model was measured to score.
+    """
+    weights = {name: value.detach().to("cpu", dtype).contiguous() for name, value in model.named_parameters()}
+    with new_folder(folder) as partial:
+        save_file(weights, partial / WEIGHTS)
+        tokenizer.save(partial / TOKENIZER)
+        if metrics:
+            (partial / METRICS).write_bytes(metrics)
+        if optimizer is not None:
+            save_file(optimizer_state(model, optimizer), partial / OPTIMIZER)
+        config = {
+            "format": FORMAT,
+            "version": __version__,
+            "recipe": recipe.name,
+            "arguments": dict(recipe.arguments),
+            "step": step,
+            "parameters": sum(value.numel() for value in weights.values()),
+            "files": {path.name: sha256(path) for path in sorted(partial.iterdir())},
+            **({"card": card} if card else {}),
+        }
+        (partial / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        for path in partial.glob("*.safetensors"):  # safetensors makes files that only their owner can read
+            shutil.copymode(partial / CONFIG, path)
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill, which becomes `folder` when the `with` block ends well; BgtError if that is there already."""
+    if folder.exists():
+        raise UsageError(f"{folder}: is there already; name another folder or remove it.")
+    partial = folder.with_name(folder.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    for path in partial.iterdir():
+        sync(path)
+    partial.rename(folder)
+    sync(folder.parent)
+
+
+def load(path: Path, device: torch.device | str = "cpu") -> Checkpoint:
+    """Read a checkpoint, or the newest of a run. BgtError says which file is missing, damaged or unknown."""
+    folder = find(path)
+    config = read_config(folder)
+    verify(folder, config)
+    tokenizer = Tokenizer.load(folder / TOKENIZER)
+    try:
+        recipe = recipes.build(config["recipe"], config["arguments"])
+        model = recipe.model(tokenizer)
+    except BgtError as error:
+        raise DataError(f"{folder / CONFIG}: {error}") from None
+    fill(model, load_tensors(folder / WEIGHTS), folder / WEIGHTS)
+    return Checkpoint(folder, config, recipe, model.to(device), tokenizer)
+
+
+def find(path: Path) -> Path:
+    """The checkpoint at `path`: itself, or a run's newest."""
+    if (path / CONFIG).is_file():
+        return path
+    if newest := steps_of(path):
+        return newest[-1]
+    if not path.exists():
+        raise NotFound(
+            f"{path}: no such checkpoint. Train one with `bgt train`, or leave --model out for the one that ships."
+        )
+    raise NotFound(f"{path}: no checkpoint here: it has no {CONFIG} and no step-* folder with one.")
+
+
+def steps_of(run: Path) -> list[Path]:
+    """The whole checkpoints of a run, oldest first."""
+    return sorted(path for path in run.glob("step-*") if path.name[5:].isdigit() and (path / CONFIG).is_file())
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    path = folder / CONFIG
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not valid JSON ({error}). Copy the checkpoint again.") from None
+    kinds = {"format": int, "recipe": str, "arguments": dict, "files": dict, "step": int}
+    config = config if isinstance(config, dict) else {}
+    wrong = [key for key, kind in kinds.items() if not isinstance(config.get(key), kind)]
+    if wrong:
+        raise DataError(f"{path}: not a checkpoint's configuration: {', '.join(wrong)} missing or of a wrong kind.")
+    if config["format"] != FORMAT:
+        raise DataError(
+            f"{path}: format {config['format']}, this version reads {FORMAT}. Install the version that wrote it."
+        )
+    return config
+
+
+def verify(folder: Path, config: Mapping[str, Any]) -> None:
+    """Every file named in the configuration is there with its hash."""
+    files = config["files"]
+    for name in (WEIGHTS, TOKENIZER):
+        if name not in files:
+            raise DataError(f"{folder / CONFIG}: names no {name}; a checkpoint needs one.")
+    for name, expected in files.items():
+        if not (folder / name).is_file():
+            raise DataError(f"{folder / name}: missing. Copy the checkpoint again.")
+        found = sha256(folder / name)
+        if found != expected:
+            raise DataError(
+                f"{folder / name}: damaged: its hash is {found[:12]}, {CONFIG} says {str(expected)[:12]}. "
+                "Copy the checkpoint again."
+            )
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise DataError(f"{path}: not a safetensors file ({error}). Copy the checkpoint again.") from None
+
+
+def fill(model: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
+    """Copy weights into the model; both must name the same parameters and shapes."""
+    own = dict(model.named_parameters())
+    for name in sorted(own.keys() ^ weights.keys()):
+        raise DataError(f"{path}: parameter '{name}' is {'missing' if name in own else 'not in this recipe'}.")
+    with torch.no_grad():
+        for name, parameter in own.items():
+            if parameter.shape != weights[name].shape:
+                found, expected = list(weights[name].shape), list(parameter.shape)
+                raise DataError(f"{path}: parameter '{name}' has shape {found}, the recipe makes {expected}.")
+            parameter.copy_(weights[name])
+
+
+def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """AdamW's state by parameter name: "exp_avg/encoders.en...", "step/..."."""
+    return {
+        f"{key}/{name}": value.detach().cpu().contiguous()
+        for name, parameter in model.named_parameters()
+        for key, value in optimizer.state[parameter].items()
+    }
+
+
+def fill_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, folder: Path) -> None:
+    """Restore AdamW's state from a checkpoint that was saved while training."""
+    path = folder / OPTIMIZER
+    if not path.is_file():
+        raise NotFound(f"{path}: missing: this checkpoint was made for use, not to train on from.")
+    state = load_tensors(path)
+    for name, parameter in model.named_parameters():
+        for key in ("step", "exp_avg", "exp_avg_sq"):
+            optimizer.state[parameter][key] = state[f"{key}/{name}"].to(parameter.device)
+
+
+def info(path: Path) -> dict[str, Any]:
+    """What a checkpoint says of itself, every hash checked, with each file's size in bytes."""
+    folder = find(path)
+    config = read_config(folder)
+    verify(folder, config)
+    return {
+        "folder": str(folder),
+        **config,
+        "bytes": {name: (folder / name).stat().st_size for name in config["files"]},
+    }
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Ask the system to put a file or folder on disk before what is done next."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,87 @@
+"""Models on the Hugging Face hub: fetched by name, and put there. Needs the extra `hub`.
+
+HF_TOKEN or `hf auth login` says who asks, HF_ENDPOINT names another hub, HF_HUB_OFFLINE=1 keeps to what was fetched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from bgt_core.errors import BgtError, NotFound, UsageError, needs
+
+NAME = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(\S+))?")  # ORG/NAME, ORG/NAME@REVISION
+WANTED = ["config.json", "metrics.jsonl", "model.safetensors", "tokenizer.model"]
+
+
+def folder(name: str | Path) -> Path:
+    """The folder that `name` means: itself where it is there or can be no name on the hub, else fetched from there.
+
+    Files are kept in the hub's own cache, and fetched again only when they have changed. Raises BgtError where there
+    is no such model or revision, no permission, or no way to ask.
+    """
+    match = NAME.fullmatch(str(name))
+    if Path(name).exists() or not match:
+        return Path(name)
+    try:
+        needs("huggingface_hub", "hub")
+    except BgtError as error:
+        raise NotFound(f"{name}: no such checkpoint here; it may be one on the hub. {error}") from None
+    from huggingface_hub import snapshot_download
+
+    repository, revision = match.groups()
+    with _told(str(name)):
+        return Path(snapshot_download(repository, revision=revision, allow_patterns=WANTED, library_name="bgt"))
+
+
+def push(name: str, files: Mapping[str, Path | bytes], *, private: bool = False) -> str:
+    """Make the repository ORG/NAME, unless it is there, and put all files in it by one commit; returns its address.
+
+    `private` is of a new repository only. Raises BgtError as `folder` does.
+    """
+    if not re.fullmatch(r"[^@]+", name) or not NAME.fullmatch(name):
+        raise UsageError(f"{name}: expected ORG/NAME, as in my-group/my-model.")
+    needs("huggingface_hub", "hub")
+    from huggingface_hub import CommitOperationAdd, HfApi
+
+    api = HfApi(library_name="bgt")
+    with _told(name):
+        address = api.create_repo(name, private=private, exist_ok=True)
+        added = [CommitOperationAdd(path, value) for path, value in files.items()]
+        api.create_commit(name, added, commit_message="BGT model")
+    return str(address)
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    """Turns what the hub or the network says against it into one line."""
+    from huggingface_hub import errors
+
+    try:
+        yield
+    except (errors.LocalEntryNotFoundError, errors.HTTPError, ConnectionError) as error:
+        # nothing kept from before: the cause is why it could not be asked for. HTTPError is of the library below
+        first = error.__cause__ if isinstance(error, errors.LocalEntryNotFoundError) else error
+        raise NotFound(f"{name}: {_reason(first)}") from None
+
+
+def _reason(error: BaseException | None) -> str:
+    from huggingface_hub import errors
+
+    status = error.response.status_code if isinstance(error, errors.HfHubHTTPError) else None
+    match error:
+        case errors.RevisionNotFoundError():
+            return "the model on the hub has no such revision; leave it out for the newest."
+        case errors.GatedRepoError():
+            return "the hub asks you to accept its terms first, on the model's page."
+        case errors.RepositoryNotFoundError():
+            login = "for a private one log in (`hf auth login`, or set HF_TOKEN)"
+            return f"no such folder here and no such model on the hub; {login}."
+        case _ if status in (401, 403):
+            return f"no permission ({status}); log in with `hf auth login`, or set HF_TOKEN."
+        case _ if status:
+            return f"the hub answered {status}; try again later."
+    look = "check the network, HF_ENDPOINT and HF_HUB_OFFLINE"
+    return f"no such folder here, not fetched before, and the hub can't be reached; {look}."

@@ -1,0 +1,148 @@
+"""Text to piece ids and back: one clean-up for all text, one SentencePiece model for all languages."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import random
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import sentencepiece
+
+from bgt_core.contracts import BOS, EOS, PAD, UNK
+from bgt_core.errors import BgtError, DataError, NotFound
+
+TRAINING_SENTENCES = 2_000_000  # of a larger text a tokenizer sees a random sample, to bound its memory
+INVISIBLE = {"Cc", "Cf", "Cs"}  # controls; zero-width, bidi and soft-hyphen marks; halves of a surrogate pair
+
+
+def normalise(text: str) -> str:
+    """Text as every part of the toolkit reads it: NFC, no invisible characters, single spaces, stripped.
+
+    Case, accents and punctuation stay; lower-casing belongs to the tokenizer. Applying it twice changes nothing.
+    """
+    if not text.isprintable():  # rare, so most sentences skip the walk over characters
+        text = "".join(
+            " " if char.isspace() else char
+            for char in text
+            if char.isspace() or unicodedata.category(char) not in INVISIBLE
+        )
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    text = text.strip(" ")  # by now the only white space
+    return " ".join(text.split()) if "  " in text else text
+
+
+class Tokenizer:
+    """One SentencePiece model, held as the bytes of its file, shared by all languages (paper, sec. 4).
+
+    The bytes alone say how text is treated (lower-cased or not), so they travel with every checkpoint.
+    """
+
+    def __init__(self, model: bytes):
+        """Raises `BgtError` where `model` is no SentencePiece model, or one with other special ids than ours."""
+        if not model:  # SentencePiece would accept it and fail at the first sentence
+            raise DataError("tokenizer is empty; expected a SentencePiece model")
+        try:
+            self._pieces = sentencepiece.SentencePieceProcessor(model_proto=model)
+        except RuntimeError as error:
+            raise DataError("tokenizer is not a SentencePiece model, or is damaged") from error
+        found = tuple(getattr(self._pieces, f"{name}_id")() for name in ("pad", "unk", "bos", "eos"))
+        if found != (PAD, UNK, BOS, EOS):
+            raise DataError(
+                f"tokenizer has pad, unk, bos, eos at {found}, expected {(PAD, UNK, BOS, EOS)}; train it anew"
+            )
+        self.model = model
+        self.sha256 = hashlib.sha256(model).hexdigest()
+        self.vocab_size: int = self._pieces.get_piece_size()
+
+    @classmethod
+    def train(cls, sentences: Iterable[str], vocab_size: int, *, lowercase: bool, threads: int = 1) -> Tokenizer:
+        """A unigram model of `vocab_size` pieces, special ones included.
+
+        The same sentences give the same bytes for the same number of `threads` (they decide the order of sums).
+        Raises `BgtError` where there is no text, or too little or too varied text for `vocab_size`.
+        """
+        text = _sample(filter(None, map(normalise, sentences)), TRAINING_SENTENCES)
+        if not text:
+            raise DataError("no text to train a tokenizer on")
+        file = io.BytesIO()
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(text),
+                model_writer=file,
+                model_type="unigram",
+                vocab_size=vocab_size,
+                normalization_rule_name="nmt_nfkc_cf" if lowercase else "identity",
+                pad_id=PAD,
+                unk_id=UNK,
+                bos_id=BOS,
+                eos_id=EOS,
+                num_threads=threads,
+                minloglevel=2,
+            )
+        except RuntimeError as error:
+            raise DataError(_reason(str(error), vocab_size)) from error
+        return cls(file.getvalue())
+
+    @classmethod
+    def load(cls, path: Path | str) -> Tokenizer:
+        """From a file; raises `BgtError` where it is absent or no tokenizer."""
+        try:
+            model = Path(path).read_bytes()
+        except FileNotFoundError as error:
+            raise NotFound(f"no tokenizer at {path}") from error
+        try:
+            return cls(model)
+        except BgtError as error:
+            raise type(error)(f"{path}: {error}") from error
+
+    def save(self, path: Path | str) -> None:
+        """To a file, byte for byte."""
+        Path(path).write_bytes(self.model)
+
+    def encode(self, sentences: Sequence[str], *, threads: int = 1) -> list[list[int]]:
+        """N sentences, cleaned up by `normalise` -> N lists of piece ids, each ending in EOS."""
+        return self._pieces.encode([normalise(text) for text in sentences], add_eos=True, num_threads=threads)
+
+    def decode(self, sentences: Sequence[Sequence[int]]) -> list[str]:
+        """N lists of piece ids -> N sentences; PAD, BOS and EOS leave no trace, UNK shows as two question marks."""
+        silent = (PAD, BOS, EOS)
+        return [self._pieces.decode([int(piece) for piece in ids if piece not in silent]) for ids in sentences]
+
+    def probabilities(self) -> np.ndarray:
+        """Unigram probability of each piece, (V,) float32, as the model estimated them; special pieces get 1."""
+        scores = [self._pieces.get_score(piece) for piece in range(self.vocab_size)]
+        return np.exp(np.array(scores, dtype=np.float32))
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """What each id stands for; U+2581 marks the start of a word."""
+        return [self._pieces.id_to_piece(int(piece)) for piece in ids]
+
+
+def _sample(sentences: Iterable[str], size: int) -> list[str]:
+    """`size` of the sentences, each with the same chance (reservoir sampling); all of them where there are fewer.
+
+    SentencePiece has a sampler too, but it draws differently in every process.
+    """
+    kept: list[str] = []
+    draw = random.Random(1)
+    for seen, sentence in enumerate(sentences):
+        if seen < size:
+            kept.append(sentence)
+        elif (place := draw.randrange(seen + 1)) < size:
+            kept[place] = sentence
+    return kept
+
+
+def _reason(error: str, vocab_size: int) -> str:
+    """SentencePiece's internal check, in the words of someone who chose a vocabulary size."""
+    if largest := re.search(r"set it to a value <= (\d+)", error):
+        return f"vocab_size {vocab_size} is too large for this text: the largest possible is {largest[1]}"
+    if smallest := re.search(r"required_chars\. \d+ vs (\d+)", error):
+        return f"vocab_size {vocab_size} is too small for the characters of this text: it needs {smallest[1]} and more"
+    return f"SentencePiece could not train {vocab_size} pieces: {error}"

@@ -1,0 +1,1 @@
+"""Semantic textual similarity: files, scores, comparisons between systems."""

@@ -1,0 +1,1 @@
+"""Sentences from latents: search, style transfer, and directions in the latent spaces."""

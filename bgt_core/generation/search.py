@@ -1,0 +1,248 @@
+"""Generation: sentences from latents, by greedy search, beam search or sampling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from bgt_core.contracts import BOS, EOS, LANGUAGE, PAD, SEMANTIC, UNK, SentenceEncoder
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import UsageError
+from bgt_core.nets.kv_cache import KVCache
+from bgt_core.nets.lstm_decoder import LSTMDecoder, States
+from bgt_core.nets.transformer import Decoder as Transformer
+
+NEVER = (PAD, UNK, BOS)  # pieces that no search writes
+AT_ONCE = 128  # sentences searched together: bounds the memory, B x beam x V scores
+BLOCK = 160  # scores of which only the maximum is read at first
+
+
+class SentenceWriter(SentenceEncoder, Protocol):
+    """An embedder whose model can also write (`bgt_core.Embedder`)."""
+
+    model: nn.Module
+    tokenizer: Tokenizer
+
+
+@dataclass(frozen=True)
+class Beam:
+    """The `size` best hypotheses, ranked by log-probability a piece (released code: 5)."""
+
+    size: int = 5
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise UsageError(f"A beam of {self.size} holds nothing; use 1 or more.")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Draws from the `top_p` most probable mass at a temperature."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.temperature <= 0:
+            raise UsageError(
+                f"Temperature {self.temperature} must be above 0; for the most probable piece use a beam of 1."
+            )
+        if not 0 < self.top_p <= 1:
+            raise UsageError(f"top_p {self.top_p} is a share of probability, above 0 and up to 1.")
+
+
+GREEDY = Beam(1)
+
+Search = Beam | Sample
+Decoder = Transformer | LSTMDecoder
+Report = Callable[[int], None]  # told how many pieces are written; what it raises ends the search
+
+
+def quiet(pieces: int) -> None:
+    """Reports nothing."""
+
+
+def transfer(
+    bgt: SentenceWriter,
+    sources: Sequence[str],
+    styles: Sequence[str],
+    *,
+    lang: str,
+    search: Search = Beam(),
+    seed: int = 0,
+    max_length: int = 60,
+) -> list[str]:
+    """The meaning of each source in the manner of the style beside it.
+
+    `lang` is the language of the styles and of what is written; sources may be in any language of the
+    model. The same seed gives the same text. `max_length` is in pieces. Raises BgtError for unequal counts,
+    an unknown language, or a model that has no language latents.
+    """
+    if LANGUAGE not in bgt.latents:
+        raise UsageError(
+            "This model has no language latents, so it can't take the manner of a sentence; use one that has them, "
+            "as `bgt` and `bgt-small` train.",
+        )
+    if len(sources) != len(styles):
+        raise UsageError(f"{len(sources)} sources but {len(styles)} styles; each source needs one style.")
+    manner = bgt.embed(styles, lang=lang, latent=LANGUAGE)
+    meaning = bgt.embed(sources, lang=lang, latent=SEMANTIC)
+    return decode(bgt, meaning, manner, lang=lang, search=search, seed=seed, max_length=max_length)
+
+
+def decode(
+    bgt: SentenceWriter,
+    meaning: np.ndarray,
+    manner: np.ndarray,
+    *,
+    lang: str,
+    search: Search = Beam(),
+    seed: int = 0,
+    max_length: int = 60,
+    report: Report = quiet,
+) -> list[str]:
+    """A sentence of `lang` for each row of meaning (N, L) and manner (N, L_lang), wherever these vectors come from.
+
+    The decoder reads [language ; semantic], the vector it is trained on (the released code decodes from another,
+    untrained one). Raises BgtError for unequal counts or an unknown language.
+    """
+    if len(meaning) != len(manner):
+        raise UsageError(f"{len(meaning)} meanings but {len(manner)} manners; each sentence needs one of both.")
+    if max_length < 1:
+        raise UsageError(f"max_length {max_length} must be at least 1 piece.")
+    bgt.encoder_name(lang, LANGUAGE)
+    device = next(bgt.model.parameters()).device
+    parts = (torch.tensor(part, dtype=torch.float32, device=device) for part in (manner, meaning))
+    latent = bgt.model.join(*parts)  # (N, L_lang + L)
+    generator = torch.Generator(device).manual_seed(seed)
+    written: list[list[int]] = []
+    with torch.no_grad():  # not inference_mode: under it, autocast converts every weight at every step
+        for part in latent.split(AT_ONCE) if len(latent) else ():
+            written += write(bgt.model.decoders[lang], part, search, max_length, generator, report)
+    return bgt.tokenizer.decode(written)
+
+
+def write(
+    decoder: Decoder,
+    latent: Tensor,
+    search: Search,
+    max_length: int,
+    generator: torch.Generator,
+    report: Report = quiet,
+) -> list[list[int]]:
+    """Piece ids for each latent (B, L), EOS left out."""
+    if isinstance(search, Sample):
+        return sample(decoder, latent, search, max_length, generator, report)
+    return [best.pieces for best in beam(decoder, latent, search.size, max_length, report)]
+
+
+def next_scores(decoder: Decoder, pieces: Tensor, past: KVCache | States) -> Tensor:
+    """Scores of the next piece, not normalised, (B, n) -> (B, n, V); a sentence has a piece before EOS."""
+    barred = NEVER if past.position else (*NEVER, EOS)
+    scores = decoder.step(pieces, past).float()
+    scores[:, :, barred] = -torch.inf
+    return scores
+
+
+def sample(
+    decoder: Decoder,
+    latent: Tensor,
+    how: Sample,
+    max_length: int,
+    generator: torch.Generator,
+    report: Report = quiet,
+) -> list[list[int]]:
+    """Ancestral sampling, nucleus-limited (Holtzman et al. 2020)."""
+    pieces = torch.full((len(latent),), EOS, device=latent.device)
+    past, written, done = decoder.start(latent), [], torch.zeros(len(latent), dtype=torch.bool, device=latent.device)
+    for length in range(max_length):
+        report(length)
+        scores = next_scores(decoder, pieces[:, None], past)[:, 0].log_softmax(-1) / how.temperature
+        chances, order = scores.softmax(-1).sort(-1, descending=True)
+        outside = chances.cumsum(-1) - chances >= how.top_p  # the first piece is always inside
+        drawn = torch.multinomial(chances.masked_fill(outside, 0.0), 1, generator=generator)  # (B, 1)
+        pieces = order.gather(1, drawn).squeeze(1).masked_fill(done, EOS)
+        written.append(pieces)
+        done = done | (pieces == EOS)
+        if done.all():
+            break
+    return [until_end(row) for row in torch.stack(written, 1).tolist()]
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A sentence that a beam found."""
+
+    pieces: list[int]  # EOS left out
+    mean: float  # log-probability a piece in nats, EOS counted
+
+
+def beam(decoder: Decoder, latent: Tensor, size: int, max_length: int, report: Report = quiet) -> list[Hypothesis]:
+    """Beam search over a batch: of each sentence the hypothesis with the highest mean log-probability.
+
+    A finished hypothesis keeps its place at its final score; a sentence with no other leaves the batch.
+    """
+    found: dict[int, Hypothesis] = {}
+    rows = torch.arange(len(latent), device=latent.device)  # which sentence each row of the batch is, (B,)
+    pieces = torch.full((len(latent), 1), EOS, device=latent.device)  # one hypothesis, which the first step branches
+    written, totals = pieces.new_empty(len(latent), 1, 0), torch.zeros_like(pieces, dtype=torch.float)
+    done = torch.zeros_like(pieces, dtype=torch.bool)
+    past = decoder.start(latent)
+    for length in range(1, max_length + 1):
+        report(length - 1)
+        chances, choices = most_probable(next_scores(decoder, pieces, past), size)  # (B, n, k)
+        chances = chances.masked_fill(done[:, :, None], -torch.inf)
+        chances[:, :, 0].masked_fill_(done, 0.0)  # a finished hypothesis repeats EOS at no cost
+        choices = choices.masked_fill(done[:, :, None], EOS)
+        sums = (totals[:, :, None] + chances).flatten(1)  # (B, n * k)
+        totals, best = sums.topk(min(size, sums.shape[1]))
+        parents, pieces = best // chances.shape[2], choices.flatten(1).gather(1, best)  # (B, n)
+        past.follow(parents)
+        before = written.gather(1, parents[:, :, None].expand(-1, -1, length - 1))
+        written, done = torch.cat([before, pieces[:, :, None]], dim=2), pieces == EOS
+        ended = done.all(1) | (length == max_length)
+        if not ended.any():
+            continue
+        means, winner = (totals / ((written != EOS).sum(2) + done)).max(1)
+        winners = written[torch.arange(len(rows), device=rows.device), winner]  # (B, length)
+        for row, mean, ids in zip(*(part[ended].tolist() for part in (rows, means, winners)), strict=True):
+            found[row] = Hypothesis(until_end(ids), mean)
+        going = (~ended).nonzero().squeeze(1)
+        if not len(going):
+            break
+        past.keep(going)
+        rows, pieces, written, totals, done = (part[going] for part in (rows, pieces, written, totals, done))
+    return [found[row] for row in range(len(latent))]
+
+
+def most_probable(scores: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """The `size` most probable pieces (fewer if V is): scores (B, n, V), overwritten -> log-probabilities and ids,
+    (B, n, size), best first."""
+    rows = scores.view(-1, scores.shape[-1])
+    top, pieces = largest(rows, min(size, rows.shape[1]))
+    most = top[:, :1]
+    mass = rows.sub_(most).exp_().sum(1, keepdim=True)
+    shape = (*scores.shape[:2], -1)
+    return (top - most - mass.log()).view(shape), pieces.view(shape)
+
+
+def largest(scores: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """`topk` of each row, (N, V) -> values and places, (N, size), in a third of its time: the largest lie in
+    the blocks with the largest maxima."""
+    count, vocab = scores.shape
+    width = max(width for width in range(1, BLOCK + 1) if vocab % width == 0)
+    blocks = scores.view(count, -1, width)
+    chosen = blocks.amax(2).topk(min(size, blocks.shape[1])).indices  # (N, blocks kept)
+    places = torch.arange(count, device=scores.device)[:, None] * blocks.shape[1] + chosen
+    kept = blocks.flatten(0, 1).index_select(0, places.flatten()).view(count, -1)
+    values, best = kept.topk(size)
+    return values, chosen.gather(1, best // width) * width + best % width
+
+
+def until_end(ids: list[int]) -> list[int]:
+    return ids[: ids.index(EOS)] if EOS in ids else ids

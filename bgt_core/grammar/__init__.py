@@ -1,0 +1,90 @@
+"""A small English-French grammar with known factors, for tests, probes and tutorials.
+
+A sentence pair is drawn in two steps: a meaning, shared by both languages, then for each language its
+own manner: final mark, filler word, place of the time, synonyms, contractions, register. Manners are
+drawn independently, so a model that separates its latents has something true to find.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from bgt_core.grammar.frames import FRAMES, Frame
+from bgt_core.grammar.phrases import Voice
+from bgt_core.grammar.words import Lexeme, sandhi
+
+__all__ = ["LIMIT", "Pair", "pairs"]
+
+LIMIT = 200_000  # far under the millions of meanings, so that drawing never stalls
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One meaning said in both languages, with the factors it was made of."""
+
+    texts: dict[str, str]  # {"en": ..., "fr": ...}
+    meaning: tuple[str, ...]  # frame, features and lexemes, the same for both languages
+    manner: dict[str, dict[str, str]]  # language -> factor -> value; only factors that show in the text
+
+
+_FILLERS = {"en": ("well", "so", "oh", "anyway"), "fr": ("eh bien", "alors", "ah", "bon")}
+
+
+def _utter(v: Voice, frame: Frame, lang: str) -> str:
+    """Renders a frame, then adds the filler, the capital and the final mark."""
+    text = getattr(frame, lang)(v)
+    filler = v.pick("filler", "none", "none", "none", "none", "none", *_FILLERS[lang])
+    text = text if filler == "none" else f"{filler}, {text}"
+    text = sandhi(text) if lang == "fr" else text
+    if frame.mark == "?":
+        mark = frame.mark
+    elif frame.mark == "!":
+        mark = v.pick("mark", "!", "!", "...", ".")
+    else:
+        mark = v.pick("mark", ".", ".", ".", "!", "...", "none")
+    space = " " if lang == "fr" and mark in "?!" else ""
+    return text[0].upper() + text[1:] + ("" if mark == "none" else space + mark)
+
+
+def _keys(part: tuple, keys: list[str]) -> list[str]:
+    """Adds the lexemes and features of a meaning to `keys`, in order."""
+    for inner in part:
+        if isinstance(inner, tuple):
+            _keys(inner, keys)
+        elif isinstance(inner, Lexeme):
+            keys.append(inner.key)
+        elif inner:
+            keys.append(inner)
+    return keys
+
+
+class _Draw(Random):
+    """A generator whose `choice` is several times faster; its bias, under 2**-40, does not matter here."""
+
+    def choice(self, options: Sequence) -> Any:
+        return options[int(self.random() * len(options))]
+
+
+def pairs(count: int, seed: int = 0) -> list[Pair]:
+    """`count` pairs, no two with the same meaning or the same text in either language.
+
+    The first pairs of a longer list are those of a shorter one with the same seed. Raises ValueError
+    when `count` exceeds LIMIT.
+    """
+    if not 0 <= count <= LIMIT:
+        raise ValueError(f"the grammar gives at most {LIMIT:,} pairs, not {count:,}; ask for fewer")
+    frames, weights = zip(*FRAMES, strict=True)
+    rng, manners = _Draw(f"{seed} meaning"), {lang: _Draw(f"{seed} {lang}") for lang in ("en", "fr")}
+    made: list[Pair] = []
+    seen: set = set()
+    while len(made) < count:
+        frame = rng.choices(frames, weights)[0](rng)
+        meaning = tuple(_keys(frame.meaning, []))
+        voices = {lang: Voice(manners[lang]) for lang in manners}
+        texts = {lang: _utter(voice, frame, lang) for lang, voice in voices.items()}
+        new = {meaning, *texts.items()}
+        if seen.isdisjoint(new):
+            seen |= new
+            made.append(Pair(texts, meaning, {lang: voice.made for lang, voice in voices.items()}))
+    return made

@@ -1,0 +1,147 @@
+"""Bitext mining: which sentences of one text are translations of which of another.
+
+    vectors of two languages -> nearest neighbours both ways -> margin scores -> pairs, best first
+
+Scores and retrieval are those of Artetxe and Schwenk (ACL 2019, "Margin-based Parallel Corpus Mining with Multilingual
+Sentence Embeddings"): a cosine counts for how far it stands out among those of the nearest candidates, so that a
+sentence that is near to everything is a translation of nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from bgt_core.errors import UsageError
+from bgt_core.mining.neighbours import Plan, Report, Rows, blocks, everything, search, silent
+
+MARGINS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # of a cosine, and the mean of its neighbours'
+    "ratio": lambda cosine, mean: cosine / np.maximum(mean, 0.01),  # in a small text the mean may be about 0, or below
+    "distance": lambda cosine, mean: cosine - mean,
+    "absolute": lambda cosine, mean: cosine,
+}
+
+
+class Pairs(NamedTuple):
+    """P candidates, each a row of either side."""
+
+    scores: np.ndarray  # (P,) float32
+    left: np.ndarray  # (P,) int64
+    right: np.ndarray  # (P,) int64
+
+    def take(self, places: np.ndarray) -> Pairs:
+        """Some of them: `places` are numbers or a mask."""
+        return Pairs(self.scores[places], self.left[places], self.right[places])
+
+
+def mine(
+    left: Rows,
+    right: Rows,
+    plan: Plan,
+    *,
+    k: int = 4,
+    margin: str = "ratio",
+    retrieval: str = "max",
+    report: Report = silent,
+) -> Pairs:
+    """The translations among the rows of `left` (N, D) and of `right` (M, D), best first.
+
+    `plan` says what is compared: `exact(left, right)` or `approximate(left, right)` of `neighbours`. The score of x and
+    y is the margin ("ratio", "distance" or "absolute") between their cosine and the mean cosine of x's k nearest rows
+    of `right` and y's k nearest rows of `left`. A row's candidate is the best of its k nearest: "forward" keeps those
+    of `left`, "backward" those of `right`, "intersection" the pairs that are both; "max" takes both, best first, and
+    uses each row once. Raises BgtError as `check` does.
+    """
+    check(k, margin, retrieval)
+    cosines, found = search(left, right, plan.forward, k, plan.homes, report)  # (N, k), (N, k)
+    back_cosines, back_found = search(right, left, plan.backward, k, plan.homes, report)  # (M, k), (M, k)
+    means, back_means = mean_of(cosines, found), mean_of(back_cosines, back_found)
+    scores, partner = best(margin, cosines, found, means, back_means)
+    back_scores, back_partner = best(margin, back_cosines, back_found, back_means, means)
+    forward = Pairs(scores, np.arange(len(left)), partner)
+    backward = Pairs(back_scores, back_partner, np.arange(len(right)))
+    pairs = RETRIEVALS[retrieval](forward, backward)
+    pairs = pairs.take(np.isfinite(pairs.scores))  # a row that was compared with nothing has no candidate
+    return pairs.take(best_first(pairs))
+
+
+def rescore(
+    pairs: Pairs, left: Rows, right: Rows, *, k: int = 4, margin: str = "ratio", report: Report = silent
+) -> Pairs:
+    """The same pairs with exact scores, best first: their rows are compared with everything.
+
+    Approximate search misses neighbours, so that margins come out too high, most of all for odd sentences. What reaches
+    a threshold exactly therefore reached it before, and to rescore those pairs alone is enough.
+    """
+    check(k, margin, "max")
+    means = []
+    for side, other, column in ((left, right, pairs.left), (right, left, pairs.right)):
+        rows, place = np.unique(column, return_inverse=True)
+        some = Rows(side.vectors, side.chosen[rows])
+        means.append(mean_of(*search(some, other, everything(some, other), k, report=report))[place])
+    cosines = [
+        (left.read(pairs.left[places]) * right.read(pairs.right[places])).sum(1)
+        for places in blocks(np.arange(len(pairs.scores)))
+    ]
+    scores = MARGINS[margin](np.concatenate([*cosines, np.zeros(0, np.float32)]), (means[0] + means[1]) / 2)
+    again = Pairs(scores, pairs.left, pairs.right)
+    return again.take(best_first(again))
+
+
+def check(k: int, margin: str, retrieval: str) -> None:
+    """BgtError for a k below 1 and for what is no margin or retrieval."""
+    if k < 1:
+        raise UsageError(f"k {k}: a margin needs at least one neighbour.")
+    for name, value, known in (("margin", margin, MARGINS), ("retrieval", retrieval, RETRIEVALS)):
+        if value not in known:
+            raise UsageError(f"There is no {name} '{value}'; choose from {', '.join(known)}.")
+
+
+def mean_of(cosines: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """Mean cosine of the neighbours that were found: (N,)."""
+    there = found >= 0
+    return np.where(there, cosines, 0).sum(1) / np.maximum(there.sum(1), 1)
+
+
+def best(
+    margin: str, cosines: np.ndarray, found: np.ndarray, own: np.ndarray, other: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The margin score (N,) and the row (N,) of the best of each row's neighbours."""
+    scores = MARGINS[margin](cosines, (own[:, None] + other[found]) / 2)  # (N, k)
+    scores[found < 0] = -np.inf
+    place = scores.argmax(1)[:, None]
+    return np.take_along_axis(scores, place, 1)[:, 0], np.take_along_axis(found, place, 1)[:, 0]
+
+
+def best_first(pairs: Pairs) -> np.ndarray:
+    """Places of the pairs by falling score; equal ones by row, so that the order is one."""
+    return np.lexsort((pairs.right, pairs.left, -pairs.scores))
+
+
+def mutual(forward: Pairs, backward: Pairs) -> Pairs:
+    return forward.take(backward.left[forward.right] == forward.left)
+
+
+def each_once(forward: Pairs, backward: Pairs) -> Pairs:
+    """Goes through both, best first, and keeps a pair if neither of its rows has been used."""
+    pairs = Pairs(*map(np.concatenate, zip(forward, backward, strict=True)))
+    free_left, free_right = bytearray(b"\1" * len(forward.left)), bytearray(b"\1" * len(backward.right))
+    kept: list[np.ndarray] = []
+    for places in blocks(best_first(pairs)):
+        keep = []
+        for left, right in zip(pairs.left[places].tolist(), pairs.right[places].tolist(), strict=True):
+            keep.append(free_left[left] and free_right[right])
+            if keep[-1]:
+                free_left[left] = free_right[right] = 0
+        kept.append(places[np.array(keep, dtype=bool)])
+    return pairs.take(np.concatenate(kept))
+
+
+RETRIEVALS: dict[str, Callable[[Pairs, Pairs], Pairs]] = {
+    "max": each_once,
+    "intersection": mutual,
+    "forward": lambda forward, backward: forward,
+    "backward": lambda forward, backward: backward,
+}

@@ -1,0 +1,55 @@
+"""What a decoder remembers during a search: the keys and values of the pieces it has read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass
+class KeyValues:
+    """The keys and values that one layer has made in a search, with room for more."""
+
+    store: Tensor  # (2, B, heads, room, H/heads)
+    used: int = 0  # of the room
+
+    def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Add n columns, (B, heads, n, H/heads) each -> all columns so far, (B, heads, S, H/heads) each."""
+        start, self.used = self.used, self.used + keys.shape[2]
+        if self.used > self.store.shape[3]:  # double the room: a column moves about once
+            grown = keys.new_empty(2, *keys.shape[:2], 2 * self.used, keys.shape[3])
+            grown[:, :, :, :start] = self.store[:, :, :, :start]
+            self.store = grown
+        self.store[0, :, :, start : self.used], self.store[1, :, :, start : self.used] = keys, values
+        return self.store[0, :, :, : self.used], self.store[1, :, :, : self.used]
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these sentences."""
+        self.store = self.store.index_select(1, rows)
+
+
+@dataclass
+class KVCache:
+    """What a decoder remembers of a search over B sentences, n hypotheses each.
+
+    The hypotheses of a sentence write their keys side by side and no key moves again: `kin` says which of them
+    lie in the past of each hypothesis. A new parent then costs a few bits, not a copy of keys and values, and
+    the hypotheses of a sentence attend in one product.
+    """
+
+    latent: Tensor  # (B, L)
+    share: Tensor  # (B, any), of the output layer
+    layers: list[KeyValues]
+    kin: Tensor  # (B, n, S) bool
+    position: int = 0  # of the pieces read next
+
+    def follow(self, parents: Tensor) -> None:
+        """Hypothesis i now continues what parents[:, i] was, (B, n)."""
+        self.kin = self.kin.gather(1, parents[:, :, None].expand(-1, -1, self.kin.shape[2]))
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these sentences."""
+        self.latent, self.share, self.kin = (part.index_select(0, rows) for part in (self.latent, self.share, self.kin))
+        for layer in self.layers:
+            layer.keep(rows)

@@ -1,0 +1,79 @@
+"""Averaging: a sentence is the mean of its piece vectors, plain or weighted."""
+
+from __future__ import annotations
+
+import math
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bgt_core.backend import Linear
+from bgt_core.contracts import EOS, UNK, Tokens
+from bgt_core.nets.dropout import Dropout
+from bgt_core.nets.packing import Layout
+from bgt_core.nets.transformer import embedding
+
+
+class Mean(nn.Module):
+    """The plain mean of piece vectors: SP of Wieting et al. (2019).
+
+    EOS and unknown pieces are left out, as in the released code, whose sentences have no end piece. A sentence of
+    nothing else is the zero vector; there it is the vector of the unknown piece.
+    """
+
+    def __init__(self, table: nn.Embedding, dropout: float = 0.0):
+        super().__init__()
+        self.width = table.embedding_dim
+        self.table, self.dropout = table, Dropout(dropout)
+
+    def forward(self, side: Tokens) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        layout = Layout.of(side)
+        ids = layout.pack(side.ids)  # (N,)
+        counts = (ids != EOS) & (ids != UNK)
+        total = layout.sum(self.dropout(self.table(ids)) * counts[:, None])  # (B, H)
+        return total / layout.sum(counts).clamp(min=1)[:, None]
+
+
+class SIFPooling(nn.Module):
+    """The mean of the pieces' directions, each weighted by how rare the piece is: a / (a + p).
+
+    The weights are those of Arora et al. (2017, SIF), from the tokenizer's own unigram probabilities,
+    and are not trained: with free norms a margin loss learns good directions but weights that serve
+    similarity worse. EOS is left out: its share, one in T, would tell the length.
+    """
+
+    rarity: Tensor
+
+    def __init__(self, probabilities: Tensor, width: int, smooth: float = 5e-4):
+        super().__init__()
+        self.width = width
+        self.table = embedding(len(probabilities), width)
+        self.register_buffer("rarity", smooth / (smooth + probabilities), persistent=False)  # (V,)
+
+    def forward(self, side: Tokens) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        layout = Layout.of(side)
+        ids = layout.pack(side.ids)  # (N,)
+        counts = ids != EOS
+        weights = self.rarity[ids] * counts * math.sqrt(self.width)  # (N,): a unit of the mean is about N(0, 1)
+        total = layout.sum(F.normalize(self.table(ids), dim=-1) * weights[:, None])  # (B, H)
+        return total / layout.sum(counts).clamp(min=1)[:, None]
+
+
+class ResidualPooling(nn.Module):
+    """An average, and what a Transformer adds to it: average + W body, with W = 0 at the start.
+
+    An average is a good encoder at once, a Transformer after many updates: this begins as the one and grows the other.
+    """
+
+    def __init__(self, average: SIFPooling, body: nn.Module):
+        super().__init__()
+        self.width = average.width
+        self.average, self.body = average, body
+        self.correction = Linear(body.width, average.width, bias=False)
+        nn.init.zeros_(self.correction.weight)
+
+    def forward(self, side: Tokens) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        return self.average(side) + self.correction(self.body(side))

@@ -1,0 +1,52 @@
+"""How long a run trains, how fast, and in which portions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bgt_core.device import check_precision
+from bgt_core.errors import UsageError
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How long, how fast, and in which portions."""
+
+    epochs: float = 20.0  # 0: the model as it starts
+    batch_tokens: int = 25_000  # an update's tokens (the longer side of each pair), whatever the device
+    micro_tokens: int = 4_000  # a micro-batch's padded tokens a side: what fits the device's memory
+    learning_rate: float = 5e-4  # the peak
+    warmup_steps: int = 4_000  # linear to the peak, then 1 / sqrt(step); 0: the peak throughout
+    cooldown: float = 0.0  # share of the run, at its end, in which the rate also falls linearly to 0
+    weight_decay: float = 1e-4  # decoupled, on every parameter, as in the released code
+    clip: float = 25.0  # the gradient's largest norm, nats per pair
+    scramble: float = 0.0  # share of the sentences trained on whose pieces are permuted
+    mega_batch: int = 0  # updates searched for negatives together, at most; 0: objectives make do with the batch
+    mega_growth: int = 0  # updates until a mega-batch is one update larger, from 1; 0: it is full at once
+    inner_steps: int = 0  # at most so many updates of the encoders alone before each of the rest, while that keeps the
+    # latents from collapsing (He et al. 2019: 100); 0 is ordinary training
+    valid_every: int = 1_000  # updates
+    save_every: int = 1_000  # updates
+    precision: str = "auto"  # fp32, bf16 (autocast), or bf16 where the device has it
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name in (
+            "batch_tokens",
+            "micro_tokens",
+            "learning_rate",
+            "clip",
+            "valid_every",
+            "save_every",
+        ):
+            if getattr(self, name) <= 0:
+                raise UsageError(f"{name} {getattr(self, name)} must be above 0")
+        for name in ("epochs", "warmup_steps", "mega_batch", "mega_growth", "inner_steps"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"{name} {getattr(self, name)} must not be negative")
+        for name, whole in (("cooldown", "the run"), ("scramble", "the sentences")):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(f"{name} {getattr(self, name)} is a share of {whole}, from 0 to 1")
+        if self.inner_steps and self.mega_batch:
+            raise UsageError("inner_steps and mega_batch: encoders learn ahead of decoders, or from negatives; set one")
+        check_precision(self.precision)

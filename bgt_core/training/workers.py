@@ -1,0 +1,118 @@
+"""The processes that share one run: under `torchrun` several, else one.
+
+Every worker holds the whole model. An update's micro-batches are dealt out in turn; gradients are summed before the
+optimiser steps, so all workers stay equal. What a step draws follows from the micro-batch's number, not from who
+computes it: the number of workers changes the order of sums and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from importlib import import_module
+from types import TracebackType
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+PATIENCE = timedelta(hours=24)  # while the first worker prepares the data
+
+
+@dataclass(frozen=True)
+class Workers:
+    """This process among `count`; a context that connects and disconnects them."""
+
+    rank: int = 0
+    count: int = 1
+
+    @classmethod
+    def of_environment(cls) -> Workers:
+        """As `torchrun` says."""
+        return cls(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
+
+    def __enter__(self) -> Workers:
+        if self.count == 1:
+            return self
+        # Its functions keep the group there is when they are imported, as the optimiser's imports do: with one, its
+        # threads would outlive destroy_process_group, and now and then abort the interpreter at its end.
+        import_module("torch.distributed.nn")
+        if torch.cuda.is_available():
+            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+            dist.init_process_group("cpu:gloo,cuda:nccl", timeout=PATIENCE)
+        else:
+            dist.init_process_group("gloo", timeout=PATIENCE)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.count > 1:
+            dist.destroy_process_group()
+
+    @property
+    def first(self) -> bool:
+        """The one that writes files and reports."""
+        return self.rank == 0
+
+    def wait(self) -> None:
+        """Until all are here."""
+        self.any(False)
+
+    def any(self, *flags: bool) -> list[bool]:
+        """Each flag, where one worker or more raises it; sent through the CPU, so that no GPU is waited for."""
+        if self.count == 1:
+            return list(flags)
+        return [bool(flag) for flag in self._all(torch.tensor(flags, dtype=torch.int32), dist.ReduceOp.MAX)]
+
+    def totals(self, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The sum of each named tensor over the workers that have it, in float64 on the CPU."""
+        told = [{name: value.tolist() for name, value in values.items()}]
+        if self.count > 1:
+            text = torch.frombuffer(bytearray(json.dumps(told[0]).encode()), dtype=torch.uint8)
+            (longest,) = self._all(torch.tensor([len(text)]), dist.ReduceOp.MAX).tolist()
+            texts = [torch.zeros(longest, dtype=torch.uint8) for _ in range(self.count)]
+            dist.all_gather(texts, torch.cat([text, text.new_full((longest - len(text),), ord(" "))]))
+            told = [json.loads(bytes(text.tolist())) for text in texts]
+        names = dict.fromkeys(name for part in told for name in part)
+        return {
+            name: sum(torch.tensor(part[name], dtype=torch.float64) for part in told if name in part) for name in names
+        }
+
+    def gather(self, rows: Tensor) -> Tensor:
+        """The rows of all workers, the first one's first, on the CPU: of the same shape but for their number.
+
+        A worker that has none may pass any empty tensor of as many dimensions.
+        """
+        rows = rows.detach().cpu()
+        if self.count == 1:
+            return rows
+        shapes = [torch.zeros(rows.ndim, dtype=torch.int64) for _ in range(self.count)]
+        dist.all_gather(shapes, torch.tensor(rows.shape))
+        padded = rows.new_zeros(torch.stack(shapes).amax(0).tolist())
+        padded[tuple(map(slice, rows.shape))] = rows
+        parts = [torch.empty_like(padded) for _ in range(self.count)]
+        dist.all_gather(parts, padded)
+        return torch.cat([part[: shape[0]] for part, shape in zip(parts, shapes, strict=True)])
+
+    def sum_gradients(self, model: nn.Module) -> None:
+        """Each gradient that is wanted becomes its sum over the workers; one without a micro-batch adds nothing."""
+        if self.count == 1:
+            return
+        wanted = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        for parameter in wanted:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        for sent in [dist.all_reduce(parameter.grad, async_op=True) for parameter in wanted]:
+            sent.wait()
+
+    @staticmethod
+    def _all(value: Tensor, how: dist.ReduceOp.RedOpType) -> Tensor:
+        dist.all_reduce(value, how)
+        return value
+
+
+SINGLE_PROCESS = Workers()  # one process, as without `torchrun`

@@ -1,0 +1,1 @@
+"""Vectors: compared, and kept in files."""

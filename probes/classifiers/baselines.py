@@ -1,0 +1,109 @@
+"""What a probe must beat: predictors that never see the model.
+
+n-grams are counted over all items at once. That leaks nothing: a probe gives no weight to an n-gram that its training
+items lack.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.naive_bayes import MultinomialNB
+from threadpoolctl import threadpool_limits
+
+from probes.classifiers.classifier import LinearProbe
+from probes.words import words
+
+MAJORITY = "majority"
+MANY = 50  # labels from which on n-grams are read by naive Bayes: a weight for each of both would take hours
+FEATURES = 20_000  # n-grams kept, the most frequent
+
+Inputs = Callable[[Sequence[str]], np.ndarray | csr_matrix]  # N sentences -> (N, features)
+
+
+class MajorityProbe(DummyClassifier):
+    """The shares of the labels in training, and so their majority."""
+
+    def __init__(self) -> None:
+        super().__init__(strategy="prior")
+
+    def fit(self, X: np.ndarray, y: np.ndarray, dev: object = None) -> MajorityProbe:
+        return super().fit(X, y)
+
+
+class BagProbe(ClassifierMixin, BaseEstimator):
+    """Logistic regression on sparse counts, from the strongest penalty on until dev gets worse."""
+
+    def __init__(self, strengths: Sequence[float] = (0.01, 0.1, 1.0)):
+        self.strengths = strengths
+
+    @threadpool_limits.wrap(limits=1)
+    def fit(self, X: csr_matrix, y: np.ndarray, dev: tuple[csr_matrix, np.ndarray]) -> BagProbe:
+        """(N, features) counts, (N,) labels, and others that choose the strength."""
+        self.classes_, least = np.unique(y), np.inf
+        known = np.isin(dev[1], self.classes_)
+        for strength in self.strengths:
+            if len(self.classes_) < MANY:
+                probe = LogisticRegression(C=strength, max_iter=1_000, tol=1e-3)
+            else:
+                probe = MultinomialNB(alpha=1 / strength)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", ConvergenceWarning)
+                probe.fit(X, y)
+            loss = log_loss(dev[1][known], probe.predict_proba(dev[0][known]), labels=self.classes_)
+            if loss >= least:
+                break
+            least, self.probe_, stopped = loss, probe, caught
+        for warning in stopped:
+            warnings.warn(warning.message, stacklevel=2)
+        return self
+
+    def predict_log_proba(self, X: csr_matrix) -> np.ndarray:
+        """(N, K), natural logarithms."""
+        return np.log(self.probe_.predict_proba(X).clip(min=np.finfo(np.float32).tiny))
+
+    def predict(self, X: csr_matrix) -> np.ndarray:
+        """(N,) labels."""
+        return self.probe_.predict(X)
+
+
+def sizes(sentences: Sequence[str]) -> np.ndarray:
+    """Numbers of words and of characters, (N, 2)."""
+    return np.array([(words(sentence), len(sentence)) for sentence in sentences], dtype=np.float32)
+
+
+def word_grams(sentences: Sequence[str]) -> csr_matrix:
+    """Which words, marks, and pairs of neighbours occur; counts, of those seen twice."""
+    return _counts(sentences, token_pattern=r"\w+|[^\w\s]", ngram_range=(1, 2))
+
+
+def character_grams(sentences: Sequence[str]) -> csr_matrix:
+    """Which runs of 3 to 5 characters occur, spaces and marks among them; counts, of those seen twice."""
+    return _counts(sentences, analyzer="char", ngram_range=(3, 5))
+
+
+def _counts(sentences: Sequence[str], **how: object) -> csr_matrix:
+    return CountVectorizer(min_df=2, max_features=FEATURES, dtype=np.float32, **how).fit_transform(sentences)
+
+
+def nothing(sentences: Sequence[str]) -> np.ndarray:
+    """(N, 1) zeros."""
+    return np.zeros((len(sentences), 1), dtype=np.float32)
+
+
+# name -> inputs, new probe
+BASELINES: dict[str, tuple[Inputs, Callable[[], ClassifierMixin]]] = {
+    MAJORITY: (nothing, MajorityProbe),
+    "length": (sizes, LinearProbe),
+    "word 1-2-grams": (word_grams, BagProbe),
+    "character 3-5-grams": (character_grams, BagProbe),
+}

@@ -1,0 +1,1 @@
+"""What is probed: sentences and their labels, from any source."""

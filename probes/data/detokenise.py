@@ -1,0 +1,68 @@
+"""From space-separated tokens back to text as people write it.
+
+SentEval's files follow Moses ("I can 't", "&quot;"), xprobe's an own way ("l' action", "Madrid ' in"), trees the Penn
+Treebank's ("ca n't", "-LRB-"). The models read text, so tokens are joined before use. What tokenising destroyed is
+guessed: straight quotes open and close in turn, French keeps a space within « » and before ! ? : ;.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+from bgt_core.data.text import normalise
+
+_TREEBANK = {"``": '"', "''": '"', "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+_CLOSE, _OPEN = (
+    frozenset(", . ; : ! ? … ... ) ] } ” » › 、 。 ، ؛ ؟".split()),
+    frozenset("( [ { “ ‘ « ‹ ¿ ¡ „ ‚".split()),
+)
+_FRENCH = frozenset("; : ! ? « » ‹ ›".split())  # these stand alone
+_GERMAN = frozenset("“ ‘".split())  # „these close“
+_APOSTROPHE = frozenset("' ’".split())
+_ENDS = frozenset("s t re ve ll d m clock".split())
+_CONTRACTED = re.compile(rf"(?:['’](?:{'|'.join(_ENDS)})|n['’]t)$", re.IGNORECASE)
+_ELIDED = re.compile(r"(?:[cdjlmnst]|(?:jus|lors|puis|quoi|quel)?qu|aujourd|dell|all)$", re.IGNORECASE)
+_CJK = re.compile(r"(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]) (?=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])")
+
+
+def detokenise(sentence: str, lang: str) -> str:
+    """Tokens separated by spaces -> normalised text."""
+    tokens = [_TREEBANK.get(token, token) for token in html.unescape(sentence).replace(" @-@ ", "-").split()]
+    text, glued, quoting = "", True, set()  # glued: nothing comes between the text and the next token
+    for place, token in enumerate(tokens):
+        before, after = (tokens[place - 1] if place else ""), (tokens[place + 1] if place + 1 < len(tokens) else "")
+        left, right = _sides(token, before, after, lang)
+        if token in ('"', "'", "`") and not (left or right):
+            right = token not in quoting and bool(after)
+            left = not right
+            quoting ^= {token}
+        text += token if glued or left else f" {token}"
+        glued = right
+    if lang == "ja":
+        text = _CJK.sub("", text)
+    return normalise(text)
+
+
+def _sides(token: str, before: str, after: str, lang: str) -> tuple[bool, bool]:
+    """Whether a token is written close to the one before it, and to the one after."""
+    if token in _APOSTROPHE:
+        if lang == "tr" and before[-1:].isalnum() and after[:1].islower():  # a name and its ending
+            return True, True
+        if _ELIDED.match(before) or after.lower() in _ENDS:
+            return True, True
+        if lang == "en" and before[-1:] == "s":  # the dogs' bones
+            return True, False
+    if token == ":" and before[-1:].isdigit() and after[:1].isdigit():  # half past two, 2:30
+        return True, True
+    if lang == "fr" and token in _FRENCH:
+        return False, False
+    if token in _CLOSE or (lang == "de" and token in _GERMAN):
+        return True, False
+    if token in _OPEN or (token in ("$", "£", "#") and after[:1].isdigit()):
+        return False, True
+    if token == "’":
+        return True, False
+    if (token[-1] in "'’" and _ELIDED.match(token[:-1])) or (token == "%" and lang == "tr"):
+        return False, True
+    return bool(_CONTRACTED.match(token)) or (token == "%" and lang == "en"), False

@@ -1,0 +1,48 @@
+"""SentEval's format of labelled sentences: split TAB label TAB anything TAB tokens (their data/probing)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from bgt_core.data.parallel import lines
+from bgt_core.errors import DataError
+from probes.data.detokenise import detokenise
+from probes.task import Items
+from probes.words import split_words
+
+SPLIT_NAMES = {"tr": "train", "va": "dev", "te": "test"}
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+
+
+def read_labelled(file: Path, lang: str, reordered: bool = False) -> Items:
+    """Every row of a file (plain, .gz, .xz, .zst) in its order, labels as they stand, tokens joined to text.
+
+    The first cell is the split, the second the label, the last the sentence, as SentEval reads them. Rows with the
+    same letters and digits are of one group; with `reordered`, rows with the same words. A sentence still in the quotes
+    of a CSV writer, its own quotes doubled, is freed of them. Raises BgtError with file and line.
+    """
+    items, groups = Items([], [], [], []), {}
+    for number, line in enumerate(lines(file), 1):
+        try:
+            cells = line.decode().rstrip().split("\t")
+        except UnicodeDecodeError:
+            raise DataError(f"{file}:{number}: not UTF-8; convert the file to UTF-8.") from None
+        if len(cells) < 3:
+            raise DataError(f"{file}:{number}: {len(cells)} of 3 columns; expected split, label, sentence.")
+        if cells[0] not in SPLIT_NAMES:
+            raise DataError(f"{file}:{number}: split '{cells[0]}'; expected {', '.join(SPLIT_NAMES)}.")
+        tokens = cells[-1]
+        if '""' in tokens and _QUOTED.fullmatch(tokens):
+            tokens = tokens[1:-1].replace('""', '"')
+        sentence = detokenise(tokens, lang)
+        if not (sentence and cells[1].strip()):
+            raise DataError(f"{file}:{number}: an empty {'label' if sentence else 'sentence'}; expected text.")
+        items.sentences.append(sentence)
+        items.labels.append(cells[1].strip())
+        items.splits.append(SPLIT_NAMES[cells[0]])
+        words = split_words(sentence.casefold())
+        items.groups.append(groups.setdefault(tuple(sorted(words) if reordered else words), len(groups)))
+    if not items.labels:
+        raise DataError(f"{file} is empty; expected lines of split, label, sentence.")
+    return items

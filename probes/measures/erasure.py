@@ -1,0 +1,109 @@
+"""Taking a property out of vectors, to see what depends on it.
+
+LEACE (Belrose et al., 2023, theorem 4.3) is the least change, in mean square, after which no linear probe does better
+than the shares of the labels. INLP (Ravfogel et al., 2020) trains linear probes and projects onto what they don't
+read, until they are at the majority. Removing any directions hurts, so each effect stands beside that of as many
+random directions; and beside what is left when the property is given back as a feature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bgt_core.contracts import SentenceEncoder
+from probes.classifiers.classifier import LinearProbe
+
+TOLERANCE = 1e-6  # singular values below this share of the largest are rounding
+NEAR = 0.01  # INLP ends once dev accuracy is this near that of the majority
+MOST = 50  # rounds of INLP
+
+
+@dataclass(frozen=True)
+class Eraser:
+    """x -> x - (x - mean) read writeᵀ: what `read` (D, r) sees is subtracted along `write` (D, r)."""
+
+    mean: np.ndarray  # (D,)
+    read: np.ndarray
+    write: np.ndarray
+
+    @property
+    def rank(self) -> int:
+        return self.read.shape[1]
+
+    def __call__(self, vectors: np.ndarray) -> np.ndarray:
+        """(N, D) -> (N, D) of the same type."""
+        return (vectors - (vectors - self.mean) @ self.read @ self.write.T).astype(vectors.dtype)
+
+
+def leace(vectors: np.ndarray, labels: np.ndarray) -> Eraser:
+    """The least-squares eraser of (N,) labels from (N, D) vectors; its rank is the number of labels less 1 at most."""
+    vectors = vectors.astype(np.float64)
+    mean = vectors.mean(0)
+    centred = vectors - mean
+    values, axes = np.linalg.eigh(centred.T @ centred / len(vectors))
+    kept = values > TOLERANCE**2 * max(values[-1], np.finfo(float).tiny)
+    axes, scale = axes[:, kept], np.sqrt(values[kept])
+    told = labels[:, None] == np.unique(labels)  # (N, K), one-hot
+    cross = centred.T @ (told - told.mean(0)) / len(vectors)  # (D, K)
+    basis = column_space((axes / scale).T @ cross)  # of the whitened cross-covariance, (kept, r)
+    return Eraser(mean, (axes / scale) @ basis, (axes * scale) @ basis)
+
+
+def inlp(vectors: np.ndarray, labels: np.ndarray, dev: tuple[np.ndarray, np.ndarray]) -> Eraser:
+    """Project out what linear probes read until the next is within a point of the majority on dev (N', D), (N',)."""
+    mean = vectors.mean(0, dtype=np.float64)
+    names, counts = np.unique(labels, return_counts=True)
+    majority = float((dev[1] == names[counts.argmax()]).mean())
+    basis = np.zeros((vectors.shape[1], 0))
+    for _ in range(MOST):
+        eraser = Eraser(mean, basis, basis)
+        seen = eraser(vectors), eraser(dev[0])
+        probe = LinearProbe().fit(seen[0], labels, (seen[1], dev[1]))
+        if probe.score(seen[1], dev[1]) <= majority + NEAR:
+            break
+        directions = probe.layers_[0][0] / probe.scale_[:, None]
+        read = column_space(directions - directions.mean(1, keepdims=True))  # a shift of all scores reads nothing
+        basis = column_space(np.hstack([basis, read - basis @ (basis.T @ read)]))
+    return Eraser(mean, basis, basis)
+
+
+def random_directions(vectors: np.ndarray, rank: int, seed: int) -> Eraser:
+    """The control: `rank` directions drawn at random, projected out."""
+    drawn = np.random.default_rng(seed).standard_normal((vectors.shape[1], rank))
+    basis = np.linalg.qr(drawn)[0]
+    return Eraser(vectors.mean(0, dtype=np.float64), basis, basis)
+
+
+def column_space(matrix: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of the columns, (D, K) -> (D, r)."""
+    left, values, _ = np.linalg.svd(matrix, full_matrices=False)
+    return left[:, values > TOLERANCE * max(values.max(initial=0.0), np.finfo(float).tiny)]
+
+
+def give_back(vectors: np.ndarray, labels: np.ndarray, names: Sequence[object]) -> np.ndarray:
+    """Vectors with the property beside them as features, (N, D) -> (N, D + K)."""
+    return np.hstack([vectors, (labels[:, None] == np.asarray(names)).astype(vectors.dtype)])
+
+
+@dataclass(frozen=True)
+class Erased:
+    """An embedder whose vectors of one latent have passed an eraser: whatever reads embedders can be measured again."""
+
+    whole: SentenceEncoder
+    latent: str
+    eraser: Callable[[np.ndarray], np.ndarray]
+
+    @property
+    def langs(self) -> Sequence[str]:
+        return self.whole.langs
+
+    @property
+    def latents(self) -> Sequence[str]:
+        return (self.latent,)
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str) -> np.ndarray:
+        """(N, D) float32."""
+        return self.eraser(self.whole.embed(sentences, lang=lang, latent=latent))

@@ -1,0 +1,86 @@
+"""Training and testing one kind of probe: every encoder seed with every probe seed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+
+from bgt_core.contracts import SentenceEncoder
+from probes.classifiers.classifier import LinearProbe, MLPProbe
+from probes.measures.information import bits, share_bits
+from probes.measures.study import Cut, Study, hidden_units
+
+Make = Callable[[int], ClassifierMixin]  # seed -> new probe
+Vectors = np.ndarray | csr_matrix  # (N, D)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one predictor says of N items, with E encoder and S probe seeds: (E, S, N) each."""
+
+    predicted: np.ndarray  # int32, -1 where a seed does not test
+    bits: np.ndarray  # float32, -log2 of the probability of the true label; NaN where a seed does not test
+    saved: np.ndarray  # float32, pointwise V-information: bits that it saves over the shares of the labels
+    right: np.ndarray  # booleans, False where a seed does not test
+    dev: float  # accuracy on dev, mean over seeds
+    strength: float  # that the first probe took; NaN where there is none to take
+    unconverged: int  # of E * S probes
+
+
+def maker(probe: str, l2: float | None = None) -> Make:
+    """How to make the probe called "linear" or, with 50 hidden units, "mlp50"; BgtError for another name.
+
+    `l2` is the one penalty it has, on the sum of losses (scikit-learn's 1 / C); without it dev chooses.
+    """
+    hidden, chosen = hidden_units(probe), {} if l2 is None else {"strengths": (1 / l2,)}
+    if hidden:
+        return lambda seed: MLPProbe(hidden, random_state=seed, **chosen)
+    return lambda seed: LinearProbe(random_state=seed, **chosen)
+
+
+def embedded(encoder: SentenceEncoder, study: Study, latent: str) -> np.ndarray:
+    """The (N, D) vectors of a study's sentences; where it has several languages, each is read in its label's."""
+    sentences, found = study.items.sentences, {}
+    if "-" not in study.lang:
+        return encoder.embed(sentences, lang=study.lang, latent=latent)
+    for place, lang in enumerate(study.names):
+        rows = np.flatnonzero(study.labels == place)
+        found |= zip(rows, encoder.embed([sentences[row] for row in rows], lang=lang, latent=latent), strict=True)
+    return np.stack([found[row] for row in range(len(sentences))])
+
+
+def measure(make: Make, inputs: Sequence[Vectors], labels: np.ndarray, cuts: Sequence[Cut]) -> Measured:
+    """Fit and test on each of the inputs, one an encoder seed, with (N,) labels from 0 on."""
+    shape, classes = (len(inputs), len(cuts), len(labels)), int(labels.max()) + 1
+    predicted, coded = np.full(shape, -1, np.int32), np.full(shape, np.nan, np.float32)
+    saved, dev_accuracy, strengths, unconverged = coded.copy(), [], [], 0
+    for encoder, vectors in enumerate(inputs):
+        for seed, (train, dev, test) in enumerate(cuts):
+            probe, converged = fit(make(seed), vectors, labels, train, dev)
+            unconverged += not converged
+            strengths.append(getattr(probe, "strength_", np.nan))
+            dev_accuracy.append(np.mean(probe.predict(vectors[dev]) == labels[dev]))
+            logs = probe.predict_log_proba(vectors[test])
+            here = encoder, seed, test
+            predicted[here] = probe.classes_[logs.argmax(1)]
+            coded[here] = bits(logs, probe.classes_, labels[test], classes, len(train))
+            saved[here] = share_bits(labels[train], labels[test], classes) - coded[here]
+    return Measured(
+        predicted, coded, saved, predicted == labels, float(np.mean(dev_accuracy)), strengths[0], unconverged
+    )
+
+
+def fit(
+    probe: ClassifierMixin, vectors: Vectors, labels: np.ndarray, train: np.ndarray, dev: np.ndarray
+) -> tuple[ClassifierMixin, bool]:
+    """The probe, fitted, and whether it converged."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        probe.fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
+    return probe, not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)

@@ -1,0 +1,118 @@
+"""Which latent holds what: the sign of semantic minus language on each task, beside the paper's.
+
+The paper's claim is a pattern of signs, so it is reported cell by cell, with intervals, and no number sums it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.errors import UsageError
+from bgt_core.evaluation.bootstrap import Estimate
+from bgt_core.tables import Table
+from probes.measures.significance import correct
+from probes.result import Difference, Row
+from probes.results.compare import gap, has
+from probes.results.published import Published, published
+from probes.results.store import Cell
+
+
+@dataclass(frozen=True)
+class Line:
+    """One task in one language, of one encoder."""
+
+    cell: Cell
+    semantic: Row
+    language: Row
+    difference: Difference  # semantic minus language, points; the adjusted p is over all lines
+    baseline: Row | None  # the best one
+    paper: Published | None
+    alpha: float
+
+    @property
+    def holds(self) -> str:
+        """The latent that holds more, or "neither" where they can't be told apart."""
+        if self.difference.adjusted_p >= self.alpha:
+            return "neither"
+        return SEMANTIC if self.difference.points > 0 else LANGUAGE
+
+    @property
+    def against_paper(self) -> str:
+        """How the sign stands to the paper's: "as the paper", "not as the paper", "undecided", or "" without one."""
+        if self.paper is None:
+            return ""
+        if self.holds == "neither":
+            return "undecided"
+        return "as the paper" if (self.paper.gap > 0) == (self.holds == SEMANTIC) else "not as the paper"
+
+
+def separation(cells: Sequence[Cell], correction: str = "holm") -> list[Line]:
+    """A line for each cell that has both latents; BgtError where none has."""
+    both = [cell for cell in cells if has(cell, SEMANTIC) and has(cell, LANGUAGE)]
+    if not both:
+        raise UsageError("a report compares the semantic with the language latent: probe both of a model of ours.")
+    found = []
+    gaps = correct([gap(cell, SEMANTIC, cell, LANGUAGE) for cell in both], correction)
+    for cell, difference in zip(both, gaps, strict=True):
+        rest = [row for row in cell.result.rows if row.latent not in cell.trail["latents"]]
+        best = max(rest, key=lambda row: row.accuracy, default=None)
+        task, lang, _ = cell.place
+        paper = published(_other(cell), task, lang)
+        rows = cell.row(SEMANTIC), cell.row(LANGUAGE)
+        found.append(Line(cell, *rows, difference, best, paper, 1 - cell.result.ci))
+    return found
+
+
+def _other(cell: Cell) -> str:
+    """The language beside English of the encoder, where it has two."""
+    langs = set(cell.trail["langs"]) - {"en"}
+    return langs.pop() if len(langs) == 1 else ""
+
+
+def as_table(lines: Sequence[Line]) -> Table:
+    """A row a line, for LaTeX and the eye."""
+    rows = []
+    for line in lines:
+        gap, both = line.difference, (line.semantic, line.language)
+        rows.append(
+            [
+                line.difference.task,
+                line.difference.lang,
+                *(Estimate(100 * row.accuracy, 100 * row.ci_low, 100 * row.ci_high) for row in both),
+                Estimate(gap.points, gap.ci_low, gap.ci_high),
+                f"{gap.adjusted_p:.2g}" if gap.adjusted_p >= 1e-4 else "<0.0001",
+                line.holds,
+                None if line.paper is None else line.paper.semantic,
+                None if line.paper is None else line.paper.language,
+                line.against_paper or "no such cell",
+                "" if line.baseline is None else line.baseline.latent,
+                None if line.baseline is None else 100 * line.baseline.accuracy,
+            ]
+        )
+    correction = lines[0].difference.correction
+    columns = [
+        "task",
+        "lang",
+        "semantic",
+        "language",
+        "difference",
+        f"p ({correction})",
+        "holds more",
+        "paper semantic",
+    ]
+    return Table([*columns, "paper language", "sign", "best baseline", "its accuracy"], rows)
+
+
+def counts(lines: Sequence[Line]) -> str:
+    """The signs, counted, in a sentence."""
+    told = [line for line in lines if line.paper]
+    if not told:
+        return "The paper has none of these cells."
+    kinds = [line.against_paper for line in told]
+    return (
+        f"Cells that the paper has too: {kinds.count('as the paper')} with its sign, "
+        f"{kinds.count('not as the paper')} with the other, {kinds.count('undecided')} where the latents can't be "
+        "told apart."
+    )

@@ -1,0 +1,162 @@
+"""Clean-up of text and the tokenizer."""
+
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sentencepiece
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bgt_core.data.text
+from bgt_core.contracts import BOS, EOS, PAD, UNK
+from bgt_core.data.text import Tokenizer, normalise
+from bgt_core.errors import BgtError, DataError
+
+NOUNS = ["dog", "Baker", "garden", "river", "Teacher", "window", "café", "kettle", "ladder", "Moon"]
+VERBS = ["sees", "likes", "paints", "follows", "forgets", "hears", "draws", "keeps"]
+TEXT = [f"The {a} {verb} the {b}." for a in NOUNS for verb in VERBS for b in NOUNS if a != b]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train(TEXT, 45, lowercase=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("cafe\u0301", "café"),
+        ("  a \t b\r\nc\u2028d\u00a0e  ", "a b c d e"),
+        ("\ufeffzero\u200bwidth soft\u00adhyphen \u202eleft\u202c", "zerowidth softhyphen left"),
+        ("bell\x07 null\x00", "bell null"),
+        ("a \u200b b", "a b"),
+        ("half \ud83d pair", "half pair"),
+        ("Ünïcode, « Ça va ? » 你好 😀", "Ünïcode, « Ça va ? » 你好 😀"),
+        ("\u200b \t", ""),
+        ("", ""),
+    ],
+)
+def test_normalise(text: str, clean: str) -> None:
+    assert normalise(text) == clean
+
+
+@given(st.text())
+def test_normalised_text_is_clean_and_stays_as_it_is(text: str) -> None:
+    clean = normalise(text)
+    visible = [char for char in text if char.isspace() or unicodedata.category(char) not in {"Cc", "Cf", "Cs"}]
+    assert clean == " ".join(unicodedata.normalize("NFC", "".join(visible)).split())  # no short cuts
+    assert normalise(clean) == clean
+    assert unicodedata.is_normalized("NFC", clean)
+    assert not {unicodedata.category(char) for char in clean} & {"Cc", "Cf", "Cs"}
+    assert clean == clean.strip()
+    assert "  " not in clean
+
+
+def test_sentences_come_back_from_their_ids(tokenizer: Tokenizer) -> None:
+    sentences = ["The Moon sees the café.", "the dog"]
+    ids = tokenizer.encode(sentences)
+    assert [sentence[-1] for sentence in ids] == [EOS, EOS]
+    assert all(piece > EOS for sentence in ids for piece in sentence[:-1])
+    assert tokenizer.decode(ids) == sentences
+
+
+def test_text_is_normalised_before_it_is_encoded(tokenizer: Tokenizer) -> None:
+    assert tokenizer.encode([" The\u200b  cafe\u0301\n"]) == tokenizer.encode(["The café"])
+
+
+def test_an_empty_sentence_is_its_end_only(tokenizer: Tokenizer) -> None:
+    assert tokenizer.encode(["", "\u200b"]) == [[EOS], [EOS]]
+    assert tokenizer.decode([[EOS], []]) == ["", ""]
+    assert tokenizer.encode([]) == tokenizer.decode([]) == []
+
+
+def test_special_ids_leave_no_trace_and_no_text_makes_them(tokenizer: Tokenizer) -> None:
+    (ids,) = tokenizer.encode(["the dog"])
+    assert tokenizer.decode([[BOS, *ids, PAD, PAD]]) == ["the dog"]
+    (ids,) = tokenizer.encode(["<pad> <s> </s> \u2603"])
+    assert not {PAD, BOS, EOS} & set(ids[:-1])
+    assert UNK in ids
+    assert tokenizer.pieces([PAD, UNK, BOS, EOS]) == ["<pad>", "<unk>", "<s>", "</s>"]
+
+
+def test_the_model_alone_says_whether_case_counts(tokenizer: Tokenizer) -> None:
+    lowered = Tokenizer(Tokenizer.train(TEXT, 40, lowercase=True).model)
+    assert lowered.encode(["THE Dog"]) == lowered.encode(["the dog"])
+    assert lowered.decode(lowered.encode(["THE Dog"])) == ["the dog"]
+    assert tokenizer.encode(["The dog"]) != tokenizer.encode(["the dog"])
+
+
+def test_a_file_keeps_every_byte(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save(tmp_path / "tokenizer.model")
+    again = Tokenizer.load(tmp_path / "tokenizer.model")
+    assert (again.model, again.sha256, again.vocab_size) == (tokenizer.model, tokenizer.sha256, 45)
+
+
+def test_training_gives_the_same_bytes_in_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bgt_core.data.text, "TRAINING_SENTENCES", 300)
+    here = Tokenizer.train(iter(TEXT), 45, lowercase=True)
+    script = (
+        f"import bgt_core.data.text as t; t.TRAINING_SENTENCES = 300\n"
+        f"print(t.Tokenizer.train({TEXT!r}, 45, lowercase=True).sha256)"
+    )
+    there = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert there.stdout.strip() == here.sha256
+    assert there.stderr == ""
+
+
+def test_a_sample_is_drawn_from_the_whole_text() -> None:
+    drawn = bgt_core.data.text._sample((str(number) for number in range(1000)), 100)
+    assert len(set(drawn)) == 100
+    assert sum(int(number) < 500 for number in drawn) in range(30, 71)  # 50 expected, 4 standard deviations
+
+
+def test_an_error_of_the_reader_reaches_the_caller() -> None:
+    def broken() -> Iterator[str]:
+        yield "a sentence"
+        raise DataError("corpus.tsv is cut short")
+
+    with pytest.raises(BgtError, match="cut short"):
+        Tokenizer.train(broken(), 60, lowercase=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "message"),
+    [
+        (TEXT, 9000, r"vocab_size 9000 is too large .* largest possible is \d+"),
+        (TEXT, 5, r"vocab_size 5 is too small .* needs \d+"),
+        ([], 60, "no text"),
+        (["", " \u200b"], 60, "no text"),
+    ],
+)
+def test_an_impossible_vocabulary_is_explained(text: list[str], size: int, message: str) -> None:
+    with pytest.raises(BgtError, match=message):
+        Tokenizer.train(text, size, lowercase=False)
+
+
+def test_the_largest_possible_vocabulary_that_is_named_can_be_trained() -> None:
+    with pytest.raises(BgtError) as error:
+        Tokenizer.train(TEXT, 9000, lowercase=False)
+    largest = int(str(error.value).split()[-1])
+    assert Tokenizer.train(TEXT, largest, lowercase=False).vocab_size == largest
+
+
+def test_what_is_no_tokenizer_is_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    for model in (b"", b"no model", tokenizer.model[:500]):
+        (tmp_path / "tokenizer.model").write_bytes(model)
+        with pytest.raises(BgtError, match=r"tokenizer\.model: .*SentencePiece"):
+            Tokenizer.load(tmp_path / "tokenizer.model")
+    with pytest.raises(BgtError, match="no tokenizer at") as error:
+        Tokenizer.load(tmp_path / "absent.model")
+    assert error.value.exit_code == 3
+
+
+def test_other_special_ids_are_refused(tmp_path: Path) -> None:
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXT), model_prefix=str(tmp_path / "other"), vocab_size=40, minloglevel=2
+    )
+    with pytest.raises(BgtError, match=r"at \(-1, 0, 1, 2\), expected \(0, 1, 2, 3\)"):
+        Tokenizer.load(tmp_path / "other.model")

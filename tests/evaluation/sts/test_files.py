@@ -1,0 +1,239 @@
+"""STS files in the layouts people have: the same sets come out of each; bad lines are named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bgt_core.errors import BgtError
+from bgt_core.evaluation.sts.files import read_sets
+from bgt_core.evaluation.sts.published import PAIRS, dataset_warnings
+from bgt_core.evaluation.sts.score import StsSet
+
+Write = Callable[[str, str | bytes], None]
+PLAIN = "4.5\tA man plays.\tA man is playing.\n0\tThe cat.\tA car.\n2.25\tOne.\tTwo.\n"
+SENTENCES = "A man plays.\tA man is playing.\nNever scored.\tIt has no gold.\nThe cat.\tA car.\nOne.\tTwo.\n"
+GOLD = "4.5\n\n0\n2.25\n"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def call(name: str, content: str | bytes) -> None:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    return call
+
+
+def contents(data: StsSet) -> tuple:
+    return str(data), data.gold.tolist(), list(data.left), list(data.right), data.left_lang, data.right_lang
+
+
+EXPECTED = ([4.5, 0, 2.25], ["A man plays.", "The cat.", "One."], ["A man is playing.", "A car.", "Two."], "en", "en")
+
+
+@pytest.mark.parametrize(
+    ("place", "year"),
+    [
+        ("STS2012-en-test/test-gold/STS.{}.surprise.OnWN.txt", "2012"),  # SemEval's, in the folders of its archives
+        ("test-gold/STS.{}.surprise.OnWN.txt", "2012"),
+        ("test-gs/STS.{}.OnWN.txt", "2013"),
+        ("sts-en-test-gs-2014/STS.{}.OnWN.txt", "2014"),
+        ("test_evaluation_task2a/STS.{}.OnWN.txt", "2015"),
+        ("sts2016-english-with-gs-v1.0/STS2016.{}.OnWN.txt", "2016"),
+        ("STS/STS12-en-test/STS.{}.surprise.OnWN.txt", "2012"),  # SentEval's
+        ("2012/OnWN.tsv", "2012"),
+        ("sts/2012/surprise.OnWN.tsv", "2012"),
+    ],
+)
+def test_a_year_is_the_same_in_every_layout(place: str, year: str, write: Write, tmp_path: Path) -> None:
+    if place.endswith(".tsv"):
+        write(place, PLAIN)
+    else:
+        write(place.format("input"), SENTENCES)
+        write(place.format("gs"), GOLD)
+    found = read_sets(tmp_path, [year])
+    assert list(map(contents, found)) == [(f"{year} OnWN", *EXPECTED)]
+
+
+def test_columns_past_the_second_of_2016_and_gold_of_all_sets_are_left_alone(write: Write, tmp_path: Path) -> None:
+    write("2016/STS2016.input.headlines.txt", "one\ttwo\tsource one\tsource two\nthree\tfour\ta\tb\n")
+    write("2016/STS2016.gs.headlines.txt", "1\n2\n")
+    write("2016/STS2016.gs.ALL.txt", "1\n2\n3\n")
+    (data,) = read_sets(tmp_path, ["2016"])
+    assert (data.name, data.right) == ("headlines", ["two", "four"])
+
+
+def test_training_data_and_hidden_files_are_not_a_year(write: Write, tmp_path: Path) -> None:
+    write("sts/2012/b.tsv", PLAIN)
+    write("sts/2012/a.tsv", PLAIN)
+    write("sts/2012/._a.tsv", b"\x00\xff")
+    write("sts/2012-train/a.tsv", PLAIN)
+    write("sts/STS2012-train/STS.input.MSRpar.txt", SENTENCES)
+    write("pairs/2013.tsv", PLAIN)
+    assert [str(data) for data in read_sets(tmp_path, ["2012"])] == ["2012 a", "2012 b"]
+    assert [str(data) for data in read_sets(tmp_path / "sts" / "2012", ["2012"])] == ["2012 a", "2012 b"]
+
+
+def test_sentences_are_kept_as_they_are(write: Write, tmp_path: Path) -> None:
+    write("2012/a.tsv", '\ufeff4.5\tA "quoted" one.\tUn\u2028deux\tmore\r\n0\tleft\tright\r\n')
+    (data,) = read_sets(tmp_path, ["2012"], lang="fr")
+    assert (data.left, data.right) == (['A "quoted" one.', "left"], ["Un\u2028deux", "right"])
+    assert (data.left_lang, data.right_lang) == ("fr", "fr")
+
+
+STSB = [("main-captions", "MSRvid", "2012test"), ("main-news", "headlines", "2016"), ("main-x", "track5.en-en", "2017")]
+
+
+@pytest.mark.parametrize("official", [True, False])
+def test_the_benchmark_and_its_years(official: bool, write: Write, tmp_path: Path) -> None:
+    rows = [("1.5", "a", "b"), ("2.5", "c", 'd "'), ("3.5", "e", "f")]
+    for row, origin in zip(rows * 2, [*STSB, STSB[0], STSB[1], STSB[0]], strict=True):
+        line = (*origin, "0001", *row, "link") if official else (*row, "/".join(origin))
+        name = tmp_path / ("STSBenchmark/sts-dev.csv" if official else "stsb/dev.tsv")
+        name.parent.mkdir(exist_ok=True)
+        with name.open("a") as file:
+            file.write("\t".join(line) + "\n")
+    (whole,) = read_sets(tmp_path, ["stsb-dev"])
+    assert (str(whole), len(whole.gold), whole.right[1]) == ("stsb dev", 6, 'd "')
+    (part,) = read_sets(tmp_path, ["stsb-dev"], without=["2016", "2017"])
+    assert (str(part), part.gold.tolist()) == ("stsb dev without 2016, 2017", [1.5, 1.5, 3.5])
+
+
+def test_a_translated_benchmark_has_its_language(write: Write, tmp_path: Path) -> None:
+    write("stsb/fr/dev.tsv", PLAIN)
+    write("stsb/dev.tsv", PLAIN + "1\tx\ty\n")
+    (french,) = read_sets(tmp_path, ["stsb-dev-fr"])
+    assert contents(french) == ("stsb dev-fr", *EXPECTED[:3], "fr", "fr")
+    assert len(read_sets(tmp_path, ["stsb-dev"])[0].gold) == 4
+    with pytest.raises(BgtError, match="'' is no year of STS Benchmark"):
+        read_sets(tmp_path, ["stsb-dev"], without=["2016", ""])
+    with pytest.raises(BgtError, match="column 4 states no year; it can't be read without 2016"):
+        read_sets(tmp_path, ["stsb-dev"], without=["2016"])
+
+
+@pytest.mark.parametrize("layout", ["SICK/SICK_test_annotated.txt", "SICK.txt", "sick/test.tsv"])
+def test_sick_is_the_same_in_every_layout(layout: str, write: Write, tmp_path: Path) -> None:
+    if layout == "SICK.txt":
+        head = "pair_ID\tsentence_A\tsentence_B\tentailment_label\trelatedness_score\tSemEval_set\n"
+        content = head + "1\ta\tb\tNEUTRAL\t4.5\tTEST\n2\tx\ty\tNEUTRAL\t1\tTRAIN\n3\tc\td\tNEUTRAL\t2\tTEST\n"
+    elif layout.endswith(".txt"):
+        head = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+        content = head + "1\ta\tb\t4.5\tNEUTRAL\n3\tc\td\t2\tNEUTRAL\n"
+    else:
+        content = "4.5\ta\tb\tNEUTRAL\n2\tc\td\tNEUTRAL\n"
+    write(layout, content)
+    (data,) = read_sets(tmp_path, ["sick"])
+    assert contents(data) == ("sick test", [4.5, 2], ["a", "c"], ["b", "d"], "en", "en")
+
+
+def test_tracks_have_english_on_the_left(write: Write, tmp_path: Path) -> None:
+    for track in ("track2.ar-en", "track3.es-es", "track4a.es-en", "track4b.es-en"):
+        write(f"STS2017.eval.v1.1/STS.input.{track}.txt", "one\ttwo\nthree\tfour\n")
+        write(f"STS2017.gs/STS.gs.{track}.txt", "1\n2\n")
+    found = {data.name: (data.left[0], data.left_lang, data.right_lang) for data in read_sets(tmp_path, ["sts17"])}
+    assert found == {
+        "en-ar": ("one", "en", "ar"),  # the file has English first, whatever its name says
+        "en-es": ("two", "en", "es"),
+        "en-es news": ("two", "en", "es"),
+        "es-es": ("one", "es", "es"),
+    }
+    for name in ("sts17-es-en", "sts17-en-es"):
+        assert [str(data) for data in read_sets(tmp_path, [name])] == ["sts17 en-es", "sts17 en-es news"]
+    write("mine/sts17/en-tr.tsv", PLAIN)
+    assert contents(read_sets(tmp_path / "mine", ["sts17"])[0])[-2:] == ("en", "tr")
+
+
+def test_names_are_read_once_and_in_order(write: Write, tmp_path: Path) -> None:
+    for name in ("2012/a.tsv", "2013/a.tsv", "sick/test.tsv"):
+        write(name, PLAIN)
+    found = read_sets(tmp_path, ["sick", "2013", "2012", "2013", "sick-test"])
+    assert list(map(str, found)) == ["sick test", "2013 a", "2012 a"]
+
+
+BAD: dict[str, tuple[dict[str, str | bytes], str, int, str]] = {  # files, set, exit code, message
+    "no number": ({"2012/bad.tsv": "4\ta\tb\nfour\ta\tb\n"}, "2012", 4, r"bad\.tsv:2: expected gold <tab> sentence"),
+    "a column short": ({"2012/bad.tsv": "4\ta\tb\n3\ta\n"}, "2012", 4, r"bad\.tsv:2"),
+    "nan": ({"2012/bad.tsv": "4\ta\tb\nnan\ta\tb\n"}, "2012", 4, r"bad\.tsv:2"),
+    "not UTF-8": ({"2012/bad.tsv": b"4\ta\tb\n3\tcaf\xe9\tb\n"}, "2012", 4, r"bad\.tsv:2: not UTF-8"),
+    "one pair": ({"2012/bad.tsv": "4\ta\tb\n"}, "2012", 4, r"bad\.tsv: 2012 bad: 1 pairs"),
+    "empty": ({"2012/bad.tsv": ""}, "2012", 4, r"bad\.tsv: 2012 bad: 0 pairs"),
+    "equal gold": ({"2012/bad.tsv": "4\ta\tb\n4\ta\tc\n"}, "2012", 4, r"bad\.tsv: .*every gold score is 4"),
+    "missing gold": ({"2012/STS.input.A.txt": SENTENCES}, "2012", 3, r"its gold scores, STS\.gs\.A\.txt, are missing"),
+    "gold of other length": (
+        {"2012/STS.input.A.txt": SENTENCES, "2012/STS.gs.A.txt": "1\n2\n"},
+        "2012",
+        4,
+        r"2 lines of gold for the 4 pairs",
+    ),
+    "bad gold": (
+        {"2012/STS.input.A.txt": "a\tb\n", "2012/STS.gs.A.txt": "x\n"},
+        "2012",
+        4,
+        r"gs\.A\.txt:1: expected a gold",
+    ),
+    "one sentence": (
+        {"2012/STS.input.A.txt": "a b\n", "2012/STS.gs.A.txt": "1\n"},
+        "2012",
+        4,
+        r"input\.A\.txt:1: expected sen",
+    ),
+    "no gold at all": (
+        {"2012/STS.input.A.txt": "a\tb\nc\td\n", "2012/STS.gs.A.txt": "\n\n"},
+        "2012",
+        4,
+        r"STS\.input\.A\.txt: 2012 A: 0 pairs",
+    ),
+    "missing gold of a track": (
+        {"x/STS.input.track1.ar-ar.txt": SENTENCES},
+        "sts17",
+        3,
+        r"STS\.gs\.track1.* are missing",
+    ),
+    "another year": ({"2012/a.tsv": PLAIN, "2014/a.tsv": PLAIN}, "2015", 3, "no STS files of 2015; it has 2012, 2014"),
+    "no year": ({"x/a.tsv": PLAIN}, "2015", 3, "it has no STS year"),
+    "twice": ({"a/2012/a.tsv": PLAIN, "b/2012/a.tsv": PLAIN}, "2012", 4, "STS 2012 is there twice: .*Name a folder"),
+    "twice in a folder": ({"2012/OnWN.tsv": PLAIN, "2012/surprise.OnWN.tsv": PLAIN}, "2012", 4, "2012 OnWN is in this"),
+    "no track": ({"sts17/en-ar.tsv": PLAIN}, "sts17-en-es", 3, r"no sts17/en-es\.tsv"),
+    "no benchmark": ({"x/a.tsv": PLAIN}, "stsb-dev", 3, r"no stsb/dev\.tsv"),
+    "no head": (
+        {"SICK_train.txt": "1\ta\tb\n"},
+        "sick-train",
+        4,
+        "SICK_train.txt:1: expected a head with relatedness_score",
+    ),
+    "a name": ({"2012/a.tsv": PLAIN}, "stsb", 2, "no STS set 'stsb'; names are as in 2012-2016"),
+}
+
+
+@pytest.mark.parametrize(("files", "name", "code", "message"), BAD.values(), ids=BAD.keys())
+def test_bad_files_are_named(files: dict, name: str, code: int, message: str, write: Write, tmp_path: Path) -> None:
+    for place, content in files.items():
+        write(place, content)
+    with pytest.raises(BgtError, match=message) as error:
+        read_sets(tmp_path, [name])
+    assert error.value.exit_code == code
+
+
+def test_an_absent_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BgtError, match="nowhere: no such folder") as error:
+        read_sets(tmp_path / "nowhere", ["2012"])
+    assert error.value.exit_code == 3
+
+
+def test_what_is_odd_is_said(write: Write, tmp_path: Path) -> None:
+    write("2013/FNWN.tsv", PLAIN + PLAIN)
+    write("2013/headlines.tsv", PLAIN + "".join(f"1\t{n}\tx\n" for n in range(747)))
+    count, missing, repeats = dataset_warnings(read_sets(tmp_path, ["2013"]))
+    assert count == "2013 FNWN has 6 pairs, 189 as published."
+    assert missing.startswith("2013 is without OnWN: ")  # SMT is said with the scores
+    assert repeats.endswith(": 2013 FNWN 3.")
+
+
+def test_published_pairs_add_up() -> None:
+    sums = {year: sum(sizes.values()) for year, sizes in PAIRS.items()}
+    assert [sums[str(year)] for year in range(2012, 2017)] == [3108, 2250, 3750, 3000, 1186]  # 2013: 1500 without SMT
+    assert (sums["stsb"], sums["sick"]) == (8628, 9927)

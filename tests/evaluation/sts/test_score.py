@@ -1,0 +1,189 @@
+"""Semantic textual similarity: known embedders, every aggregation, encoders that misbehave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr, spearmanr
+
+from bgt_core.errors import BgtError
+from bgt_core.evaluation.sts.score import AGGREGATES, Row, StsScores, StsSet, explain, sts
+
+
+class Angles:
+    """A sentence is an angle in degrees; lengths differ."""
+
+    langs, latents = ("en",), ("semantic",)
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        turned = np.radians([float(sentence) for sentence in sentences])
+        return (np.stack([np.cos(turned), np.sin(turned)], 1) * (1 + turned[:, None])).astype(np.float32)
+
+
+class Constant(Angles):
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        return np.full((len(sentences), 3), 0.1, dtype=np.float32)
+
+
+class Broken(Angles):
+    """Gives what it is told, whatever the sentences."""
+
+    langs = ()
+
+    def __init__(self, *sides: np.ndarray):
+        self.sides = iter(sides)
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        return next(self.sides)
+
+
+def dataset(gold: list[float], year: str = "2012", name: str = "A", right_lang: str = "en") -> StsSet:
+    """Pairs whose cosine is gold / 5."""
+    turned = [str(math.degrees(math.acos(score / 5))) for score in gold]
+    return StsSet(year, name, np.array(gold), ["0"] * len(gold), turned, "en", right_lang)
+
+
+def random_scores() -> StsScores:
+    """Three years, uneven sets, tied gold, and a benchmark that is no year."""
+    rng = np.random.default_rng(0)
+    sets, cosines = [], []
+    for year, name, pairs in [
+        ("2012", "A", 30),
+        ("2012", "B", 90),
+        ("2013", "SMT", 50),
+        ("2014", "A", 7),
+        ("2014", "B", 8),
+        ("2014", "C", 200),
+        ("stsb", "dev", 60),
+    ]:
+        gold = rng.integers(0, 26, pairs) / 5
+        sets.append(StsSet(year, name, gold, ["a"] * pairs, ["b"] * pairs))
+        cosines.append((gold / 5 + rng.normal(0, 0.5, pairs)).round(2))
+    return StsScores(sets, cosines)
+
+
+def test_a_perfect_embedder_scores_100_and_a_constant_one_0() -> None:
+    data = dataset([0.0, 1.5, 2.0, 4.9, 5.0])
+    assert sts(Angles(), [data]).average == pytest.approx(100, abs=1e-3)
+    for score in sts(Constant(), [data]).table(AGGREGATES).values():
+        assert score == 0
+    opposite = StsSet("2012", "A", 5 - data.gold, data.left, data.right)
+    assert sts(Angles(), [opposite]).average == pytest.approx(-100, abs=1e-3)
+
+
+def test_every_aggregation_is_what_scipy_makes_of_the_pairs() -> None:
+    scores = random_scores()
+    pairs = list(zip(scores.sets, scores.cosines, strict=True))
+    expected: dict[Row, float] = {}
+    over = {"mean Pearson": [], "weighted Pearson": [], "concatenated Spearman": []}
+    for data, cosine in pairs:
+        size = len(cosine)
+        expected[Row(data.year, data.name, "Pearson", size)] = 100 * pearsonr(cosine, data.gold).statistic
+        expected[Row(data.year, data.name, "Spearman", size)] = 100 * spearmanr(cosine, data.gold).statistic
+    for year in ("2012", "2013", "2014"):
+        members = [(data, cosine) for data, cosine in pairs if data.year == year]
+        each = [pearsonr(cosine, data.gold).statistic for data, cosine in members]
+        sizes = [len(cosine) for _, cosine in members]
+        joined = np.concatenate([cosine for _, cosine in members]), np.concatenate([data.gold for data, _ in members])
+        over["mean Pearson"].append(100 * np.mean(each))
+        over["weighted Pearson"].append(100 * np.dot(each, sizes) / sum(sizes))
+        over["concatenated Spearman"].append(100 * spearmanr(*joined).statistic)
+        for name, years in over.items():
+            expected[Row(year, "all", name, sum(sizes))] = years[-1]
+    for name, years in over.items():
+        expected[Row("2012-2014", "average", name, 385)] = np.mean(years)
+    found = scores.table(AGGREGATES)
+    assert found.keys() == expected.keys()
+    for row, score in found.items():
+        assert score == pytest.approx(expected[row], abs=1e-9), row
+    assert scores.average == pytest.approx(np.mean(over["mean Pearson"]), abs=1e-9)
+    assert list(scores.years) == ["2012", "2013", "2014"]
+    assert scores.datasets["2012", "B"] == found[Row("2012", "B", "Pearson", 90)]
+
+
+def test_years_with_a_gap_are_not_called_a_span() -> None:
+    scores = sts(Angles(), [dataset([0.0, 1, 2], "2012"), dataset([0.0, 1, 2], "2015")])
+    assert [row.year for row in scores.table() if row.dataset == "average"] == ["2012, 2015"]
+
+
+def test_benchmarks_that_are_no_year_have_no_average() -> None:
+    scores = sts(Angles(), [dataset([0.0, 1, 2], "stsb", "dev")])
+    assert [row.score for row in scores.table(AGGREGATES)] == ["Pearson", "Spearman"]
+    with pytest.raises(BgtError, match="stsb dev"):
+        _ = scores.average
+
+
+def test_what_was_scored_is_said() -> None:
+    sets = random_scores().sets
+    assert "2013 with SMT" in explain(sets)
+    assert "2013 without SMT" in explain([dataset([0.0, 1], "2013", "FNWN")])
+    assert "SMT" not in explain([dataset([0.0, 1])])
+    assert "MTEB" in explain(sets, ["concatenated"])
+    assert "year" not in explain([dataset([0.0, 1], "stsb")])
+
+
+@pytest.mark.parametrize(
+    ("gold", "left", "right", "message"),
+    [
+        ([], [], [], "0 pairs; a correlation needs at least 2"),
+        ([1.0], ["a"], ["b"], "1 pairs"),
+        ([1.0, 2], ["a", "b"], ["c"], "2 gold scores, 2 left and 1 right sentences"),
+        ([1.0, 2, 3], ["a", "b"], ["c", "d"], "3 gold scores"),
+        ([2.0, 2, 2], list("abc"), list("def"), "every gold score is 2"),
+        ([2.0, math.nan, 2], list("abc"), list("def"), "the gold score of pair 2 is nan"),
+    ],
+)
+def test_a_set_without_a_correlation_is_refused(gold: list, left: list, right: list, message: str) -> None:
+    with pytest.raises(BgtError, match=f"^2012 A: {message}"):
+        StsSet("2012", "A", np.array(gold), left, right)
+
+
+GOOD = np.eye(3, dtype=np.float32)
+BROKEN = {
+    "nan": (
+        (GOOD, np.array([[1.0, 0], [np.nan, 0], [1, 1]])),
+        "NaN or infinite value for the right sentence of pair 2, '60'; 1 of 3",
+    ),
+    "infinite": ((np.where(GOOD, np.inf, 0), GOOD), "NaN or infinite value for the left sentence of pair 1"),
+    "widths": ((GOOD, GOOD[:, :2]), "left vectors have 3 units and right ones 2"),
+    "one dimension": ((GOOD[0], GOOD), r"shape \(3,\) for the 3 left sentences; expected numbers, \(3, D\)"),
+    "rows": ((GOOD, GOOD[:2]), r"shape \(2, 3\) for the 3 right"),
+    "text": ((GOOD.astype(str), GOOD), "the encoder gave <U"),
+}
+
+
+@pytest.mark.parametrize(("sides", "message"), BROKEN.values(), ids=BROKEN.keys())
+def test_broken_vectors_are_named_by_set_and_row(sides: tuple[np.ndarray, np.ndarray], message: str) -> None:
+    data = StsSet("2012", "A", np.array([1.0, 2, 3]), ["0"] * 3, ["90", "60", "0"])
+    with pytest.raises(BgtError, match=f"^2012 A: .*{message}") as error:
+        sts(Broken(*sides), [data])
+    assert error.value.exit_code == 4
+
+
+def test_what_a_model_does_not_have_is_said_before_it_embeds() -> None:
+    silent = Broken()  # would fail if it were asked to embed
+    silent.langs = ("en", "fr")
+    with pytest.raises(BgtError, match=r"sts17 en-ar: the model has no language 'ar'; it has en, fr"):
+        sts(silent, [dataset([0.0, 1]), dataset([0.0, 1], "sts17", "en-ar", "ar")])
+    with pytest.raises(BgtError, match="no latent 'style'; choose from semantic"):
+        sts(silent, [dataset([0.0, 1])], latent="style")
+    silent.latents = ("semantic", "language")
+    with pytest.raises(BgtError, match="the language latents of en and fr are two spaces"):
+        sts(silent, [dataset([0.0, 1], "sts17", "en-fr", "fr")], latent="language")
+
+
+def test_an_outside_encoder_takes_any_language() -> None:
+    asked = []
+
+    class ExternalEncoder(Angles):
+        langs = ()
+
+        def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+            asked.append(lang)
+            return super().embed(sentences, lang=lang, latent=latent)
+
+    sts(ExternalEncoder(), [dataset([0.0, 1, 2], "sts17", "en-ar", "ar")])
+    assert asked == ["en", "ar"]

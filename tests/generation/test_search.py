@@ -1,0 +1,425 @@
+"""Searches against searches without a cache, without a batch, and without a beam."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import bgt_core
+from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
+from bgt_core.errors import BgtError
+from bgt_core.generation.search import (
+    BLOCK,
+    GREEDY,
+    Beam,
+    Sample,
+    beam,
+    decode,
+    largest,
+    most_probable,
+    sample,
+    transfer,
+)
+from bgt_core.nets.lstm_decoder import LSTMDecoder
+from bgt_core.nets.output import TiedOutput, UntiedOutput
+from bgt_core.nets.transformer import Decoder, embedding
+
+L = 5
+
+
+@pytest.fixture(params=[0, 1, 2], ids=["one", "two", "three"])
+def decoder(request: pytest.FixtureRequest) -> Decoder:
+    """A decoder of 7 pieces, 3 of them words, that is sure of little; EOS is common enough to come early."""
+    return made(7, request.param)
+
+
+def made(vocab_size: int, seed: int, spread: float = 1.5) -> Decoder:
+    torch.manual_seed(seed)
+    table = embedding(vocab_size, 8)
+    decoder = Decoder(table, UntiedOutput(vocab_size, 8, L), L, layers=1, inner=12, heads=2, dropout=0.1)
+    with torch.no_grad():
+        for parameter in decoder.layer.parameters():  # type: ignore[attr-defined]
+            parameter *= spread
+    return decoder.double().eval()
+
+
+def latents(count: int) -> Tensor:
+    return torch.randn(count, L, dtype=torch.float64, generator=torch.Generator().manual_seed(9))
+
+
+def log_chances(decoder: Decoder, latent: Tensor, past: list[int]) -> Tensor:
+    """Of the piece after `past`, by teacher forcing: no cache, no step; what no search writes is left out."""
+    target = Tokens(torch.tensor([[*past, EOS]]), torch.ones(1, len(past) + 1, dtype=torch.bool), "en")
+    scores = decoder("x", latent[None], target).logits()[-1].detach()
+    scores[[PAD, UNK, BOS]] = -torch.inf
+    if not past:
+        scores[EOS] = -torch.inf
+    return scores.log_softmax(-1)
+
+
+def greedy(decoder: Decoder, latent: Tensor, max_length: int) -> list[int]:
+    past: list[int] = []
+    while len(past) < max_length:
+        piece = int(log_chances(decoder, latent, past).argmax())
+        if piece == EOS:
+            break
+        past.append(piece)
+    return past
+
+
+def best_of_all(decoder: Decoder, latent: Tensor, max_length: int) -> list[int]:
+    """The sentence with the highest mean log-probability a piece, EOS counted, of all there are."""
+    words = range(4, decoder.words.table.num_embeddings)
+    found: list[tuple[float, list[int]]] = []
+    for length in range(1, max_length + 1):
+        for sentence in itertools.product(words, repeat=length):
+            pieces = [*sentence, EOS] if length < max_length else list(sentence)
+            scores = [log_chances(decoder, latent, pieces[:place])[piece] for place, piece in enumerate(pieces)]
+            found.append((float(sum(scores)) / len(pieces), list(sentence)))
+    return max(found)[1]
+
+
+def pieces_of(decoder: Decoder, latent: Tensor, size: int, max_length: int) -> list[list[int]]:
+    return [best.pieces for best in beam(decoder, latent, size, max_length)]
+
+
+def straight_beam(decoder: Decoder, latent: Tensor, size: int, max_length: int) -> tuple[list[int], float]:
+    """The definition: no cache, no batch, every hypothesis read anew, all its children, the `size` with the largest
+    sums; of the last ones the best mean. A finished hypothesis is its own only child."""
+    kept: list[tuple[float, list[int]]] = [(0.0, [])]
+    for _ in range(max_length):
+        children = []
+        for total, past in kept:
+            if past[-1:] == [EOS]:
+                children.append((total, past))
+            else:
+                scores = log_chances(decoder, latent, past).tolist()
+                children += [(total + score, [*past, piece]) for piece, score in enumerate(scores)]
+        kept = sorted(children, reverse=True)[:size]
+    mean, best = max((total / len(past), past) for total, past in kept)
+    return [piece for piece in best if piece != EOS], mean
+
+
+@pytest.mark.parametrize("layer", [UntiedOutput, TiedOutput])
+@pytest.mark.parametrize(
+    ("vocab_size", "size", "max_length"), [(7, 1, 9), (7, 3, 9), (7, 20, 3), (41, 5, 6), (320, 4, 5)]
+)
+def test_a_beam_is_what_it_is_by_definition(layer: type, vocab_size: int, size: int, max_length: int) -> None:
+    """In single precision, over two layers; some sentences end at once, some never."""
+    torch.manual_seed(vocab_size)
+    table = embedding(vocab_size, 16)
+    output = layer(table, L) if layer is TiedOutput else layer(vocab_size, 16, L)
+    decoder = Decoder(table, output, L, layers=2, inner=12, heads=2, dropout=0.1).eval()
+    with torch.no_grad():
+        for parameter in decoder.layer.parameters():
+            if len(parameter) == vocab_size:
+                parameter[EOS] *= vocab_size / 5  # likely here, unlikely there
+    z = 3 * latents(8).float()
+    found = beam(decoder, z, size, max_length)
+    for best, latent in zip(found, z, strict=True):
+        pieces, mean = straight_beam(decoder, latent, size, max_length)
+        assert best.pieces == pieces
+        assert best.mean == pytest.approx(mean, rel=1e-5, abs=1e-6)
+    assert len({len(best.pieces) for best in found}) > 1
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_an_lstm_is_searched_by_the_same_definition(size: int) -> None:
+    torch.manual_seed(3)
+    table = embedding(41, 16)
+    fuse = ("word", "hidden", "attention")
+    decoder = LSTMDecoder(table, UntiedOutput(41, 16, L), L, layers=2, dropout=0.1, fuse=fuse).double().eval()
+    with torch.no_grad():
+        for parameter in decoder.layer.parameters():
+            parameter *= 2
+            parameter[EOS] *= 8  # likely here, unlikely there
+    z = 3 * latents(8)
+    found = beam(decoder, z, size, 6)
+    for best, latent in zip(found, z, strict=True):
+        pieces, mean = straight_beam(decoder, latent, size, 6)
+        assert best.pieces == pieces
+        assert best.mean == pytest.approx(mean, rel=1e-6)
+    assert len({len(best.pieces) for best in found}) > 1
+
+
+def test_equal_pieces_are_interchangeable(decoder: Decoder) -> None:
+    """Pieces 4 and 5 tie wherever they stand: which is written is open, what it is worth is not."""
+    with torch.no_grad():
+        for table in (decoder.words.table, decoder.layer.hidden, decoder.layer.latent):  # type: ignore[union-attr]
+            table.weight[5] = table.weight[4]
+    z = latents(6)
+    for best, latent in zip(beam(decoder, z, 12, 4), z, strict=True):  # wide enough for every twin
+        pieces, mean = straight_beam(decoder, latent, 12, 4)
+        assert [4 if piece == 5 else piece for piece in best.pieces] == [4 if piece == 5 else piece for piece in pieces]
+        assert best.mean == pytest.approx(mean, rel=1e-5)
+
+
+def test_a_beam_of_one_takes_the_best_piece_each_time(decoder: Decoder) -> None:
+    z = latents(6)
+    found = pieces_of(decoder, z, 1, max_length=8)
+    assert found == [greedy(decoder, latent, 8) for latent in z]
+    assert len({len(sentence) for sentence in found}) > 1
+
+
+def test_a_wide_beam_finds_the_best_sentence_of_all(decoder: Decoder) -> None:
+    """3 words, at most 3 pieces: a beam of 40 drops none of the 3 + 9 + 27 sentences."""
+    z = latents(5)
+    expected = [best_of_all(decoder, latent, 3) for latent in z]
+    assert pieces_of(decoder, z, 40, max_length=3) == expected
+
+
+def test_a_beam_of_four_is_exact_where_four_hypotheses_suffice() -> None:
+    """Two words, two pieces: 2 hypotheses after the first, 6 after the second, ranked by their sum."""
+    for seed in range(5):
+        decoder = made(6, seed)
+        z = latents(5)
+        assert pieces_of(decoder, z, 4, max_length=2) == [best_of_all(decoder, latent, 2) for latent in z]
+
+
+def test_a_beam_finds_better_sentences_than_greedy_search() -> None:
+    """On average; else a beam would be greedy search by another name."""
+    gain = 0.0
+    for seed in range(3):
+        decoder, z = made(12, seed, spread=0.5), latents(12)
+        for size, sign in ((8, 1), (1, -1)):
+            for latent, sentence in zip(z, pieces_of(decoder, z, size, max_length=4), strict=True):
+                pieces = [*sentence, EOS] if len(sentence) < 4 else sentence
+                parts = [log_chances(decoder, latent, pieces[:place])[piece] for place, piece in enumerate(pieces)]
+                gain += sign * float(sum(parts)) / len(pieces)
+    assert gain > 0.1
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_sentences_of_a_batch_do_not_touch_each_other(decoder: Decoder, size: int) -> None:
+    z = latents(5)
+    together = beam(decoder, z, size, max_length=9)
+    for best, latent in zip(together, z, strict=True):
+        (alone,) = beam(decoder, latent[None], size, max_length=9)
+        assert best.pieces == alone.pieces
+        assert best.mean == pytest.approx(alone.mean, rel=1e-6)
+    assert len({len(best.pieces) for best in together}) > 1  # some end while others go on
+
+
+@pytest.mark.parametrize("vocab_size", [1, 7, BLOCK, 2 * BLOCK, 211, 400, 1000])
+def test_the_largest_are_topks(vocab_size: int) -> None:
+    """Also where scores tie, where blocks are barred, and where V is prime."""
+    draw = torch.Generator().manual_seed(vocab_size)
+    scores = torch.randn(20, vocab_size, generator=draw)
+    scores[5:10] = scores[5:10].round()
+    scores[10:15, : vocab_size // 2] = -torch.inf
+    scores[15:18, 1:] = -torch.inf
+    for size in {1, min(5, vocab_size), min(60, vocab_size)}:
+        values, places = largest(scores, size)
+        assert torch.equal(values, scores.topk(size).values)
+        assert torch.equal(scores.gather(1, places), values)
+        assert all(len(set(row)) == size for row in places.tolist())
+
+
+def test_the_most_probable_pieces_are_log_softmaxs() -> None:
+    scores = 5 * torch.randn(3, 4, 50, generator=torch.Generator().manual_seed(1))
+    scores[:, :, :3] = -torch.inf
+    expected = scores.double().log_softmax(-1).topk(6)
+    chances, pieces = most_probable(scores.clone(), 6)
+    torch.testing.assert_close(chances, expected.values.float(), rtol=1e-6, atol=1e-6)
+    assert torch.equal(pieces, expected.indices)
+    assert most_probable(scores.clone(), 99)[1].shape == (3, 4, 50)
+
+
+def test_half_precision_changes_the_chances_little() -> None:
+    decoder, z = made(12, 0).float(), latents(6).float()
+    exact = beam(decoder, z, 4, 8)
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = beam(decoder, z, 4, 8)
+    for one, other in zip(exact, rounded, strict=True):
+        assert one.mean == pytest.approx(other.mean, abs=0.05)
+    assert any(one.mean != other.mean for one, other in zip(exact, rounded, strict=True))
+
+
+def test_draws_are_those_of_a_search_without_a_cache(decoder: Decoder) -> None:
+    """The same generator, the chances of each past anew: the same sentences."""
+    z = latents(7)
+    found = sample(decoder, z, Sample(0.8, 0.9), 6, torch.Generator().manual_seed(5))
+    generator, written = torch.Generator().manual_seed(5), [[] for _ in z]
+    while len(written[0]) < 6 and not all(EOS in past for past in written):
+        scores = [
+            log_chances(decoder, latent, [p for p in past if p != EOS]) for latent, past in zip(z, written, strict=True)
+        ]
+        chances, order = (torch.stack(scores).float() / 0.8).softmax(-1).sort(-1, descending=True)
+        chances[chances.cumsum(-1) - chances >= 0.9] = 0.0
+        drawn = order.gather(1, torch.multinomial(chances, 1, generator=generator)).squeeze(1).tolist()
+        written = [[*past, EOS if EOS in past else piece] for past, piece in zip(written, drawn, strict=True)]
+    assert found == [[piece for piece in past if piece != EOS] for past in written]
+    assert len({len(sentence) for sentence in found}) > 1
+
+
+def test_first_pieces_are_drawn_by_their_chances(decoder: Decoder) -> None:
+    draws = 20_000
+    z = latents(1)
+    for temperature in (1.0, 0.5, 2.0):
+        chances = (log_chances(decoder, z[0], []) / temperature).softmax(-1)
+        generator = torch.Generator().manual_seed(1)
+        found = sample(decoder, z.expand(draws, -1), Sample(temperature), 1, generator)
+        counts = torch.bincount(torch.tensor([sentence[0] for sentence in found]), minlength=7).double()
+        assert not counts[:4].any()
+        expected = draws * chances[4:]
+        chi_square = ((counts[4:] - expected) ** 2 / expected).sum()
+        assert chi_square < 13.8  # 2 degrees of freedom, p = 0.001
+
+
+def test_later_pieces_are_drawn_given_the_earlier_ones(decoder: Decoder) -> None:
+    draws = 20_000
+    z = latents(1)
+    found = sample(decoder, z.expand(draws, -1), Sample(), 2, torch.Generator().manual_seed(2))
+    for first in (4, 5, 6):
+        chances = log_chances(decoder, z[0], [first]).exp()
+        after = [sentence[1] if len(sentence) > 1 else EOS for sentence in found if sentence[0] == first]
+        counts = torch.bincount(torch.tensor(after), minlength=7)[3:].double()
+        expected = len(after) * chances[3:]
+        assert ((counts - expected) ** 2 / expected).sum() < 16.3  # 3 degrees of freedom, p = 0.001
+
+
+def test_top_p_leaves_the_tail_out(decoder: Decoder) -> None:
+    z = latents(1)
+    chances = log_chances(decoder, z[0], []).exp()
+    order = chances.argsort(descending=True)
+    for top_p in (0.01, float(chances[order[0]]) + 0.01, 1.0):
+        inside, mass = [], 0.0
+        for piece in order.tolist():
+            if mass >= top_p or not chances[piece]:
+                break
+            inside.append(piece)
+            mass += float(chances[piece])
+        generator = torch.Generator().manual_seed(3)
+        found = sample(decoder, z.expand(5000, -1), Sample(top_p=top_p), 1, generator)
+        assert {sentence[0] for sentence in found} == set(inside)
+    assert inside == order.tolist()[:3]
+
+
+def test_length_is_bounded_and_never_zero(decoder: Decoder) -> None:
+    z = latents(50)
+    generator = torch.Generator().manual_seed(4)
+    for max_length in (1, 3):
+        for found in (pieces_of(decoder, z, 3, max_length), sample(decoder, z, Sample(), max_length, generator)):
+            assert {len(sentence) for sentence in found} <= set(range(1, max_length + 1))
+            assert not {PAD, UNK, BOS, EOS} & {piece for sentence in found for piece in sentence}
+
+
+@pytest.fixture(scope="module")
+def model(saved: Path) -> bgt_core.Embedder:
+    return bgt_core.load(saved)
+
+
+SOURCES = ["The old dog sleeps.", "Anna reads a book!", "Is the car red?"]
+STYLES = ["Well, my brother is here.", "Oh, the cat...", "So, we do not know."]
+
+
+def test_the_same_seed_writes_the_same_text(model: bgt_core.Embedder) -> None:
+    options = {"lang": "en", "search": Sample(), "max_length": 8}
+    first = transfer(model, SOURCES, STYLES, seed=1, **options)
+    torch.randn(3)  # nothing drawn elsewhere matters
+    assert transfer(model, SOURCES, STYLES, seed=1, **options) == first
+    assert transfer(model, SOURCES, STYLES, seed=2, **options) != first
+    assert transfer(model, SOURCES, STYLES, lang="en", search=GREEDY, seed=1, max_length=8) == transfer(
+        model, SOURCES, STYLES, lang="en", search=Beam(1), seed=2, max_length=8
+    )
+
+
+def test_what_is_written_follows_source_style_and_language(model: bgt_core.Embedder) -> None:
+    written = {}
+    for name, source, style, lang in (
+        ("base", 0, 0, "en"),
+        ("other source", 1, 0, "en"),
+        ("other style", 0, 1, "en"),
+        ("other language", 0, 0, "fr"),
+    ):
+        search = Sample(temperature=3.0)
+        written[name] = transfer(model, [SOURCES[source]], [STYLES[style]], lang=lang, search=search, max_length=12)[0]
+    assert len(set(written.values())) == 4
+
+
+def test_text_is_what_the_decoder_writes_for_the_two_means(
+    model: bgt_core.Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[language mean of the style ; semantic mean of the source], as in training."""
+    seen = []
+
+    class Spy(nn.Module):
+        def __init__(self, decoder: nn.Module):
+            super().__init__()
+            self.decoder = decoder
+
+        def start(self, latent: Tensor) -> object:
+            seen.append(latent)
+            return self.decoder.start(latent)
+
+        def step(self, pieces: Tensor, past: object) -> Tensor:
+            return self.decoder.step(pieces, past)
+
+    monkeypatch.setitem(model.model.decoders._modules, "fr", Spy(model.model.decoders["fr"]))
+    transfer(model, SOURCES[:2], STYLES[:2], lang="fr", search=GREEDY, max_length=2)
+    manner = torch.from_numpy(model.embed(STYLES[:2], lang="fr", latent="language"))
+    meaning = torch.from_numpy(model.embed(SOURCES[:2], lang="fr"))
+    torch.testing.assert_close(seen[0], torch.cat([manner, meaning], dim=1))
+
+
+def test_nothing_in_nothing_out(model: bgt_core.Embedder) -> None:
+    assert transfer(model, [], [], lang="en") == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sources": SOURCES[:2], "styles": STYLES[:1], "lang": "en"}, "2 sources but 1 styles"),
+        ({"sources": SOURCES, "styles": STYLES, "lang": "de"}, "'de'.*en, fr"),
+        ({"sources": SOURCES, "styles": STYLES, "lang": "en", "max_length": 0}, "max_length 0"),
+    ],
+)
+def test_what_can_not_be_written_is_refused(model: bgt_core.Embedder, options: dict, message: str) -> None:
+    with pytest.raises(BgtError, match=message) as error:
+        transfer(model, **options)
+    assert error.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("search", "message"),
+    [
+        (lambda: Beam(0), "beam of 0"),
+        (lambda: Sample(temperature=0.0), "Temperature 0.0"),
+        (lambda: Sample(top_p=0.0), "top_p 0.0"),
+        (lambda: Sample(top_p=1.1), "top_p 1.1"),
+    ],
+)
+def test_an_impossible_search_is_refused(search: Callable[[], object], message: str) -> None:
+    with pytest.raises(BgtError, match=message) as error:
+        search()
+    assert error.value.exit_code == 2
+
+
+def test_vectors_are_decoded_as_their_sentences_are(model: bgt_core.Embedder) -> None:
+    meaning, manner = (
+        model.embed(texts, lang="en", latent=latent) for texts, latent in ((SOURCES, "semantic"), (STYLES, "language"))
+    )
+    expected = transfer(model, SOURCES, STYLES, lang="en", max_length=8)
+    assert decode(model, meaning, manner, lang="en", max_length=8) == expected
+    assert decode(model, meaning[:0], manner[:0], lang="en") == []
+    with pytest.raises(BgtError, match="1 meanings but 2 manners"):
+        decode(model, meaning[:1], manner[:2], lang="en")
+
+
+@pytest.mark.parametrize("search", [Beam(3), Sample()])
+def test_a_report_comes_before_each_piece_and_can_end_the_search(model: bgt_core.Embedder, search: object) -> None:
+    def report(pieces: int) -> None:
+        seen.append(pieces)
+        if pieces == 3:
+            raise KeyboardInterrupt
+
+    seen: list[int] = []
+    vectors = [model.embed(["Yes."], lang="en", latent=latent) for latent in ("semantic", "language")]
+    with pytest.raises(KeyboardInterrupt):
+        decode(model, *vectors, lang="en", search=search, report=report)
+    assert seen == [0, 1, 2, 3]

@@ -1,0 +1,94 @@
+"""Language distance: the paper's own Table 3, scipy's permutation test, bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr, permutation_test, spearmanr
+
+from bgt_core.errors import BgtError
+from bgt_core.reproduce.distance import FSI_WEEKS, PAPER_ORDER, gaps, trend
+
+LANGS = ("fr", "es", "ar", "tr", "ja")
+TABLE_3 = {  # semantic encoder, English language encoder
+    "sts": ((72.4, 72.1, 70.8, 72.3, 71.9), (56.8, 55.8, 58.9, 57.8, 60.6)),
+    "subjects": ((84.6, 85.7, 81.9, 81.7, 68.0), (75.2, 75.7, 76.2, 77.3, 77.6)),
+    "objects": ((80.9, 83.6, 80.8, 80.2, 66.8), (72.0, 73.7, 73.1, 74.4, 76.4)),
+    "words": ((77.4, 77.3, 71.9, 75.2, 70.1), (65.4, 63.3, 71.2, 67.1, 70.0)),
+    "length": ((73.0, 76.7, 73.3, 72.4, 68.7), (80.2, 80.2, 79.8, 79.7, 80.4)),
+    "punctuation marks": ((60.7, 63.1, 61.8, 59.3, 52.9), (65.3, 64.2, 63.4, 67.0, 62.8)),
+    "first punctuation": ((87.9, 89.9, 88.5, 86.7, 86.6), (92.2, 92.7, 92.4, 92.5, 92.0)),
+}
+
+
+def table_gaps(task: str) -> dict[str, float]:
+    semantic, language = TABLE_3[task]
+    return gaps(
+        {lang: {"semantic": one, "language": two} for lang, one, two in zip(LANGS, semantic, language, strict=True)}
+    )
+
+
+@pytest.mark.parametrize("task", TABLE_3)
+@pytest.mark.parametrize("distance", [PAPER_ORDER, FSI_WEEKS], ids=["paper", "weeks"])
+def test_the_gap_falls_with_distance_as_the_paper_reads_its_table(task: str, distance: dict[str, float]) -> None:
+    found = trend(table_gaps(task), distance)
+    assert found.spearman < -0.4
+    assert found.pearson < -0.3
+
+
+def test_values_are_scipys() -> None:
+    gap = table_gaps("length")
+    found = trend(gap)
+    x, y = [FSI_WEEKS[lang] for lang in found.langs], list(found.gaps)
+    assert found.langs == ("es", "fr", "tr", "ar", "ja")
+    assert y == [gap[lang] for lang in found.langs]
+    for ours, p, theirs in (
+        (found.pearson, found.pearson_p, pearsonr),
+        (found.spearman, found.spearman_p, spearmanr),
+    ):
+        exact = permutation_test(
+            (y,),
+            lambda order, theirs=theirs: abs(theirs(x, order).statistic),
+            permutation_type="pairings",
+            alternative="greater",
+        )
+        assert ours == pytest.approx(theirs(x, y).statistic)
+        assert p == pytest.approx(exact.pvalue)
+
+
+def test_p_by_hand() -> None:
+    """Three languages in order: of the six orders two are as far from 0."""
+    found = trend({"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 1, "b": 2, "c": 3})
+    assert (found.pearson, found.spearman) == (pytest.approx(1), pytest.approx(1))
+    assert found.pearson_p == found.spearman_p == pytest.approx(2 / 6)
+
+
+def test_many_languages_are_sampled_alike_for_a_seed() -> None:
+    rng = np.random.default_rng(0)
+    noise = dict(zip(FSI_WEEKS, rng.normal(size=len(FSI_WEEKS)), strict=True))
+    found = trend(noise)
+    assert found.pearson_p == pytest.approx(pearsonr(list(FSI_WEEKS.values()), list(noise.values())).pvalue, abs=0.02)
+    assert found == trend(noise)
+    steep = trend({lang: -weeks + noise[lang] for lang, weeks in FSI_WEEKS.items()})
+    assert 0 < steep.pearson_p < 0.001
+
+
+@pytest.mark.parametrize(
+    ("gap", "distance", "message"),
+    [
+        ({"fr": 1.0, "es": 2.0, "xx": 3.0}, FSI_WEEKS, "'xx' has no distance; choose from ar"),
+        ({"fr": 1.0, "es": 2.0}, FSI_WEEKS, "2 languages"),
+        ({}, FSI_WEEKS, "0 languages"),
+        ({"fr": 1.0, "es": float("nan"), "ar": 3.0}, FSI_WEEKS, "gap of 'es'"),
+        ({"fr": 1.0, "es": 1.0, "ar": 1.0}, FSI_WEEKS, "Every gap is 1"),
+        ({"fr": 1.0, "es": 2.0, "ar": 1.0}, dict.fromkeys(LANGS, 3.0), "Every distance is 3"),
+    ],
+)
+def test_bad_values_are_named(gap: dict[str, float], distance: dict[str, float], message: str) -> None:
+    with pytest.raises(BgtError, match=message):
+        trend(gap, distance)
+
+
+def test_a_gap_needs_both_latents() -> None:
+    with pytest.raises(BgtError, match="'fr' has no score of the language latent"):
+        gaps({"fr": {"semantic": 1.0}})

@@ -1,0 +1,149 @@
+"""`diagnose` on a linear Gaussian model, whose likelihood and posterior are known in closed form."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+from torch.distributions import MultivariateNormal, Normal
+
+from bgt_core.contracts import Batch, Outputs, Posterior, Prediction, Read, Tokens
+from bgt_core.diagnose import Diagnosis, diagnose
+from bgt_core.errors import BgtError
+from bgt_core.posterior import Gaussian, Point
+
+CPU = torch.device("cpu")
+NOISE = 0.5
+LOADINGS = torch.tensor([[1.0, 2.0], [2.0, -1.0], [0.5, 0.0]], dtype=torch.float64)  # (3, 2), columns at right angles
+TRUE_VARIANCE = 1 / (1 + LOADINGS.square().sum(0) / NOISE**2)  # of z given x, (2,)
+
+
+def measured(batch: Batch) -> Tensor:
+    """Three numbers a sentence, (B, 3): what the model is of."""
+    return batch.sides["en"].ids[:, :3].double() / 10
+
+
+class Layer:
+    """-log N(x; W z, NOISE^2)."""
+
+    def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
+        nats = -Normal(latent @ LOADINGS.T, NOISE).log_prob(features).sum(1)
+        return nats.sum(), nats
+
+
+class Linear:
+    """x = W z + noise, z in two latents; q is exact but for a shift of its mean and a factor of its variance."""
+
+    def __init__(self, shift: float = 0.0, factor: float = 1.0):
+        self.shift, self.factor = shift, factor
+
+    def posteriors(self, batch: Batch) -> dict[str, Posterior]:
+        mean = measured(batch) @ LOADINGS / NOISE**2 * TRUE_VARIANCE + self.shift  # (B, 2)
+        spread = (self.factor * TRUE_VARIANCE).log().expand_as(mean)
+        return {"semantic": Gaussian(mean[:, :1], spread[:, :1]), "en": Gaussian(mean[:, 1:], spread[:, 1:])}
+
+    def __call__(self, batch: Batch, read: Read) -> Outputs:
+        held, side = self.posteriors(batch), batch.sides["en"]
+        z = torch.cat([read(posterior) for posterior in held.values()], dim=1)
+        made = [Prediction(f"{kind}/en", measured(batch), z, Layer(), side) for kind in ("reconstruct", "translate")]
+        return Outputs({}, held, made)
+
+
+class Points(Linear):
+    """The same without a prior."""
+
+    def posteriors(self, batch: Batch) -> dict[str, Posterior]:
+        return {name: Point(posterior.mean) for name, posterior in super().posteriors(batch).items()}
+
+
+class Fewer(Linear):
+    """One latent is none: a posterior of no units, which is a point."""
+
+    def posteriors(self, batch: Batch) -> dict[str, Posterior]:
+        both = super().posteriors(batch)
+        whole = Gaussian(
+            *(torch.cat([getattr(q, part) for q in both.values()], 1) for part in ("mean", "log_variance"))
+        )
+        return {"semantic": whole, "fr": Point(whole.mean[:, :0])}
+
+
+def batches() -> list[Batch]:
+    ids = torch.randint(4, 30, (60, 5), generator=torch.Generator().manual_seed(0)).tolist()
+    return [Batch({"en": Tokens.pad(part, "en")}, "en") for part in (ids[:25], ids[25:])]
+
+
+def truth() -> float:
+    """-log p(x), the mean over sentences: x is Gaussian with covariance W W' + NOISE^2."""
+    covariance = LOADINGS @ LOADINGS.T + NOISE**2 * torch.eye(3, dtype=torch.float64)
+    marginal = MultivariateNormal(torch.zeros(3, dtype=torch.float64), covariance)
+    return -torch.cat([marginal.log_prob(measured(batch)) for batch in batches()]).mean().item()
+
+
+def found(model: Linear, samples: int = 4, seed: int = 0) -> Diagnosis:
+    return diagnose(model, batches(), CPU, samples, seed)
+
+
+def test_the_exact_posterior_gives_the_exact_likelihood_from_any_draw() -> None:
+    for samples in (1, 4):
+        evidence = found(Linear(), samples).evidence
+        assert evidence.weighted.nats == pytest.approx(truth(), rel=1e-9)
+        assert evidence.effective == pytest.approx(samples)
+        assert evidence.bound.nats == pytest.approx(truth(), abs=0.5)  # its noise does not cancel, as its KL is exact
+
+
+def test_another_posterior_comes_near_it_from_above_with_more_draws() -> None:
+    shift, factor = 0.1, 1.5
+    estimates = [found(Linear(shift, factor), samples).evidence for samples in (1, 8, 64, 1000)]
+    nats = [one.weighted.nats for one in estimates]
+    assert nats == sorted(nats, reverse=True)
+    assert nats[-1] == pytest.approx(truth(), abs=0.02)
+    gap = 0.5 * (shift**2 / TRUE_VARIANCE + factor - 1 - math.log(factor)).sum().item()  # KL(q || true posterior)
+    assert gap > 0.3
+    assert estimates[-1].bound.nats == pytest.approx(truth() + gap, abs=0.05)
+    assert 1 < estimates[-1].effective < 1000
+
+
+def test_each_latent_is_counted_and_priced() -> None:
+    told = found(Linear(factor=1.5))
+    assert (told.pairs, told.sentences, told.pieces) == (60, 60, 300)
+    held = [Linear(factor=1.5).posteriors(batch) for batch in batches()]
+    for number, (name, one) in enumerate(told.latents.items()):
+        assert (one.units, one.active) == (1, 1)
+        kl = torch.cat([posteriors[name].kl() for posteriors in held])
+        assert one.kl.nats == pytest.approx(kl.mean().item())
+        assert one.kl.error == pytest.approx(kl.std().item() / 60**0.5)
+        assert 0 < one.information.nats < math.log(60)
+        assert one.aggregate == pytest.approx(one.kl.nats - one.information.nats)
+        assert name == ("semantic", "en")[number]
+    z = [torch.cat([posterior.mean for posterior in posteriors.values()], 1) for posteriors in held]
+    losses = [
+        Layer().nll(measured(batch), mean, batch.sides["en"], 0.0)[1] for batch, mean in zip(batches(), z, strict=True)
+    ]
+    assert told.at_mean.nats == pytest.approx(torch.cat(losses).mean().item())
+
+
+def test_points_have_no_information_and_no_evidence() -> None:
+    told = found(Points())
+    assert (told.evidence, told.latents["en"].information, told.latents["en"].aggregate) == (None, None, None)
+    assert (told.latents["en"].kl.nats, told.latents["en"].active) == (0, 1)
+    assert told.at_mean.nats == found(Linear()).at_mean.nats
+
+
+def test_a_latent_without_units_is_none() -> None:
+    told = found(Fewer())
+    assert list(told.latents) == ["semantic"]
+    assert told.evidence.weighted.nats == pytest.approx(truth(), rel=1e-9)
+
+
+def test_a_model_that_only_embeds_is_refused() -> None:
+    with pytest.raises(BgtError, match="nothing to diagnose"):
+        diagnose(lambda batch, read: Outputs({}, {}, []), batches(), CPU)
+
+
+def test_draws_follow_the_seed() -> None:
+    model = Linear(0.1, 1.5)
+    torch.manual_seed(1)
+    assert found(model) == found(model)
+    assert found(model).evidence.weighted != found(model, seed=1).evidence.weighted

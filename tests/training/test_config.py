@@ -1,0 +1,59 @@
+"""Numbers that no run can use, and devices that are not there."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from bgt_core.device import autocast, pick_device
+from bgt_core.errors import BgtError
+from bgt_core.training.config import TrainConfig
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("epochs", -1.0),
+        ("batch_tokens", 0),
+        ("micro_tokens", -1),
+        ("learning_rate", 0.0),
+        ("warmup_steps", -1),
+        ("mega_batch", -1),
+        ("mega_growth", -1),
+        ("scramble", 1.1),
+        ("scramble", -0.1),
+        ("clip", 0.0),
+        ("valid_every", 0),
+        ("save_every", 0),
+        ("cooldown", 1.1),
+        ("cooldown", -0.1),
+        ("precision", "fp8"),
+    ],
+)
+def test_the_number_and_its_rule_are_named(name: str, value: object) -> None:
+    with pytest.raises(BgtError, match=f"{name} .*{value}") as error:
+        TrainConfig(**{name: value})
+    assert error.value.exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:x", "", "meta"])
+def test_an_unknown_device_is_named(name: str) -> None:
+    with pytest.raises(BgtError, match=f"'{name}' is none of auto, cpu, cuda") as error:
+        pick_device(name)
+    assert error.value.exit_code == 2
+
+
+def test_a_cuda_device_that_is_not_there_is_absent() -> None:
+    with pytest.raises(BgtError, match="--device cpu") as error:
+        pick_device(f"cuda:{torch.cuda.device_count()}")
+    assert error.value.exit_code == 3
+
+
+def test_auto_is_a_device_that_works() -> None:
+    assert torch.ones(2, device=pick_device("auto")).sum() == 2
+
+
+@pytest.mark.parametrize(("precision", "dtype"), [("fp32", torch.float32), ("bf16", torch.bfloat16)])
+def test_precision_decides_what_products_are_made_in(precision: str, dtype: torch.dtype) -> None:
+    with autocast(torch.device("cpu"), precision):
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == dtype

@@ -1,0 +1,157 @@
+"""Mega-batches in the loop: whose weights choose the negatives, and where a run may stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from bgt_core.contracts import EOS, UNK, Batch
+from bgt_core.data.batching import Batching, Update
+from bgt_core.data.store import Corpus, prepare
+from bgt_core.data.text import Tokenizer
+from bgt_core.recipes import Recipe
+from bgt_core.training.config import TrainConfig
+from bgt_core.training.loop import Hooks, make_optimizer, train
+from bgt_core.training.mining import mined
+from bgt_core.training.workers import Workers
+
+CPU = torch.device("cpu")
+CONFIG = TrainConfig(
+    epochs=2.0,
+    batch_tokens=500,
+    micro_tokens=300,
+    learning_rate=1e-1,
+    warmup_steps=0,
+    scramble=0.3,
+    mega_batch=3,
+    mega_growth=2,  # mega-batches of 1, 1, 2, 3, 3, ... updates: they end after 1, 2, 4, 7, 10, 13, ...
+    valid_every=100,
+    save_every=3,
+    precision="fp32",
+)
+
+
+@pytest.fixture(scope="module")
+def corpus(tsv: Path, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    folder = tmp_path_factory.mktemp("mining")
+    lines = tsv.read_text("utf-8").splitlines(keepends=True)[:140]
+    (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
+    return prepare(
+        [folder / "pairs.tsv"], ("en", "fr"), tokenizer, folder / "store", min_pieces=2, valid_pairs=20, seed=1
+    )
+
+
+@pytest.fixture
+def build(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> Callable[[], tuple[nn.Module, Recipe]]:
+    def make() -> tuple[nn.Module, Recipe]:
+        recipe = tiny("sp", dropout=0.2)
+        torch.manual_seed(0)
+        return recipe.model(tokenizer).train(), recipe
+
+    return make
+
+
+def raw(corpus: Corpus) -> Iterator[Update]:
+    plan = Batching(CONFIG.batch_tokens, CONFIG.micro_tokens, CONFIG.seed)
+    return (plan.update(corpus, step) for step in range(6))
+
+
+def sentences(batches: list[Batch], lang: str, negatives: bool = False) -> list[tuple[int, ...]]:
+    sides = [(batch.negatives if negatives else batch.sides)[lang] for batch in batches]
+    return [tuple(ids[mask].tolist()) for side in sides for ids, mask in zip(side.ids, side.mask, strict=True)]
+
+
+def directions(model: nn.Module, side: list[tuple[int, ...]]) -> torch.Tensor:
+    table = model.encoders["semantic"].body.table.weight.detach()
+    known = [[piece for piece in ids if piece not in (EOS, UNK)] for ids in side]
+    return F.normalize(torch.stack([table[ids].mean(0) for ids in known]), dim=1)
+
+
+def test_negatives_are_the_hardest_under_the_weights_of_the_start(
+    corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]
+) -> None:
+    """Brute force over the mega-batch; each update is followed by a change of all weights."""
+    model, _ = build()
+    config = replace(CONFIG, mega_growth=0)
+    found, weights = [], []
+    for update in mined(raw(corpus), 0, model, config, CPU):
+        assert model.training
+        weights.append({name: value.clone() for name, value in model.state_dict().items()})
+        found.append(update)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.copy_(torch.randn_like(parameter))
+    assert [update.ends for update in found] == [False, False, True] * 2
+    for start in (0, 3):
+        model.load_state_dict(weights[start])
+        batches = [batch for update in found[start : start + 3] for batch in update.batches.values()]
+        sides = {lang: sentences(batches, lang) for lang in ("en", "fr")}
+        assert len(sides["en"]) > 30
+        for asks, told in (("en", "fr"), ("fr", "en")):
+            cosine = directions(model, sides[asks]) @ directions(model, sides[told]).T
+            cosine.fill_diagonal_(-2)
+            given = directions(model, sentences(batches, told, negatives=True))
+            of_given = (directions(model, sides[asks]) * given).sum(1)
+            torch.testing.assert_close(of_given, cosine.amax(1), rtol=1e-5, atol=1e-5)
+
+
+def test_every_pair_is_still_trained_on_once(corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]) -> None:
+    model, _ = build()
+    for plain, update in zip(raw(corpus), mined(raw(corpus), 0, model, CONFIG, CPU), strict=True):
+        assert update.pairs == plain.pairs
+        told, expected = (
+            sorted(zip(sentences(batches, "en"), sentences(batches, "fr"), strict=True))
+            for batches in ([*update.batches.values()], [*plain.batches.values()])
+        )
+        assert told == expected
+
+
+def test_workers_share_out_what_one_finds(corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]) -> None:
+    model, _ = build()
+    alone = list(mined(raw(corpus), 0, model, CONFIG, CPU))
+    shares = [list(mined(raw(corpus), 0, model, CONFIG, CPU, Workers(rank, 2))) for rank in range(2)]
+    for whole, *parts in zip(alone, *shares, strict=True):
+        assert {number % 2 for number in parts[1].batches} <= {1}
+        together = parts[0].batches | parts[1].batches
+        assert sorted(together) == sorted(whole.batches)
+        for number, batch in together.items():
+            assert sentences([batch], "fr", negatives=True) == sentences([whole.batches[number]], "fr", negatives=True)
+
+
+def test_a_run_stops_between_mega_batches_and_goes_on_to_the_same_weights(
+    corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]
+) -> None:
+    """With dropout and scrambling; asked to stop after step 5, amid the mega-batch of 5 to 7, or after step 7."""
+    valid = Corpus.open(corpus.folder, "valid")
+
+    def hooks(stop: int | None) -> tuple[Hooks, list[int]]:
+        saved: list[int] = []
+        asked = iter(range(1, 1000))
+        return Hooks(lambda row: None, saved.append, lambda: stop is not None and next(asked) >= stop), saved
+
+    def run(stop: int | None) -> tuple[list[torch.Tensor], list[int]]:
+        model, recipe = build()
+        optimizer = make_optimizer(model, CONFIG)
+        log, saved = hooks(stop)
+        done = train(model, optimizer, recipe.objective, corpus, valid, CONFIG, CPU, log)
+        if stop:
+            assert done == saved[-1] == 7
+            state, moments = model.state_dict(), optimizer.state_dict()
+            model, _ = build()
+            model.load_state_dict(state)
+            optimizer = make_optimizer(model, CONFIG)
+            optimizer.load_state_dict(moments)
+            train(model, optimizer, recipe.objective, corpus, valid, CONFIG, CPU, hooks(None)[0], start=done)
+        return [parameter.detach().clone() for parameter in model.parameters()], saved
+
+    whole, saved = run(None)
+    assert saved[:-1] == [end for end in (4, 7, 10, 13, 16) if end < saved[-1]]  # after 3, 6, 9, ... at the next end
+    assert saved[-1] > 10
+    for stop in (5, 7):
+        assert all(torch.equal(one, other) for one, other in zip(run(stop)[0], whole, strict=True))

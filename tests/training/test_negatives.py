@@ -1,0 +1,93 @@
+"""Hard negatives from given vectors, and the batches that carry them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from bgt_core.contracts import EOS, Batch, Tokens
+from bgt_core.data.batching import Update
+from bgt_core.training.negatives import mega_batch, nearest_other, with_negatives
+
+
+@pytest.mark.parametrize("block", [1, 3, 100])
+def test_the_nearest_others_are_those_of_the_whole_table(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bgt_core.training.negatives.BLOCK", block)
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(2, 10, 4))
+    cosine = (left @ right.T) / np.outer(np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1))
+    np.fill_diagonal(cosine, -np.inf)
+    ahead, back = nearest_other(torch.from_numpy(left), torch.from_numpy(right))
+    for found, table in ((ahead, cosine), (back, cosine.T)):
+        np.testing.assert_array_equal(found.row, table.argmax(1))
+        np.testing.assert_allclose(found.cosine, table.max(1), rtol=1e-5)
+
+
+def test_only_its_own_partner_is_left_out() -> None:
+    """A copy of the translation is another sentence, as in the released codes."""
+    ahead, _ = nearest_other(torch.eye(3), torch.tensor([[1.0, 0, 0], [1.0, 0, 0], [0, 0.5, 1.0]]))
+    assert ahead.row[0] == 1
+    assert ahead.cosine[0] == 1
+
+
+def test_a_pair_alone_finds_nothing() -> None:
+    ahead, back = nearest_other(torch.ones(1, 2), torch.ones(1, 2))
+    assert ahead.cosine.item() == back.cosine.item() == -torch.inf
+
+
+def test_mega_batches_grow_by_one() -> None:
+    """The rule of the released code: one update at first, one more each time 150 have been done, 60 at most."""
+    sizes, done = [], 0
+    while done < 20_000:
+        sizes.append(mega_batch(done, 60, 150))
+        done += sizes[-1]
+    assert sizes[:150] == [1] * 150
+    assert sizes[150:225] == [2] * 75
+    assert sizes[225:275] == [3] * 50
+    assert sizes[-1] == max(sizes) == 60
+    assert all(later - earlier in (0, 1) for earlier, later in pairwise(sizes))
+    assert mega_batch(0, 60, 0) == 60
+
+
+def update(*lengths: tuple[int, int], start: int) -> Update:
+    """An update of one micro-batch; the first piece of each sentence is 100 and its number, fr's 500 more."""
+    rows = [
+        ([100 + n] + [9] * (en - 2) + [EOS], [600 + n] + [9] * (fr - 2) + [EOS])
+        for n, (en, fr) in enumerate(lengths, start)
+    ]
+    en, fr = zip(*rows, strict=True)
+    return Update(len(lengths), {0: Batch({"en": Tokens.pad(en, "en"), "fr": Tokens.pad(fr, "fr")}, "fr")})
+
+
+def test_each_pair_gets_the_sentences_that_it_is_told() -> None:
+    updates = [update((3, 4), (9, 3), (2, 2), start=0), update((5, 5), (2, 8), start=3)]
+    rows = {"en": np.array([1, 0, 4, 2, 3]), "fr": np.array([4, 2, 3, 0, 1])}
+    made = with_negatives(updates, rows, micro_tokens=18)
+    assert [one.pairs for one in made] == [3, 2]
+    for one, expected in zip(made, ({0, 1, 2}, {3, 4}), strict=True):
+        seen = set()
+        for batch in one.batches.values():
+            assert batch.anchor == "fr"
+            firsts = {name: side.ids[:, 0] for name, side in batch.sides.items()}
+            pairs = firsts["en"] - 100
+            assert torch.equal(firsts["fr"] - 600, pairs)
+            for lang, base in (("en", 100), ("fr", 600)):
+                side = batch.negatives[lang]
+                assert (side.ids[:, 0] - base).tolist() == rows[lang][pairs.numpy()].tolist()
+                assert (side.ids[side.mask].view(-1) == EOS).sum() == len(batch)
+            longest = max(side.ids.shape[1] for side in (*batch.sides.values(), *batch.negatives.values()))
+            assert len(batch) == 1 or len(batch) * longest <= 18
+            seen |= set(pairs.tolist())
+        assert seen == expected
+
+
+def test_negatives_move_with_their_batch() -> None:
+    batch = with_negatives([update((3, 4), (2, 2), start=0)], {lang: np.array([1, 0]) for lang in ("en", "fr")}, 100)[
+        0
+    ].batches[0]
+    moved = batch.to("meta")
+    assert all(side.ids.is_meta for side in moved.negatives.values())
+    assert list(moved.negatives) == ["en", "fr"]

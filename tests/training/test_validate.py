@@ -1,0 +1,104 @@
+"""Scores on held-out pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from bgt_core.contracts import Batch, Outputs
+from bgt_core.data.text import Tokenizer
+from bgt_core.posterior import Gaussian, Point
+from bgt_core.recipes import Recipe
+from bgt_core.training.validate import retrieval, validate
+
+CPU = torch.device("cpu")
+
+
+def halves(batch: Batch) -> list[Batch]:
+    """The same pairs as two batches of different sizes."""
+    parts = []
+    for rows in (slice(0, 2), slice(2, None)):
+        sides = {lang: type(side)(side.ids[rows], side.mask[rows], lang) for lang, side in batch.sides.items()}
+        parts.append(Batch(sides, batch.anchor))
+    return parts
+
+
+def test_means_are_over_pairs_and_the_bound_leaves_translation_out(
+    tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch, stirred: Callable[[nn.Module], nn.Module]
+) -> None:
+    torch.manual_seed(0)
+    model = stirred(tiny("bgt", read="mean", dropout=0.5).model(tokenizer)).train()
+    found = validate(model, halves(batch), CPU, "fp32", seed=1)
+    assert model.training
+    out = model.eval()(batch)
+    expected = {prediction.name: prediction.nll()[1].mean().item() for prediction in out.predictions}
+    expected |= {f"kl/{name}": posterior.kl().mean().item() for name, posterior in out.posteriors.items()}
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, rel=1e-5)
+    bound = sum(value for name, value in expected.items() if not name.startswith("translate/"))
+    assert len(expected) == 7
+    assert found["elbo"] == pytest.approx(-bound, rel=1e-5)
+
+
+def test_it_is_the_same_each_time_and_leaves_no_gradient(
+    tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
+) -> None:
+    model = tiny("bgt-small").model(tokenizer)
+    torch.manual_seed(1)
+    first = validate(model, halves(batch), CPU, "fp32", seed=1)
+    torch.manual_seed(2)
+    assert validate(model, halves(batch), CPU, "fp32", seed=1) == first
+    assert validate(model, halves(batch), CPU, "fp32", seed=2)["elbo"] != first["elbo"]
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_a_unit_counts_as_active_when_its_mean_varies(batch: Batch) -> None:
+    class Units(nn.Module):
+        """Three units: one varies, one is constant though far from 0, one varies too little."""
+
+        def forward(self, batch: Batch) -> Outputs:
+            rank = batch.sides["en"].mask.sum(1).float()
+            mean = torch.stack([rank, torch.full_like(rank, 1000.0), 0.001 * rank], dim=1)
+            return Outputs({}, {"semantic": Gaussian(mean, torch.zeros_like(mean))}, [])
+
+    assert validate(Units(), halves(batch), CPU, "fp32", seed=1)["active/semantic"] == 1
+
+
+def test_retrieval_is_over_all_held_out_pairs(batch: Batch) -> None:
+    """Six pairs in two batches: within its own batch every sentence would find its translation."""
+
+    class Angles(nn.Module):
+        """English at 0, 60, 120, ... degrees by its place in the whole set; French a little off, two of them far."""
+
+        def forward(self, batch: Batch) -> Outputs:
+            rows = [whole.index(ids[mask].tolist()) for ids, mask in rows_of(batch)]
+            english = torch.tensor([60.0 * row for row in rows])
+            french = english + torch.tensor([[5.0, 62.0, 10.0, 10.0, -8.0, 62.0][row] for row in rows])
+            sides = {"en": english, "fr": french}
+            return Outputs(
+                {lang: Point(torch.stack([(a / R).cos(), (a / R).sin()], 1)) for lang, a in sides.items()}, {}
+            )
+
+    R = 180 / math.pi
+
+    def rows_of(batch: Batch) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        return list(zip(batch.sides["en"].ids, batch.sides["en"].mask, strict=True))
+
+    whole = [ids[mask].tolist() for ids, mask in rows_of(batch)]
+    found = validate(Angles(), halves(batch), CPU, "fp32", seed=1)
+    # French at 5, 122, 130, 190, 232 and 362: en 0, 60 and 120 find fr 5, 0 and 1; fr 1 and 5 find en 2 and 0
+    assert found == pytest.approx({"retrieval/en-fr": 3 / 6, "retrieval/fr-en": 4 / 6})
+
+
+def test_copies_are_forgiven_in_retrieval() -> None:
+    """Lines 0 and 1 are one English sentence with two French translations, lines 2 and 3 the other way round."""
+    x, y = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]
+    english = torch.tensor([x, x, y, [0.0, 0.9, 0.1]])
+    french = torch.tensor([[0.9, 0.1, 0.0], [0.8, 0.2, 0.0], y, y])
+    assert retrieval(["en", "fr"], torch.stack([english, french], 1)) == {"retrieval/en-fr": 1, "retrieval/fr-en": 1}
+    english[1] = torch.tensor([0.99, 0.0, 0.1])  # no copy now: line 0's French is nearer to it than its own
+    assert retrieval(["en", "fr"], torch.stack([english, french], 1))["retrieval/en-fr"] == 0.75

@@ -1,0 +1,116 @@
+"""Files that are whole or absent, locks that end with their process, and hashes of what is on disk.
+
+Everything that is kept is first written under another name beside its place and then renamed: who looks finds the old
+file or the new one, never half of either, whenever the process or the machine stops.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from bgt_core.errors import NotFound, UsageError
+
+PARTIAL = ".partial"  # what the name of an unfinished file or folder ends in
+
+
+@contextmanager
+def writing(path: Path, way_out: str = "") -> Iterator[None]:
+    """Turns what the system says against writing `path` into NotFound; `way_out` ends the message."""
+    try:
+        yield
+    except OSError as error:
+        raise NotFound(f"{path}: can't be written ({error.strerror or error}){way_out}.") from error
+
+
+@contextmanager
+def atomic_file(path: Path, way_out: str = "") -> Iterator[Path]:
+    """A name beside `path` to write to; it becomes `path` when the block ends well, and is gone when it does not.
+
+    Several processes may write the same file: the last one wins, whole. Raises NotFound where it can't be written.
+    """
+    partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
+    try:
+        with writing(path, way_out):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield partial
+            sync(partial)
+            os.replace(partial, path)
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill, which becomes `folder` when the block ends well, and is gone when it does not.
+
+    Raises UsageError where `folder` is there already.
+    """
+    if folder.exists():
+        raise UsageError(f"{folder}: is there already; name another folder or remove it.")
+    partial = folder.with_name(folder.name + PARTIAL)
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        for path in partial.iterdir():
+            sync(path)
+        partial.rename(folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    sync(folder.parent)
+
+
+def write_text(path: Path, text: str) -> None:
+    """`text` as the whole of `path`, in UTF-8; NotFound where it can't be written."""
+    with atomic_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: object, indent: int | None = 2) -> None:
+    """A JSON document as the whole of `path`; NotFound where it can't be written."""
+    write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def file_lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
+    """Whether the lock is ours until the block ends: always after waiting, else not while another process has it.
+
+    The lock goes with its process, however that ends; the lock file stays.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path, timeout=-1 if wait else 0.25)  # who only looks holds a lock for less
+    try:
+        lock.acquire()
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+def sha256_file(path: Path) -> str:
+    """SHA-256 of the file's bytes, 64 hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Ask the system to put a file or folder on disk before what is done next; Windows has no such thing for folders."""
+    with suppress(PermissionError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

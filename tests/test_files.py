@@ -1,0 +1,77 @@
+"""Files that are whole or absent, and locks that go with their process."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bgt_core import files
+from bgt_core.errors import NotFound, UsageError
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "file.txt"
+    with pytest.raises(RuntimeError), files.atomic_file(path) as partial:
+        partial.write_text("half")
+        raise RuntimeError
+    assert list(path.parent.iterdir()) == []
+    with files.atomic_file(path) as partial:
+        partial.write_text("whole")
+        assert not path.exists()
+    assert [entry.read_text() for entry in path.parent.iterdir()] == ["whole"]
+
+
+def test_an_error_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "file.txt"
+    files.write_text(path, "old")
+    with pytest.raises(RuntimeError), files.atomic_file(path) as partial:
+        partial.write_text("half")
+        raise RuntimeError
+    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("file.txt", "old")]
+
+
+def test_what_the_system_refuses_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NotFound, match="can't be written"):
+        files.write_json(tmp_path / "file" / "below.json", {})
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    with pytest.raises(RuntimeError), files.atomic_folder(folder) as partial:
+        (partial / "a").touch()
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+    with files.atomic_folder(folder) as partial:
+        (partial / "a").touch()
+    assert [path.name for path in folder.iterdir()] == ["a"]
+    with pytest.raises(UsageError, match="is there already"), files.atomic_folder(folder):
+        pass
+
+
+def test_a_lock_keeps_others_out_and_goes_with_its_process(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    code = (
+        "import sys, time\nfrom pathlib import Path\nfrom bgt_core.files import file_lock\n"
+        f"with file_lock(Path({str(path)!r})) as ours:\n    print(ours, flush=True)\n    time.sleep(60)\n"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "True\n"
+        with files.file_lock(path) as ours:
+            assert not ours
+    finally:
+        holder.kill()
+        holder.communicate()
+    with files.file_lock(path) as ours:
+        assert ours
+
+
+def test_a_hash_is_of_the_bytes(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"\r\n\x00")
+    assert files.sha256_file(tmp_path / "file") == hashlib.sha256(b"\r\n\x00").hexdigest()

@@ -66,7 +66,7 @@ def test_it_builds_and_makes_its_predictions(name: str, tiny: Tiny, tokenizer: T
     assert sorted(prediction.name for prediction in out.predictions) == PREDICTIONS.get(name, ALL)
     for prediction in out.predictions:
         assert prediction.target is batch.sides[prediction.target.lang]
-        assert prediction.logits().shape == (len(prediction.target.places), tokenizer.vocab_size)
+        assert prediction.logits().shape == (len(prediction.target.flat_index), tokenizer.vocab_size)
     for posterior in (*out.meaning.values(), *out.posteriors.values()):
         assert posterior.mean.shape == posterior.rsample().shape
         assert posterior.kl().shape == (len(batch),)

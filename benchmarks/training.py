@@ -92,7 +92,7 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
 
 def rows_of(size: Size, options: argparse.Namespace) -> Iterator[Row]:
     recipe = recipes.bgt(vocab_size=size.vocab, dropout=DROPOUT, kl_warmup=2, **size.arguments)
-    model = recipe.model(Pieces(size.vocab)).train()
+    model = recipe.build(Pieces(size.vocab)).train()
     reference = straight.StraightBGT(model, DROPOUT).train()
     pairs = pairs_of(size.vocab)
     by_length, at_random = sorted_batches(pairs, size.ours), straight.random_batches(pairs, size.theirs)

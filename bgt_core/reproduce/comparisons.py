@@ -1,4 +1,4 @@
-"""The tables of the paper that `bgt reproduce` runs, with its numbers and its claims; and the two scales.
+"""The comparisons of the paper that `bgt reproduce` runs, with its numbers and its claims; and the two scales.
 
 Published years are STS 2012-2016, 2013 with SMT. Where it states only the average of all five, that is "STS average".
 """
@@ -6,10 +6,10 @@ Published years are STS 2012-2016, 2013 with SMT. Where it states only the avera
 from __future__ import annotations
 
 from bgt_core.contracts import LANGUAGE
-from bgt_core.reproduce.experiments import AVERAGE, THREE, Claim, System, Table, above, years
+from bgt_core.reproduce.experiments import AVERAGE, THREE, Claim, Comparison, ExperimentSpec, above, years
 
 EVERY = "every recipe"
-SCALES: dict[str, dict[str, dict[str, object]]] = {  # what is set, for every recipe that has the argument, and for one
+SCALES: dict[str, dict[str, dict[str, object]]] = {  # arguments for every recipe that has them, and for one
     "paper": {EVERY: {}},
     "small": {
         EVERY: {
@@ -49,13 +49,13 @@ SCALES: dict[str, dict[str, dict[str, object]]] = {  # what is set, for every re
         "random-encoder": {"epochs": 0.0},
     },
 }
-SAVE_EVERY = {"small": 100}  # updates; what a kill costs at most. At other scales the recipe says
+SAVE_EVERY = {"small": 100}  # updates between checkpoints, which a kill costs at most; elsewhere the recipe's
 
-BGT = System("BGT", "bgt", seeds=THREE)
-WITHOUT_LANGVARS = System("BGT w/o LangVars", "bgt-without-langvars", seeds=THREE)
-WITHOUT_PRIOR = System("BGT w/o Prior", "bgt-without-prior", seeds=THREE)
-RANDOM = System("random encoder", "random-encoder")
-LANGUAGE_ENCODER = System("BGT English language encoder", "bgt", seeds=THREE, latent=LANGUAGE)
+BGT = ExperimentSpec("BGT", "bgt", seeds=THREE)
+WITHOUT_LANGVARS = ExperimentSpec("BGT w/o LangVars", "bgt-without-langvars", seeds=THREE)
+WITHOUT_PRIOR = ExperimentSpec("BGT w/o Prior", "bgt-without-prior", seeds=THREE)
+RANDOM = ExperimentSpec("random encoder", "random-encoder")
+LANGUAGE_ENCODER = ExperimentSpec("BGT English language encoder", "bgt", seeds=THREE, latent=LANGUAGE)
 
 SPLITS = {  # Table 6: BGT, SP
     "negation": (73.1, 68.7),
@@ -80,18 +80,18 @@ MAIN_NUMBERS = {
     "random encoder": years(51.4, 34.6, 52.7, 52.3, 49.7, plus=4.8, minus=17.9),
     "BGT English language encoder": years(44.4, 41.7, 53.8, 62.4, 61.7, plus=15.3, minus=26.5),
 }
-MAIN = Table(
+MAIN = Comparison(
     "STS and Hard STS",
     (
         BGT,
         WITHOUT_LANGVARS,
         WITHOUT_PRIOR,
-        System("BilingualTrans", "bilingual-trans", seeds=THREE),
-        System("EnglishTrans", "english-trans"),
-        System("EnglishVAE", "english-vae"),
-        System("EnglishAE", "english-ae"),
-        System("SP", "sp", seeds=THREE),
-        System("BiLSTM", "bilstm"),
+        ExperimentSpec("BilingualTrans", "bilingual-trans", seeds=THREE),
+        ExperimentSpec("EnglishTrans", "english-trans"),
+        ExperimentSpec("EnglishVAE", "english-vae"),
+        ExperimentSpec("EnglishAE", "english-ae"),
+        ExperimentSpec("SP", "sp", seeds=THREE),
+        ExperimentSpec("BiLSTM", "bilstm"),
         RANDOM,
         LANGUAGE_ENCODER,
     ),
@@ -112,26 +112,28 @@ MAIN = Table(
     ),
 )
 
-PLUS = System("BGT-plus", "bgt-plus")
+PLUS = ExperimentSpec("BGT-plus", "bgt-plus")
 
 
-def plus(words: str, **overrides: object) -> System:
+def plus(words: str, **overrides: object) -> ExperimentSpec:
     """BGT-plus with one ingredient left out or exchanged."""
-    return System(f"BGT-plus {words}", "bgt-plus", overrides, against="BGT-plus")
+    return ExperimentSpec(f"BGT-plus {words}", "bgt-plus", overrides, against="BGT-plus")
 
 
-ABLATIONS = Table(
+ABLATIONS = Comparison(
     "BGT and what it is made of",
     (
         BGT,
         WITHOUT_LANGVARS,
-        System("BilingualTrans with a prior", "bilingual-trans", {"prior": True}),
+        ExperimentSpec("BilingualTrans with a prior", "bilingual-trans", {"prior": True}),
         WITHOUT_PRIOR,
-        System("BGT, reading the mean", "bgt-mean"),
+        ExperimentSpec("BGT, reading the mean", "bgt-mean"),
         # Annealed as far as the paper's runs come: to 0.2 at the end of a small one.
-        System("BGT, equal KL weights", "bgt", {"semantic_weight": 1.0, "language_weight": 1.0, "kl_warmup": 9_500}),
-        # Fewer encoder layers are ahead in the table of depths; this is whether BGT is among them.
-        System("BGT, one encoder layer", "bgt", {"encoder_layers": 1}),
+        ExperimentSpec(
+            "BGT, equal KL weights", "bgt", {"semantic_weight": 1.0, "language_weight": 1.0, "kl_warmup": 9_500}
+        ),
+        # Fewer encoder layers are ahead in the comparison of depths; is that so for BGT?
+        ExperimentSpec("BGT, one encoder layer", "bgt", {"encoder_layers": 1}),
         LANGUAGE_ENCODER,
         PLUS,
         plus("without average", average=False),
@@ -170,15 +172,17 @@ TRANSFORMER_FUSIONS = (
     ("word", "attention", "logit"),
 )
 LSTM_LOGIT = "LSTM logit"
-FUSION = Table(
+FUSION = Comparison(
     "Where the latent enters the decoder: EnglishTrans",
     (
         *(
-            System(f"LSTM {'+'.join(fuse)}", "english-trans-lstm", {"fuse": list(fuse)}, against=LSTM_LOGIT)
+            ExperimentSpec(f"LSTM {'+'.join(fuse)}", "english-trans-lstm", {"fuse": list(fuse)}, against=LSTM_LOGIT)
             for fuse in LSTM_FUSIONS
         ),
         *(
-            System(f"Transformer {'+'.join(fuse)}", "english-trans", {"fuse": list(fuse)}, against="Transformer logit")
+            ExperimentSpec(
+                f"Transformer {'+'.join(fuse)}", "english-trans", {"fuse": list(fuse)}, against="Transformer logit"
+            )
             for fuse in TRANSFORMER_FUSIONS
         ),
     ),
@@ -194,10 +198,10 @@ FUSION = Table(
 )
 
 DEPTHS = {(5, 1): 70.3, (3, 1): 70.1, (1, 1): 70.0, (5, 5): 69.8}  # Table 7: layers of encoder and decoder
-DEPTH = Table(
+DEPTH = Comparison(
     "Layers of encoder and decoder: EnglishTrans",
     [
-        System(
+        ExperimentSpec(
             f"{encoder}/{decoder}",
             "english-trans",
             {"encoder_layers": encoder, "decoder_layers": decoder},
@@ -215,15 +219,15 @@ DEPTH = Table(
 )
 
 BATCHES = (2_500, 25_000, 100_000)  # tokens an update
-BATCH_SIZE = Table(
+BATCH_SIZE = Comparison(
     "Tokens an update: EnglishTrans",
     (
         *(
-            System(f"{kind} {tokens:,}", recipe, {"batch_tokens": tokens}, against=f"{kind} {BATCHES[-1]:,}")
+            ExperimentSpec(f"{kind} {tokens:,}", recipe, {"batch_tokens": tokens}, against=f"{kind} {BATCHES[-1]:,}")
             for kind, recipe in (("Transformer", "english-trans"), ("LSTM", "english-trans-lstm"))
             for tokens in BATCHES
         ),
-        System(RANDOM.name, RANDOM.recipe, RANDOM.overrides, against="Transformer 2,500"),
+        ExperimentSpec(RANDOM.name, RANDOM.recipe, RANDOM.overrides, against="Transformer 2,500"),
     ),
     claims=(
         above("random encoder", "Transformer 2,500", "appendix B"),
@@ -235,10 +239,10 @@ BATCH_SIZE = Table(
 )
 
 OTHERS = ("es", "de", "tr", "ja", "ar")
-CROSS_LINGUAL = Table(
+CROSS_LINGUAL = Comparison(
     "English with Spanish, German, Turkish, Japanese and Arabic",
     [
-        System(f"{name} en-{lang}", recipe, langs=("en", lang), against=f"BGT en-{lang}")
+        ExperimentSpec(f"{name} en-{lang}", recipe, langs=("en", lang), against=f"BGT en-{lang}")
         for lang in OTHERS
         for name, recipe in (("BGT", "bgt"), ("BilingualTrans", "bilingual-trans"))
     ],
@@ -263,7 +267,7 @@ CROSS_LINGUAL = Table(
     "The paper has no German.",
 )
 
-TABLES = {
+COMPARISONS = {
     "main": MAIN,
     "ablations": ABLATIONS,
     "fusion": FUSION,

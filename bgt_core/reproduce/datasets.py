@@ -108,7 +108,7 @@ def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: 
     sts = [
         [str(data), *map(list, (data.left, data.right, data.gold)), data.left_lang, data.right_lang] for data in sets
     ]
-    parts = [sorted(facts(path)["sha256"] for path in sources), asdict(RULES), translations, sts]
+    parts = [sorted(facts(path)["sha256"] for path in sources), asdict(RULES), translations, *sts]
     digest = hashlib.sha256()
     for part in parts:
         digest.update(json.dumps(part, sort_keys=True).encode())

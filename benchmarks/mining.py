@@ -37,7 +37,7 @@ TOPICS = 4  # of a sentence
 ALL_TOPICS = 20  # times the root of the sentences, as the words of a growing text; their frequencies fall as 1 / rank
 OWN = 0.5  # of a meaning's squared length
 NOISE = (0.05, 0.6)  # of a vector's squared length, from and to
-UNPAIRED = 5  # each 5th sentence of the right side translates nothing
+UNTRANSLATED = 5  # each 5th sentence of the right side translates nothing
 PART = 20  # each 20th row asks in exact search
 BLOCK = 50_000  # vectors drawn together
 K = 4
@@ -132,7 +132,9 @@ def draw(left: np.ndarray, right: np.ndarray) -> None:
         noise = rng.uniform(*NOISE, (len(meant), 1)).astype(np.float32)
         for side in (left, right):
             side[start : start + BLOCK] = np.sqrt(1 - noise) * meant + np.sqrt(noise) * directions(rng, *meant.shape)
-            meant[-start % UNPAIRED :: UNPAIRED] = meanings(rng, topics, len(meant[-start % UNPAIRED :: UNPAIRED]))
+            meant[-start % UNTRANSLATED :: UNTRANSLATED] = meanings(
+                rng, topics, len(meant[-start % UNTRANSLATED :: UNTRANSLATED])
+            )
 
 
 def meanings(rng: np.random.Generator, topics: np.ndarray, count: int) -> np.ndarray:
@@ -191,8 +193,8 @@ def million() -> None:
             print(f"{plan}; {planned - begun:.0f} s", flush=True)
             pairs = mine(left, right, plan, k=K)
             seconds, wall = time.process_time() - begun, time.perf_counter() - wall
-    known = MILLION - MILLION // UNPAIRED
-    true = (pairs.left == pairs.right) & (pairs.left % UNPAIRED != 0)
+    known = MILLION - MILLION // UNTRANSLATED
+    true = (pairs.left == pairs.right) & (pairs.left % UNTRANSLATED != 0)
     needed, full = operations(plan, left, right), 2 * 2.0 * WIDTH * MILLION**2
     best = 100 * true[:known].mean()
     print(f"compared, scored and paired: {begun + seconds - planned:.0f} s")

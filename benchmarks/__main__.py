@@ -1,4 +1,4 @@
-"""Every page, each in a process of its own; prints their rows and writes `benchmarks/RESULTS.md`."""
+"""Run every page, each in a process of its own; print their rows and write `benchmarks/RESULTS.md`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.measure import Row, machine
+from benchmarks.measure import Measurement, machine, parser
 
 PAGES = (
     "training",
@@ -26,18 +26,21 @@ RESULTS = Path(__file__).with_name("RESULTS.md")
 COLUMNS = ("work", "against", "ratio (range)", "target", "ours", "peer", "error", "floor", "reached", "time goes to")
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def cells(row: Measurement) -> tuple[str, ...]:
     """The row as the table shows it."""
     spread = f"**{row.median:.2f}** ({min(row.ratios):.2f}-{max(row.ratios):.2f})"
-    share = "" if row.share is None else f"{100 * row.share:.0f}%"
+    reached = "" if row.reached is None else f"{100 * row.reached:.0f}%"
     target = row.target + ("" if row.met else ", **missed**")
-    return row.work, row.against, spread, target, row.ours, row.peer, row.error, row.floor, share, row.next
+    return row.work, row.against, spread, target, row.ours, row.peer, row.error, row.floor, reached, row.bottleneck
 
 
-def document(rows: list[Row], minutes: float, arguments: list[str]) -> str:
+def document(rows: list[Measurement], minutes: float, arguments: list[str]) -> str:
     """RESULTS.md, whole."""
-    found = [row for row in rows if not row.met]
-    missed = [f"- {row.work}: {row.median:.2f}, target {row.target}; its time goes to {row.next}" for row in found]
+    missed = [
+        f"- {row.work}: {row.median:.2f}, target {row.target}; its time goes to {row.bottleneck}"
+        for row in rows
+        if not row.met
+    ]
     table = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, rows)]
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in table]
     command = " ".join(["python -m benchmarks", *("FOLDER" if Path(part).is_dir() else part for part in arguments)])
@@ -62,14 +65,17 @@ def document(rows: list[Row], minutes: float, arguments: list[str]) -> str:
 
 
 def main() -> None:
-    begun, rows = time.monotonic(), []
+    arguments = sys.argv[1:]
+    parser(__doc__).parse_args(arguments)  # mistakes end here, not in the first page
+    begun = time.monotonic()
+    rows: list[Measurement] = []
     with tempfile.TemporaryDirectory() as folder:
         for name in PAGES:
             print(f"== {name}", flush=True)
-            found = Path(folder) / f"{name}.json"
-            subprocess.run([sys.executable, "-m", f"benchmarks.{name}", "--json", found, *sys.argv[1:]], check=True)
-            rows += [Row(**row) for row in json.loads(found.read_text(encoding="utf-8"))]
-    text = document(rows, (time.monotonic() - begun) / 60, sys.argv[1:])
+            out = Path(folder) / f"{name}.json"
+            subprocess.run([sys.executable, "-m", f"benchmarks.{name}", "--json", out, *arguments], check=True)
+            rows += [Measurement(**row) for row in json.loads(out.read_text(encoding="utf-8"))]
+    text = document(rows, (time.monotonic() - begun) / 60, arguments)
     RESULTS.write_text(text, encoding="utf-8")
     print(f"{RESULTS} written.\n{text[text.index('## Targets missed') :]}", end="")
 

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import bgt_core
-from benchmarks.measure import Row, interleave, over, page
+from benchmarks.measure import Measurement, interleave, over, page
 from bgt_core import bulk
 from bgt_core.grammar import pairs
 from bgt_core.vectors.file import ResumableWriter
@@ -25,25 +25,25 @@ from bgt_core.vectors.file import ResumableWriter
 DISTINCT, SPEED, FEW, MANY = 25_000, 50_000, 50_000, 200_000  # lines
 MEMORY_ROUNDS = 3  # a peak hardly varies, and each takes two processes
 
-# In a fresh process, which tells its memory when the model is loaded and its peak in KiB, both from Linux's /proc: what
-# `getrusage` says includes the process it was forked from.
+# In a fresh process, which prints its memory once the model is loaded and its peak, in KiB, both from Linux's /proc:
+# `getrusage` would include the process it was forked from.
 EMBED = """
 import sys
 from pathlib import Path
 import torch
 import bgt_core
 from bgt_core import bulk
-def told(name):
+def show(name):
     print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name)))
 torch.set_num_threads(1)
 model = bgt_core.load(device="cpu")
-told("VmRSS")
+show("VmRSS")
 bulk.embed_file(model, Path(sys.argv[1]), Path(sys.argv[2]), lang="en")
-told("VmHWM")
+show("VmHWM")
 """
 
 
-def rows(options: argparse.Namespace) -> Iterator[Row]:
+def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     """Speed, then memory."""
     sentences = [pair.texts["en"] for pair in pairs(DISTINCT, seed=1)]
     with TemporaryDirectory() as folder:
@@ -51,7 +51,7 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
         yield memory(Path(folder), sentences)
 
 
-def speed(folder: Path, sentences: list[str], options: argparse.Namespace) -> Row:
+def speed(folder: Path, sentences: list[str], options: argparse.Namespace) -> Measurement:
     """A file to a file, against the same chunks of sentences in memory."""
     model = bgt_core.load(device="cpu")
     source, out = write(folder / "text.txt", sentences, SPEED), folder / "vectors.npy"
@@ -84,7 +84,7 @@ def speed(folder: Path, sentences: list[str], options: argparse.Namespace) -> Ro
     )
     times = {name: statistics.median(seconds) for name, seconds in spent.items()}
     differ = sum(not np.array_equal(*pair) for pair in zip(np.load(out), np.concatenate(expected), strict=True))
-    return Row(
+    return Measurement(
         work=f"embedding a file of {SPEED:,} lines, restartable",
         against="Embedder.embed of the same chunks in memory",
         ratios=over(held, streamed),
@@ -93,18 +93,18 @@ def speed(folder: Path, sentences: list[str], options: argparse.Namespace) -> Ro
         peer=f"{SPEED / times['the model']:,.0f} sentences/s",
         error=f"rows that differ: {differ}",
         floor=f"the model alone, {times['the model']:.2f} s",
-        share=times["the model"] / statistics.median(streamed),
-        next=", ".join(f"{name} {100 * part / sum(times.values()):.0f}%" for name, part in times.items()),
+        reached=times["the model"] / statistics.median(streamed),
+        bottleneck=", ".join(f"{name} {100 * part / sum(times.values()):.0f}%" for name, part in times.items()),
     )
 
 
-def memory(folder: Path, sentences: list[str]) -> Row:
+def memory(folder: Path, sentences: list[str]) -> Measurement:
     """The peak on many lines over that on few."""
     few, many = (write(folder / f"{size}.txt", sentences, size) for size in (FEW, MANY))
     peaks = [(peak(few), peak(many)) for _ in range(MEMORY_ROUNDS)]
     small, large = (statistics.median(most for _, most in side) for side in zip(*peaks, strict=True))
     loaded = statistics.median(before for _, (before, _) in peaks)
-    return Row(
+    return Measurement(
         work=f"peak memory of embedding {MANY:,} lines",
         against=f"that of {FEW:,} lines",
         ratios=[most / least for (_, least), (_, most) in peaks],
@@ -113,8 +113,8 @@ def memory(folder: Path, sentences: list[str]) -> Row:
         peer=f"{small:.0f} MiB",
         error="of the whole process, Python and torch included",
         floor="the same memory for any text",
-        share=small / large,
-        next=f"{loaded:.0f} MiB are there when the model is loaded, {large - loaded:.0f} MiB come with a chunk",
+        reached=small / large,
+        bottleneck=f"{loaded:.0f} MiB are held once the model is loaded, {large - loaded:.0f} MiB come with a chunk",
     )
 
 
@@ -132,9 +132,9 @@ def peak(source: Path) -> tuple[float, float]:
     out = source.with_name("peak.npy")
     out.unlink(missing_ok=True)
     done = subprocess.run([sys.executable, "-c", EMBED, source, out], check=True, stdout=subprocess.PIPE)
-    loaded, most = (int(told) / 1024 for told in done.stdout.split())
+    loaded, most = (int(kib) / 1024 for kib in done.stdout.split())
     return loaded, most
 
 
 if __name__ == "__main__":
-    page(rows)
+    page(rows, __doc__)

@@ -24,7 +24,7 @@ from sentence_transformers.sentence_transformer.modules import Transformer as Wr
 from torch import nn
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from benchmarks.measure import Row, clock_of, over, page, product_rate, profile
+from benchmarks.measure import Measurement, clock_of, over, page, product_rate, profile
 from bgt_core.contracts import EOS, PAD, UNK
 from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import Embedder
@@ -113,10 +113,10 @@ def peer_of(body: Transformer, tokenizer: Tokenizer, folder: str) -> SentenceTra
     return peer
 
 
-def rows(options: argparse.Namespace) -> Iterator[Row]:
+def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     texts = sentences(20_000)
     tokenizer = Tokenizer.train(texts, VOCAB, lowercase=False)
-    told = shipped_scores(options) if options.sts else ""
+    sts_note = shipped_scores(options) if options.sts else ""
     clock = clock_of(options.threads)
     for name, (width, layers, count, targets) in SIZES.items():
         body = Transformer(embedding(VOCAB, width), layers, width, HEADS, 0.0)
@@ -128,7 +128,7 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
         with tempfile.TemporaryDirectory() as folder:
             peer = peer_of(body, tokenizer, folder)
         encode = {"peer": lambda part, peer=peer: peer.encode(part, show_progress_bar=False)}
-        encode |= {form: lambda part, held=held: held.embed(part, lang="en") for form, held in forms.items()}
+        encode |= {form: lambda part, model=model: model.embed(part, lang="en") for form, model in forms.items()}
         for form in times:
             encode[form](texts[:64])
         for number in range(options.rounds):
@@ -137,18 +137,18 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
                 begun = clock()
                 vectors[form].append(encode[form](part))
                 times[form].append((clock() - begun) / len(part))
-        made = {form: np.concatenate(parts) for form, parts in vectors.items()}
+        embedded = {form: np.concatenate(parts) for form, parts in vectors.items()}
         seen = tokenizer.encode(texts[: options.rounds * count])
         pieces = sum(map(len, seen)) / len(seen)
         linears = sum(part.weight.numel() for part in body.modules() if isinstance(part, nn.Linear))
         operations = 2 * linears * pieces
         for form, dtype in DTYPES.items():
             spent, floor = median(times[form]), operations / product_rate(dtype, options.threads)
-            cosine = Embedder.similarity(made[form], made["fp32"]).min()
-            error = f"cosine to fp32 at least {cosine:.6f}{told}"
+            cosine = Embedder.similarity(embedded[form], embedded["fp32"]).min()
+            error = f"cosine to fp32 at least {cosine:.6f}{sts_note}"
             if form == "fp32":
-                error = f"differs from the peer by at most {np.abs(made[form] - made['peer']).max():.0e}"
-            yield Row(
+                error = f"differs from the peer by at most {np.abs(embedded[form] - embedded['peer']).max():.0e}"
+            yield Measurement(
                 work=f"encoding, {name}, {pieces:.1f} pieces a sentence, {form}",
                 against="sentence-transformers encode",
                 ratios=over(times["peer"], times[form]),
@@ -157,8 +157,8 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
                 peer=f"{1 / median(times['peer']):,.0f}",
                 error=error,
                 floor=f"{operations / 1e6:,.0f} MFLOP a sentence, {1 / floor:,.0f} sentences/s",
-                share=floor / spent,
-                next=profile(lambda held=forms[form], part=texts[:count]: held.embed(part, lang="en")),
+                reached=floor / spent,
+                bottleneck=profile(lambda model=forms[form], part=texts[:count]: model.embed(part, lang="en")),
             )
 
 
@@ -174,4 +174,4 @@ def shipped_scores(options: argparse.Namespace) -> str:
 
 
 if __name__ == "__main__":
-    page(rows)
+    page(rows, __doc__)

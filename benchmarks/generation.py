@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from transformers import LogitsProcessor, LogitsProcessorList, MarianConfig, MarianMTModel
 
 import bgt_core
-from benchmarks.measure import Row, clock_of, over, page, product_rate, profile
+from benchmarks.measure import Measurement, clock_of, over, page, product_rate, profile
 from bgt_core import recipes
 from bgt_core.contracts import EOS, PAD, Tokens
 from bgt_core.data.text import Tokenizer
@@ -134,13 +134,13 @@ def lengths_of(count: int) -> list[int]:
     return np.clip(np.round(12 * np.exp(draw.normal(0, 0.5, count))), 4, 30).astype(int).tolist()
 
 
-def rows(options: argparse.Namespace) -> Iterator[Row]:
+def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     agreement = shipped_agreement()
     for size in SIZES:
         yield from rows_of(size, options, agreement)
 
 
-def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator[Row]:
+def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator[Measurement]:
     recipe = recipes.bgt(vocab_size=size.vocab, **size.arguments)
     tokenizer = Ids(size.vocab)
     model = recipe.build(tokenizer).eval()
@@ -158,14 +158,14 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
             return [len(text.split()) for text in transfer(embedder, sources, sources, lang="en", max_length=most)]
 
     def theirs() -> list[int]:
-        found: list[int] = []
+        lengths_written: list[int] = []
         for begun in range(0, len(ids), BATCH):
             side = Tokens.pad([[*sentence, EOS] for sentence in ids[begun : begun + BATCH]], "en")
             ends = LogitsProcessorList([EndsAt(lengths[begun : begun + BATCH])])
             arguments = {"num_beams": BEAM, "do_sample": False, "max_new_tokens": most, "logits_processor": ends}
             written = peer.generate(input_ids=side.ids, attention_mask=side.mask.long(), **arguments)
-            found += ((written != EOS) & (written != PAD)).sum(1).tolist()
-        return found
+            lengths_written += ((written != EOS) & (written != PAD)).sum(1).tolist()
+        return lengths_written
 
     forms = {"peer": theirs, "fp32": partial(ours, "fp32"), "bf16": partial(ours, "bf16")}
     for name, form in forms.items():
@@ -180,7 +180,7 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
     operations = operations_of(model, ids, lengths.tolist())
     for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
         spent, floor = median(times[name]), operations / product_rate(dtype, options.threads)
-        yield Row(
+        yield Measurement(
             work=f"beam-{BEAM} generation, {size.name}, {name}",
             against="transformers generate, fp32",
             ratios=over(times["peer"], times[name]),
@@ -189,8 +189,8 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
             peer=f"{size.sentences / median(times['peer']):,.0f}",
             error=error if name == "fp32" else agreement,
             floor=f"{operations / size.sentences / 1e9:.2f} GFLOP a sentence, {size.sentences / floor:,.0f} a second",
-            share=floor / spent,
-            next=profile(forms[name]),
+            reached=floor / spent,
+            bottleneck=profile(forms[name]),
         )
 
 
@@ -198,10 +198,10 @@ def refereed(decoder: Decoder) -> str:
     """A few sentences against the straight search."""
     latents = torch.randn(REFEREED, decoder.layer.latent.in_features) / 4
     with torch.no_grad():
-        found = beam(decoder, latents, BEAM, 16)
+        best = beam(decoder, latents, BEAM, 16)
         expected = [straight_beam(decoder, latent, 16) for latent in latents]
-    same = sum(best.pieces == pieces for best, (pieces, _) in zip(found, expected, strict=True))
-    off = max(abs(best.mean - mean) for best, (_, mean) in zip(found, expected, strict=True))
+    same = sum(ours.pieces == pieces for ours, (pieces, _) in zip(best, expected, strict=True))
+    off = max(abs(ours.mean - mean) for ours, (_, mean) in zip(best, expected, strict=True))
     return f"{same} of {REFEREED} as by a straight search, mean log-probability within {off:.0e}"
 
 
@@ -217,7 +217,7 @@ def straight_beam(decoder: Decoder, latent: Tensor, max_length: int) -> tuple[li
             if past[-1:] == [EOS]:
                 children[row], children[row, EOS] = -torch.inf, totals[row]
         totals, best = children.flatten().topk(BEAM)
-        written = [[*written[place // scores.shape[1]], place % scores.shape[1]] for place in best.tolist()]
+        written = [[*written[index // scores.shape[1]], index % scores.shape[1]] for index in best.tolist()]
     texts = [past[: past.index(EOS) + 1] if EOS in past else past for past in written]
     mean, best_text = max((total / len(text), text) for total, text in zip(totals.tolist(), texts, strict=True))
     return [piece for piece in best_text if piece != EOS], mean
@@ -229,8 +229,8 @@ def shipped_agreement() -> str:
     exact, rounded = (bgt_core.load(precision=precision) for precision in ("fp32", "bf16"))
     expected = transfer(exact, texts[:256], texts[256:], lang="en")
     with autocast(rounded.device, "bf16"):
-        found = transfer(rounded, texts[:256], texts[256:], lang="en")
-    return f"{sum(map(str.__eq__, expected, found))} of 256 sentences of the shipped model as in fp32"
+        written = transfer(rounded, texts[:256], texts[256:], lang="en")
+    return f"{sum(map(str.__eq__, expected, written))} of 256 sentences of the shipped model as in fp32"
 
 
 def operations_of(model: nn.Module, ids: Sequence[Sequence[int]], lengths: Sequence[int]) -> float:
@@ -247,4 +247,4 @@ def operations_of(model: nn.Module, ids: Sequence[Sequence[int]], lengths: Seque
 
 
 if __name__ == "__main__":
-    page(rows)
+    page(rows, __doc__)

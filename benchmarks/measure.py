@@ -28,19 +28,19 @@ ROUNDS = 5
 
 
 @dataclass(frozen=True)
-class Row:
+class Measurement:
     """One line of the page."""
 
     work: str  # what is done
     against: str  # what it is compared with
-    ratios: list[float]  # peer's time over ours, or what `target` limits, one a round
+    ratios: list[float]  # peer's time over ours, or what `target` limits, one per round
     target: str  # ">= 5", "<= 0.6": what the median of `ratios` must meet
     ours: str  # the median of our absolute figure, with its unit
     peer: str
     error: str  # how far from exact, measured here
     floor: str  # what the hardware allows: operations over the measured rate, bytes over bandwidth
-    share: float | None  # of that floor, reached; None where there is no such floor
-    next: str  # what takes the time now, from a profile of this run
+    reached: float | None  # share of that floor; None where there is no such floor
+    bottleneck: str  # what takes the time now, from a profile of this run
 
     @property
     def median(self) -> float:
@@ -52,26 +52,32 @@ class Row:
         return self.median >= float(limit) if sign == ">=" else self.median <= float(limit)
 
 
-def page(rows: Callable[[argparse.Namespace], Iterable[Row]]) -> None:
-    """The command line of every page: prints its rows as they come, and writes them for `python -m benchmarks`."""
-    parser = argparse.ArgumentParser()
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """The options that every page takes."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=1, help="of both sides; more than 1 is timed on the wall")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--sts", type=Path, help="a folder of YEAR/DATASET.tsv: adds STS scores of inexact forms")
-    parser.add_argument("--json", type=Path, help="where to write the rows")
-    options = parser.parse_args()
+    return parser
+
+
+def page(rows: Callable[[argparse.Namespace], Iterable[Measurement]], description: str | None) -> None:
+    """The command line of every page: prints its rows as they come, and writes them for `python -m benchmarks`."""
+    arguments = parser(description)
+    arguments.add_argument("--json", type=Path, help="where to write the rows")
+    options = arguments.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    found = []
+    measured = []
     for row in rows(options):
-        found.append(row)
+        measured.append(row)
         verdict = "met" if row.met else "MISSED"
         spread = f"{row.median:.2f} ({min(row.ratios):.2f}-{max(row.ratios):.2f})"
         print(f"{row.work} | {spread}, target {row.target}: {verdict} | {row.ours} against {row.peer} | {row.error}")
-        share = "" if row.share is None else f", {100 * row.share:.0f}% of it reached"
-        print(f"    floor: {row.floor}{share}; next: {row.next}", flush=True)
+        reached = "" if row.reached is None else f", {100 * row.reached:.0f}% of it reached"
+        print(f"    floor: {row.floor}{reached}; time goes to: {row.bottleneck}", flush=True)
     if options.json:
-        options.json.write_text(json.dumps([asdict(row) for row in found]))
+        options.json.write_text(json.dumps([asdict(row) for row in measured]))
 
 
 def interleave(
@@ -104,17 +110,17 @@ def over(peer: list[float], ours: list[float]) -> list[float]:
 
 
 def product_rate(dtype: torch.dtype, threads: int, rows: int = 1024, inner: int = 1024, columns: int = 1024) -> float:
-    """Operations a second of this machine's fastest product (rows x inner) @ (columns x inner)^T, the best of 5."""
+    """Operations per second of this machine's fastest product (rows x inner) @ (columns x inner)^T, the best of 5."""
     clock = clock_of(threads)
     if dtype == torch.int8:  # 8 bits in, single precision out
         weight = torch.randint(-127, 128, (columns, inner), dtype=torch.int8)
         packed = torch.ops.onednn.qlinear_prepack(weight, None)
         left = torch.randint(0, 255, (rows, inner), dtype=torch.uint8)
         scales, zeros = torch.ones(columns), torch.zeros(columns, dtype=torch.long)
-        one = (scales, zeros, None, 1.0, 0, torch.float32, "none", [], "")
+        output = (scales, zeros, None, 1.0, 0, torch.float32, "none", [], "")
 
         def multiply() -> object:
-            return torch.ops.onednn.qlinear_pointwise(left, 0.03, 128, packed, *one)
+            return torch.ops.onednn.qlinear_pointwise(left, 0.03, 128, packed, *output)
     else:
         left, right = torch.randn(rows, inner).to(dtype), torch.randn(columns, inner).to(dtype)
 
@@ -155,10 +161,10 @@ def machine() -> str:
     names = [line for line in _cpuinfo() if line.startswith("model name")]
     model = names[0].split(":", 1)[1].strip() if names else platform.processor() or platform.machine()
     features = ", ".join(
-        name for name, there in torch.cpu.get_capabilities().items() if there is True and "bf16" in name
+        name for name, present in torch.cpu.get_capabilities().items() if present is True and "bf16" in name
     )
     packages = ("torch", "numpy", "sentencepiece", "transformers", "sentence-transformers", "faiss-cpu", "scikit-learn")
-    versions = ", ".join(f"{name} {found}" for name in packages if (found := version_of(name)))
+    versions = ", ".join(f"{name} {installed}" for name in packages if (installed := version_of(name)))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
         f"{model}, {os.cpu_count()} cores ({features or 'no native bf16'}), {memory:.0f} GiB; "

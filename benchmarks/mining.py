@@ -28,7 +28,7 @@ import faiss
 import numpy as np
 import torch
 
-from benchmarks.measure import Row, interleave, over, page, product_rate
+from benchmarks.measure import Measurement, interleave, over, page, product_rate
 from bgt_core.mining.margin import mine
 from bgt_core.mining.neighbours import ITERATIONS, POINTS, Plan, Rows, approximate, exact, search
 
@@ -37,13 +37,13 @@ TOPICS = 4  # of a sentence
 ALL_TOPICS = 20  # times the root of the sentences, as the words of a growing text; their frequencies fall as 1 / rank
 OWN = 0.5  # of a meaning's squared length
 NOISE = (0.05, 0.6)  # of a vector's squared length, from and to
-SINGLE_PROCESS = 5  # each 5th sentence of the right side translates nothing
+UNTRANSLATED = 5  # each 5th sentence of the right side translates nothing
 PART = 20  # each 20th row asks in exact search
 BLOCK = 50_000  # vectors drawn together
 K = 4
 
 
-def rows(options: argparse.Namespace) -> Iterator[Row]:
+def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     """Approximate against exact, then exact by FAISS against torch."""
     faiss.omp_set_num_threads(options.threads)
     rate = product_rate(torch.float32, options.threads)
@@ -55,21 +55,21 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
 
     def fast(number: int) -> None:
         plan = approximate(left, right, seed=number)
-        _, found = search(left, right, plan.forward, K, plan.homes)
-        last["fast"] = plan, found, search(right, left, plan.backward, K, plan.homes)[1]
+        _, neighbours = search(left, right, plan.forward, K, plan.homes)
+        last["fast"] = plan, neighbours, search(right, left, plan.backward, K, plan.homes)[1]
 
     def straight(number: int) -> None:
         some_left, some_right = parts[number]
-        _, found = search(some_left, right, exact(some_left, right).forward, K)
-        last["straight"] = found, search(some_right, left, exact(some_right, left).forward, K)[1]
+        _, neighbours = search(some_left, right, exact(some_left, right).forward, K)
+        last["straight"] = neighbours, search(some_right, left, exact(some_right, left).forward, K)[1]
 
     times, part_times = interleave(fast, straight, options.threads, options.rounds)
     full_times = [PART * seconds for seconds in part_times]
-    plan, *found = last["fast"]
+    plan, *neighbours = last["fast"]
     number = options.rounds - 1
-    same = [ours[number::PART, 0] == exact[:, 0] for ours, exact in zip(found, last["straight"], strict=True)]
+    same = [ours[number::PART, 0] == exact[:, 0] for ours, exact in zip(neighbours, last["straight"], strict=True)]
     ops = operations(plan, left, right)
-    yield Row(
+    yield Measurement(
         work=f"nearest neighbours both ways, {SENTENCES:,} x {SENTENCES:,} vectors of {WIDTH}, approximate",
         against="the same, exact, by FAISS",
         ratios=over(full_times, times),
@@ -78,13 +78,13 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
         peer=f"{2 * SENTENCES / statistics.median(full_times):,.0f} rows/s",
         error=f"{100 * np.mean(same):.1f}% of nearest neighbours found ({plan})",
         floor=f"{ops / 1e9:,.0f} G operations at {rate / 1e9:.0f} G/s: {ops / rate:.2f} s",
-        share=ops / rate / statistics.median(times),
-        next=profile(lambda: fast(0)),
+        reached=ops / rate / statistics.median(times),
+        bottleneck=profile(lambda: fast(0)),
     )
     yield products(left, right, rate, options)
 
 
-def products(left: Rows, right: Rows, rate: float, options: argparse.Namespace) -> Row:
+def products(left: Rows, right: Rows, rate: float, options: argparse.Namespace) -> Measurement:
     """FAISS's exact search of 1,000 rows against torch's product and topk, block by block; both on the same vectors."""
     asking, held = left.read(np.arange(1_000)), right.read(np.arange(SENTENCES))
     dtypes = (torch.float32, torch.bfloat16)
@@ -97,18 +97,18 @@ def products(left: Rows, right: Rows, rate: float, options: argparse.Namespace) 
     def by_torch(dtype: torch.dtype) -> None:
         queries, candidates = theirs[dtype]
         best = torch.full((len(queries), K), -math.inf, dtype=dtype)
-        place = torch.zeros((len(queries), K), dtype=torch.int64)
+        rows = torch.zeros((len(queries), K), dtype=torch.int64)
         for start in range(0, len(candidates), 8_192):
-            cosines, found = (queries @ candidates[start : start + 8_192].T).topk(K, 1)
+            cosines, block_rows = (queries @ candidates[start : start + 8_192].T).topk(K, 1)
             best, order = torch.cat([best, cosines], 1).topk(K, 1)
-            place = torch.cat([place, found + start], 1).gather(1, order)
-        kept[dtype] = place.numpy()
+            rows = torch.cat([rows, block_rows + start], 1).gather(1, order)
+        kept[dtype] = rows.numpy()
 
     ours, full = interleave(by_faiss, lambda _: by_torch(torch.float32), options.threads, options.rounds)
     again, half = interleave(by_faiss, lambda _: by_torch(torch.bfloat16), options.threads, options.rounds)
     same = {dtype: 100 * (kept["faiss"][:, 0] == kept[dtype][:, 0]).mean() for dtype in theirs}
     ops = 2.0 * len(asking) * len(held) * WIDTH
-    return Row(
+    return Measurement(
         work=f"exact nearest neighbours of 1,000 among {SENTENCES:,}, FAISS",
         against="torch, fp32 product and topk",
         ratios=over(full, ours),
@@ -117,8 +117,8 @@ def products(left: Rows, right: Rows, rate: float, options: argparse.Namespace) 
         peer=f"{ops / statistics.median(full) / 1e9:.0f} G operations/s",
         error=f"{same[torch.float32]:.1f}% the same nearest",
         floor=f"{ops / 1e9:.0f} G operations at {rate / 1e9:.0f} G/s: {ops / rate:.2f} s",
-        share=ops / rate / statistics.median(ours),
-        next=f"torch in bf16 takes {statistics.median(over(half, again)):.2f} of FAISS's time, "
+        reached=ops / rate / statistics.median(ours),
+        bottleneck=f"torch in bf16 takes {statistics.median(over(half, again)):.2f} of FAISS's time, "
         f"with {same[torch.bfloat16]:.1f}% the same nearest",
     )
 
@@ -132,8 +132,8 @@ def draw(left: np.ndarray, right: np.ndarray) -> None:
         noise = rng.uniform(*NOISE, (len(meant), 1)).astype(np.float32)
         for side in (left, right):
             side[start : start + BLOCK] = np.sqrt(1 - noise) * meant + np.sqrt(noise) * directions(rng, *meant.shape)
-            meant[-start % SINGLE_PROCESS :: SINGLE_PROCESS] = meanings(
-                rng, topics, len(meant[-start % SINGLE_PROCESS :: SINGLE_PROCESS])
+            meant[-start % UNTRANSLATED :: UNTRANSLATED] = meanings(
+                rng, topics, len(meant[-start % UNTRANSLATED :: UNTRANSLATED])
             )
 
 
@@ -178,7 +178,7 @@ def profile(work: Callable[[], object], most: int = 4) -> str:
 
 
 def million() -> None:
-    """Mines a million by a million vectors that lie on disk; prints time, memory and what is found."""
+    """Mines a million by a million vectors that lie on disk; prints time, memory and the true pairs found."""
     torch.set_num_threads(1)
     faiss.omp_set_num_threads(1)
     rate = product_rate(torch.float32, threads=1)
@@ -193,8 +193,8 @@ def million() -> None:
             print(f"{plan}; {planned - begun:.0f} s", flush=True)
             pairs = mine(left, right, plan, k=K)
             seconds, wall = time.process_time() - begun, time.perf_counter() - wall
-    known = MILLION - MILLION // SINGLE_PROCESS
-    true = (pairs.left == pairs.right) & (pairs.left % SINGLE_PROCESS != 0)
+    known = MILLION - MILLION // UNTRANSLATED
+    true = (pairs.left == pairs.right) & (pairs.left % UNTRANSLATED != 0)
     needed, full = operations(plan, left, right), 2 * 2.0 * WIDTH * MILLION**2
     best = 100 * true[:known].mean()
     print(f"compared, scored and paired: {begun + seconds - planned:.0f} s")
@@ -237,4 +237,4 @@ class Memory:
 
 
 if __name__ == "__main__":
-    million() if sys.argv[1:] == ["--million"] else page(rows)
+    million() if sys.argv[1:] == ["--million"] else page(rows, __doc__)

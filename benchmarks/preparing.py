@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import sentencepiece
 
-from benchmarks.measure import Row, interleave, over, page
+from benchmarks.measure import Measurement, interleave, over, page
 from bgt_core import PRETRAINED
 from bgt_core.data.encode import COMMAND, MOST, cores
 from bgt_core.data.parallel import Skipped, check, chunks, read_pairs
@@ -36,8 +36,8 @@ DISTINCT = 40_000  # of those; drawn with replacement
 MODEL = PRETRAINED / "tokenizer.model"
 WALL = 2  # `interleave` times more than one thread on the wall
 
-# Run in a fresh process, which tells its own peak and that of its largest child in KiB. Its own from Linux's /proc:
-# what `getrusage` says of a process includes the caller it was forked from, here one with torch.
+# Run in a fresh process, which prints its own peak and that of its largest child in KiB. Its own comes from Linux's
+# /proc: `getrusage` would include the caller it was forked from, here one with torch.
 IDLE = """
 from resource import RUSAGE_CHILDREN, getrusage
 import bgt_core.data.encode
@@ -55,7 +55,7 @@ print(peak(), getrusage(RUSAGE_CHILDREN).ru_maxrss)
 """
 
 
-def rows(options: argparse.Namespace) -> Iterator[Row]:
+def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     """Speed, scaling and memory."""
     workers = min(cores(), MOST)
     with TemporaryDirectory() as folder:
@@ -63,7 +63,7 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
         yield memory(Path(folder), workers)
 
 
-def speed(folder: Path, workers: int, rounds: int) -> Iterator[Row]:
+def speed(folder: Path, workers: int, rounds: int) -> Iterator[Measurement]:
     """All cores against plain sentencepiece, and two processes against one."""
     source, tokenizer = folder / "pairs.tsv", Tokenizer.load(MODEL)
     write(source, SPEED)
@@ -79,7 +79,7 @@ def speed(folder: Path, workers: int, rounds: int) -> Iterator[Row]:
             plain.encode(side, add_eos=True, num_threads=1)
 
     ours, theirs = interleave(lambda _: run(workers), peer, WALL, rounds)
-    two, one = interleave(lambda _: run(2), lambda _: run(1), WALL, rounds)
+    two_processes, one_process = interleave(lambda _: run(2), lambda _: run(1), WALL, rounds)
     names = [file.name for file in (folder / "by-1").iterdir()]
     _, *wrong = filecmp.cmpfiles(folder / "by-1", folder / "by-2", names, shallow=False)
     same = f"files that differ between one process and two: {sum(map(len, wrong))} of {len(names)}"
@@ -92,7 +92,7 @@ def speed(folder: Path, workers: int, rounds: int) -> Iterator[Row]:
     parts["ids to bytes, hashes, writing"] = alone - sum(parts.values())
     spent = ", ".join(f"{name} {100 * part / alone:.0f}%" for name, part in parts.items())
     starting = processor(lambda: subprocess.run(COMMAND, stdin=subprocess.DEVNULL, check=True))
-    yield Row(
+    yield Measurement(
         work=f"preparing {SPEED:,} pairs, {workers} processes",
         against="one process of plain sentencepiece that stores nothing",
         ratios=over(theirs, ours),
@@ -101,33 +101,34 @@ def speed(folder: Path, workers: int, rounds: int) -> Iterator[Row]:
         peer=rate(theirs),
         error=same,
         floor=f"sentencepiece alone on {workers} cores, {statistics.median(theirs) / workers:.2f} s",
-        share=statistics.median(theirs) / workers / statistics.median(ours),
-        next=f"of {alone:.2f} s of processor time in one process: {spent}",
+        reached=statistics.median(theirs) / workers / statistics.median(ours),
+        bottleneck=f"of {alone:.2f} s of processor time in one process: {spent}",
     )
-    yield Row(
+    yield Measurement(
         work=f"preparing {SPEED:,} pairs, 2 processes",
         against="1 process of the same",
-        ratios=over(one, two),
+        ratios=over(one_process, two_processes),
         target=">= 1.7",
-        ours=rate(two),
-        peer=rate(one),
+        ours=rate(two_processes),
+        peer=rate(one_process),
         error=same,
-        floor=f"half the time of one process, {statistics.median(one) / 2:.2f} s",
-        share=statistics.median(one) / 2 / statistics.median(two),
-        next=f"processor time, {together:.2f} s together and {alone:.2f} s in one, {starting:.2f} s to start each",
+        floor=f"half the time of one process, {statistics.median(one_process) / 2:.2f} s",
+        reached=statistics.median(one_process) / 2 / statistics.median(two_processes),
+        bottleneck=f"processor time, {together:.2f} s together and {alone:.2f} s in one, "
+        f"{starting:.2f} s to start each",
     )
 
 
-def memory(folder: Path, workers: int) -> Row:
+def memory(folder: Path, workers: int) -> Measurement:
     """The peak of all processes on many pairs over that on few."""
     peaks = []  # MiB
     for size in (FEW, MANY):
         source = folder / f"{size}.tsv"
         write(source, size)
-        own, largest = told(PREPARE, source, folder / f"store-{size}", MODEL)
+        own, largest = printed_numbers(PREPARE, source, folder / f"store-{size}", MODEL)
         peaks.append((own + workers * largest) / 1024)
-    (idle,) = told(IDLE + "print(peak())")
-    return Row(
+    (idle,) = printed_numbers(IDLE + "print(peak())")
+    return Measurement(
         work=f"peak memory of preparing {MANY:,} pairs, {workers} processes and the caller",
         against=f"that of {FEW:,} pairs",
         ratios=[peaks[1] / peaks[0]],
@@ -136,12 +137,12 @@ def memory(folder: Path, workers: int) -> Row:
         peer=f"{peaks[0]:.0f} MiB",
         error="peaks of all processes added up, each as large as the largest: an upper bound",
         floor="the same memory for any corpus",
-        share=peaks[0] / peaks[1],
-        next=f"a process that only imports holds {idle / 1024:.0f} MiB",
+        reached=peaks[0] / peaks[1],
+        bottleneck=f"a process that only imports holds {idle / 1024:.0f} MiB",
     )
 
 
-def told(script: str, *arguments: Path) -> list[int]:
+def printed_numbers(script: str, *arguments: Path) -> list[int]:
     """The numbers that a Python script prints."""
     command = [sys.executable, "-c", script, *map(str, arguments)]
     return list(map(int, subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()))
@@ -160,7 +161,7 @@ def processor(work: Callable[[], object]) -> float:
 
 
 def write(file: Path, size: int) -> None:
-    """`size` translations, one a line."""
+    """`size` translations, one per line."""
     lines = [f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in pairs(DISTINCT)]
     draw = np.random.default_rng(0)
     with file.open("w", encoding="utf-8") as out:
@@ -169,4 +170,4 @@ def write(file: Path, size: int) -> None:
 
 
 if __name__ == "__main__":
-    page(rows)
+    page(rows, __doc__)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from benchmarks import sequential_senteval
-from benchmarks.measure import Row, clock_of, interleave, over, page, product_rate, profile
+from benchmarks.measure import Measurement, clock_of, interleave, over, page, product_rate, profile
 from probes.classifiers.senteval import SentEval, Split, SplitResult, split_classify
 
 Task = tuple[Split, Split, Split]
@@ -25,7 +25,7 @@ ITEMS, TESTED, CLASSES, HIDDEN = 20_000, 2_000, 6, 200
 NOISE = 1.5  # in the labels; accuracies come out near 30%, far from chance and from certainty
 
 
-def rows(options: argparse.Namespace) -> Iterator[Row]:
+def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     """Two widths of softmax regression, and a hidden layer."""
     look, one_pass = SentEval(max_epoch=0), SentEval(hidden=HIDDEN, epoch_size=1, max_epoch=0)
     yield measure(options, 1024, SentEval(), "until every early stop", ">= 10")
@@ -33,38 +33,39 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
     yield measure(options, 1024, one_pass, f"{HIDDEN} hidden units, 1 pass", ">= 2")
 
 
-def measure(options: argparse.Namespace, width: int, protocol: SentEval, part: str, target: str) -> Row:
+def measure(options: argparse.Namespace, width: int, protocol: SentEval, part: str, target: str) -> Measurement:
     """Both forms on one task; `width` is that of its vectors."""
     data, clock = task(width), clock_of(options.threads)
-    fast, slow = Side(split_classify, data, protocol), Side(sequential_senteval.split_classify, data, protocol)
+    fast = TimedForm(split_classify, data, protocol)
+    slow = TimedForm(sequential_senteval.split_classify, data, protocol)
     ours, peer = interleave(fast, slow, options.threads, options.rounds)
-    found, its, seconds = fast.result, slow.result, statistics.median(ours)
-    passes, vectors = max(found.passes), data[0][0]
+    result, expected, seconds = fast.result, slow.result, statistics.median(ours)
+    passes, vectors = max(result.passes), data[0][0]
 
     reading = passes * least(lambda: vectors.sum(), clock)  # a sum of them all takes as long as reading them
     weights = width * HIDDEN + HIDDEN * CLASSES if protocol.hidden else width * CLASSES
-    products = sum(found.passes) * ITEMS * 4 * weights / product_rate(torch.float32, 1)  # forward, backward
+    products = sum(result.passes) * ITEMS * 4 * weights / product_rate(torch.float32, 1)  # forward, backward
     floor = max(reading, products)
     gathering = passes * least(lambda: gather(vectors, protocol.batch_size), clock)
-    gap = max(abs(a - b) for a, b in zip(found.dev_accuracies, its.dev_accuracies, strict=True))
-    return Row(
+    gap = max(abs(a - b) for a, b in zip(result.dev_accuracies, expected.dev_accuracies, strict=True))
+    return Measurement(
         work=f"probing task, {ITEMS:,} x {width}, {CLASSES} classes: {part}",
         against="the sequential form that SentEval uses",
         ratios=over(peer, ours),
         target=target,
         ours=f"{seconds:.2f} s, {1e3 * seconds / passes:.0f} ms a pass",
         peer=f"{statistics.median(peer):.2f} s",
-        error=f"test accuracy {found.test_accuracy:.2f} against {its.test_accuracy:.2f}, dev accuracies at most "
-        f"{gap:.2f} points apart, {np.sum(found.predicted != its.predicted)} of {TESTED:,} predictions differ, "
-        f"passes {'equal' if found.passes == its.passes else 'differ'}",
+        error=f"test accuracy {result.test_accuracy:.2f} against {expected.test_accuracy:.2f}, dev accuracies at most "
+        f"{gap:.2f} points apart, {np.sum(result.predicted != expected.predicted)} of {TESTED:,} predictions differ, "
+        f"passes {'equal' if result.passes == expected.passes else 'differ'}",
         floor=f"{floor:.3f} s, the longer of reading the vectors ({reading:.3f} s) and the products ({products:.3f} s)",
-        share=floor / seconds,
-        next=f"gathering minibatches {100 * gathering / seconds:.0f}% of the time; "
+        reached=floor / seconds,
+        bottleneck=f"gathering minibatches {100 * gathering / seconds:.0f}% of the time; "
         f"of torch's operators {profile(lambda: split_classify(*data, replace(protocol, max_epoch=0)))}",
     )
 
 
-class Side:
+class TimedForm:
     """One form on one task; the first call, which is not timed, makes one pass."""
 
     def __init__(self, form: Callable[..., SplitResult], data: Task, protocol: SentEval):
@@ -105,4 +106,4 @@ def least(work: Callable[[], object], clock: Callable[[], float], times: int = 5
 
 
 if __name__ == "__main__":
-    page(rows)
+    page(rows, __doc__)

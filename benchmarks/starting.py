@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from benchmarks.measure import Row, interleave, page
+from benchmarks.measure import Measurement, interleave, page
 
 COMMANDS = {"bgt": "bgt_core.cli", "bgt-probe": "probes.cli"}
 HELP = "import sys; from {} import main; sys.argv = ['{}', '--help']; main()"
@@ -17,13 +17,13 @@ WALL = 2  # `interleave` times more than one thread on the wall
 LIMIT = 0.5  # seconds
 
 
-def rows(options: argparse.Namespace) -> Iterator[Row]:
+def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     """`--help` of each command."""
     for name, module in COMMANDS.items():
         code = HELP.format(module, name)
         took, bare = interleave(lambda _, code=code: run(code), lambda _: run("pass"), WALL, options.rounds)
         torch = {"True": "yes", "False": "no"}[run(TOLD + code).split()[-1]]
-        yield Row(
+        yield Measurement(
             work=f"`{name} --help`, seconds",
             against=f"{LIMIT} s",
             ratios=took,
@@ -32,8 +32,8 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
             peer=f"Python that does nothing: {statistics.median(bare):.2f} s",
             error=f"torch imported: {torch}",
             floor=f"Python alone, {statistics.median(bare):.2f} s",
-            share=statistics.median(bare) / statistics.median(took),
-            next=f"imports: {slowest(code)}",
+            reached=statistics.median(bare) / statistics.median(took),
+            bottleneck=f"imports: {slowest(code)}",
         )
 
 
@@ -56,4 +56,4 @@ def slowest(code: str, most: int = 4) -> str:
 
 
 if __name__ == "__main__":
-    page(rows)
+    page(rows, __doc__)

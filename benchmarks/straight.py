@@ -51,13 +51,13 @@ class StraightBGT(nn.Module):
 
     def gradients(self) -> dict[str, Tensor]:
         """The model's gradients by parameter name, the fused ones cut in two again."""
-        found = {name: p.grad for name, p in self.model.named_parameters() if p.grad is not None}
+        gradients = {name: p.grad for name, p in self.model.named_parameters() if p.grad is not None}
         names = {id(p): name for name, p in self.model.named_parameters()}
         for name, (hidden, latent) in self.fused.items():
             whole = self.both[name.replace(".", "/")].grad
-            found[names[id(hidden.weight)]] = whole[:, : hidden.in_features]
-            found[names[id(latent.weight)]] = whole[:, hidden.in_features :]
-        return found
+            gradients[names[id(hidden.weight)]] = whole[:, : hidden.in_features]
+            gradients[names[id(latent.weight)]] = whole[:, hidden.in_features :]
+        return gradients
 
     def forward(self, batch: Batch, anneal: float, smoothing: float) -> Tensor:
         model, total = self.model, torch.zeros(())
@@ -95,9 +95,9 @@ class StraightBGT(nn.Module):
             x = layer.norm_fuse(x + self.drop(F.linear(torch.cat([x, z], dim=-1), weight, bias)))
             x = layer.norm_feed(x + self.drop(feed(layer.feed, x)))
         scores = torch.cat([x, z], dim=-1) @ self.both[f"{name}.layer".replace(".", "/")].T  # (B, T, V)
-        found = F.log_softmax(scores, dim=-1)
-        gold = -found.gather(2, side.ids[:, :, None]).squeeze(2)
-        loss = (1 - smoothing) * gold - smoothing * found.mean(-1) if smoothing else gold
+        log_probabilities = F.log_softmax(scores, dim=-1)
+        gold = -log_probabilities.gather(2, side.ids[:, :, None]).squeeze(2)
+        loss = (1 - smoothing) * gold - smoothing * log_probabilities.mean(-1) if smoothing else gold
         return loss.masked_fill(side.ids == PAD, 0.0).sum()
 
     def words(self, table: nn.Embedding, ids: Tensor) -> Tensor:
@@ -137,7 +137,7 @@ def optimizer(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
 
 
 def random_batches(pairs: list[Mapping[str, list[int]]], tokens: int) -> list[Batch]:
-    """Pairs in the order given, cut where a side would pass so many padded tokens."""
+    """Pairs in the order given, cut where a side would exceed that many padded tokens."""
     batches: list[Batch] = []
     rows: list[Mapping[str, list[int]]] = []
     for pair in [*pairs, None]:

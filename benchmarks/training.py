@@ -16,14 +16,14 @@ from statistics import median
 
 import numpy as np
 import torch
-from bgt_core.training.loop import make_optimizer
 from torch import nn
 
 from benchmarks import straight
-from benchmarks.measure import Row, clock_of, over, page, peak_memory, product_rate, profile
+from benchmarks.measure import Measurement, clock_of, over, page, peak_memory, product_rate, profile
 from bgt_core import recipes
 from bgt_core.contracts import EOS, Batch, Tokens
 from bgt_core.data.text import Tokenizer
+from bgt_core.training.loop import make_optimizer
 
 UPDATE, SMOOTHING, DROPOUT, ANNEAL = 25_000, 0.1, 0.3, 0.5
 Pair = dict[str, list[int]]
@@ -60,13 +60,13 @@ def pairs_of(vocab: int) -> list[Pair]:
     draw = np.random.default_rng(0)
     chances = 1 / np.arange(1, vocab - 3)
     chances /= chances.sum()
-    found: list[Pair] = []
-    while sum(max(map(len, pair.values())) for pair in found) < UPDATE:
+    pairs: list[Pair] = []
+    while sum(max(map(len, pair.values())) for pair in pairs) < UPDATE:
         median = 14 * np.exp(draw.normal(0, 0.5))
         lengths = {"en": median, "fr": 1.1 * median * np.exp(draw.normal(0, 0.1))}
         sides = {lang: int(np.clip(round(length), 5, 40)) for lang, length in lengths.items()}
-        found.append({lang: [*(draw.choice(vocab - 4, n, p=chances) + 4).tolist(), EOS] for lang, n in sides.items()})
-    return found
+        pairs.append({lang: [*(draw.choice(vocab - 4, n, p=chances) + 4).tolist(), EOS] for lang, n in sides.items()})
+    return pairs
 
 
 def sorted_batches(pairs: list[Pair], tokens: int) -> list[Batch]:
@@ -85,12 +85,12 @@ def tokens_of(batches: list[Batch]) -> int:
     return sum(len(side.flat_index) for batch in batches for side in batch.sides.values())
 
 
-def rows(options: argparse.Namespace) -> Iterator[Row]:
+def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     for size in SIZES:
         yield from rows_of(size, options)
 
 
-def rows_of(size: Size, options: argparse.Namespace) -> Iterator[Row]:
+def rows_of(size: Size, options: argparse.Namespace) -> Iterator[Measurement]:
     recipe = recipes.bgt(vocab_size=size.vocab, dropout=DROPOUT, kl_warmup=2, **size.arguments)
     model = recipe.build(Pieces(size.vocab)).train()
     reference = straight.StraightBGT(model, DROPOUT).train()
@@ -133,7 +133,7 @@ def rows_of(size: Size, options: argparse.Namespace) -> Iterator[Row]:
     operations = operations_of(model, by_length)
     for (name, dtype), target in zip((("bf16", torch.bfloat16), ("fp32", torch.float32)), size.targets, strict=True):
         spent, floor = median(times[name]), operations / product_rate(dtype, options.threads)
-        yield Row(
+        yield Measurement(
             work=f"training step, {size.name}, {name}",
             against="the straight form, fp32",
             ratios=over(times["straight"], times[name]),
@@ -142,10 +142,10 @@ def rows_of(size: Size, options: argparse.Namespace) -> Iterator[Row]:
             peer=f"{1 / median(times['straight']):,.0f}",
             error=errors[name],
             floor=f"{operations / 1e6:,.0f} MFLOP a token, {1 / floor:,.0f} tokens/s",
-            share=floor / spent,
-            next=profile(lambda step=forms[name][0]: step(by_length[len(by_length) // 2])),
+            reached=floor / spent,
+            bottleneck=profile(lambda step=forms[name][0]: step(by_length[len(by_length) // 2])),
         )
-    yield Row(
+    yield Measurement(
         work=f"extra peak memory of it, {size.name}, fp32",
         against="the straight form, same batch",
         ratios=[memory[0] / memory[1]],
@@ -154,8 +154,8 @@ def rows_of(size: Size, options: argparse.Namespace) -> Iterator[Row]:
         peer=f"{memory[1] / 2**20:,.0f} MiB",
         error="exact",
         floor="none stated",
-        share=None,
-        next="what the backward pass keeps of each layer",
+        reached=None,
+        bottleneck="what the backward pass keeps of each layer",
     )
 
 
@@ -171,19 +171,19 @@ def difference(
     Of the gradients, the error of all together, and of the parameter that fares worst.
     """
     model.eval(), reference.eval()
-    found: list[tuple[float, dict[str, torch.Tensor]]] = []
+    results: list[tuple[float, dict[str, torch.Tensor]]] = []
     for step, gradients in ((peer, reference.gradients), (ours, model_gradients(model))):
         model.zero_grad(), reference.zero_grad()
         torch.manual_seed(0)
-        found.append((step(batch).item(), {name: slope.clone() for name, slope in gradients().items()}))
+        results.append((step(batch).item(), {name: slope.clone() for name, slope in gradients().items()}))
     model.train(), reference.train()
-    (expected, slopes), (loss, own) = found
+    (expected, slopes), (loss, own) = results
     off = {name: (own[name] - slope).norm().item() for name, slope in slopes.items()}
     size = {name: slope.norm().item() for name, slope in slopes.items()}
     worst = max((off[name] / size[name], name) for name in off if size[name])
     gradient = math.hypot(*off.values()) / math.hypot(*size.values())
-    told = f"loss {abs(loss - expected) / abs(expected):.0e}, gradient {gradient:.0e}"
-    return f"relative: {told} (at worst {worst[0]:.0e}, {worst[1]})"
+    errors = f"loss {abs(loss - expected) / abs(expected):.0e}, gradient {gradient:.0e}"
+    return f"relative: {errors} (at worst {worst[0]:.0e}, {worst[1]})"
 
 
 def model_gradients(model: nn.Module) -> Callable[[], dict[str, torch.Tensor]]:
@@ -224,4 +224,4 @@ def operations_of(model: nn.Module, batches: list[Batch]) -> float:
 
 
 if __name__ == "__main__":
-    page(rows)
+    page(rows, __doc__)

@@ -6,13 +6,15 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from bgt_core.contracts import Batch, Outputs, Posterior, Prediction, Readout
+from bgt_core.contracts import Batch, Outputs, Posterior, Readout
 from bgt_core.errors import DataError
+from bgt_core.nets.prediction import SentencePrediction
 from bgt_core.posterior import Gaussian
 
 ACTIVE = 0.01  # a unit is active when the variance of its posterior mean exceeds this (Burda et al. 2016)
@@ -20,20 +22,20 @@ ROWS = 1024  # draws whose densities under all posteriors exist at a time
 
 
 class Generative(Protocol):
-    """What is asked of a model here: predictions of a batch, made of latents that `read` takes from its posteriors."""
+    """A model whose predictions of a batch are made from latents that `read` takes from its posteriors."""
 
     def __call__(self, batch: Batch, read: Readout) -> Outputs: ...
 
 
 @dataclass(frozen=True)
-class Mean:
+class MeanEstimate:
     """A mean over pairs, nats, and its standard error."""
 
     nats: float
     error: float
 
     @classmethod
-    def of(cls, values: Tensor) -> Mean:
+    def of_pairs(cls, values: Tensor) -> MeanEstimate:
         """(N,), N at least 2."""
         return cls(values.mean().item(), values.std().item() / math.sqrt(len(values)))
 
@@ -44,114 +46,122 @@ class Latent:
 
     units: int
     active: int  # units whose posterior mean varies (Burda et al. 2016)
-    kl: Mean  # to the prior; 0 where there is none
-    information: Mean | None  # I(x; z), log(pairs) at most (see `information`); None for a posterior without width
+    kl: MeanEstimate  # to the prior; 0 where there is none
+    information: MeanEstimate | None  # I(x; z), log(pairs) at most (see `information`); None for a point posterior
 
     @property
     def aggregate(self) -> float | None:
-        """KL of the aggregated posterior to the prior: what of `kl` is no information (Hoffman & Johnson 2016)."""
-        return self.information and self.kl.nats - self.information.nats
+        """KL of the aggregated posterior to the prior: the part of `kl` that is not information (Hoffman & Johnson
+        2016)."""
+        return self.kl.nats - self.information.nats if self.information else None
 
 
 @dataclass(frozen=True)
 class Likelihood:
-    """-log p(x) of what is reconstructed of a pair, its latents integrated out: two bounds, both above it."""
+    """Two estimates of -log p(x) of what is reconstructed of a pair, latents integrated out; both are upper bounds."""
 
-    bound: Mean  # -ELBO: NLL with latents drawn, and their KL
-    weighted: Mean  # by importance of the draws, the nearer the more there are (Burda et al. 2016)
-    effective: float  # how many of a pair's draws its weights spread over, on average: near 1, `weighted` is loose
+    neg_elbo: MeanEstimate  # NLL with latents drawn, plus their KL
+    iwae_nll: MeanEstimate  # importance-weighted; tighter with more draws (Burda et al. 2016)
+    effective_samples: float  # 1 / sum of squared normalised weights, on average; near 1, `iwae_nll` is loose
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What `diagnose` finds."""
+    """What `diagnose` measures."""
 
     pairs: int
     sentences: int  # reconstructed, of all pairs
     pieces: int  # of those, EOS included
     latents: dict[str, Latent]
-    at_mean: Mean | None  # NLL with each latent at its posterior's mean; None where nothing is reconstructed
-    evidence: Likelihood | None  # None there, and where a posterior has no width
+    at_mean: MeanEstimate | None  # NLL with each latent at its posterior's mean; None where nothing is reconstructed
+    likelihood: Likelihood | None  # None there, and for point posteriors
 
 
 @torch.inference_mode()
 def diagnose(
     model: Generative, batches: Iterable[Batch], device: torch.device, samples: int = 20, seed: int = 0
 ) -> Diagnosis:
-    """The latents of a model in evaluation mode on these pairs; `samples` draws a pair for its likelihood.
+    """The latents of a model in evaluation mode on these pairs; `samples` draws per pair for its likelihood.
 
-    Deterministic in `seed` and the batches. Every draw is a pass through the whole model. Raises BgtError for a model
+    Deterministic in `seed` and the batches. Every draw is a pass through the whole model. Raises DataError for a model
     that has no posteriors.
     """
     generator = torch.Generator(device).manual_seed(seed)
     posteriors: dict[str, list[Posterior]] = defaultdict(list)
     kls: dict[str, list[Tensor]] = defaultdict(list)
-    at_mean, bound, weighted, effective = [], [], [], []
+    at_mean, neg_elbo, iwae_nll, effective_samples = [], [], [], []
     pairs = sentences = pieces = 0
     for batch in batches:
         batch = batch.to(device)
         pairs += len(batch)
         out = model(batch, lambda posterior: posterior.mean)
-        held = {name: posterior for name, posterior in out.named_posteriors() if posterior.mean.shape[1]}
-        for name, posterior in held.items():
+        present = {name: posterior for name, posterior in out.named_posteriors() if posterior.mean.shape[1]}
+        for name, posterior in present.items():
             posteriors[name].append(posterior)
             kls[name].append(posterior.kl().double())
-        if not reconstructions(out):
+        reconstructed = reconstructions(out)
+        if not reconstructed:
             continue
-        sentences += len(reconstructions(out)) * len(batch)
-        pieces += sum(len(prediction.target.flat_index) for prediction in reconstructions(out))
-        at_mean.append(nats(out))
-        if all(isinstance(posterior, Gaussian) for posterior in held.values()):
-            drawn = [draw(model, batch, generator) for _ in range(samples)]
-            log_weights = torch.stack([ratio - loss for loss, ratio in drawn])  # (K, B): log p(x, z) - log q(z | x)
-            weighted.append(math.log(samples) - log_weights.logsumexp(0))
-            effective.append(1 / log_weights.softmax(0).square().sum(0))
-            paid = sum(parts[-1] for parts in kls.values())
-            bound.append(torch.stack([loss for loss, _ in drawn]).mean(0) + paid)
+        sentences += len(reconstructed) * len(batch)
+        pieces += sum(len(prediction.target.flat_index) for prediction in reconstructed)
+        at_mean.append(nll(out))
+        if all(isinstance(posterior, Gaussian) for posterior in present.values()):
+            draws = [draw(model, batch, generator) for _ in range(samples)]
+            log_weights = torch.stack([log_ratio - nats for nats, log_ratio in draws])  # (K, B): log p(x, z) / q(z | x)
+            iwae_nll.append(math.log(samples) - log_weights.logsumexp(0))
+            effective_samples.append(1 / log_weights.softmax(0).square().sum(0))
+            kl = reduce(torch.add, (kls[name][-1] for name in present))
+            neg_elbo.append(torch.stack([nats for nats, _ in draws]).mean(0) + kl)
     if not posteriors:
         raise DataError("This model has no latent beside a prior or a decoder: there is nothing to diagnose.")
     latents = {name: latent(parts, torch.cat(kls[name]), generator) for name, parts in posteriors.items()}
-    plain = Mean.of(torch.cat(at_mean)) if at_mean else None
-    evidence = None
-    if bound:
-        bounds = Mean.of(torch.cat(bound)), Mean.of(torch.cat(weighted))
-        evidence = Likelihood(*bounds, torch.cat(effective).mean().item())
-    return Diagnosis(pairs, sentences, pieces, latents, plain, evidence)
+    plain = MeanEstimate.of_pairs(torch.cat(at_mean)) if at_mean else None
+    likelihood = None
+    if neg_elbo:
+        bounds = MeanEstimate.of_pairs(torch.cat(neg_elbo)), MeanEstimate.of_pairs(torch.cat(iwae_nll))
+        likelihood = Likelihood(*bounds, torch.cat(effective_samples).mean().item())
+    return Diagnosis(pairs, sentences, pieces, latents, plain, likelihood)
 
 
-def reconstructions(out: Outputs) -> list[Prediction]:
+def reconstructions(out: Outputs) -> list[SentencePrediction]:
     """The predictions that are the likelihood; translation is trained beside it."""
-    return [prediction for prediction in out.predictions if prediction.name.startswith("reconstruct/")]
+    return [
+        prediction
+        for prediction in out.predictions
+        if prediction.role == "reconstruct" and isinstance(prediction, SentencePrediction)
+    ]
 
 
-def nats(out: Outputs) -> Tensor:
-    """-log p(x | z) of each pair, (B,) float64."""
-    return sum(prediction.nll()[1].double() for prediction in reconstructions(out))
+def nll(out: Outputs) -> Tensor:
+    """-log p(x | z) of each pair, nats, (B,) float64."""
+    return reduce(torch.add, (prediction.nll()[1].double() for prediction in reconstructions(out)))
 
 
 def draw(model: Generative, batch: Batch, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """-log p(x | z) and log p(z) - log q(z | x) of each pair, (B,) both, for one draw of all its latents."""
-    ratios = []
+    """-log p(x | z) and log p(z) - log q(z | x) of each pair, nats, (B,) both, for one draw of all its latents."""
+    log_ratios = []
 
     def read(posterior: Posterior) -> Tensor:
         z = posterior.rsample(generator)
-        ratios.append(-posterior.log_ratio(z).double())
+        log_ratios.append(-posterior.log_ratio(z).double())
         return z
 
-    return nats(model(batch, read)), sum(ratios)
+    nats = nll(model(batch, read))  # first, as it fills log_ratios
+    return nats, reduce(torch.add, log_ratios)
 
 
 def latent(parts: list[Posterior], kl: Tensor, generator: torch.Generator) -> Latent:
     """One posterior from those of each batch, and its KL of each pair, (N,)."""
     mean = torch.cat([part.mean for part in parts])  # (N, L)
-    told = None
-    if all(isinstance(part, Gaussian) for part in parts):
-        told = Mean.of(information(Gaussian.join(parts), generator))
-    return Latent(mean.shape[1], active_units(moments(mean), len(mean)), Mean.of(kl), told)
+    gaussians = [part for part in parts if isinstance(part, Gaussian)]
+    gain = None
+    if len(gaussians) == len(parts):
+        gain = MeanEstimate.of_pairs(information(Gaussian.join(gaussians), generator))
+    return Latent(mean.shape[1], active_units(moments(mean), len(mean)), MeanEstimate.of_pairs(kl), gain)
 
 
 def moments(mean: Tensor) -> Tensor:
-    """Posterior means (N, L) -> (2, L) float64: sums over sentences of each unit and of its square, to be added up."""
+    """Posterior means (N, L) -> (2, L) float64: each unit's sum and sum of squares, which add up over batches."""
     exact = mean.double()
     return torch.stack([exact.sum(0), exact.square().sum(0)])
 
@@ -163,7 +173,7 @@ def active_units(sums: Tensor, sentences: float) -> int:
 
 
 def information(posterior: Gaussian, generator: torch.Generator | None = None) -> Tensor:
-    """What a draw z from each sentence's posterior tells of the sentence, nats, (N,); the mean is I(x; z).
+    """How much a draw z from each sentence's posterior says about the sentence, nats, (N,); the mean is I(x; z).
 
     I(x; z) = E KL(q(z|x) || p(z)) - KL(q(z) || p(z)) (Hoffman & Johnson 2016) with the aggregated posterior q(z)
     estimated as the mixture of these N posteriors (Dieng et al. 2019, He et al. 2019). The prior cancels: what is left
@@ -173,12 +183,12 @@ def information(posterior: Gaussian, generator: torch.Generator | None = None) -
     """
     q = Gaussian(posterior.mean.double(), posterior.log_variance.double())
     z, precision = q.rsample(generator), torch.exp(-q.log_variance)  # (N, L)
-    own = (q.mean.square() * precision + q.log_variance).sum(1)  # (N,): of -2 log q(z|x), what z has no part in
-    found = []
+    own = (q.mean.square() * precision + q.log_variance).sum(1)  # (N,): the part of -2 log q(z|x) without z
+    gains = []
     for start in range(0, len(z), ROWS):
         rows = z[start : start + ROWS]
-        # -2 log q(z_i | x_j) but for a constant, (rows, N); the square multiplied out makes two matrix products of it
+        # -2 log q(z_i | x_j) but for a constant, (rows, N); expanding the square makes it two matrix products
         twice = rows.square() @ precision.T - 2 * rows @ (q.mean * precision).T + own
         mixture = torch.logsumexp(-0.5 * twice, dim=1) - math.log(len(z))
-        found.append(-0.5 * twice.diagonal(start) - mixture)
-    return torch.cat(found)
+        gains.append(-0.5 * twice.diagonal(start) - mixture)
+    return torch.cat(gains)

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from benchmarks.__main__ import document
-from benchmarks.measure import Row, interleave, over, peak_memory
+from benchmarks.measure import Measurement, interleave, over, peak_memory
 
 
-def row(ratios: list[float], target: str) -> Row:
-    return Row("a step", "a slower one", ratios, target, "2 s", "4 s", "exact", "1 s", 0.5, "mm 60%")
+def row(ratios: list[float], target: str) -> Measurement:
+    return Measurement("a step", "a slower one", ratios, target, "2 s", "4 s", "exact", "1 s", 0.5, "mm 60%")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 from torch.distributions import MultivariateNormal, Normal
 
-from bgt_core.contracts import Batch, Outputs, Posterior, Prediction, Read, Tokens
+from bgt_core.contracts import Batch, Outputs, Posterior, Readout, Role, Tokens
 from bgt_core.diagnose import Diagnosis, diagnose
 from bgt_core.errors import BgtError
+from bgt_core.nets.prediction import SentencePrediction
 from bgt_core.posterior import Gaussian, Point
 
 CPU = torch.device("cpu")
@@ -23,6 +24,9 @@ TRUE_VARIANCE = 1 / (1 + LOADINGS.square().sum(0) / NOISE**2)  # of z given x, (
 def measured(batch: Batch) -> Tensor:
     """Three numbers a sentence, (B, 3): what the model is of."""
     return batch.sides["en"].ids[:, :3].double() / 10
+
+
+ROLES: tuple[Role, ...] = ("reconstruct", "translate")
 
 
 class Layer:
@@ -44,11 +48,13 @@ class Linear:
         spread = (self.factor * TRUE_VARIANCE).log().expand_as(mean)
         return {"semantic": Gaussian(mean[:, :1], spread[:, :1]), "en": Gaussian(mean[:, 1:], spread[:, 1:])}
 
-    def __call__(self, batch: Batch, read: Read) -> Outputs:
-        held, side = self.posteriors(batch), batch.sides["en"]
-        z = torch.cat([read(posterior) for posterior in held.values()], dim=1)
-        made = [Prediction(f"{kind}/en", measured(batch), z, Layer(), side) for kind in ("reconstruct", "translate")]
-        return Outputs({}, held, made)
+    def __call__(self, batch: Batch, read: Readout) -> Outputs:
+        posteriors, side = self.posteriors(batch), batch.sides["en"]
+        z = torch.cat([read(posterior) for posterior in posteriors.values()], dim=1)
+        predictions = [
+            SentencePrediction(role, "en", measured(batch), z, Layer(), side) for role in ROLES
+        ]
+        return Outputs({}, {"any": posteriors}, predictions)
 
 
 class Points(Linear):
@@ -81,60 +87,62 @@ def truth() -> float:
     return -torch.cat([marginal.log_prob(measured(batch)) for batch in batches()]).mean().item()
 
 
-def found(model: Linear, samples: int = 4, seed: int = 0) -> Diagnosis:
+def diagnosis(model: Linear, samples: int = 4, seed: int = 0) -> Diagnosis:
     return diagnose(model, batches(), CPU, samples, seed)
 
 
 def test_the_exact_posterior_gives_the_exact_likelihood_from_any_draw() -> None:
     for samples in (1, 4):
-        evidence = found(Linear(), samples).evidence
-        assert evidence.weighted.nats == pytest.approx(truth(), rel=1e-9)
-        assert evidence.effective == pytest.approx(samples)
-        assert evidence.bound.nats == pytest.approx(truth(), abs=0.5)  # its noise does not cancel, as its KL is exact
+        likelihood = diagnosis(Linear(), samples).likelihood
+        assert likelihood.iwae_nll.nats == pytest.approx(truth(), rel=1e-9)
+        assert likelihood.effective_samples == pytest.approx(samples)
+        assert likelihood.neg_elbo.nats == pytest.approx(
+            truth(), abs=0.5
+        )  # its noise does not cancel, as its KL is exact
 
 
 def test_another_posterior_comes_near_it_from_above_with_more_draws() -> None:
     shift, factor = 0.1, 1.5
-    estimates = [found(Linear(shift, factor), samples).evidence for samples in (1, 8, 64, 1000)]
-    nats = [one.weighted.nats for one in estimates]
+    estimates = [diagnosis(Linear(shift, factor), samples).likelihood for samples in (1, 8, 64, 1000)]
+    nats = [estimate.iwae_nll.nats for estimate in estimates]
     assert nats == sorted(nats, reverse=True)
     assert nats[-1] == pytest.approx(truth(), abs=0.02)
     gap = 0.5 * (shift**2 / TRUE_VARIANCE + factor - 1 - math.log(factor)).sum().item()  # KL(q || true posterior)
     assert gap > 0.3
-    assert estimates[-1].bound.nats == pytest.approx(truth() + gap, abs=0.05)
-    assert 1 < estimates[-1].effective < 1000
+    assert estimates[-1].neg_elbo.nats == pytest.approx(truth() + gap, abs=0.05)
+    assert 1 < estimates[-1].effective_samples < 1000
 
 
 def test_each_latent_is_counted_and_priced() -> None:
-    told = found(Linear(factor=1.5))
-    assert (told.pairs, told.sentences, told.pieces) == (60, 60, 300)
-    held = [Linear(factor=1.5).posteriors(batch) for batch in batches()]
-    for number, (name, one) in enumerate(told.latents.items()):
-        assert (one.units, one.active) == (1, 1)
-        kl = torch.cat([posteriors[name].kl() for posteriors in held])
-        assert one.kl.nats == pytest.approx(kl.mean().item())
-        assert one.kl.error == pytest.approx(kl.std().item() / 60**0.5)
-        assert 0 < one.information.nats < math.log(60)
-        assert one.aggregate == pytest.approx(one.kl.nats - one.information.nats)
+    result = diagnosis(Linear(factor=1.5))
+    assert (result.pairs, result.sentences, result.pieces) == (60, 60, 300)
+    posteriors_of = [Linear(factor=1.5).posteriors(batch) for batch in batches()]
+    for number, (name, latent) in enumerate(result.latents.items()):
+        assert (latent.units, latent.active) == (1, 1)
+        kl = torch.cat([posteriors[name].kl() for posteriors in posteriors_of])
+        assert latent.kl.nats == pytest.approx(kl.mean().item())
+        assert latent.kl.error == pytest.approx(kl.std().item() / 60**0.5)
+        assert 0 < latent.information.nats < math.log(60)
+        assert latent.aggregate == pytest.approx(latent.kl.nats - latent.information.nats)
         assert name == ("semantic", "en")[number]
-    z = [torch.cat([posterior.mean for posterior in posteriors.values()], 1) for posteriors in held]
+    z = [torch.cat([posterior.mean for posterior in posteriors.values()], 1) for posteriors in posteriors_of]
     losses = [
         Layer().nll(measured(batch), mean, batch.sides["en"], 0.0)[1] for batch, mean in zip(batches(), z, strict=True)
     ]
-    assert told.at_mean.nats == pytest.approx(torch.cat(losses).mean().item())
+    assert result.at_mean.nats == pytest.approx(torch.cat(losses).mean().item())
 
 
-def test_points_have_no_information_and_no_evidence() -> None:
-    told = found(Points())
-    assert (told.evidence, told.latents["en"].information, told.latents["en"].aggregate) == (None, None, None)
-    assert (told.latents["en"].kl.nats, told.latents["en"].active) == (0, 1)
-    assert told.at_mean.nats == found(Linear()).at_mean.nats
+def test_points_have_no_information_and_no_likelihood() -> None:
+    result = diagnosis(Points())
+    assert (result.likelihood, result.latents["en"].information, result.latents["en"].aggregate) == (None, None, None)
+    assert (result.latents["en"].kl.nats, result.latents["en"].active) == (0, 1)
+    assert result.at_mean.nats == diagnosis(Linear()).at_mean.nats
 
 
 def test_a_latent_without_units_is_none() -> None:
-    told = found(Fewer())
-    assert list(told.latents) == ["semantic"]
-    assert told.evidence.weighted.nats == pytest.approx(truth(), rel=1e-9)
+    result = diagnosis(Fewer())
+    assert list(result.latents) == ["semantic"]
+    assert result.likelihood.iwae_nll.nats == pytest.approx(truth(), rel=1e-9)
 
 
 def test_a_model_that_only_embeds_is_refused() -> None:
@@ -145,5 +153,5 @@ def test_a_model_that_only_embeds_is_refused() -> None:
 def test_draws_follow_the_seed() -> None:
     model = Linear(0.1, 1.5)
     torch.manual_seed(1)
-    assert found(model) == found(model)
-    assert found(model).evidence.weighted != found(model, seed=1).evidence.weighted
+    assert diagnosis(model) == diagnosis(model)
+    assert diagnosis(model).likelihood.iwae_nll != diagnosis(model, seed=1).likelihood.iwae_nll

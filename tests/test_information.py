@@ -19,8 +19,8 @@ def seeded(seed: int = 0) -> torch.Generator:
 
 
 def test_posteriors_that_are_all_the_same_tell_nothing() -> None:
-    found = information(Gaussian(torch.full((50, 3), 2.0), torch.full((50, 3), -1.0)), seeded())
-    torch.testing.assert_close(found, torch.zeros(50, dtype=torch.float64), rtol=0, atol=1e-12)
+    nats = information(Gaussian(torch.full((50, 3), 2.0), torch.full((50, 3), -1.0)), seeded())
+    torch.testing.assert_close(nats, torch.zeros(50, dtype=torch.float64), rtol=0, atol=1e-12)
 
 
 def test_posteriors_far_apart_tell_the_sentence_and_no_more_than_log_n() -> None:
@@ -46,10 +46,10 @@ def test_it_is_the_integral_over_the_mixture() -> None:
     posterior = Gaussian(torch.tensor(means)[:, None], 2 * torch.tensor(deviations).log()[:, None])
     many = Gaussian.join([posterior] * 800)
     assert len(many.mean) > ROWS
-    found = information(many, seeded())
-    error = found.std().item() / len(found) ** 0.5
+    nats = information(many, seeded())
+    error = nats.std().item() / len(nats) ** 0.5
     assert error < 0.02
-    assert found.mean().item() == pytest.approx(entropy - within, abs=4 * error)
+    assert nats.mean().item() == pytest.approx(entropy - within, abs=4 * error)
     # Hoffman & Johnson: the mean KL is the information and the KL of the aggregated posterior
     assert posterior.kl().mean().item() == pytest.approx(entropy - within + to_prior, rel=1e-5)
 

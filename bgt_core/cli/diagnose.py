@@ -6,11 +6,10 @@ import json
 import math
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,8 +19,8 @@ from bgt_core.errors import DataError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from bgt_core.checkpoint import Checkpoint
-    from bgt_core.data.store import Corpus
-    from bgt_core.diagnose import Diagnosis, Mean
+    from bgt_core.data.corpus import open_corpus
+    from bgt_core.diagnose import Diagnosis, MeanEstimate
 
 MICRO_TOKENS = 4_000
 
@@ -40,10 +39,10 @@ def diagnose(
         str | None, typer.Option(help="The languages of the columns, as in en,fr.", show_default="the model's")
     ] = None,
     pairs: Annotated[
-        int, typer.Option(help="At most so many, at even distances. Information is at most their log.")
+        int, typer.Option(help="At most this many, evenly spaced. Information is at most their log.")
     ] = 1_000,
     samples: Annotated[
-        int, typer.Option(help="Draws a pair for its likelihood; each is a pass through the model.")
+        int, typer.Option(help="Draws per pair for its likelihood; each is a pass through the model.")
     ] = 20,
     seed: Annotated[int, typer.Option(help="Of all draws.")] = 0,
     device: DeviceOption = "auto",
@@ -52,7 +51,7 @@ def diagnose(
     """Say what each latent of a generative model holds, and how likely it finds held-out text.
 
     active: units whose posterior mean varies with the sentence. KL to the prior = information about the sentence
-    + aggregate, what all sentences' posteriors together differ from the prior. All in nats, computed in fp32.
+    + aggregate, the KL of all sentences' posteriors together to the prior. All in nats, computed in fp32.
     """
     from bgt_core import checkpoint, diagnose
     from bgt_core.checkpoint import hub
@@ -62,85 +61,110 @@ def diagnose(
     for name, value, least in (("--pairs", pairs, 2), ("--samples", samples, 1), ("--seed", seed, 0)):
         if value < least:
             raise UsageError(f"{name} {value}: must be at least {least}.")
-    where = pick_device(device)
-    found = checkpoint.load(hub.folder(model), where)
-    with TemporaryDirectory() if files else nullcontext() as work:
-        corpus = encoded(found, files, langs, Path(work)) if files else held_out(found)
+    torch_device = pick_device(device)
+    trained = checkpoint.load(hub.folder(model), torch_device)
+    with TemporaryDirectory() as work:
+        corpus = encoded(trained, files, langs, Path(work)) if files else held_out(trained)
         if len(corpus) < 2:
             raise DataError(f"{len(corpus)} pairs to look at, of a length that the model takes; it needs 2 or more.")
         batches = validation(corpus, MICRO_TOKENS, pairs)
-        told = diagnose.diagnose(found.model.eval(), batches, where, samples, seed)
+        diagnosis = diagnose.diagnose(trained.model.eval(), batches, torch_device, samples, seed)
     print(
-        f"{told.pairs:,} pairs, {told.sentences:,} sentences reconstructed; nats, ± a standard error.", file=sys.stderr
+        f"{diagnosis.pairs:,} pairs, {diagnosis.sentences:,} sentences reconstructed; nats, ± a standard error.",
+        file=sys.stderr,
     )
     if as_json:
-        print(json.dumps({"schema": "bgt-diagnose/1", **document(told, samples, seed)}, indent=2))
+        print(json.dumps({"schema": "bgt-diagnose/1", **document(diagnosis, samples, seed)}, indent=2))
         return
-    show(told, samples)
+    show(diagnosis, samples)
 
 
-def held_out(found: Checkpoint) -> Corpus:
+def held_out(trained: Checkpoint) -> Corpus | Mixture:
     """The pairs that the run of this checkpoint did not train on."""
-    from bgt_core.data.store import Corpus
+    from bgt_core.data.corpus import open_corpus
 
-    store = found.folder.parent / "data"
+    store = trained.folder.parent / "data"
     if not store.is_dir():
-        raise NotFound(f"{found.folder}: not in its run's folder, so its held-out pairs are not here; give a FILE.")
-    return Corpus.open(store, "valid")
+        raise NotFound(f"{trained.folder}: not in its run's folder, so its held-out pairs are not here; give a FILE.")
+    return open_corpus(store, "valid")
 
 
-def encoded(found: Checkpoint, files: Sequence[Path], langs: str | None, work: Path) -> Corpus:
-    """The pairs of these files, those of lengths that the model was made for."""
+def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work: Path) -> Corpus | Mixture:
+    """The pairs of these files, those of lengths that the model was trained for."""
     from bgt_core.data.store import prepare
 
-    columns = langs.split(",") if langs else found.recipe.langs
-    if sorted(columns) != sorted(found.recipe.langs):
-        raise UsageError(f"--langs {langs}: expected the model's, {','.join(found.recipe.langs)}, in any order.")
-    data = found.recipe.data
-    limits = {"min_pieces": data.min_pieces, "max_pieces": data.max_pieces}
-    return prepare(files, columns, found.tokenizer, work / "store", **limits, valid_pairs=0, seed=0)
+    data = trained.recipe.data
+    columns = langs.split(",") if langs else list(data.langs_of)
+    if not set(columns) <= set(data.langs_of):
+        raise UsageError(f"--langs {langs}: expected columns of the model, {','.join(data.langs_of)}, in any order.")
+    return prepare(
+        files,
+        [f"{column}:{data.langs_of[column]}" for column in columns],
+        trained.tokenizer,
+        work / "store",
+        min_pieces=data.min_pieces,
+        max_pieces=data.max_pieces,
+        valid_pairs=0,
+        seed=0,
+    )
 
 
-def show(told: Diagnosis, samples: int) -> None:
+def show(diagnosis: Diagnosis, samples: int) -> None:
     """Two tables: the latents, then the likelihood where there is one."""
     from bgt_core import tables
 
-    head = ["latent", "units", "active", "KL", f"information (≤ {math.log(told.pairs):.2f})", "aggregate"]
-    rows = [
-        [name, str(one.units), str(one.active), cell(one.kl), cell(one.information), f"{one.aggregate:z.2f}"]
-        if one.information
-        else [name, str(one.units), str(one.active), cell(one.kl), "", ""]
-        for name, one in told.latents.items()
-    ]
-    tables.show(head, rows)
-    if told.at_mean is None:
+    limit = f"information (≤ {math.log(diagnosis.pairs):.2f})"
+    tables.show(
+        ["latent", "units", "active", "KL", limit, "aggregate"],
+        [
+            [
+                name,
+                str(latent.units),
+                str(latent.active),
+                estimate(latent.kl),
+                estimate(latent.information),
+                "" if latent.aggregate is None else f"{latent.aggregate:z.2f}",
+            ]
+            for name, latent in diagnosis.latents.items()
+        ],
+    )
+    if diagnosis.at_mean is None:
         return
-    likelihoods = {"NLL at posterior means": told.at_mean}
-    if told.evidence:
-        likelihoods |= {
-            "-ELBO": told.evidence.bound,
-            f"importance-weighted NLL, {samples} draws": told.evidence.weighted,
+    rows = {"NLL at posterior means": diagnosis.at_mean}
+    likelihood = diagnosis.likelihood
+    if likelihood:
+        rows |= {
+            "-ELBO": likelihood.neg_elbo,
+            f"importance-weighted NLL, {samples} draws": likelihood.iwae_nll,
         }
+    counts = (diagnosis.sentences, diagnosis.pieces)
     print()
     tables.show(
         ["nats", "a pair", "a sentence", "a piece"],
         [
-            [name, cell(mean), *(f"{mean.nats * told.pairs / count:.3f}" for count in (told.sentences, told.pieces))]
-            for name, mean in likelihoods.items()
+            [name, estimate(mean), *(f"{mean.nats * diagnosis.pairs / count:.3f}" for count in counts)]
+            for name, mean in rows.items()
         ],
     )
-    if told.evidence:
-        print(f"weights spread over {told.evidence.effective:.1f} of {samples} draws", file=sys.stderr)
+    if likelihood:
+        print(f"weights spread over {likelihood.effective_samples:.1f} of {samples} draws", file=sys.stderr)
 
 
-def cell(mean: Mean | None) -> str:
+def estimate(mean: MeanEstimate | None) -> str:
     """As in 31.52 ± 0.12."""
     return f"{mean.nats:z.2f} ± {mean.error:.2f}" if mean else ""
 
 
-def document(told: Diagnosis, samples: int, seed: int) -> dict[str, object]:
-    """The same as JSON; everything in nats a pair, but for counts."""
-    found = asdict(told)
-    for name, one in told.latents.items():
-        found["latents"][name]["aggregate"] = one.aggregate
-    return {"samples": samples, "seed": seed, "information_limit": math.log(told.pairs), **found}
+def document(diagnosis: Diagnosis, samples: int, seed: int) -> dict[str, object]:
+    """The same as JSON; everything in nats per pair, but for counts."""
+    limit = math.log(diagnosis.pairs)
+    fields: dict[str, Any] = {"samples": samples, "seed": seed, "information_limit": limit, **asdict(diagnosis)}
+    for name, latent in diagnosis.latents.items():
+        fields["latents"][name]["aggregate"] = latent.aggregate
+    likelihood = fields.pop("likelihood")
+    fields["evidence"] = likelihood and {
+        "bound": likelihood["neg_elbo"],
+        "weighted": likelihood["iwae_nll"],
+        "effective": likelihood["effective_samples"],
+    }
+    return fields

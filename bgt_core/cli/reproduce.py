@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,12 +15,12 @@ from bgt_core.cli.options import DeviceOption, JsonOption
 from bgt_core.errors import BgtError, Interrupted, UsageError
 
 if TYPE_CHECKING:
-    from bgt_core.reproduce.cells import Cell
-    from bgt_core.reproduce.plan import Plan
+    from bgt_core.reproduce import TrainingPlan
+    from bgt_core.reproduce.trainings import Training
 
 
 class SomeFailed(BgtError):
-    """Trainings of a comparison failed, or are of another version; the others are reported."""
+    """Trainings of a comparison failed or are outdated; the others are reported."""
 
     exit_code = 5
 
@@ -41,17 +40,19 @@ def reproduce(
     only: Annotated[
         str | None, typer.Option(metavar="PATTERN", help="Run only such systems or trainings, as in 'BGT*'.")
     ] = None,
-    seeds: Annotated[str | None, typer.Option(help="As in 1,2; instead of those that the table says.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="As in 1,2; instead of the table's own.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Try again what failed, or is outdated.")] = False,
-    listing: Annotated[bool, typer.Option("--list", help="Say which trainings there are, and run none.")] = False,
+    listing: Annotated[
+        bool, typer.Option("--list", help="Only list the trainings, their state and time left.")
+    ] = False,
     report_only: Annotated[
         bool,
         typer.Option(
             "--report-only",
-            help="Run nothing: with --data, report what is finished by now; without, draw the stored results again.",
+            help="Run nothing: with --data, report what is finished by now; without, redraw the stored results.",
         ),
     ] = False,
-    threads: Annotated[int | None, typer.Option(help="Of this process; one each for several side by side.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Of this process; use 1 when several run side by side.")] = None,
     resamples: Annotated[int, typer.Option(help="Of the bootstrap.")] = 2_000,
     level: Annotated[float, typer.Option(help="Of the intervals and verdicts.")] = 0.95,
     as_json: JsonOption = False,
@@ -59,54 +60,57 @@ def reproduce(
 ) -> None:
     """Train and measure what a table of the paper compares, and print the paper's numbers beside ours.
 
-    What is finished is never run again, and what was stopped goes on. Several processes may share a folder.
+    What is finished is never run again, and what was stopped continues. Several processes may share a folder.
     """
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages; torch looks once, when it is imported
-    from bgt_core.reproduce.tables import TABLES
+    from bgt_core import reproduce
+    from bgt_core.cli.progress import Progress
 
-    names = list(TABLES) if name == "all" else [name]
-    if name not in (*TABLES, "all"):
-        raise UsageError(f"There is no table '{name}'; choose from {', '.join(TABLES)}, all.")
+    names = comparison_names(name)
     if report_only and not data:
-        from bgt_core.reproduce.plan import draw
-
-        folder = results or (out and out / "results")
-        if not folder:
-            raise UsageError("--report-only draws from results: say where they are, by --results or --out.")
-        for one in names:
-            draw(folder, one)
-        show(folder, names, as_json)
+        redraw(results or (out and out / "results"), names, as_json)
         return
     if not data or not out:
         raise UsageError("Say --data, the folder to train and measure on, and --out, where trainings are kept.")
-    from bgt_core.cli.progress import Progress
-    from bgt_core.evaluation.sts.compare import check_settings
-    from bgt_core.reproduce import runner
-    from bgt_core.reproduce.plan import plan
-    from bgt_core.reproduce.samples import Bootstrap
-
-    check_settings(["mean"], resamples, level)
     use_threads(threads)
-    planned = plan(names, scale, data, out, seeds=numbers(seeds), device=device, say=say)
-    chosen = planned.chosen(only)
-    for line in dict.fromkeys(f"{c.recipe} has no {', '.join(c.left_out)}: not set" for c in chosen if c.left_out):
-        say(line)
+    bootstrap = reproduce.Bootstrap(resamples, level)
+    plan = reproduce.plan_trainings(
+        names, data=data, out=out, scale=scale, seeds=numbers(seeds), device=device, say=say
+    )
+    warn_of_arguments(plan.chosen(only))
     if listing:
-        show_list(planned, chosen, as_json)
+        show_list(plan, plan.chosen(only), as_json)
         return
     folder = results or out / "results"
     try:
         if not report_only:
             with Progress() as progress:
-                runner.work(replace(planned.place, report=progress), chosen, retry)
-        planned.write(folder, Bootstrap(resamples, level))
+                reproduce.run(plan, only=only, retry=retry, progress=progress)
+        reproduce.report(plan, folder, bootstrap)
     except (Interrupted, KeyboardInterrupt):
-        raise Interrupted("Stopped; what is done is kept, and the same command goes on.") from None
+        raise Interrupted("Stopped; what is done is kept, and the same command continues from there.") from None
     show(folder, names, as_json)
-    states = [runner.state(planned.place, cell) for cell in chosen]
-    if bad := sum(one in (runner.FAILED, runner.OUTDATED) for one in states):
-        said = "failed or are outdated: --list says which, --retry runs them again."
-        raise SomeFailed(f"{bad} of {len(states)} trainings {said}")
+    check_finished(plan.states(only))
+
+
+def comparison_names(name: str) -> list[str]:
+    """All names for "all". Raises UsageError for a name that is none of ours."""
+    from bgt_core.reproduce.comparisons import COMPARISONS
+
+    if name not in (*COMPARISONS, "all"):
+        raise UsageError(f"There is no table '{name}'; choose from {', '.join(COMPARISONS)}, all.")
+    return list(COMPARISONS) if name == "all" else [name]
+
+
+def redraw(folder: Path | None, names: Sequence[str], as_json: bool) -> None:
+    """Draw the pages of stored results again, and print them."""
+    from bgt_core.reproduce.training_plan import draw
+
+    if not folder:
+        raise UsageError("--report-only draws from results: say where they are, by --results or --out.")
+    for name in names:
+        draw(folder, name)
+    show(folder, names, as_json)
 
 
 def say(line: str) -> None:
@@ -114,7 +118,7 @@ def say(line: str) -> None:
 
 
 def use_threads(count: int | None) -> None:
-    """In this process; as many as there are cores where it is None."""
+    """Limit the threads of this process; one per core where it is None."""
     if count is None:
         return
     if count < 1:
@@ -129,21 +133,39 @@ def use_threads(count: int | None) -> None:
 def numbers(seeds: str | None) -> list[int]:
     """ "1,2" -> [1, 2]."""
     try:
-        found = [int(part) for part in seeds.split(",")] if seeds else []
+        values = [int(part) for part in seeds.split(",")] if seeds else []
     except ValueError:
         raise UsageError(f"--seeds {seeds}: expected whole numbers, as in 1,2,3.") from None
-    if min(found, default=0) < 0 or len(set(found)) < len(found):
+    if min(values, default=0) < 0 or len(set(values)) < len(values):
         raise UsageError(f"--seeds {seeds}: expected different numbers from 0 up.")
-    return found
+    return values
 
 
-def show_list(planned: Plan, chosen: Sequence[Cell], as_json: bool) -> None:
+def warn_of_arguments(trainings: Sequence[Training]) -> None:
+    """Arguments of the scale that a recipe does not have are not set."""
+    missing = {(training.recipe, training.left_out): None for training in trainings if training.left_out}
+    for recipe, arguments in missing:
+        say(f"{recipe} has no {', '.join(arguments)}: not set")
+
+
+def check_finished(states: Mapping[str, str]) -> None:
+    """Raises SomeFailed where a training failed or is outdated."""
+    from bgt_core.reproduce.runner import FAILED, OUTDATED
+
+    if failed := sum(state in (FAILED, OUTDATED) for state in states.values()):
+        way_out = "failed or are outdated: --list says which, --retry runs them again."
+        raise SomeFailed(f"{failed} of {len(states)} trainings {way_out}")
+
+
+def show_list(plan: TrainingPlan, chosen: Sequence[Training], as_json: bool) -> None:
     """Each training, its state, the time it has taken and, where one like it is finished, what is left."""
-    from bgt_core.reproduce.estimate import left
+    from bgt_core.reproduce.estimate import time_left
     from bgt_core.tables import show
 
-    found = left(planned.place, chosen)
-    rows = [{**row, "tables": planned.tables_of(cell)} for row, cell in zip(found, chosen, strict=True)]
+    rows = [
+        {**row, "tables": plan.comparisons_of(training)}
+        for row, training in zip(time_left(plan.workspace, chosen), chosen, strict=True)
+    ]
     if as_json:
         print(json.dumps({"schema": "bgt-reproduce-list/1", "trainings": rows}, indent=2, ensure_ascii=False))
         return
@@ -156,23 +178,27 @@ def show_list(planned: Plan, chosen: Sequence[Cell], as_json: bool) -> None:
     show(head, lines, text=3)
     unknown = sum(row["left"] is None for row in rows)
     hours = sum(row["left"] or 0 for row in rows) / 3600
-    more = f", and {unknown} of which nothing is known yet" if unknown else ""
+    more = f", and {unknown} whose time is not known yet" if unknown else ""
     say(f"{len(rows)} trainings; about {hours:.1f} hours left in one process{more}.")
 
 
 def show(folder: Path, names: Sequence[str], as_json: bool) -> None:
-    """Print the results of each table, as they are stored."""
-    from bgt_core.reproduce import report, stored
-    from bgt_core.reproduce.tables import TABLES
+    """Print the results of each comparison, as they are stored."""
+    from bgt_core.reproduce import pages, stored
+    from bgt_core.reproduce.comparisons import COMPARISONS
     from bgt_core.tables import show
 
-    found = {name: stored.read(folder, name) for name in names}
-    for name, rows in found.items():
-        say(f"{folder / name}.md: {report.verdicts(rows)}")
+    results = {name: stored.read(folder, name) for name in names}
+    for name, records in results.items():
+        say(f"{folder / name}.md: {pages.verdicts(records)}")
     if as_json:
-        print(json.dumps({"schema": "bgt-reproduce/1", "tables": found}, indent=2, ensure_ascii=False))
+        print(json.dumps({"schema": "bgt-reproduce/1", "tables": results}, indent=2, ensure_ascii=False))
         return
-    grids = [grid for name, rows in found.items() for grid in (report.scores(TABLES[name], rows), report.claims(rows))]
-    for number, grid in enumerate(grid for grid in grids if grid.rows):
+    tables = [
+        table
+        for name, records in results.items()
+        for table in (pages.scores(COMPARISONS[name], records), pages.claims(records))
+    ]
+    for number, table in enumerate(table for table in tables if table.rows):
         print(end="\n" if number else "")
-        show(grid.columns, grid.lines())
+        show(table.columns, table.lines())

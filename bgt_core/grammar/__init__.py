@@ -5,13 +5,13 @@ own manner: final mark, filler word, place of the time, synonyms, contractions, 
 drawn independently, so a model that separates its latents has something true to find.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from bgt_core.errors import UsageError
 from bgt_core.grammar.frames import FRAMES, Frame
-from bgt_core.grammar.phrases import Voice
+from bgt_core.grammar.voice import Voice
 from bgt_core.grammar.words import Lexeme, sandhi
 
 __all__ = ["LIMIT", "Pair", "pairs"]
@@ -62,23 +62,23 @@ def _keys(part: tuple, keys: list[str]) -> list[str]:
 class _Draw(Random):
     """A generator whose `choice` is several times faster; its bias, under 2**-40, does not matter here."""
 
-    def choice(self, options: Sequence) -> Any:
-        return options[int(self.random() * len(options))]
+    def choice(self, seq: Any) -> Any:
+        return seq[int(self.random() * len(seq))]
 
 
 def pairs(count: int, seed: int = 0) -> list[Pair]:
     """`count` pairs, no two with the same meaning or the same text in either language.
 
-    The first pairs of a longer list are those of a shorter one with the same seed. Raises ValueError
-    when `count` exceeds LIMIT.
+    The first pairs of a longer list are those of a shorter one with the same seed. Raises
+    UsageError when `count` exceeds LIMIT.
     """
     if not 0 <= count <= LIMIT:
-        raise ValueError(f"the grammar gives at most {LIMIT:,} pairs, not {count:,}; ask for fewer")
+        raise UsageError(f"count {count:,}: the grammar gives at most {LIMIT:,} pairs; ask for fewer.")
     frames, weights = zip(*FRAMES, strict=True)
     rng, manners = _Draw(f"{seed} meaning"), {lang: _Draw(f"{seed} {lang}") for lang in ("en", "fr")}
-    made: list[Pair] = []
+    drawn: list[Pair] = []
     seen: set = set()
-    while len(made) < count:
+    while len(drawn) < count:
         frame = rng.choices(frames, weights)[0](rng)
         meaning = tuple(_keys(frame.meaning, []))
         voices = {lang: Voice(manners[lang]) for lang in manners}
@@ -86,5 +86,5 @@ def pairs(count: int, seed: int = 0) -> list[Pair]:
         new = {meaning, *texts.items()}
         if seen.isdisjoint(new):
             seen |= new
-            made.append(Pair(texts, meaning, {lang: voice.made for lang, voice in voices.items()}))
-    return made
+            drawn.append(Pair(texts, meaning, {lang: voice.chosen for lang, voice in voices.items()}))
+    return drawn

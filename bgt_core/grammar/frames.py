@@ -7,7 +7,8 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from bgt_core.grammar.lexicon import BE, HAVE, LIKE, MOVES, PRONOUNS, THINKS, WEATHER, WHO
+from bgt_core.grammar.circumstances import WEATHER
+from bgt_core.grammar.clauses import Clause, en_clause, en_rest, fr_clause, fr_rest
 from bgt_core.grammar.meanings import (
     again,
     draw_action,
@@ -18,19 +19,10 @@ from bgt_core.grammar.meanings import (
     draw_subject,
     draw_thing,
 )
-from bgt_core.grammar.phrases import (
-    NP,
-    Clause,
-    Voice,
-    Who,
-    en_clause,
-    en_np,
-    en_rest,
-    fr_clause,
-    fr_np,
-    fr_rest,
-    fr_who,
-)
+from bgt_core.grammar.noun_phrases import NP, Who, en_np, fr_np, fr_who
+from bgt_core.grammar.nouns import PRONOUNS, WHO
+from bgt_core.grammar.verbs import BE, HAVE, LIKE, MOVES, THINKS
+from bgt_core.grammar.voice import Voice
 from bgt_core.grammar.words import Lexeme, comparative
 
 
@@ -76,9 +68,9 @@ def _existence(rng: Random) -> Frame:
     thing = draw_np(rng, kind, "some some some two three four", 0.4)
     how, where = draw_place(rng)
     tense, neg = rng.choice(("now", "past", "future")), "not" if rng.random() < 0.15 and thing.det == "some" else ""
-    one, many = (Lexeme("there", (("there", "there"),), (("il y", "il y", "m"),), person) for person in "25")
-    c = Clause(NP("", many if thing.plural else one), BE, tense, neg, object=thing, place=(how, where))
-    have = c._replace(subject=NP("", one), verb=HAVE, tense="habit" if tense == "now" else tense)
+    singular, plural = (Lexeme("there", (("there", "there"),), (("il y", "il y", "m"),), person) for person in "25")
+    c = Clause(NP("", plural if thing.plural else singular), BE, tense, neg, object=thing, place=(how, where))
+    have = c._replace(subject=NP("", singular), verb=HAVE, tense="habit" if tense == "now" else tense)
 
     def fr(v: Voice) -> str:
         text = fr_clause(v, have).replace("il y ne ", "il n'y ")  # the verb knows nothing of "y"
@@ -143,10 +135,11 @@ def _exclamation(rng: Random) -> Frame:
     if rng.random() < 0.5:
         thing = draw_np(rng, kind, "what", 1)
         return Frame(("what a", thing), lambda v: en_np(v, thing), lambda v: fr_np(v, thing)[0], "!")
-    c = Clause(draw_thing(rng, kind), BE, "habit", quality=draw_quality(rng, kind, graded=True))
+    thing, quality = draw_thing(rng, kind), draw_quality(rng, kind, graded=True)
+    c = Clause(thing, BE, "habit", quality=quality)
 
     def en(v: Voice) -> str:
-        return f"how {v.word(c.quality.en)} {en_np(v, c.subject)} {'are' if c.subject.plural else 'is'}"
+        return f"how {v.word(quality.en)} {en_np(v, thing)} {'are' if thing.plural else 'is'}"
 
     return Frame(("how", c), en, lambda v: f"{v.pick('how', 'que', 'comme')} {fr_clause(v, c)}", "!")
 
@@ -187,15 +180,15 @@ def _polite(v: Voice, text: str, please: str) -> str:
 def _thought(rng: Random) -> Frame:
     thinker, verb = draw_subject(rng), rng.choice(THINKS)
     tense = "future" if verb.key == "hope" else ""
-    said = draw_action(rng, draw_subject(rng), tense) if rng.random() < 0.6 else draw_being(rng)
-    said = said._replace(tense="future", time=None) if tense else said
+    thought = draw_action(rng, draw_subject(rng), tense) if rng.random() < 0.6 else draw_being(rng)
+    thought = thought._replace(tense="future", time=None) if tense else thought
     c = Clause(thinker, verb, "habit")
 
     def en(v: Voice) -> str:
         link = " that" if v.pick("that", "that", "none") == "that" else ""
-        return f"{en_clause(v, c)}{link} {en_clause(v, said, timed=False)}"
+        return f"{en_clause(v, c)}{link} {en_clause(v, thought, timed=False)}"
 
-    return Frame(("think", c, said), en, lambda v: f"{fr_clause(v, c)} que {fr_clause(v, said, timed=False)}")
+    return Frame(("think", c, thought), en, lambda v: f"{fr_clause(v, c)} que {fr_clause(v, thought, timed=False)}")
 
 
 def _reason(rng: Random) -> Frame:
@@ -248,7 +241,7 @@ def _contrast(rng: Random) -> Frame:
 def _relative(rng: Random) -> Frame:
     who = draw_np(rng, "person", "the", 0.1)
     act = draw_action(rng, who, rng.choice(("past", "now")))
-    act = act._replace(neg=act.neg.replace("never", "not"), wish=None, time=act.time if act.tense == "past" else None)
+    act = act._replace(neg=act.neg.replace("never", "not"), modal=None, time=act.time if act.tense == "past" else None)
     c = draw_being(rng, who, ("state", "person"))._replace(tense="habit")
 
     def en(v: Voice) -> str:

@@ -5,32 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from bgt_core.grammar.lexicon import (
-    ACTS,
-    ADVERBS,
-    AT,
-    BE,
-    DEGREES,
-    FITTING,
-    GIFTS,
-    HAVE,
-    HERE,
-    IN,
-    LIKE,
-    MASS,
-    MOVES,
-    NOUNS,
-    PEOPLE,
-    PRONOUNS,
-    SINGLE_PROCESS,
-    SPOTS,
-    THERE,
-    TIMES,
-    TO,
-    TRIES,
-    WISHES,
-)
-from bgt_core.grammar.phrases import NP, NUMBERS, Clause
+from bgt_core.grammar.circumstances import ADVERBS, AT, DEGREES, HERE, IN, SPOTS, THERE, TIMES, TO
+from bgt_core.grammar.clauses import Clause
+from bgt_core.grammar.noun_phrases import NP, NUMBERS
+from bgt_core.grammar.nouns import FITTING, MASS, NOUNS, PEOPLE, PRONOUNS
+from bgt_core.grammar.verbs import ACTS, BE, GIFTS, HAVE, INTRANSITIVE, LIKE, MOVES, TRIES, WISHES
 from bgt_core.grammar.words import Lexeme
 
 _CALM = frozenset({"food", "dish", "drink", "text", "thing"})
@@ -88,9 +67,9 @@ def draw_place(rng: Random) -> tuple[Lexeme, NP | None]:
         return rng.choice(HERE), None
     if pick < 0.5:
         return rng.choice(SPOTS), draw_np(rng, rng.choice(("inside", "at")), "the the this", 0.2)
-    return (
-        (IN, draw_np(rng, "inside", "the the the this", 0.25)._replace(plural="")) if pick < 0.8 else (AT, _spot(rng))
-    )
+    if pick < 0.8:
+        return IN, draw_np(rng, "inside", "the the the this", 0.25)._replace(plural="")
+    return AT, _spot(rng)
 
 
 def _spot(rng: Random) -> NP:
@@ -98,37 +77,47 @@ def _spot(rng: Random) -> NP:
 
 
 def draw_action(rng: Random, subject: NP, tense: str = "", timed: bool = True, placed: bool = True) -> Clause:
+    """What `subject` does; `timed` and `placed` allow it a time and a place."""
     tense = tense or rng.choice(("past", "past", "habit", "now", "future"))
     neg = rng.choice(("not", "not", "never")) if rng.random() < 0.2 else ""
     neg = "not" if neg == "never" and tense == "now" else neg
     time = rng.choice(TIMES[tense]) if timed and neg != "never" and rng.random() < 0.45 else None
     place = draw_place(rng) if placed and rng.random() < 0.35 else None
     c = Clause(subject, HAVE, tense, neg, place=place, time=time)
-    pick = rng.random()
-    if pick < 0.12:
-        return c._replace(verb=rng.choice(SINGLE_PROCESS))
-    if pick < 0.24:
-        goal = (rng.choice(THERE), None) if rng.random() < 0.5 else (TO, _spot(rng))
-        return c._replace(
-            verb=rng.choice(MOVES),
-            place=goal if placed else None,
-            tense="future" if tense == "now" else tense,
-            time=None if tense == "now" else time,
-        )
-    if pick < 0.34:
-        receiver = draw_np(rng, *rng.choice((("kin", "my your own"), ("person", "the this"))), 0.1)
-        kind = rng.choice(("thing", "text", "clothes"))
-        return c._replace(
-            verb=rng.choice(GIFTS), object=draw_np(rng, kind, _DETS[kind], 0.2), receiver=receiver, place=None
-        )
-    if pick < 0.39:
-        kind = rng.choice(("animal", "vehicle", "clothes", "thing"))
-        tense = "past" if tense == "past" else "habit"
-        return c._replace(tense=tense, object=draw_np(rng, kind, "some some two three", 0.5), time=None, place=None)
-    if pick < 0.44:
-        kind = rng.choice(("animal", "food", "dish", "drink", "text"))
-        thing = draw_np(rng, kind, "all", 0)
-        return c._replace(verb=LIKE, tense="habit", object=thing, time=None, place=None)
+    return rng.choices(_ACTIONS, cum_weights=_ACTIONS_UP_TO)[0](rng, c, timed, placed)
+
+
+def _do(rng: Random, c: Clause, _timed: bool, _placed: bool) -> Clause:
+    return c._replace(verb=rng.choice(INTRANSITIVE))
+
+
+def _go(rng: Random, c: Clause, _timed: bool, placed: bool) -> Clause:
+    goal = (rng.choice(THERE), None) if rng.random() < 0.5 else (TO, _spot(rng))
+    c = c._replace(verb=rng.choice(MOVES), place=goal if placed else None)
+    return c._replace(tense="future", time=None) if c.tense == "now" else c
+
+
+def _give(rng: Random, c: Clause, _timed: bool, _placed: bool) -> Clause:
+    receiver = draw_np(rng, *rng.choice((("kin", "my your own"), ("person", "the this"))), 0.1)
+    kind = rng.choice(("thing", "text", "clothes"))
+    verb, gift = rng.choice(GIFTS), draw_np(rng, kind, _DETS[kind], 0.2)
+    return c._replace(verb=verb, object=gift, receiver=receiver, place=None)
+
+
+def _have(rng: Random, c: Clause, _timed: bool, _placed: bool) -> Clause:
+    kind = rng.choice(("animal", "vehicle", "clothes", "thing"))
+    thing = draw_np(rng, kind, "some some two three", 0.5)
+    return c._replace(tense="past" if c.tense == "past" else "habit", object=thing, time=None, place=None)
+
+
+def _like(rng: Random, c: Clause, _timed: bool, _placed: bool) -> Clause:
+    thing = draw_np(rng, rng.choice(("animal", "food", "dish", "drink", "text")), "all", 0)
+    return c._replace(verb=LIKE, tense="habit", object=thing, time=None, place=None)
+
+
+def _act_on(rng: Random, c: Clause, timed: bool, placed: bool) -> Clause:
+    """A verb and an object of a kind that it takes; sometimes behind "want to" or "try to"."""
+    tense, neg = c.tense, c.neg
     kinds, verb = rng.choice(ACTS)
     kind = rng.choice(kinds)
     thing = draw_np(rng, kind, _DETS[kind])
@@ -141,15 +130,20 @@ def draw_action(rng: Random, subject: NP, tense: str = "", timed: bool = True, p
     elif kind in _CALM and verb.kind != "!" and rng.random() < 0.15:
         c = c._replace(adverb=rng.choice(ADVERBS))
     c = c._replace(verb=verb, object=thing)
-    if subject.noun in (thing.noun, thing.owner and thing.owner.noun):  # "Anna thanks Anna"
-        return draw_action(rng, subject, tense, timed, placed)
+    if c.subject.noun in (thing.noun, thing.owner and thing.owner.noun):  # "Anna thanks Anna"
+        return draw_action(rng, c.subject, tense, timed, placed)
     if timed and verb.kind != "!" and rng.random() < 0.15:
-        wish = rng.choice(WISHES) if rng.random() < 0.5 else rng.choice(TRIES)
-        if wish in WISHES:
-            neg = "" if wish.key == "need to" else neg.replace("never", "not")  # "ne doit pas" is "must not"
-            return c._replace(wish=wish, tense="habit", neg=neg, time=None)
-        return c._replace(wish=wish, tense="past", time=rng.choice((None, *TIMES["past"])) if neg != "never" else None)
+        modal = rng.choice(WISHES) if rng.random() < 0.5 else rng.choice(TRIES)
+        if modal in WISHES:
+            neg = "" if modal.key == "need to" else neg.replace("never", "not")  # "ne doit pas" is "must not"
+            return c._replace(modal=modal, tense="habit", neg=neg, time=None)
+        time = rng.choice((None, *TIMES["past"])) if neg != "never" else None
+        return c._replace(modal=modal, tense="past", time=time)
     return c
+
+
+_ACTIONS = (_do, _go, _give, _have, _like, _act_on)
+_ACTIONS_UP_TO = (0.12, 0.24, 0.34, 0.39, 0.44, 1.0)  # their probabilities, added up
 
 
 def draw_thing(rng: Random, kind: str) -> NP:

@@ -149,8 +149,8 @@ def read(table: str, en: Callable = str, fr: Callable = str, kind: str = "") -> 
     for entry in (" ".join(part.split()) for part in table.split(";")):
         left, right = entry.removeprefix("!").split("=")
         key = re.sub(r"/\S+|[|>].*", "", left)
-        sides = (tuple(map(form, side.split("|"))) for form, side in ((en, left), (fr, right)))
-        entries.append(Lexeme(key, *sides, "!" if entry.startswith("!") else kind))
+        english_forms, french_forms = tuple(map(en, left.split("|"))), tuple(map(fr, right.split("|")))
+        entries.append(Lexeme(key, english_forms, french_forms, "!" if entry.startswith("!") else kind))
     return entries
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from bgt_core.contracts import SEMANTIC
+from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.text import Tokenizer
 from bgt_core.models.bgt import BGT
 from bgt_core.nets.encoders import Encoder, GaussianHead, NoLatent, PointHead, SharedVarianceHead
@@ -22,6 +22,8 @@ from bgt_core.posterior import Point
 from bgt_core.recipes.parts import builders
 from bgt_core.recipes.recipe import DataConfig, Recipe
 from bgt_core.training.config import TrainConfig
+
+NO_FREE_NATS = {SEMANTIC: 0.0, LANGUAGE: 0.0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +143,11 @@ def bgt() -> Recipe:
     return Recipe(
         name="bgt",
         model=BGTConfig(),
-        objective=Sum(elbo=Elbo(), margin=Margin(weight=0.0), contrast=Contrast(weight=0.0)),
+        objective=Sum(
+            elbo=Elbo(weights={SEMANTIC: 1.0, LANGUAGE: 1.0}, free_nats=NO_FREE_NATS),
+            margin=Margin(weight=0.0),
+            contrast=Contrast(weight=0.0),
+        ),
         train=TrainConfig(batch_tokens=25_000),
     )
 
@@ -155,7 +161,7 @@ def bgt_plus() -> Recipe:
         name="bgt-plus",
         model=BGTConfig(average=True, log_variance=-3.0, word_dropout=0.2),
         objective=Sum(
-            elbo=Elbo(weights={SEMANTIC: 0.02, "language": 0.4}),
+            elbo=Elbo(weights={SEMANTIC: 0.02, LANGUAGE: 0.4}, free_nats=NO_FREE_NATS),
             margin=Margin(weight=200.0),
             contrast=Contrast(weight=0.0),
         ),
@@ -204,7 +210,7 @@ def bgt_small() -> Recipe:
         name="bgt-small",
         model=BGTSmallConfig(),
         objective=Sum(
-            elbo=Elbo(warmup_steps=100, weights={SEMANTIC: 0.01, "language": 0.4}),
+            elbo=Elbo(warmup_steps=100, weights={SEMANTIC: 0.01, LANGUAGE: 0.4}, free_nats=NO_FREE_NATS),
             margin=Margin(margin=0.6, weight=200.0),
         ),
         data=DataConfig(vocab_size=8_000, min_pieces=3, valid_pairs=2_000),

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from bgt_core.contracts import Role
+from bgt_core.contracts import SEMANTIC, Role
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
 from bgt_core.models.seq2seq import Seq2Seq
@@ -97,7 +97,7 @@ def bilingual_trans() -> Recipe:
     return Recipe(
         name="bilingual-trans",
         model=Seq2SeqConfig(),
-        objective=Sum(elbo=Elbo(average_predictions=True)),
+        objective=Sum(elbo=Elbo(weights={SEMANTIC: 1.0}, free_nats={SEMANTIC: 0.0}, average_predictions=True)),
         train=TrainConfig(batch_tokens=50_000),
     )
 

@@ -40,7 +40,7 @@ def override(config: Any, overrides: Mapping[str, Any]) -> Any:
     for head, nested in below.items():
         current = getattr(config, head)
         if isinstance(current, Mapping):
-            here[head] = {**current, **{key: checked(f"{head}.{key}", value, 1.0) for key, value in nested.items()}}
+            here[head] = {**current, **{key: checked(key, value, current[key]) for key, value in nested.items()}}
         else:
             here[head] = override(current, nested)
     return replace(config, **here)
@@ -59,7 +59,7 @@ def checked(name: str, value: Any, default: Any) -> Any:
 def full_name(config: Any, name: str) -> str:
     """The dotted name of a setting that is named in full or by its end; UsageError where that is unknown or unclear."""
     known = [key for key, _ in flatten(config)]
-    if name in known or is_mapping_key(config, name):
+    if name in known:
         return name
     ends = [key for key in known if key.endswith("." + name)]
     if len(ends) > 1:
@@ -68,16 +68,6 @@ def full_name(config: Any, name: str) -> str:
         short = [key.rpartition(".")[2] for key in known]
         raise UsageError(f"no setting '{name}'.{did_you_mean(name, [*known, *short])} There are: {', '.join(known)}.")
     return ends[0]
-
-
-def is_mapping_key(config: Any, name: str) -> bool:
-    """Whether `name` is a key, perhaps a new one, of a setting that is a mapping: "objective.elbo.weights.language"."""
-    *path, key = name.split(".")
-    for part in path:
-        if not is_dataclass(config) or not hasattr(config, part):
-            return False
-        config = getattr(config, part)
-    return isinstance(config, Mapping) and key.isidentifier()
 
 
 def parse_overrides(texts: list[str]) -> dict[str, object]:

@@ -1,7 +1,16 @@
-"""The paper's comparisons, trained and measured again: one literal listing of tables, and what runs it.
+"""The paper's comparisons, trained and measured again: one literal listing of them, and what runs it.
 
-    `tables` -> `cells` + `evaluated` data -> `runner`: a folder a cell -> `results`: CSV -> `report`: Markdown
+    `comparisons` -> `trainings` + `datasets` -> `runner`: a folder per training -> `results`: CSV -> `pages`: Markdown
 
-A table says which systems it compares, what the paper found, and what the paper claims. A cell is one training of one
-system: it is trained and measured once, for all tables that name it.
+A comparison says which systems it trains, what numbers the paper reports for them, and what it claims. A training of
+one system runs and is measured once, for all comparisons that include it.
+
+    plan = plan_trainings(["main"], data=Path("data"), out=Path("runs/paper"))
+    run(plan)
+    report(plan)
 """
+
+from bgt_core.reproduce.bootstrapped_scores import Bootstrap
+from bgt_core.reproduce.training_plan import TrainingPlan, plan_trainings, report, run
+
+__all__ = ["Bootstrap", "TrainingPlan", "plan_trainings", "report", "run"]

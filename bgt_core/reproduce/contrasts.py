@@ -16,43 +16,43 @@ import numpy as np
 from scipy.stats import t as student
 
 HOLDS, FAILS, NOT_SEPARABLE = "holds", "does not hold", "not separable"
-FLAT = 1e-9  # an error of less, in points of 100, is rounding
+ERROR_EPS = 1e-9  # a smaller standard error, in points of 100, is rounding
 
 
-class Sample(NamedTuple):
+class BootstrappedScore(NamedTuple):
     """One measure of one system."""
 
-    values: np.ndarray  # (K,) one a seed
-    draws: np.ndarray  # (K, B) in each resample of the pairs
+    values: np.ndarray  # (K,), one per seed
+    draws: np.ndarray  # (K, B), in each resample of the pairs
 
 
-class Contrast(NamedTuple):
+class ContrastEstimate(NamedTuple):
     """A weighted sum of scores, with its interval and the two-sided p that it is 0."""
 
     value: float
     low: float
     high: float
     p: float
-    seeds: bool  # whether p counts how trainings vary
+    counts_seeds: bool  # whether p counts how trainings vary
 
 
-def contrast(parts: Sequence[tuple[float, Sample]], level: float) -> Contrast:
-    """Of (weight, sample) parts."""
-    value = sum(weight * sample.values.mean() for weight, sample in parts)
-    draws = sum(weight * sample.draws.mean(0) for weight, sample in parts)  # (B,)
+def contrast(parts: Sequence[tuple[float, BootstrappedScore]], level: float) -> ContrastEstimate:
+    """The sum of weight x score over (weight, score) parts; its interval covers the truth with probability `level`."""
+    value = sum(weight * score.values.mean() for weight, score in parts)
+    draws = np.sum([weight * score.draws.mean(0) for weight, score in parts], axis=0)  # (B,)
     pairs = draws.var(ddof=1)
-    spare = sum(len(sample.values) - 1 for _, sample in parts)
+    spare = sum(len(score.values) - 1 for _, score in parts)
     trainings = 0.0
     if spare:
-        spread = sum(((sample.values - sample.values.mean()) ** 2).sum() for _, sample in parts) / spare
-        trainings = spread * sum(weight**2 / len(sample.values) for weight, sample in parts)
+        spread = sum(((score.values - score.values.mean()) ** 2).sum() for _, score in parts) / spare
+        trainings = spread * sum(weight**2 / len(score.values) for weight, score in parts)
     error = np.sqrt(pairs + trainings)
-    if error < FLAT:
-        return Contrast(float(value), float(value), float(value), 1.0, bool(spare))
+    if error < ERROR_EPS:
+        return ContrastEstimate(float(value), float(value), float(value), 1.0, bool(spare))
     freedom = (pairs + trainings) ** 2 / (trainings**2 / spare) if trainings else np.inf
     half = student.ppf((1 + level) / 2, freedom) * error
     p = 2 * student.sf(abs(value) / error, freedom)
-    return Contrast(float(value), float(value - half), float(value + half), float(p), bool(spare))
+    return ContrastEstimate(float(value), float(value - half), float(value + half), float(p), bool(spare))
 
 
 def verdict(value: float, p_holm: float, level: float) -> str:

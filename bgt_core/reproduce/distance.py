@@ -1,6 +1,6 @@
 """Does the gap between the latents change with a language's distance to English? (paper, sec. 5.2 and Table 3)
 
-    a score of each latent, a language -> gaps -> correlation with distance, p by permutation of the languages
+    one gap per language -> correlation with distance, p by permutation of the languages
 
 The gap is the semantic encoder's score minus that of the English language encoder, in models of English with one other
 language each. The paper reads three trends off Table 3 and computes none: where the other language is more distant, the
@@ -18,7 +18,6 @@ from itertools import permutations
 import numpy as np
 from scipy.stats import rankdata
 
-from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import DataError, UsageError
 
 PAPER_ORDER = {"fr": 1, "es": 1, "ar": 2, "tr": 2, "ja": 3}
@@ -32,13 +31,13 @@ FSI_WEEKS = {
     "pl": 44, "ru": 44, "sk": 44, "sl": 44, "ta": 44, "th": 44, "tr": 44, "uk": 44, "vi": 44,
     "ar": 88, "ja": 88, "ko": 88, "zh": 88,
 }  # fmt: skip
-EXACT = 8  # languages up to which all orders are tried: 40,320
-ORDERS = 20_000  # random ones, past that
+EXACT = 8  # up to this many languages all orders are tried: 40,320
+ORDERS = 20_000  # random orders beyond that
 
 
 @dataclass(frozen=True)
 class Trend:
-    """How the gaps of L languages go with their distances."""
+    """How the gaps of L languages change with their distances."""
 
     langs: tuple[str, ...]  # nearest first
     gaps: tuple[float, ...]
@@ -48,31 +47,24 @@ class Trend:
     spearman_p: float
 
 
-def gaps(scores: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Scores {language: {"semantic": ..., "language": ...}} -> {language: semantic minus language}."""
-    for lang, found in scores.items():
-        if absent := {SEMANTIC, LANGUAGE} - found.keys():
-            raise DataError(f"'{lang}' has no score of the {absent.pop()} latent; a gap needs both.")
-    return {lang: found[SEMANTIC] - found[LANGUAGE] for lang, found in scores.items()}
-
-
 def trend(gap: Mapping[str, float], distance: Mapping[str, float] = FSI_WEEKS, seed: int = 0) -> Trend:
     """Correlations of gaps {language: gap} with distances {language: distance to English}.
 
-    Few languages can show little: with 5 no p is below 1/120, and ties raise that. Raises BgtError for fewer than 3
-    languages, one without a distance, no number among the values, or all of them equal.
+    Few languages can show little: with 5 no p is below 1/120, and ties raise that. Raises UsageError
+    for a language without a distance, and DataError for fewer than 3 languages, values that are not finite, or all
+    equal.
     """
     if unknown := sorted(gap.keys() - distance.keys()):
         raise UsageError(
             f"'{unknown[0]}' has no distance; choose from {', '.join(sorted(distance))}, or give your own."
         )
     if len(gap) < 3:
-        raise DataError(f"{len(gap)} languages; a trend needs 3, and 5 before it can be told from chance.")
+        raise DataError(f"{len(gap)} languages; a trend needs 3, and 5 before it can be distinguished from chance.")
     langs = tuple(sorted(gap, key=lambda lang: (distance[lang], lang)))
     x, y = (np.array([values[lang] for lang in langs], dtype=float) for values in (distance, gap))
     for name, values in (("distance", x), ("gap", y)):
         if not np.isfinite(values).all():
-            raise DataError(f"The {name} of '{langs[int(np.isfinite(values).argmin())]}' is no finite number.")
+            raise DataError(f"The {name} of '{langs[int(np.isfinite(values).argmin())]}' is not a finite number.")
         if np.ptp(values) == 0:
             raise DataError(f"Every {name} is {values[0]:g}; a trend needs different ones.")
     return Trend(langs, tuple(y.tolist()), *correlation(x, y, seed), *correlation(rankdata(x), rankdata(y), seed))
@@ -85,7 +77,7 @@ def correlation(x: np.ndarray, y: np.ndarray, seed: int) -> tuple[float, float]:
     if size <= EXACT:
         orders = np.array(list(permutations(range(size))))
     else:  # the observed order is one of them, so that p is never 0
-        drawn = np.random.default_rng(seed).permuted(np.tile(np.arange(size), (ORDERS, 1)), axis=1)
-        orders = np.concatenate([[np.arange(size)], drawn])
+        shuffled = np.random.default_rng(seed).permuted(np.tile(np.arange(size), (ORDERS, 1)), axis=1)
+        orders = np.concatenate([[np.arange(size)], shuffled])
     r = float(x @ y)
     return r, float((np.abs(y[orders] @ x) >= abs(r) - 1e-9).mean())

@@ -1,4 +1,4 @@
-"""How long the trainings of a list still take."""
+"""How long a list of trainings will still take."""
 
 from __future__ import annotations
 
@@ -10,39 +10,41 @@ from typing import Any
 
 from bgt_core import checkpoint
 from bgt_core.reproduce import runner
-from bgt_core.reproduce.cells import Cell
 from bgt_core.reproduce.results import error
+from bgt_core.reproduce.trainings import Training
 
 
-def left(place: runner.Place, cells: Sequence[Cell]) -> list[dict[str, Any]]:
-    """Of each: name, state, error, seconds so far, and seconds left.
+def time_left(workspace: runner.Workspace, trainings: Sequence[Training]) -> list[dict[str, Any]]:
+    """Of each: name, state, error, seconds so far, and seconds left as "left".
 
-    What is begun goes on as fast as it went; the rest takes what finished ones of its recipe took on the mean, or of
-    all recipes. None where nothing is known.
+    A training in progress continues at its own pace; one not begun takes the mean time of the finished ones of its
+    recipe, or of all recipes. None where no training is finished.
     """
-    found = []
-    for cell in cells:
-        folder, state = place.folder(cell), runner.state(place, cell)
-        row = {"name": cell.name, "state": state, "error": error(place, cell), "seconds": runner.seconds(folder)}
-        found.append(row | {"done": 1.0 if state == runner.FINISHED else done(folder)})
+    states = [runner.state(workspace, training) for training in trainings]
+    folders = [workspace.folder(training) for training in trainings]
+    spent = [runner.seconds(folder) for folder in folders]
     finished = [
-        (cell.recipe, row["seconds"]) for cell, row in zip(cells, found, strict=True) if row["state"] == runner.FINISHED
+        (training.recipe, seconds)
+        for training, state, seconds in zip(trainings, states, spent, strict=True)
+        if state == runner.FINISHED
     ]
-    for cell, row in zip(cells, found, strict=True):
-        share = row.pop("done")
-        alike = [time for recipe, time in finished if recipe == cell.recipe] or [time for _, time in finished]
-        if row["state"] in (runner.FINISHED, runner.FAILED, runner.OUTDATED):
-            row["left"] = 0.0
+    rows = []
+    for training, state, folder, seconds in zip(trainings, states, folders, spent, strict=True):
+        row = {"name": training.name, "state": state, "error": error(workspace, training), "seconds": seconds}
+        share = progress(folder)
+        alike = [time for recipe, time in finished if recipe == training.recipe] or [time for _, time in finished]
+        left: float | None = fmean(alike) if alike else None
+        if state in (runner.FINISHED, runner.FAILED, runner.OUTDATED):
+            left = 0.0
         elif share:
-            row["left"] = row["seconds"] * (1 - share) / share
-        else:
-            row["left"] = fmean(alike) if alike else None
-    return found
+            left = seconds * (1 - share) / share
+        rows.append(row | {"left": left})
+    return rows
 
 
-def done(folder: Path) -> float:
-    """The share of its updates that a run has reported."""
+def progress(folder: Path) -> float:
+    """The share of its updates that a run has reported, 0 to 1."""
     metrics = folder / checkpoint.METRICS
     lines = metrics.read_text(encoding="utf-8").splitlines(keepends=True) if metrics.exists() else []
-    whole = [json.loads(line) for line in lines if line.endswith("\n")]
-    return whole[-1]["step"] / whole[-1]["steps"] if whole else 0.0
+    rows = [json.loads(line) for line in lines if line.endswith("\n")]
+    return rows[-1]["step"] / rows[-1]["steps"] if rows else 0.0

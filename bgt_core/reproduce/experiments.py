@@ -1,4 +1,4 @@
-"""What a table of the paper is made of; `tables` lists them."""
+"""What a comparison of the paper is made of; `comparisons` lists them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ ONE, THREE = (1,), (1, 2, 3)
 
 
 @dataclass(frozen=True)
-class System:
-    """A row of a table: a recipe, what differs from the scale's arguments, and how often it is trained."""
+class ExperimentSpec:
+    """One system of a comparison: a recipe, overrides of the scale's arguments, and the seeds to train it with."""
 
     name: str
     recipe: str
@@ -26,20 +26,20 @@ class System:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says of a measure: the sum of `weights` times the systems' scores is above 0."""
+    """A statement of the paper about a measure: the sum of `weights` times the systems' scores is above 0."""
 
-    says: str
+    statement: str
     where: str  # in the paper
     weights: Mapping[str, float]
     measure: str = AVERAGE
 
 
 @dataclass(frozen=True)
-class Table:
-    """Systems side by side."""
+class Comparison:
+    """Systems side by side: a table or figure of the paper."""
 
     title: str
-    systems: Sequence[System]
+    systems: Sequence[ExperimentSpec]
     published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # system -> measure -> Pearson x 100
     claims: Sequence[Claim] = ()
     note: str = ""
@@ -52,6 +52,6 @@ def above(first: str, second: str, where: str, measure: str = AVERAGE) -> Claim:
 
 def years(*scores: float, **others: float) -> dict[str, float]:
     """STS 2012 and the following years, in order; Hard+ and Hard- as `plus` and `minus`."""
-    found = {f"STS {year}": score for year, score in enumerate(scores, 2012)}
+    by_year = {f"STS {year}": score for year, score in enumerate(scores, 2012)}
     hard = {"plus": "Hard+", "minus": "Hard-"}
-    return found | {hard[name]: score for name, score in others.items()}
+    return by_year | {hard[name]: score for name, score in others.items()}

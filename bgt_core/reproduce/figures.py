@@ -1,4 +1,4 @@
-"""The stored results of a table as figures, for notebooks and papers.
+"""The stored results of a comparison as figures, for notebooks and papers.
 
 They need matplotlib: `pip install "bgt[analysis]"`.
 """
@@ -7,48 +7,55 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import fill
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bgt_core.reproduce.experiments import AVERAGE, Table
+from bgt_core.reproduce.experiments import AVERAGE, Comparison
 from bgt_core.reproduce.results import MEAN, NOT_RUN
 from bgt_core.reproduce.stored import Records
 
-OURS, PAPER = "#0072b2", "#d55e00"  # of Okabe and Ito: told apart by all eyes, and in grey
-VERDICTS = {"holds": "o", "does not hold": "X", "not separable": "s"}  # a verdict's mark
-HOLLOW = {"marker": "D", "markersize": 5, "markerfacecolor": "none", "markeredgecolor": PAPER, "linestyle": "none"}
-SMALL = {"marker": ".", "markersize": 4, "linestyle": "none"}
+OURS, PAPER = "#0072b2", "#d55e00"  # of Okabe and Ito: distinct to colour-blind eyes, and in grey
+VERDICTS = {"holds": "o", "does not hold": "X", "not separable": "s"}  # marker of each verdict
+HOLLOW: dict[str, Any] = {
+    "marker": "D",
+    "markersize": 5,
+    "markerfacecolor": "none",
+    "markeredgecolor": PAPER,
+    "linestyle": "none",
+}
+SMALL: dict[str, Any] = {"marker": ".", "markersize": 4, "linestyle": "none"}
 
 
-def systems(table: Table, found: Records, measure: str = AVERAGE) -> Figure:
-    """A line a system: its score, the interval over pairs, each training below it, the paper's number.
+def systems(comparison: Comparison, records: Records, measure: str = AVERAGE) -> Figure:
+    """One line per system: its score, the interval over pairs, each training below it, the paper's number.
 
     A system that was not trained, or can't be measured so, has no mark of ours.
     """
-    figure, axes = sheet([system.name for system in table.systems], f"{measure}, Pearson x 100")
-    line = {system.name: height for height, system in enumerate(table.systems)}
-    stated = {name: numbers.get(measure) for name, numbers in table.published.items() if name in line}
-    for row in (row for row in found["scores"] if row["measure"] == measure):
+    figure, axes = sheet([system.name for system in comparison.systems], f"{measure}, Pearson x 100")
+    heights = {system.name: height for height, system in enumerate(comparison.systems)}
+    paper = {name: numbers.get(measure) for name, numbers in comparison.published.items() if name in heights}
+    for row in (row for row in records["scores"] if row["measure"] == measure):
         if row["seed"] == MEAN:
-            interval(axes, line[row["system"]], row)
-            stated[row["system"]] = row["published"]
+            interval(axes, heights[row["system"]], row)
+            paper[row["system"]] = row["published"]
         else:
-            axes.plot(row["value"], line[row["system"]] + 0.25, color=OURS, **SMALL)
-    for name, value in stated.items():
+            axes.plot(row["value"], heights[row["system"]] + 0.25, color=OURS, **SMALL)
+    for name, value in paper.items():
         if value is not None:
-            axes.plot(value, line[name], **HOLLOW)
+            axes.plot(value, heights[name], **HOLLOW)
     legend(axes, {"ours": "o"}, [Line2D([], [], color=OURS, label="each training", **SMALL)])
     return figure
 
 
-def verdicts(found: Records) -> Figure:
-    """A line a claim of the paper: by how much it is so here, in points, with the interval; and in the paper."""
-    names = [row["claim"] + (f" ({NOT_RUN})" if row["verdict"] == NOT_RUN else "") for row in found["claims"]]
+def verdicts(records: Records) -> Figure:
+    """One line per claim of the paper: by how many points it holds here, with the interval, and in the paper."""
+    names = [row["claim"] + (f" ({NOT_RUN})" if row["verdict"] == NOT_RUN else "") for row in records["claims"]]
     figure, axes = sheet(names, "points")
     axes.axvline(0, color="0.6", linewidth=1)
-    for height, row in enumerate(found["claims"]):
+    for height, row in enumerate(records["claims"]):
         if row["verdict"] in VERDICTS:
             interval(axes, height, row, VERDICTS[row["verdict"]])
         if row["published"] is not None:
@@ -58,7 +65,7 @@ def verdicts(found: Records) -> Figure:
 
 
 def sheet(names: list[str], unit: str) -> tuple[Figure, Axes]:
-    """An empty figure with a line a name, the first at the top."""
+    """An empty figure with one line per name, the first at the top."""
     figure = Figure(figsize=(8, 1.1 + 0.36 * len(names)), dpi=110, layout="constrained")
     axes = figure.subplots()
     axes.set_yticks(range(len(names)), [fill(name, 46) for name in names])
@@ -73,12 +80,13 @@ def sheet(names: list[str], unit: str) -> tuple[Figure, Axes]:
 
 
 def interval(axes: Axes, height: int, row: dict[str, float], mark: str = "o") -> None:
+    """The value of a row with its interval."""
     axes.plot([row["ci_low"], row["ci_high"]], [height, height], color=OURS, linewidth=1.5)
     axes.plot(row["value"], height, mark, color=OURS, markersize=6)
 
 
 def legend(axes: Axes, ours: dict[str, str], more: Sequence[Line2D] = ()) -> None:
-    """Below the figure, so that it hides nothing."""
+    """Below the figure, where it hides nothing."""
     marks = [Line2D([], [], color=OURS, marker=mark, label=name) for name, mark in ours.items()]
     marks += [*more, Line2D([], [], label="the paper", **HOLLOW)]
     axes.figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), frameon=False)

@@ -1,4 +1,4 @@
-"""One trained cell -> its scores: every pair's cosine, every translation found or not, and what its run reported."""
+"""A finished training -> its scores: each pair's cosine, which translations are found, what its run reported."""
 
 from __future__ import annotations
 
@@ -15,62 +15,65 @@ from bgt_core.data.store import Corpus
 from bgt_core.embedder import Embedder
 from bgt_core.evaluation.retrieval import retrieval, side
 from bgt_core.evaluation.sts.score import StsScores, StsSet, sts
+from bgt_core.files import write_text
 from bgt_core.recipes import Recipe
-from bgt_core.reproduce.datasets import Material
+from bgt_core.reproduce.datasets import Dataset
 
 
-def cosines(embedder: Embedder, material: Material) -> dict[str, StsScores]:
-    """By latent: of all sets in languages that the model has, for the language latent in one language."""
-    found = {}
-    for latent in latents(embedder):
+def sts_scores(embedder: Embedder, dataset: Dataset) -> dict[str, StsScores]:
+    """By latent: of all sets in languages that the model has; for the language latent only those of one language."""
+    scores = {}
+    for latent in nonempty_latents(embedder):
         sets = [
             data
-            for data in material.measured
+            for data in dataset.evaluation_sets
             if {data.left_lang, data.right_lang} <= set(embedder.langs)
             and (latent != LANGUAGE or data.left_lang == data.right_lang)
         ]
-        found[latent] = sts(Once(embedder, sets, latent), sets, latent=latent)
-    return found
+        scores[latent] = sts(PrecomputedEncoder(embedder, sets, latent), sets, latent=latent)
+    return scores
 
 
-class Once:
+class PrecomputedEncoder:
     """An embedder of one latent that has embedded each sentence of some sets once: Hard STS repeats those of the years,
     and would cost as much again."""
 
     def __init__(self, embedder: Embedder, sets: Sequence[StsSet], latent: str):
-        self.langs, self.latents = embedder.langs, embedder.latents
-        self.places: dict[str, dict[str, int]] = {}  # language -> sentence -> row
+        self.langs: Sequence[str] = embedder.langs
+        self.latents: Sequence[str] = embedder.latents
+        self.rows: dict[str, dict[str, int]] = {}  # language -> sentence -> row
         for data in sets:
             for _, sentences, lang in data.sides:
-                of = self.places.setdefault(lang, {})
+                rows = self.rows.setdefault(lang, {})
                 for sentence in sentences:
-                    of.setdefault(sentence, len(of))
-        self.vectors = {lang: embedder.embed(list(of), lang=lang, latent=latent) for lang, of in self.places.items()}
+                    rows.setdefault(sentence, len(rows))
+        self.vectors = {lang: embedder.embed(list(rows), lang=lang, latent=latent) for lang, rows in self.rows.items()}
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """Those of the latent that it was made for, (N, D) float32."""
-        return self.vectors[lang][[self.places[lang][sentence] for sentence in sentences]]
+        """The vectors of the latent given at construction, (N, D) float32."""
+        return self.vectors[lang][[self.rows[lang][sentence] for sentence in sentences]]
 
 
-def latents(embedder: Embedder) -> list[str]:
-    """Those that hold anything: without language variables the language latent has no units."""
+def nonempty_latents(embedder: Embedder) -> list[str]:
+    """Without language variables the language latent has no units, and is left out."""
     return [latent for latent in embedder.latents if embedder.width(embedder.langs[0], latent)]
 
 
-def hits(embedder: Embedder, material: Material) -> dict[str, np.ndarray]:
-    """By file of translations: which of N are found, there and back, (2, N) bool; none of a model of one language."""
-    if not set(material.langs) <= set(embedder.langs):
+def retrieval_hits(embedder: Embedder, dataset: Dataset) -> dict[str, np.ndarray]:
+    """By file of translations: which of N pairs are found, left to right and back, (2, N) bool; empty for a model of
+    one language."""
+    if not set(dataset.langs) <= set(embedder.langs):
         return {}
-    found = {}
-    for name, columns in material.translations.items():
-        both = (side(embedder, texts, lang) for texts, lang in zip(columns, material.langs, strict=True))
-        ways = retrieval(*both)
-        found[name] = np.stack([ways.there, ways.back])
-    return found
+    hits = {}
+    for name, columns in dataset.translations.items():
+        left, right = (side(embedder, texts, lang) for texts, lang in zip(columns, dataset.langs, strict=True))
+        result = retrieval(left, right)
+        hits[name] = np.stack([result.there, result.back])
+    return hits
 
 
 def reported(metrics: Path) -> tuple[dict[str, Any], float | None]:
-    """The last validation of a run, and its median tokens a second; nothing of a run of no updates."""
+    """The last validation row of a run, and its median tokens per second; ({}, None) for a run without updates."""
     lines = metrics.read_text(encoding="utf-8").splitlines() if metrics.exists() else []
     rows = [json.loads(line) for line in lines]
     valid = [row for row in rows if row["kind"] == "valid"]
@@ -79,20 +82,21 @@ def reported(metrics: Path) -> tuple[dict[str, Any], float | None]:
     return last, median(rates) if rates else None
 
 
-def spent(recipe: Recipe, corpus: Corpus, rate: float | None) -> dict[str, float | None]:
-    """Tokens of both sides of all pairs, EOS included, in an epoch and the run; an epoch's seconds at that rate."""
+def token_counts(recipe: Recipe, corpus: Corpus, rate: float | None) -> dict[str, float | None]:
+    """Tokens of both sides of all pairs, EOS included, in an epoch and in the run; an epoch's seconds at `rate`, tokens
+    per second."""
     tokens = int(corpus.lengths(np.arange(len(corpus))).sum())
     run = round(recipe.train.epochs * tokens)
     return {"epoch_tokens": tokens, "tokens": run, "tokens_per_second": rate, "epoch_seconds": rate and tokens / rate}
 
 
-def write_hits(path: Path, found: dict[str, np.ndarray]) -> None:
-    """As JSON: {file: ["0110...", "1010..."]}."""
-    text = {name: ["".join(map(str, way.astype(int))) for way in ways] for name, ways in found.items()}
-    path.write_text(json.dumps(text), encoding="utf-8")
+def write_hits(path: Path, hits: dict[str, np.ndarray]) -> None:
+    """As JSON, atomically: {file: ["0110...", "1010..."]}."""
+    digits = {name: ["".join(map(str, way.astype(int))) for way in ways] for name, ways in hits.items()}
+    write_text(path, json.dumps(digits))
 
 
 def read_hits(path: Path) -> dict[str, np.ndarray]:
     """(2, N) float64 by file."""
-    ways: dict[str, Sequence[str]] = json.loads(path.read_text(encoding="utf-8"))
-    return {name: np.array([[float(one) for one in way] for way in both]) for name, both in ways.items()}
+    digits: dict[str, Sequence[str]] = json.loads(path.read_text(encoding="utf-8"))
+    return {name: np.array([[float(digit) for digit in way] for way in ways]) for name, ways in digits.items()}

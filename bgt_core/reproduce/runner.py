@@ -1,15 +1,15 @@
-"""Cells to finished folders: each is trained, measured and marked, once, whoever else is at it.
+"""From trainings to finished folders: each is trained, measured and marked once, however many processes share them.
 
     OUT/cells/NAME/           a run's folder, and
         final/                the last weights, once it is trained; the other checkpoints are gone by then
         cosines.parquet       of every pair, by latent
         hits.json             of every translation
-        result.json           what it is and what it took; written last: with it the cell is finished
+        result.json           provenance; written last: with it the training is finished
         error.json            why it failed, instead
         time.json             seconds of training so far
-        lock                  held by the process that is at it
+        lock                  held by the process that works on it
 
-A cell that was stopped goes on from its newest checkpoint.
+A training that was stopped continues from its newest checkpoint.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,11 +33,12 @@ from bgt_core import checkpoint, run
 from bgt_core.data.store import Corpus
 from bgt_core.errors import Interrupted
 from bgt_core.evaluation.sts.parquet import write_scores
+from bgt_core.files import file_lock, write_json
 from bgt_core.recipes import Recipe
 from bgt_core.reproduce import measure
-from bgt_core.reproduce.cells import Cell, changed
-from bgt_core.reproduce.datasets import Langs, Material, prepared
-from bgt_core.reproduce.locks import locked
+from bgt_core.reproduce.datasets import Dataset, Langs, prepare
+from bgt_core.reproduce.trainings import Training, changed_arguments
+from bgt_core.run.folder import SETTINGS, Report
 
 RESULT, ERROR, TIME, COSINES, HITS, FINAL, LOCK = (
     "result.json",
@@ -52,102 +53,107 @@ FINISHED, FAILED, OUTDATED, RUNNING, STOPPED, WAITING = "finished failed outdate
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where cells are kept, and how they are run."""
+class Workspace:
+    """Where trainings are kept, and how they are run."""
 
     out: Path
-    materials: dict[Langs, Material]
+    datasets: Mapping[Langs, Dataset]
     device: str = "auto"
-    save_every: int | None = None  # updates, where not the recipe's
+    save_every: int | None = None  # updates between checkpoints, where not the recipe's
     say: Callable[[str], None] = print
-    report: run.Report = lambda row: None  # a row of metrics of the training in progress
+    report: Report = lambda row: None  # gets each row of metrics of the training in progress
 
-    def folder(self, cell: Cell) -> Path:
-        return self.out / "cells" / cell.name
+    def folder(self, training: Training) -> Path:
+        return self.out / "cells" / training.name
 
 
-def work(place: Place, cells: Sequence[Cell], retry: bool = False) -> None:
-    """Run the cells that nobody has run; with `retry` also those that failed or are outdated, each once.
+def run_trainings(workspace: Workspace, trainings: Sequence[Training], retry: bool = False) -> None:
+    """Run the trainings that nobody has run; with `retry` also those that failed or are outdated, each once.
 
-    Returns when all are finished, failed, or in the hands of another process. A cell's error is written beside it and
-    the others go on; `Interrupted` and KeyboardInterrupt are not errors of a cell, and end the work.
+    Returns when all are finished, failed, or in the hands of another process. The error of one training is written into
+    its folder and the others continue; `Interrupted` and KeyboardInterrupt are not errors of a training, and end the
+    work.
     """
-    left = list(cells)
-    while left:
-        busy = [cell for number, cell in enumerate(left, 1) if not attempt(place, cell, retry, f"{number}/{len(left)}")]
-        if len(busy) == len(left):
+    todo = list(trainings)
+    while todo:
+        busy = [
+            training
+            for number, training in enumerate(todo, 1)
+            if not attempt(workspace, training, retry, f"{number}/{len(todo)}")
+        ]
+        if len(busy) == len(todo):
             return
-        left = busy
+        todo = busy
 
 
-def attempt(place: Place, cell: Cell, retry: bool, number: str) -> bool:
-    """Whether the cell is finished or failed now; not where another process has it."""
-    folder = place.folder(cell)
-    with locked(folder / LOCK) as ours:
+def attempt(workspace: Workspace, training: Training, retry: bool, number: str) -> bool:
+    """Whether the training is finished or failed now; not where another process has it."""
+    folder = workspace.folder(training)
+    with file_lock(folder / LOCK) as ours:
         if not ours:
             return False
-        if (now := settled(cell, folder)) == FINISHED or (now and not retry):
+        if (now := settled(training, folder)) == FINISHED or (now and not retry):
             return True
         (folder / ERROR).unlink(missing_ok=True)
-        place.say(f"{number} {cell.name}")
+        workspace.say(f"{number} {training.name}")
         try:
-            finish(place, cell, folder)
+            finish(workspace, training, folder)
         except Interrupted:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever one cell's system does, the others go on; it is all kept
-            place.say(f"{cell.name} failed: {error}")
-            write(folder / ERROR, {"error": str(error), "kind": type(error).__name__, "trace": traceback.format_exc()})
+        except Exception as error:  # noqa: BLE001 - whatever the error is, it is kept and the other trainings continue
+            workspace.say(f"{training.name} failed: {error}")
+            failure = {"error": str(error), "kind": type(error).__name__, "trace": traceback.format_exc()}
+            write_json(folder / ERROR, failure, indent=1)
         return True
 
 
-def finish(place: Place, cell: Cell, folder: Path) -> None:
-    """Train the cell, from where it stopped, then measure it."""
-    recipe, material = cell.build(), place.materials[cell.langs]
-    if outdated := changed(begun(folder), recipe.arguments):
-        place.say(f"{cell.name}: begun with {', '.join(outdated)}; it begins anew")
+def finish(workspace: Workspace, training: Training, folder: Path) -> None:
+    """Train, from where it stopped, then measure."""
+    recipe, dataset = training.build(), workspace.datasets[training.langs]
+    if outdated := changed_arguments(begun_with(folder), recipe.arguments or {}):
+        workspace.say(f"{training.name}: begun with {', '.join(outdated)}; it begins anew")
         clear(folder)
-    found = prepared(material, recipe, place.out / "data", place.say, torch.get_num_threads())
+    files = prepare(dataset, recipe, workspace.out / "data", workspace.say, torch.get_num_threads())
     if not (folder / FINAL).exists():
-        if not (folder / run.SETTINGS).exists():
-            run.share(recipe, [found.pairs], found.tokenizer, found.corpus, folder)
-        train(place, folder)
+        if not (folder / SETTINGS).exists():
+            run.share(recipe, [files.pairs], files.tokenizer, files.corpus, folder)
+        train(workspace, folder)
     for step in checkpoint.steps_of(folder):
         shutil.rmtree(step)
-    embedder = bgt_core.load(folder / FINAL, place.device, recipe.train.precision)
-    partial = folder / (HITS + ".partial")
-    measure.write_hits(partial, measure.hits(embedder, material))
-    partial.replace(folder / HITS)
-    write_scores(folder / COSINES, measure.cosines(embedder, material))
-    write(folder / RESULT, trail(cell, recipe, folder))
+    embedder = bgt_core.load(folder / FINAL, workspace.device, recipe.train.precision)
+    measure.write_hits(folder / HITS, measure.retrieval_hits(embedder, dataset))
+    write_scores(folder / COSINES, measure.sts_scores(embedder, dataset))
+    write_json(folder / RESULT, provenance(training, recipe, folder), indent=1)
 
 
-def train(place: Place, folder: Path) -> None:
+def train(workspace: Workspace, folder: Path) -> None:
     """To the last weights, kept without the optimiser's state."""
     before, start = seconds(folder), time.perf_counter()
 
     def note(row: dict[str, Any]) -> None:
-        write(folder / TIME, {"seconds": before + time.perf_counter() - start})
-        place.report(row)
+        write_json(folder / TIME, {"seconds": before + time.perf_counter() - start}, indent=1)
+        workspace.report(row)
 
-    last = run.resume(folder, device=place.device, report=note, save_every=place.save_every)
-    made = checkpoint.load(last)
+    last = run.resume(folder, device=workspace.device, report=note, save_every=workspace.save_every)
+    trained = checkpoint.load(last)
     metrics = folder / checkpoint.METRICS
-    kept = metrics.read_bytes() if metrics.exists() else b""
-    checkpoint.save(folder / FINAL, made.recipe, made.model, made.tokenizer, made.config["step"], metrics=kept)
+    rows = metrics.read_bytes() if metrics.exists() else b""
+    step = trained.config["step"]
+    checkpoint.save(folder / FINAL, trained.recipe, trained.model, trained.tokenizer, step, metrics=rows)
 
 
-def trail(cell: Cell, recipe: Recipe, folder: Path) -> dict[str, Any]:
-    """What a number of this cell comes from."""
+def provenance(training: Training, recipe: Recipe, folder: Path) -> dict[str, Any]:
+    """What the numbers of this training come from."""
     valid, rate = measure.reported(folder / checkpoint.METRICS)
     config = checkpoint.read_config(folder / FINAL)
     return {
-        "recipe": cell.recipe,
-        "overrides": dict(cell.overrides),
-        "left_out": list(cell.left_out),
-        "arguments": dict(recipe.arguments),
-        "langs": list(cell.langs),
-        "seed": cell.seed,
-        "data": cell.data,
+        "recipe": training.recipe,
+        "overrides": dict(training.overrides),
+        "left_out": list(training.left_out),
+        "arguments": dict(recipe.arguments or {}),
+        "langs": list(training.langs),
+        "seed": training.seed,
+        "data": training.data,
         "version": bgt_core.__version__,
         "git": git_state(),
         "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -157,59 +163,58 @@ def trail(cell: Cell, recipe: Recipe, folder: Path) -> dict[str, Any]:
         "parameters": config["parameters"],
         "updates": config["step"],
         "seconds": seconds(folder),
-        **measure.spent(recipe, Corpus.open(folder / "data"), rate),
+        **measure.token_counts(recipe, Corpus.open(folder / "data"), rate),
         "validation": valid,
     }
 
 
 def git_state() -> str | None:
-    """The commit of this code, and whether it was changed since; None where it is no checkout."""
+    """The commit of this code, and whether it was changed since; None outside a checkout."""
     root = Path(bgt_core.__file__).parent.parent
     if not (root / ".git").exists() or not shutil.which("git"):
         return None
-    asked = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    return subprocess.run(asked, capture_output=True, text=True).stdout.strip() or None
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip() or None
 
 
-def state(place: Place, cell: Cell) -> str:
-    """Of a cell, now."""
-    folder = place.folder(cell)
-    if found := settled(cell, folder):
-        return found
+def state(workspace: Workspace, training: Training) -> str:
+    """The state of a training now, as one of FINISHED, FAILED, OUTDATED, RUNNING, STOPPED, WAITING."""
+    folder = workspace.folder(training)
+    if now := settled(training, folder):
+        return now
     if not (folder / LOCK).exists():
         return WAITING
-    with locked(folder / LOCK) as ours:
+    with file_lock(folder / LOCK) as ours:
         if not ours:
             return RUNNING
-    return STOPPED if (folder / run.SETTINGS).exists() else WAITING
+    return STOPPED if (folder / SETTINGS).exists() else WAITING
 
 
-def settled(cell: Cell, folder: Path) -> str:
+def settled(training: Training, folder: Path) -> str:
     """Whether it is finished, failed, or finished with arguments that are no longer those of its recipe; else ""."""
     if (folder / RESULT).exists():
-        return OUTDATED if changed(read(folder / RESULT)["arguments"], cell.build().arguments) else FINISHED
+        arguments = read(folder / RESULT)["arguments"]
+        return OUTDATED if changed_arguments(arguments, training.build().arguments or {}) else FINISHED
     return FAILED if (folder / ERROR).exists() else ""
 
 
-def begun(folder: Path) -> dict[str, Any]:
-    """The arguments of the run in a folder, none where there is none."""
-    return read(folder / run.SETTINGS).get("arguments", {})
+def begun_with(folder: Path) -> dict[str, Any]:
+    """The arguments of the run in a folder; empty where there is no run."""
+    return read(folder / SETTINGS).get("arguments", {})
 
 
 def seconds(folder: Path) -> float:
-    """Of training so far, over all its beginnings."""
+    """Seconds of training so far, interruptions left out."""
     return read(folder / TIME).get("seconds", 0.0)
 
 
 def clear(folder: Path) -> None:
-    """All but the lock, which is held."""
+    """Remove all but the lock, which is held."""
     for path in folder.iterdir():
-        if path.name != LOCK:
-            run.remove(path) if not path.is_symlink() else path.unlink()
-
-
-def write(path: Path, value: dict[str, Any]) -> None:
-    run.write_atomically(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != LOCK:
+            path.unlink()
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -1,20 +1,19 @@
-"""The results of a table as four tidy CSV files, without any text of the data.
+"""The results of a comparison as four tidy CSV files, without any text of the data.
 
-NAME-scores.csv        a row for each system, measure and seed; seed "mean" is the system's score
+NAME-scores.csv        one row per system, measure and seed; seed "mean" is the system's score
 NAME-differences.csv   each system minus the one that it is compared with
-NAME-claims.csv        what the paper claims, and how it stands
-NAME-cells.csv         the trail: a row a training
+NAME-claims.csv        the paper's claims and our verdicts
+NAME-cells.csv         provenance: one row per training
 """
 
 from __future__ import annotations
 
 import csv
-import os
 from pathlib import Path
 from typing import Any
 
 from bgt_core.errors import DataError, NotFound
-from bgt_core.vectors.file import writing
+from bgt_core.files import atomic_file
 
 KINDS = {
     "scores": "system,latent,seed,measure,value,ci_low,ci_high,published,cell",
@@ -31,23 +30,22 @@ NUMBERS = set(
 Records = dict[str, list[dict[str, Any]]]  # kind -> rows
 
 
-def write(folder: Path, name: str, found: Records) -> None:
-    """The four files of a table, each whole or not there."""
-    for kind, rows in found.items():
+def write(folder: Path, name: str, records: Records) -> None:
+    """The four files of a comparison, each whole or absent. Raises NotFound where `folder` can't be written."""
+    for kind, rows in records.items():
         path = folder / f"{name}-{kind}.csv"
-        partial = path.with_name(path.name + ".partial")
-        with writing(path):
-            folder.mkdir(parents=True, exist_ok=True)
-            with partial.open("w", encoding="utf-8", newline="") as file:
-                writer = csv.DictWriter(file, KINDS[kind].split(","), lineterminator="\n")
-                writer.writeheader()
-                writer.writerows(rows)
-            os.replace(partial, path)
+        with atomic_file(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, KINDS[kind].split(","), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
 
 
 def read(folder: Path, name: str) -> Records:
-    """What `write` wrote, numbers as numbers and nothing as None. BgtError where it is absent (exit code 3)."""
-    found: Records = {}
+    """What `write` wrote, numbers as numbers and empty fields as None.
+
+    Raises NotFound where a file is absent, DataError where it has other columns.
+    """
+    records: Records = {}
     for kind, columns in KINDS.items():
         path = folder / f"{name}-{kind}.csv"
         try:
@@ -56,11 +54,11 @@ def read(folder: Path, name: str) -> Records:
         except FileNotFoundError:
             raise NotFound(f"{path}: no results; run `bgt reproduce {name}` first.") from None
         if rows and list(rows[0]) != columns.split(","):
-            raise DataError(f"{path}: its columns are not {columns}; make it anew.")
-        found[kind] = [{name: as_was(name, value) for name, value in row.items()} for row in rows]
-    return found
+            raise DataError(f"{path}: its columns are not {columns}; run `bgt reproduce {name}` again.")
+        records[kind] = [{column: parse(column, value) for column, value in row.items()} for row in rows]
+    return records
 
 
-def as_was(column: str, text: str) -> Any:
-    """A cell of a CSV file before it was written; hashes may look like numbers, so columns decide."""
+def parse(column: str, text: str) -> Any:
+    """A field of a CSV file as a value; hashes may look like numbers, so the column decides."""
     return None if not text else float(text) if column in NUMBERS else text

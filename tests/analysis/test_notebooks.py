@@ -17,6 +17,7 @@ def texts(notebook: nbformat.NotebookNode) -> list[str]:
     return [output.data["text/markdown"] for output in outputs if "text/markdown" in output.get("data", {})]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(ANALYSIS.glob("*.ipynb")), ids=lambda path: path.name)
 def test_notebook_shows_the_stored_results(path: Path) -> None:
     stored = nbformat.read(path, as_version=4)

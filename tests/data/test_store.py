@@ -87,7 +87,7 @@ def test_the_store_gives_back_what_the_tokenizer_made(
     for split in ("train", "valid"):
         corpus = Corpus.open(source.with_name("store"), split)
         everything = np.arange(len(corpus))
-        sides = [corpus.take(lang, everything) for lang in corpus.langs]
+        sides = [corpus.take(lang, everything) for lang in corpus.columns]
         assert {ids.dtype.type for side in sides for ids in side} == {dtype}
         assert corpus.lengths(everything).tolist() == [[len(a), len(b)] for a, b in zip(*sides, strict=True)]
         assert corpus.tokens == sum(max(len(a), len(b)) for a, b in zip(*sides, strict=True))

@@ -37,6 +37,8 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC, Tokens
 from bgt_core.evaluation.retrieval import precision_at_1
 from bgt_core.grammar import Pair, pairs
 
+pytestmark = pytest.mark.slow
+
 LANGS = ("en", "fr")
 TRAIN, UNSEEN = 3000, 3000
 WORDS = 6  # sentences are short, so that a minute of training reaches their words
@@ -82,9 +84,9 @@ def short(pair: Pair) -> bool:
 @pytest.fixture(scope="module")
 def corpus() -> tuple[list[Pair], list[Pair]]:
     """Pairs to train on and pairs that no model saw; no two share a sentence."""
-    found = [pair for pair in pairs(27_000) if short(pair)]
-    assert len(found) >= TRAIN + UNSEEN
-    return found[:TRAIN], found[TRAIN : TRAIN + UNSEEN]
+    corpus = [pair for pair in pairs(27_000) if short(pair)]
+    assert len(corpus) >= TRAIN + UNSEEN
+    return corpus[:TRAIN], corpus[TRAIN : TRAIN + UNSEEN]
 
 
 @pytest.fixture(scope="module")
@@ -111,11 +113,11 @@ class Reading:
         english, french = (self.vectors[lang, latent][:500] for lang in LANGS)
         return (precision_at_1(english, french) + precision_at_1(french, english)) / 2
 
-    def predicts(self, labels: np.ndarray, learnt: tuple[str, str], asked: tuple[str, str]) -> float:
+    def predicts(self, labels: np.ndarray, learnt: tuple[str, str], tested: tuple[str, str]) -> float:
         """Mean area under the curve of ridge probes of `labels` (N, K), fitted on the first half of the vectors of
-        `learnt`, a (language, latent), and scored on the second half of those of `asked`; chance is 0.5."""
+        `learnt`, a (language, latent), and scored on the second half of those of `tested`; chance is 0.5."""
         half = len(labels) // 2
-        x, y = (StandardScaler().fit_transform(self.vectors[key]) for key in (learnt, asked))
+        x, y = (StandardScaler().fit_transform(self.vectors[key]) for key in (learnt, tested))
         scores = Ridge(alpha=30.0).fit(x[:half], labels[:half].astype(float)).predict(y[half:])
         return float(np.mean([roc_auc_score(labels[half:, k], scores[:, k]) for k in range(labels.shape[1])]))
 
@@ -136,17 +138,17 @@ def trained(folder: Path, corpus: tuple[list[Pair], list[Pair]]) -> Reading:
 @pytest.fixture(scope="module")
 def untrained(folder: Path, corpus: tuple[list[Pair], list[Pair]]) -> Reading:
     """The same weights before the first step."""
-    found = checkpoint.load(folder)
+    saved = checkpoint.load(folder)
     torch.manual_seed(SEED)
-    return Reading(Embedder(found.recipe.build(found.tokenizer), found.tokenizer, LANGS), corpus[1])
+    return Reading(Embedder(saved.recipe.build(saved.tokenizer), saved.tokenizer, LANGS), corpus[1])
 
 
 def common(labels: dict[object, np.ndarray]) -> np.ndarray:
     """Those that occur often enough in both halves to be learnt and scored, (N, K)."""
     half = UNSEEN // 2
-    found = [label for label in labels.values() if min(label[:half].sum(), label[half:].sum()) >= 10]
-    assert len(found) >= 5
-    return np.stack(found, axis=1)
+    frequent = [label for label in labels.values() if min(label[:half].sum(), label[half:].sum()) >= 10]
+    assert len(frequent) >= 5
+    return np.stack(frequent, axis=1)
 
 
 @pytest.fixture(scope="module")
@@ -209,12 +211,12 @@ def test_manner_is_in_the_language_latent_more_than_in_the_semantic_latent(
     assert language > 0.68
 
 
-@pytest.mark.parametrize(("learnt", "asked"), [("en", "fr"), ("fr", "en")])
+@pytest.mark.parametrize(("learnt", "tested"), [("en", "fr"), ("fr", "en")])
 def test_meaning_is_read_in_a_language_the_probe_never_saw(
-    learnt: str, asked: str, trained: Reading, untrained: Reading, meaning: np.ndarray
+    learnt: str, tested: str, trained: Reading, untrained: Reading, meaning: np.ndarray
 ) -> None:
     def transferred(model: Reading, latent: str) -> float:
-        return model.predicts(meaning, (learnt, latent), (asked, latent))
+        return model.predicts(meaning, (learnt, latent), (tested, latent))
 
     assert transferred(trained, SEMANTIC) > 0.85
     assert transferred(trained, LANGUAGE) < 0.65  # each language has a space of its own
@@ -241,9 +243,9 @@ def test_the_decoder_takes_meaning_from_one_latent_and_manner_from_the_other(
             "another's manner, first piece": model.cost(lang, own.roll(1, 0), meant, pieces=1) - first,
         }
 
-    found = costs(trained)
-    assert found["another's meaning"] > 1
-    assert found["its translation's meaning"] < 0.3 * found["another's meaning"]  # it means the same
-    assert found["another's manner"] > 3
-    assert found["another's manner, first piece"] > 2 * found["another's meaning, first piece"]  # fillers come first
+    nats = costs(trained)
+    assert nats["another's meaning"] > 1
+    assert nats["its translation's meaning"] < 0.3 * nats["another's meaning"]  # it means the same
+    assert nats["another's manner"] > 3
+    assert nats["another's manner, first piece"] > 2 * nats["another's meaning, first piece"]  # fillers come first
     assert max(map(abs, costs(untrained).values())) < 0.2

@@ -1,4 +1,4 @@
-"""A folder of small true data, and a table of two systems and one that there is not."""
+"""A folder of small true data, and a comparison of two systems, with or without one that does not exist."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 from bgt_core.contracts import LANGUAGE
 from bgt_core.grammar import Pair, pairs
-from bgt_core.reproduce import tables
-from bgt_core.reproduce.experiments import System, Table, above, years
-from bgt_core.reproduce.tables import EVERY
+from bgt_core.reproduce import comparisons
+from bgt_core.reproduce.comparisons import EVERY
+from bgt_core.reproduce.experiments import Comparison, ExperimentSpec, above, years
 
 SCALE = {
     EVERY: {
@@ -31,12 +31,12 @@ SCALE = {
     },
     "bgt-small": {"learning_rate": 1e-2},
 }
-TOY = Table(
+TOY = Comparison(
     "Two toys",
     (
-        System("BGT", "bgt-small", seeds=(1, 2)),
-        System("dropped out", "bgt-small", {"dropout": 0.5}),
-        System("BGT language", "bgt-small", seeds=(1, 2), latent=LANGUAGE),
+        ExperimentSpec("BGT", "bgt-small", seeds=(1, 2)),
+        ExperimentSpec("dropped out", "bgt-small", {"dropout": 0.5}),
+        ExperimentSpec("BGT language", "bgt-small", seeds=(1, 2), latent=LANGUAGE),
     ),
     {"BGT": years(60.0, 70.0, 80.0, plus=20.0, minus=30.0), "dropped out": {"STS average": 50.0}},
     (above("BGT", "dropped out", "sec. 4"), above("BGT", "BGT language", "sec. 5", "Hard+")),
@@ -62,17 +62,17 @@ def data(tsv: Path, grammar: list[Pair], tmp_path_factory: pytest.TempPathFactor
     folder, rng = tmp_path_factory.mktemp("data"), random.Random(1)
     others: list[Pair] = pairs(120, seed=9)
     english = [pair.texts["en"] for pair in others]
-    found = {
+    files = {
         "parallel/en-fr.toy.tsv": [tuple(line.split("\t")) for line in tsv.read_text("utf-8").splitlines()],
         "retrieval/en-fr.toy.tsv": [(pair.texts["en"], pair.texts["fr"]) for pair in [*others[:40], *grammar[:5]]],
         "sts/2012/A.tsv": sts_lines(english, 140, rng),
         "sts/2013/B.tsv": sts_lines(english, 140, rng),
         "stsb/dev.tsv": [(*row, f"main/news/{year}") for year in (2014, 2016) for row in sts_lines(english, 20, rng)],
         "sts17/en-fr.tsv": [
-            (place % 6, pair.texts["en"], pair.texts["fr"]) for place, pair in enumerate(others[40:80])
+            (number % 6, pair.texts["en"], pair.texts["fr"]) for number, pair in enumerate(others[40:80])
         ],
     }
-    for name, rows in found.items():
+    for name, rows in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows), encoding="utf-8")
@@ -80,17 +80,19 @@ def data(tsv: Path, grammar: list[Pair], tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(autouse=True)
-def toy(monkeypatch: pytest.MonkeyPatch) -> Table:
-    """The table "toy" at the scale "toy"."""
-    monkeypatch.setitem(tables.TABLES, "toy", TOY)
-    monkeypatch.setitem(tables.SCALES, "toy", SCALE)
-    monkeypatch.setitem(tables.SAVE_EVERY, "toy", 3)
+def toy(monkeypatch: pytest.MonkeyPatch) -> Comparison:
+    """The comparison "toy" at the scale "toy"."""
+    monkeypatch.setitem(comparisons.COMPARISONS, "toy", TOY)
+    monkeypatch.setitem(comparisons.SCALES, "toy", SCALE)
+    monkeypatch.setitem(comparisons.SAVE_EVERY, "toy", 3)
     return TOY
 
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The toy table with a system that there is not, and what the paper would claim of it."""
-    nowhere = System("nowhere", "no-such-recipe")
-    changed = Table(TOY.title, (*TOY.systems, nowhere), TOY.published, (*TOY.claims, above("BGT", "nowhere", "sec. 1")))
-    monkeypatch.setitem(tables.TABLES, "toy", changed)
+    """The toy comparison with a system that does not exist, and a claim about it."""
+    nowhere = ExperimentSpec("nowhere", "no-such-recipe")
+    changed = Comparison(
+        TOY.title, (*TOY.systems, nowhere), TOY.published, (*TOY.claims, above("BGT", "nowhere", "sec. 1"))
+    )
+    monkeypatch.setitem(comparisons.COMPARISONS, "toy", changed)

@@ -8,43 +8,42 @@ from scipy import stats
 
 from bgt_core.evaluation.bootstrap import two_sided_p
 from bgt_core.reproduce import results
-from bgt_core.reproduce.contrasts import FAILS, HOLDS, NOT_SEPARABLE, Sample, contrast, verdict
-from bgt_core.reproduce.experiments import Claim, System, Table, above, years
+from bgt_core.reproduce.contrasts import FAILS, HOLDS, NOT_SEPARABLE, BootstrappedScore, contrast, verdict
+from bgt_core.reproduce.experiments import Claim, Comparison, ExperimentSpec, above, years
 from bgt_core.reproduce.results import NOT_RUN
-from bgt_core.reproduce.samples import Bootstrap
 
 
-def sample(*values: float, spread: float = 0.0, seed: int = 0) -> Sample:
+def score(*values: float, spread: float = 0.0, seed: int = 0) -> BootstrappedScore:
     """Trainings of these scores, each moved alike by drawing the pairs again."""
     draws = np.random.default_rng(seed).normal(0, 1, 4_000)
     draws = spread * (draws - draws.mean()) / draws.std(ddof=1)
-    return Sample(np.array(values), np.array(values)[:, None] + draws)
+    return BootstrappedScore(np.array(values), np.array(values)[:, None] + draws)
 
 
 def test_without_seeds_it_is_the_paired_bootstrap() -> None:
-    one, two = sample(61.0, spread=1.0, seed=1), sample(60.2, spread=0.9, seed=2)
-    found = contrast([(1, one), (-1, two)], 0.95)
-    gains = (one.draws - two.draws)[0]
-    assert found.value == pytest.approx(0.8)
-    assert found.p == pytest.approx(two_sided_p(np.float64(0.8), gains), rel=1e-9)
-    assert [found.low, found.high] == pytest.approx(stats.norm.interval(0.95, 0.8, gains.std(ddof=1)))
-    assert not found.seeds
+    first, second = score(61.0, spread=1.0, seed=1), score(60.2, spread=0.9, seed=2)
+    estimate = contrast([(1, first), (-1, second)], 0.95)
+    gains = (first.draws - second.draws)[0]
+    assert estimate.value == pytest.approx(0.8)
+    assert estimate.p == pytest.approx(two_sided_p(np.float64(0.8), gains), rel=1e-9)
+    assert [estimate.low, estimate.high] == pytest.approx(stats.norm.interval(0.95, 0.8, gains.std(ddof=1)))
+    assert not estimate.counts_seeds
 
 
 def test_without_variance_of_pairs_it_is_students_test_over_seeds() -> None:
-    one, two = sample(61.0, 62.5, 61.7), sample(60.1, 60.4)
-    found = contrast([(1, one), (-1, two)], 0.9)
-    expected = stats.ttest_ind(one.values, two.values, equal_var=True)
-    assert found.p == pytest.approx(expected.pvalue)
-    assert [found.low, found.high] == pytest.approx(list(expected.confidence_interval(0.9)))
-    assert found.seeds
+    first, second = score(61.0, 62.5, 61.7), score(60.1, 60.4)
+    estimate = contrast([(1, first), (-1, second)], 0.9)
+    expected = stats.ttest_ind(first.values, second.values, equal_var=True)
+    assert estimate.p == pytest.approx(expected.pvalue)
+    assert [estimate.low, estimate.high] == pytest.approx(list(expected.confidence_interval(0.9)))
+    assert estimate.counts_seeds
 
 
 def test_a_system_of_one_seed_is_taken_to_vary_as_the_other() -> None:
     """A new observation against three: the prediction interval of the text books."""
-    one, two = sample(61.0, 62.0, 63.0), sample(58.0)
-    found = contrast([(1, one), (-1, two)], 0.95)
-    assert found.p == pytest.approx(2 * stats.t.sf(4 / np.sqrt(1 + 1 / 3), 2))
+    first, second = score(61.0, 62.0, 63.0), score(58.0)
+    estimate = contrast([(1, first), (-1, second)], 0.95)
+    assert estimate.p == pytest.approx(2 * stats.t.sf(4 / np.sqrt(1 + 1 / 3), 2))
 
 
 def test_its_level_is_right_where_pairs_and_trainings_vary() -> None:
@@ -52,17 +51,20 @@ def test_its_level_is_right_where_pairs_and_trainings_vary() -> None:
     rng, low = np.random.default_rng(0), 0
     for _ in range(800):
         shift = rng.normal(0, 0.7)  # of the pairs that were drawn, the same for all trainings
-        one, two = (rng.normal(60, 0.7, 3) for _ in range(2))
+        first, second = (rng.normal(60, 0.7, 3) for _ in range(2))
         draws = rng.normal(0, 0.7, 200)
-        parts = [(1, Sample(one + shift, one[:, None] + draws)), (-1, Sample(two, two[:, None] + 0 * draws))]
+        parts = [
+            (1, BootstrappedScore(first + shift, first[:, None] + draws)),
+            (-1, BootstrappedScore(second, second[:, None] + 0 * draws)),
+        ]
         low += contrast(parts, 0.95).p < 0.1
     assert 0.075 < low / 800 < 0.125
 
 
 def test_the_same_scores_are_not_separable() -> None:
-    one = sample(60.0, 61.0, spread=1.0)
-    assert contrast([(1, one), (-1, one)], 0.95)[:4] != (0, 0, 0, 0)
-    alone = sample(60.0, spread=1.0)
+    first = score(60.0, 61.0, spread=1.0)
+    assert contrast([(1, first), (-1, first)], 0.95)[:4] != (0, 0, 0, 0)
+    alone = score(60.0, spread=1.0)
     assert contrast([(1, alone), (-1, alone)], 0.95) == (0, 0, 0, 1, False)
 
 
@@ -75,12 +77,12 @@ def test_verdicts() -> None:
 
 def test_claims_on_planted_results() -> None:
     planted = {"good": 70.0, "poor": 60.0, "middle": 64.0, "same": 70.1}
-    samples = {
-        name: {"STS average": sample(value, value + 0.1, spread=0.2, seed=len(name))} for name, value in planted.items()
+    scores = {
+        name: {"STS average": score(value, value + 0.1, spread=0.2, seed=len(name))} for name, value in planted.items()
     }
-    table = Table(
+    comparison = Comparison(
         "planted",
-        [System(name, "bgt", against="good") for name in [*planted, "absent"]],
+        [ExperimentSpec(name, "bgt", against="good") for name in [*planted, "absent"]],
         {"good": years(70.0, 74.0), "poor": {"STS average": 66.0}},
         (
             above("good", "poor", "a"),
@@ -91,12 +93,12 @@ def test_claims_on_planted_results() -> None:
             Claim("the middle is nearer to the poor", "f", {"good": 1, "middle": -2, "poor": 1}),
         ),
     )
-    found = results.claims(table, samples, Bootstrap())
-    assert [row["verdict"] for row in found] == [HOLDS, FAILS, NOT_SEPARABLE, NOT_RUN, NOT_RUN, HOLDS]
-    assert found[0]["published"] == 6.0
-    assert "published" not in found[2]
-    assert found[5]["value"] == pytest.approx(2.0)
-    assert all(row["p_holm"] >= row["p"] for row in found if "p" in row)
-    gaps = results.differences(table, samples, Bootstrap())
+    rows = results.claims(comparison, scores, 0.95)
+    assert [row["verdict"] for row in rows] == [HOLDS, FAILS, NOT_SEPARABLE, NOT_RUN, NOT_RUN, HOLDS]
+    assert rows[0]["published"] == 6.0
+    assert "published" not in rows[2]
+    assert rows[5]["value"] == pytest.approx(2.0)
+    assert all(row["p_holm"] >= row["p"] for row in rows if "p" in row)
+    gaps = results.differences(comparison, scores, 0.95)
     assert [(row["first"], row["second"]) for row in gaps] == [(name, "good") for name in ("poor", "middle", "same")]
     assert gaps[0]["difference"] == pytest.approx(-10)

@@ -8,11 +8,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from bgt_core.reproduce import figures
-from bgt_core.reproduce.experiments import AVERAGE, System, Table, above
+from bgt_core.reproduce.experiments import AVERAGE, Comparison, ExperimentSpec, above
 
-TABLE = Table(
+COMPARISON = Comparison(
     "Three",
-    (System("BGT", "bgt", seeds=(1, 2)), System("SP", "sp"), System("BiLSTM", "bilstm")),
+    (ExperimentSpec("BGT", "bgt", seeds=(1, 2)), ExperimentSpec("SP", "sp"), ExperimentSpec("BiLSTM", "bilstm")),
     {"BGT": {AVERAGE: 70.0}, "BiLSTM": {AVERAGE: 60.0}},
     (above("BGT", "SP", "sec. 4"), above("BGT", "BiLSTM", "fig. 3")),
 )
@@ -23,7 +23,7 @@ def score(system: str, seed: str, value: float, published: float | None = None) 
     return about | {"value": value, "ci_low": value - 1, "ci_high": value + 2}
 
 
-FOUND = {
+RECORDS = {
     "scores": [
         score("BGT", "mean", 56.0, 71.5),  # of the years that are here
         score("BGT", "1", 55.0, 71.5),
@@ -52,7 +52,7 @@ def labels(figure: Figure) -> list[str]:
 
 
 def test_systems_stand_where_their_scores_are() -> None:
-    figure = figures.systems(TABLE, FOUND)
+    figure = figures.systems(COMPARISON, RECORDS)
     assert labels(figure) == ["BGT", "SP", "BiLSTM"]
     assert points(figure, "o") == [(56, 0), (60, 1)]  # the third was not trained
     assert points(figure, "D") == [(71.5, 0), (60, 2)]  # the paper's, over the years that ours has where it can be
@@ -61,19 +61,19 @@ def test_systems_stand_where_their_scores_are() -> None:
 
 
 def test_another_measure() -> None:
-    figure = figures.systems(TABLE, FOUND, "Hard+")
+    figure = figures.systems(COMPARISON, RECORDS, "Hard+")
     assert points(figure, "o") == [(20, 1)]
     assert points(figure, "D") == []
 
 
 def test_claims_stand_where_their_differences_are() -> None:
-    figure = figures.verdicts(FOUND)
+    figure = figures.verdicts(RECORDS)
     assert labels(figure) == ["BGT is above SP", "BGT is above BiLSTM (not run)"]
     assert points(figure, "X") == [(-4, 0)]
     assert points(figure, "o") == points(figure, "s") == []
     assert points(figure, "D") == [(1.5, 0), (2.5, 1)]
 
 
-@pytest.mark.parametrize("draw", [figures.verdicts, lambda found: figures.systems(TABLE, found)])
-def test_nothing_found_is_an_empty_sheet(draw: Any) -> None:
+@pytest.mark.parametrize("draw", [figures.verdicts, lambda records: figures.systems(COMPARISON, records)])
+def test_no_results_are_an_empty_sheet(draw: Any) -> None:
     assert points(draw({"scores": [], "claims": []}), "o") == []

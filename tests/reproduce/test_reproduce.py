@@ -1,4 +1,4 @@
-"""`bgt reproduce`: what is finished is never run again, what fails is marked, what is killed goes on."""
+"""`bgt reproduce`: what is finished is never run again, what fails is marked, what is killed continues."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def begin(data: Path, out: Path, *more: str) -> subprocess.Popen:
     """The same in a process of its own."""
     code = f"""
 import runpy, torch
-from bgt_core.reproduce import tables
+from bgt_core.reproduce import comparisons
 toy = runpy.run_path({str(Path(__file__).with_name("conftest.py"))!r})
-tables.TABLES["toy"], tables.SCALES["toy"], tables.SAVE_EVERY["toy"] = toy["TOY"], toy["SCALE"], 3
+comparisons.COMPARISONS["toy"], comparisons.SCALES["toy"], comparisons.SAVE_EVERY["toy"] = toy["TOY"], toy["SCALE"], 3
 from bgt_core.cli import main
 main()
 """
@@ -64,13 +64,13 @@ main()
 
 @pytest.fixture(scope="module")
 def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All of the table, run by two processes at once, which each say what they have begun in OUT/said."""
+    """All of the comparison, run by two processes at once; OUT/begun lists what each of them began."""
     out = tmp_path_factory.mktemp("whole") / "out"
     both = [begin(data, out) for _ in range(2)]
     done = [process.communicate(timeout=500) for process in both]
     assert [process.returncode for process in both] == [0, 0], done
     begun = [[line.split()[1] for line in errors.splitlines() if re.match(r"\d/\d ", line)] for _, errors in done]
-    (out / "said").write_text(json.dumps(begun), encoding="utf-8")
+    (out / "begun").write_text(json.dumps(begun), encoding="utf-8")
     return out
 
 
@@ -88,6 +88,7 @@ def stamps(out: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in (out / "cells").rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_two_systems_that_are_one_are_trained_once_and_leave_what_is_promised(whole: Path, data: Path) -> None:
     cells = sorted((whole / "cells").iterdir())
     assert [cell.name.rsplit("_", 1)[0] for cell in cells] == [
@@ -112,17 +113,18 @@ def test_two_systems_that_are_one_are_trained_once_and_leave_what_is_promised(wh
     assert len(list((whole / "data").glob("*/store"))) == 1
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_the_weights_that_are_kept(whole: Path, data: Path) -> None:
     (cell,) = (whole / "cells").glob("bgt-small_en-fr_seed2_*")
-    found = {row["measure"]: row for row in rows(whole, "scores") if row["system"] == "BGT" and row["seed"] == "2"}
+    scores = {row["measure"]: row for row in rows(whole, "scores") if (row["system"], row["seed"]) == ("BGT", "2")}
     expected = sts(bgt_core.load(cell / "final", "cpu"), read_sets(data, ["2012", "2013"]))
-    assert float(found["STS average"]["value"]) == pytest.approx(expected.average, abs=0.01)
+    assert float(scores["STS average"]["value"]) == pytest.approx(expected.average, abs=0.01)
     for year, score in expected.years.items():
-        row = found[f"STS {year}"]
+        row = scores[f"STS {year}"]
         assert float(row["value"]) == pytest.approx(score, abs=0.01)
         assert float(row["ci_low"]) < score < float(row["ci_high"])
-    assert float(found["STS average"]["published"]) == 65  # of the two years that there are
-    assert {"STSB dev", "Hard+", "Hard-", "negation", "STS17 en-fr", "P@1"} <= set(found)
+    assert float(scores["STS average"]["published"]) == 65  # of the two years that there are
+    assert {"STSB dev", "Hard+", "Hard-", "negation", "STS17 en-fr", "P@1"} <= set(scores)
     each = [row for row in rows(whole, "scores") if row["system"] == "BGT" and row["measure"] == "STS average"]
     mean, *seeds = (float(row["value"]) for row in each)
     assert mean == pytest.approx(sum(seeds) / 2)
@@ -131,6 +133,7 @@ def test_scores_are_those_of_the_weights_that_are_kept(whole: Path, data: Path) 
     assert not {"STS17 en-fr", "P@1"} & language  # two spaces: no cosine between them
 
 
+@pytest.mark.slow
 def test_what_is_measured_on_is_not_trained_on(whole: Path, data: Path) -> None:
     (pairs,) = (whole / "data").glob("en-fr-*.tsv.zst")
     trained = {side for pair in read_pairs(pairs, ("en", "fr"), Skipped()) for side in pair}
@@ -146,6 +149,7 @@ def test_what_is_measured_on_is_not_trained_on(whole: Path, data: Path) -> None:
     assert not trained & measured
 
 
+@pytest.mark.slow
 def test_a_finished_training_never_runs_twice(whole: Path, data: Path, bgt: Bgt) -> None:
     before, results = stamps(whole), (whole / "results" / "toy.md").read_bytes()
     done = bgt(*command(data, whole))
@@ -155,8 +159,9 @@ def test_a_finished_training_never_runs_twice(whole: Path, data: Path, bgt: Bgt)
     assert "train" not in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("broken")
-def test_a_failed_training_is_marked_and_the_rest_goes_on(whole: Path, data: Path, tmp_path: Path, bgt: Bgt) -> None:
+def test_a_failed_training_is_marked_and_the_rest_continues(whole: Path, data: Path, tmp_path: Path, bgt: Bgt) -> None:
     out = Path(shutil.copytree(whole, tmp_path / "out", symlinks=True))
     done = bgt(*command(data, out))
     assert done.code == 5
@@ -182,13 +187,14 @@ def test_a_failed_training_is_marked_and_the_rest_goes_on(whole: Path, data: Pat
     assert bgt(*command(data, out, "--only", "dropped*")).code == 0  # the others are not asked for
 
 
+@pytest.mark.slow
 def test_a_training_whose_recipe_changed_is_outdated(whole: Path, data: Path, tmp_path: Path, bgt: Bgt) -> None:
     out = Path(shutil.copytree(whole, tmp_path / "out", symlinks=True))
     (cell,) = out.glob("cells/bgt-small_dropout*")
     for name in ("result.json", "run.json"):
-        told = json.loads((cell / name).read_text("utf-8"))
-        told["arguments"]["margin"] = 0.123
-        (cell / name).write_text(json.dumps(told))
+        record = json.loads((cell / name).read_text("utf-8"))
+        record["arguments"]["margin"] = 0.123
+        (cell / name).write_text(json.dumps(record))
     before = weights(out)
     (cell / "final" / "model.safetensors").write_bytes(b"of another recipe")
     assert bgt(*command(data, out)).code == 5
@@ -199,11 +205,12 @@ def test_a_training_whose_recipe_changed_is_outdated(whole: Path, data: Path, tm
     assert weights(out) == before
 
 
-def test_what_is_killed_or_stopped_goes_on_to_the_same_weights(
+@pytest.mark.slow
+def test_what_is_killed_or_stopped_continues_to_the_same_weights(
     whole: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bgt: Bgt
 ) -> None:
-    out, one = tmp_path / "out", "--only=dropped*"
-    process = begin(data, out, one)
+    out, only = tmp_path / "out", "--only=dropped*"
+    process = begin(data, out, only)
     deadline = time.monotonic() + 240
     while not list(out.glob("cells/*/step-*[0-9]/config.json")) and time.monotonic() < deadline:
         assert process.poll() is None, process.communicate()[1]
@@ -212,7 +219,7 @@ def test_what_is_killed_or_stopped_goes_on_to_the_same_weights(
     process.communicate(timeout=60)
     (cell,) = out.glob("cells/*")
     first = checkpoint.steps_of(cell)
-    assert json.loads(bgt(*command(data, out, one, "--list", "--json")).out)["trainings"][0]["state"] == "stopped"
+    assert json.loads(bgt(*command(data, out, only, "--list", "--json")).out)["trainings"][0]["state"] == "stopped"
 
     save = checkpoint.save
 
@@ -222,27 +229,29 @@ def test_what_is_killed_or_stopped_goes_on_to_the_same_weights(
 
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save", stopped)
-        done = bgt(*command(data, out, one))
+        done = bgt(*command(data, out, only))
     assert done.code == 130
-    assert done.err.splitlines()[-1] == "bgt: Stopped; what is done is kept, and the same command goes on."
+    assert done.err.splitlines()[-1] == "bgt: Stopped; what is done is kept, and the same command continues from there."
     assert checkpoint.steps_of(cell) != first
     assert not (cell / "result.json").exists()
 
-    done = bgt(*command(data, out, one))
+    done = bgt(*command(data, out, only))
     assert done.code == 0, done.err
-    assert weights(out) == {name: of for name, of in weights(whole).items() if "dropout" in name}
+    assert weights(out) == {name: sha256 for name, sha256 in weights(whole).items() if "dropout" in name}
     states = [row["state"] for row in rows(out, "cells")]
     assert states == ["waiting", "waiting", "finished", "waiting", "waiting"]
     page = (out / "results" / "toy.md").read_text("utf-8")
     assert "| BGT | 2 waiting | (65.0) | (60.0) | (70.0) |" in page  # the paper's numbers need no training of ours
 
 
+@pytest.mark.slow
 def test_two_processes_share_the_work(whole: Path) -> None:
-    begun = json.loads((whole / "said").read_text("utf-8"))
+    begun = json.loads((whole / "begun").read_text("utf-8"))
     assert sorted(begun[0] + begun[1]) == sorted(weights(whole))  # each by one of them, once
     assert all(begun)
 
 
+@pytest.mark.slow
 def test_the_report_is_drawn_from_results_alone(whole: Path, tmp_path: Path, bgt: Bgt) -> None:
     shutil.copytree(whole / "results", tmp_path / "results")
     (tmp_path / "results" / "toy.md").unlink()
@@ -253,13 +262,14 @@ def test_the_report_is_drawn_from_results_alone(whole: Path, tmp_path: Path, bgt
     assert "| BGT | 2 finished |" in page
     assert "(65.0)" in page
     assert str(whole) not in page
-    found = json.loads(bgt("toy", "--report-only", "--json", "--results", tmp_path / "results").out)
-    assert found["schema"] == "bgt-reproduce/1"
-    assert [row["verdict"] for row in found["tables"]["toy"]["claims"]] == [
+    document = json.loads(bgt("toy", "--report-only", "--json", "--results", tmp_path / "results").out)
+    assert document["schema"] == "bgt-reproduce/1"
+    assert [row["verdict"] for row in document["tables"]["toy"]["claims"]] == [
         row["verdict"] for row in rows(whole, "claims")
     ]
 
 
+@pytest.mark.slow
 def test_what_is_finished_by_now_is_reported(whole: Path, data: Path, tmp_path: Path, bgt: Bgt) -> None:
     out = Path(shutil.copytree(whole, tmp_path / "out", symlinks=True, ignore=shutil.ignore_patterns("results")))
     gone = next(path for path in out.glob("cells/*seed2*"))
@@ -275,7 +285,7 @@ def test_what_is_finished_by_now_is_reported(whole: Path, data: Path, tmp_path: 
     [
         (["nothing"], 2, "no table 'nothing'; choose from main"),
         (["toy"], 2, "--data"),
-        (["toy", "--data=DATA", "--out=o", "--scale=huge"], 2, "--scale huge: choose from paper, small"),
+        (["toy", "--data=DATA", "--out=o", "--scale=huge"], 2, "scale huge: choose from paper, small"),
         (["toy", "--data=nowhere", "--out=o"], 3, "no such folder"),
         (["depth", "--data=DATA", "--out=o", "--only=x*"], 2, "systems are 5/1"),
         (["toy", "--data=DATA", "--out=o", "--seeds=1,a"], 2, "whole numbers"),
@@ -296,18 +306,19 @@ def test_bad_usage_is_one_line(
     assert not list(tmp_path.glob("o/*"))
 
 
+@pytest.mark.slow
 def test_errors_are_kept_whatever_they_are(
     whole: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bgt: Bgt
 ) -> None:
     def fails(*_: object) -> None:
         raise TypeError("a mistake of ours")
 
-    monkeypatch.setattr(runner.measure, "cosines", fails)
+    monkeypatch.setattr(runner.measure, "sts_scores", fails)
     out = Path(shutil.copytree(whole, tmp_path / "out", symlinks=True))
     for result in out.glob("cells/*/result.json"):
         result.unlink()
     assert bgt(*command(data, out)).code == 5
-    kept = [json.loads(path.read_text("utf-8")) for path in out.glob("cells/*/error.json")]
-    assert [one["kind"] for one in kept] == ["TypeError"] * 3
-    assert "fails" in kept[0]["trace"]
+    errors = [json.loads(path.read_text("utf-8")) for path in out.glob("cells/*/error.json")]
+    assert [error["kind"] for error in errors] == ["TypeError"] * 3
+    assert "fails" in errors[0]["trace"]
     assert "No system has been trained." in (out / "results" / "toy.md").read_text("utf-8")

@@ -1,18 +1,9 @@
-"""The lexicon: a few hundred English-French entries, written for this project.
+"""Nouns, names and pronouns, and the adjectives that fit them: a lexicon written for this project.
 
 A table row reads "english|synonym=french|synonym"; a slash gives a form that the rules would miss.
 """
 
-from bgt_core.grammar.words import (
-    English,
-    Lexeme,
-    english_noun,
-    french,
-    french_adjective,
-    french_noun,
-    read,
-    read_verbs,
-)
+from bgt_core.grammar.words import Lexeme, english_noun, french_adjective, french_noun, read
 
 _NOUNS = {
     "kin": """
@@ -147,149 +138,11 @@ _FITS = {
     "inside": "big small new old beautiful quiet modern empty dangerous noisy huge strange dark clean",
     "at": "big small new old beautiful quiet modern empty famous noisy huge clean",
 }
-# Verbs by the kinds of their object; "!" marks those done once: no habit, nothing in progress.
-_ACTS = {
-    "food dish": """
-        eat/ate/eaten=manger; prepare|make/made=préparer; taste=goûter; share=partager; order=commander;
-         finish=finir|terminer; buy/bought|purchase=acheter; sell/sold=vendre;
-        !forget/forgot/forgotten=oublier
-    """,
-    "drink": """
-        drink/drank/drunk=boire; order=commander;  taste=goûter; pour=verser;
-        !choose/chose/chosen=choisir
-    """,
-    "text": """
-        read/read=lire; write/wrote/written=écrire; translate=traduire; finish=finir|terminer; publish=publier;
-        print=imprimer; correct=corriger; copy=recopier; !understand/understood=comprendre;
-        !receive|get/got=recevoir; look for=chercher; sign=signer
-    """,
-    "thing": """
-        buy/bought|purchase=acheter; sell/sold=vendre; !break/broke/broken=casser; repair|fix=réparer;
-        clean=nettoyer; !lose/lost=perdre; !find/found=trouver; carry=porter; !forget/forgot/forgotten=oublier;
-        !choose/chose/chosen=choisir; borrow=emprunter; !steal/stole/stolen=voler; draw/drew/drawn=dessiner;
-        photograph=photographier; use=utiliser; hide/hid/hidden=cacher; look for=chercher; wrap=emballer;
-        !receive|get/got=recevoir; move=déplacer; examine=examiner
-    """,
-    "clothes": """
-        wear/wore/worn=porter; wash=laver; iron=repasser; buy/bought|purchase=acheter; try on=essayer;
-        sew/sewed/sewn=coudre; !forget/forgot/forgotten=oublier; !choose/chose/chosen=choisir; look for=chercher;
-        !lose/lost=perdre; dry=sécher
-    """,
-    "vehicle": """
-        drive/drove/driven=conduire; repair|fix=réparer; wash=laver; sell/sold=vendre; buy/bought|purchase=acheter;
-        rent|hire=louer; !steal/stole/stolen=voler; paint=peindre; push=pousser; look for=chercher;
-        !see/saw/seen=voir; inspect=inspecter
-    """,
-    "person": """
-        !meet/met=rencontrer; call|phone=appeler; help=aider; thank=remercier; invite=inviter; wait for=attendre;
-        greet=saluer; listen to=écouter; !recognise=reconnaître; look for=chercher; watch|observe=regarder|observer;
-        !see/saw/seen=voir; surprise=surprendre
-    """,
-    "animal": """
-        feed/fed=nourrir; wash=laver; watch|observe=regarder|observer; look for=chercher; photograph=photographier;
-        !adopt=adopter; draw/drew/drawn=dessiner; buy/bought|purchase=acheter; stroke|pet=caresser;
-        !find/found=trouver; !hear/heard=entendre; brush=brosser
-    """,
-    "inside at": """
-        visit=visiter; !leave/left=quitter; clean=nettoyer; paint=peindre; photograph=photographier;
-        !find/found=trouver; look for=chercher; !see/saw/seen=voir; draw/drew/drawn=dessiner; admire=admirer;
-        protect=protéger
-    """,
-}
-SINGLE_PROCESS = read_verbs(
-    """
-    sleep/slept=dormir; work=travailler; sing/sang/sung=chanter; dance=danser; laugh=rire; cry|weep/wept=pleurer;
-    smile=sourire; swim/swam/swum=nager; run/ran/run=courir; walk=marcher; wait=attendre; dream=rêver;
-    talk|chat=parler|bavarder; study=étudier; play=jouer; travel=voyager; cook=cuisiner; shout|yell=crier;
-    cough=tousser; read/read=lire
-    """
-)
-MOVES = read_verbs(
-    """
-    go/went/gone=aller; come/came/come=venir; return|go/went/gone back=retourner; come/came/come
-    back=revenir
-    """
-)
-GIFTS = read_verbs(
-    """
-    give/gave/given=donner; show/showed/shown=montrer; send/sent=envoyer; lend/lent=prêter; offer=offrir;
-    sell/sold=vendre
-    """
-)
-WISHES = read_verbs(
-    """
-    want to=vouloir; hope to=espérer; prefer to=préférer; like to|love to=aimer; need to|have/had to=devoir
-    """
-)
-TRIES = read_verbs(
-    """
-    try to|attempt to=essayer de|tenter de; refuse to=refuser de; decide to=décider de; start to|begin/began/begun
-    to=commencer à; forget/forgot/forgotten to=oublier de; learn to=apprendre à; promise to=promettre de; agree
-    to=accepter de
-    """
-)
-THINKS = read_verbs("think/thought=penser; know/knew/known=savoir; believe=croire; say/said=dire; hope=espérer")
-HAVE, LIKE = read_verbs("have/had=avoir; like|love=aimer")
-_DAYS = read(
-    """
-    Monday=lundi; Tuesday=mardi; Wednesday=mercredi; Thursday=jeudi; Friday=vendredi; Saturday=samedi;
-    Sunday=dimanche
-    """
-)
-_TIMES = {
-    "past": """
-        yesterday=hier; last week=la semaine dernière|la semaine passée; last night=hier soir; this morning=ce
-        matin; last year=l'année dernière|l'an dernier; two days ago=il y a deux jours; a long time ago=il y a
-        longtemps; last summer=l'été dernier; last month=le mois dernier|le mois passé; an hour ago=il y a une
-        heure; yesterday morning=hier matin; last winter=l'hiver dernier
-    """,
-    "future": """
-        tomorrow=demain; next week=la semaine prochaine; tonight|this evening=ce soir; next year=l'année
-        prochaine|l'an prochain; soon=bientôt; next month=le mois prochain; in two days=dans deux jours; tomorrow
-        evening=demain soir; next summer=l'été prochain; in an hour=dans une heure; one day|some day=un jour; the
-        day after tomorrow=après-demain; later=plus tard
-    """,
-    "habit": """
-        every day|each day=tous les jours|chaque jour; every morning|each morning=tous les matins|chaque matin; in
-        the evening=le soir; every week|each week=toutes les semaines|chaque semaine; in winter=en hiver; in
-        summer=en été; at night=la nuit; at noon=à midi; after dinner=après le dîner; from time to time|now and
-        then=de temps en temps; twice a week=deux fois par semaine
-    """,
-    "now": "now=maintenant; at the moment|right now=en ce moment; today=aujourd'hui; this afternoon=cet après-midi",
-}
-ADVERBS = read(
-    """
-    slowly=lentement; quickly|fast=rapidement|vite; carefully=soigneusement|avec soin; quietly|silently=en silence;
-    with pleasure|gladly=avec plaisir; in secret|secretly=en secret|en cachette; with a friend=avec un ami; without
-    a word=sans un mot
-    """
-)
-_WHERE = read(
-    """
-    at school>to school=à l'école; at home>home=à la maison; in Paris>to Paris=à Paris; in France>to France=en
-    France; in Canada>to Canada=au Canada; in Japan>to Japan=au Japon; in Italy>to Italy=en Italie; in London>to
-    London=à Londres; abroad=à l'étranger; in the United States>to the United States=aux États-Unis; in the
-    countryside>to the countryside=à la campagne; in Berlin>to Berlin=à Berlin; at the seaside>to the seaside=au
-    bord de la mer; in Spain>to Spain=en Espagne; in Montreal>to Montreal=à Montréal
-    """
-)
-SPOTS = read("near=près de; behind=derrière; in front of=devant")
-WEATHER = read(
-    """
-    it rains=il pleut; it snows=il neige; it is cold=il fait froid; it is hot=il fait chaud; it is late=il est tard
-    """
-)
-DEGREES = read(
-    """
-    very=très; really=vraiment; too=trop; a little|a bit=un peu; quite=assez; always=toujours; often=souvent
-    """
-)
+FITTING = {kind: [_ADJECTIVES[key] for key in keys.split()] for kind, keys in _FITS.items()}
 _NAMES = """
 Anna f; Paul m; Marie f; Thomas m; Julie f; Nicolas m; Sophie f; Martin m; Emma f; Lucas m; Claire f; David m; Alice
 f; Simon m; Laura f; Antoine m; Élodie f; Olivier m; Nadia f; Karim m; Inès f; Arthur m; Camille f; Victor m
 """
-
-
 PRONOUNS = [  # the kind is the person: 0 I ... 5 they
     Lexeme(key, ((english, english),), ((french, french, gender),), kind)
     for key, english, french, gender, kind in (
@@ -302,19 +155,7 @@ PRONOUNS = [  # the kind is the person: 0 I ... 5 they
         ("they (f)", "they", "elles", "f", "5"),
     )
 ]
-WHO = Lexeme("who", (("who", "who"),), (("qui", "qui", "m"),), "2")
-BE = Lexeme("be", (English("be", "is", "was", "been", "being", ""),), (french("être"),))
 PEOPLE = [
     Lexeme(name, ((name, name),), ((name, name, gender),), "name") for name, gender in map(str.split, _NAMES.split(";"))
 ]
-FITTING = {kind: [_ADJECTIVES[key] for key in keys.split()] for kind, keys in _FITS.items()}
-ACTS = [(kinds.split(), verb) for kinds, table in _ACTS.items() for verb in read_verbs(table)]
-TIMES = {tense: read(table) for tense, table in _TIMES.items()}
-for day in _DAYS:
-    en, fr = day.en[0], day.fr[0]
-    TIMES["past"].append(Lexeme(f"last {en}", (f"last {en}",), (f"{fr} dernier",)))
-    TIMES["future"].append(Lexeme(f"next {en}", (f"next {en}",), (f"{fr} prochain",)))
-    TIMES["habit"].append(Lexeme(f"on {en}s", (f"on {en}s", f"every {en}"), (f"le {fr}", f"tous les {fr}s")))
-HERE = [Lexeme(place.key, tuple(en.split(">")[0] for en in place.en), place.fr) for place in _WHERE]
-THERE = [Lexeme(place.key, tuple(en.split(">")[-1] for en in place.en), place.fr) for place in _WHERE]
-IN, AT, TO = read("in=dans; at=à; to=à")
+WHO = Lexeme("who", (("who", "who"),), (("qui", "qui", "m"),), "2")

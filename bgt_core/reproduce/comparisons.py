@@ -1,4 +1,4 @@
-"""The tables of the paper that `bgt reproduce` runs, with its numbers and its claims; and the two scales.
+"""The comparisons of the paper that `bgt reproduce` runs, with its numbers and its claims; and the two scales.
 
 Published years are STS 2012-2016, 2013 with SMT. Where it states only the average of all five, that is "STS average".
 """
@@ -6,56 +6,61 @@ Published years are STS 2012-2016, 2013 with SMT. Where it states only the avera
 from __future__ import annotations
 
 from bgt_core.contracts import LANGUAGE
-from bgt_core.reproduce.experiments import AVERAGE, THREE, Claim, System, Table, above, years
+from bgt_core.reproduce.experiments import AVERAGE, THREE, Claim, Comparison, ExperimentSpec, above, years
 
 EVERY = "every recipe"
-SCALES: dict[str, dict[str, dict[str, object]]] = {  # what is set, for every recipe that has the argument, and for one
+SCALES: dict[str, dict[str, dict[str, object]]] = {  # arguments for every recipe that has them, and for one
     "paper": {EVERY: {}},
     "small": {
         EVERY: {
-            "vocab_size": 4_000,
-            "width": 128,
-            "encoder_layers": 3,
-            "inner": 128,
-            "heads": 4,
-            "share": True,
-            "min_pieces": 3,
-            "valid_pairs": 2_000,
-            "epochs": 1.5,
+            "data.vocab_size": 4_000,
+            "model.d_model": 128,
+            "model.encoder_layers": 3,
+            "model.ffn_dim": 128,
+            "model.heads": 4,
+            "model.tie_embeddings": True,
+            "data.min_pieces": 3,
+            "data.valid_pairs": 2_000,
+            "train.epochs": 1.5,
             # Small updates and a high rate: with 4,000 tokens and 2e-3 the translating systems fall behind.
-            "batch_tokens": 2_000,
-            "dropout": 0.1,
-            "learning_rate": 4e-3,
-            "warmup_steps": 200,
-            "cooldown": 0.3,
+            "train.batch_tokens": 2_000,
+            "model.dropout": 0.1,
+            "train.learning_rate": 4e-3,
+            "train.warmup_steps": 200,
+            "train.cooldown": 0.3,
             # At equal weights the language latents hold the meaning: see "equal KL weights" in the ablations.
-            "log_variance": -2.0,
-            "kl_warmup": 200,
-            "semantic_weight": 0.02,
-            "language_weight": 0.4,
+            "model.log_variance": -2.0,
+            "objective.elbo.warmup_steps": 200,
+            "objective.elbo.weights.semantic": 0.02,
+            "objective.elbo.weights.language": 0.4,
         },
-        "english-trans-lstm": {"encoder_layers": 1, "warmup_steps": 0, "learning_rate": 3e-3},
+        "english-trans-lstm": {"model.encoder_layers": 1, "train.warmup_steps": 0, "train.learning_rate": 3e-3},
         # The hardest of a mega-batch drive this BiLSTM to one vector for all sentences; those of a few do not.
         "bilstm": {
-            "encoder_layers": 1,
-            "warmup_steps": 0,
-            "learning_rate": 3e-3,
-            "dropout": 0.0,
-            "mega_batch": 0,
-            "micro_tokens": 500,
+            "model.encoder_layers": 1,
+            "train.warmup_steps": 0,
+            "train.learning_rate": 3e-3,
+            "model.dropout": 0.0,
+            "train.mega_batch": 0,
+            "train.micro_tokens": 500,
         },
         # mega-batches of 60 at the end, as in the paper
-        "sp": {"warmup_steps": 0, "learning_rate": 5e-3, "dropout": 0.0, "mega_growth": 30},
-        "random-encoder": {"epochs": 0.0},
+        "sp": {
+            "train.warmup_steps": 0,
+            "train.learning_rate": 5e-3,
+            "model.dropout": 0.0,
+            "train.mega_batch_warmup": 30,
+        },
+        "random-encoder": {"train.epochs": 0.0},
     },
 }
-SAVE_EVERY = {"small": 100}  # updates; what a kill costs at most. At other scales the recipe says
+SAVE_EVERY = {"small": 100}  # updates between checkpoints, which a kill costs at most; elsewhere the recipe's
 
-BGT = System("BGT", "bgt", seeds=THREE)
-WITHOUT_LANGVARS = System("BGT w/o LangVars", "bgt-without-langvars", seeds=THREE)
-WITHOUT_PRIOR = System("BGT w/o Prior", "bgt-without-prior", seeds=THREE)
-RANDOM = System("random encoder", "random-encoder")
-LANGUAGE_ENCODER = System("BGT English language encoder", "bgt", seeds=THREE, latent=LANGUAGE)
+BGT = ExperimentSpec("BGT", "bgt", seeds=THREE)
+WITHOUT_LANGVARS = ExperimentSpec("BGT w/o LangVars", "bgt-without-langvars", seeds=THREE)
+WITHOUT_PRIOR = ExperimentSpec("BGT w/o Prior", "bgt-without-prior", seeds=THREE)
+RANDOM = ExperimentSpec("random encoder", "random-encoder")
+LANGUAGE_ENCODER = ExperimentSpec("BGT English language encoder", "bgt", seeds=THREE, latent=LANGUAGE)
 
 SPLITS = {  # Table 6: BGT, SP
     "negation": (73.1, 68.7),
@@ -80,18 +85,18 @@ MAIN_NUMBERS = {
     "random encoder": years(51.4, 34.6, 52.7, 52.3, 49.7, plus=4.8, minus=17.9),
     "BGT English language encoder": years(44.4, 41.7, 53.8, 62.4, 61.7, plus=15.3, minus=26.5),
 }
-MAIN = Table(
+MAIN = Comparison(
     "STS and Hard STS",
     (
         BGT,
         WITHOUT_LANGVARS,
         WITHOUT_PRIOR,
-        System("BilingualTrans", "bilingual-trans", seeds=THREE),
-        System("EnglishTrans", "english-trans"),
-        System("EnglishVAE", "english-vae"),
-        System("EnglishAE", "english-ae"),
-        System("SP", "sp", seeds=THREE),
-        System("BiLSTM", "bilstm"),
+        ExperimentSpec("BilingualTrans", "bilingual-trans", seeds=THREE),
+        ExperimentSpec("EnglishTrans", "english-trans"),
+        ExperimentSpec("EnglishVAE", "english-vae"),
+        ExperimentSpec("EnglishAE", "english-ae"),
+        ExperimentSpec("SP", "sp", seeds=THREE),
+        ExperimentSpec("BiLSTM", "bilstm"),
         RANDOM,
         LANGUAGE_ENCODER,
     ),
@@ -112,33 +117,41 @@ MAIN = Table(
     ),
 )
 
-PLUS = System("BGT-plus", "bgt-plus")
+PLUS = ExperimentSpec("BGT-plus", "bgt-plus")
 
 
-def plus(words: str, **overrides: object) -> System:
+def plus(words: str, overrides: dict[str, object]) -> ExperimentSpec:
     """BGT-plus with one ingredient left out or exchanged."""
-    return System(f"BGT-plus {words}", "bgt-plus", overrides, against="BGT-plus")
+    return ExperimentSpec(f"BGT-plus {words}", "bgt-plus", overrides, against="BGT-plus")
 
 
-ABLATIONS = Table(
+ABLATIONS = Comparison(
     "BGT and what it is made of",
     (
         BGT,
         WITHOUT_LANGVARS,
-        System("BilingualTrans with a prior", "bilingual-trans", {"prior": True}),
+        ExperimentSpec("BilingualTrans with a prior", "bilingual-trans", {"model.prior": True}),
         WITHOUT_PRIOR,
-        System("BGT, reading the mean", "bgt-mean"),
+        ExperimentSpec("BGT, reading the mean", "bgt-mean"),
         # Annealed as far as the paper's runs come: to 0.2 at the end of a small one.
-        System("BGT, equal KL weights", "bgt", {"semantic_weight": 1.0, "language_weight": 1.0, "kl_warmup": 9_500}),
-        # Fewer encoder layers are ahead in the table of depths; this is whether BGT is among them.
-        System("BGT, one encoder layer", "bgt", {"encoder_layers": 1}),
+        ExperimentSpec(
+            "BGT, equal KL weights",
+            "bgt",
+            {
+                "objective.elbo.weights.semantic": 1.0,
+                "objective.elbo.weights.language": 1.0,
+                "objective.elbo.warmup_steps": 9_500,
+            },
+        ),
+        # Fewer encoder layers are ahead in the comparison of depths; is that so for BGT?
+        ExperimentSpec("BGT, one encoder layer", "bgt", {"model.encoder_layers": 1}),
         LANGUAGE_ENCODER,
         PLUS,
-        plus("without average", average=False),
-        plus("without margin", margin_weight=0.0),
-        plus("without word dropout", word_dropout=0.0),
-        plus("with a softmax for the margin", margin_weight=0.0, contrast_weight=10.0),
-        plus("with 3 free nats", language_free_nats=3.0),
+        plus("without average", {"model.average": False}),
+        plus("without margin", {"objective.margin.weight": 0.0}),
+        plus("without word dropout", {"model.word_dropout": 0.0}),
+        plus("with a softmax for the margin", {"objective.margin.weight": 0.0, "objective.contrast.weight": 10.0}),
+        plus("with 3 free nats", {"objective.elbo.free_nats.language": 3.0}),
     ),
     MAIN_NUMBERS,
     (
@@ -170,15 +183,22 @@ TRANSFORMER_FUSIONS = (
     ("word", "attention", "logit"),
 )
 LSTM_LOGIT = "LSTM logit"
-FUSION = Table(
+FUSION = Comparison(
     "Where the latent enters the decoder: EnglishTrans",
     (
         *(
-            System(f"LSTM {'+'.join(fuse)}", "english-trans-lstm", {"fuse": list(fuse)}, against=LSTM_LOGIT)
+            ExperimentSpec(
+                f"LSTM {'+'.join(fuse)}", "english-trans-lstm", {"model.fuse": list(fuse)}, against=LSTM_LOGIT
+            )
             for fuse in LSTM_FUSIONS
         ),
         *(
-            System(f"Transformer {'+'.join(fuse)}", "english-trans", {"fuse": list(fuse)}, against="Transformer logit")
+            ExperimentSpec(
+                f"Transformer {'+'.join(fuse)}",
+                "english-trans",
+                {"model.fuse": list(fuse)},
+                against="Transformer logit",
+            )
             for fuse in TRANSFORMER_FUSIONS
         ),
     ),
@@ -194,13 +214,13 @@ FUSION = Table(
 )
 
 DEPTHS = {(5, 1): 70.3, (3, 1): 70.1, (1, 1): 70.0, (5, 5): 69.8}  # Table 7: layers of encoder and decoder
-DEPTH = Table(
+DEPTH = Comparison(
     "Layers of encoder and decoder: EnglishTrans",
     [
-        System(
+        ExperimentSpec(
             f"{encoder}/{decoder}",
             "english-trans",
-            {"encoder_layers": encoder, "decoder_layers": decoder},
+            {"model.encoder_layers": encoder, "model.decoder_layers": decoder},
             against="5/1",
         )
         for encoder, decoder in DEPTHS
@@ -215,15 +235,17 @@ DEPTH = Table(
 )
 
 BATCHES = (2_500, 25_000, 100_000)  # tokens an update
-BATCH_SIZE = Table(
+BATCH_SIZE = Comparison(
     "Tokens an update: EnglishTrans",
     (
         *(
-            System(f"{kind} {tokens:,}", recipe, {"batch_tokens": tokens}, against=f"{kind} {BATCHES[-1]:,}")
+            ExperimentSpec(
+                f"{kind} {tokens:,}", recipe, {"train.batch_tokens": tokens}, against=f"{kind} {BATCHES[-1]:,}"
+            )
             for kind, recipe in (("Transformer", "english-trans"), ("LSTM", "english-trans-lstm"))
             for tokens in BATCHES
         ),
-        System(RANDOM.name, RANDOM.recipe, RANDOM.overrides, against="Transformer 2,500"),
+        ExperimentSpec(RANDOM.name, RANDOM.recipe, RANDOM.overrides, against="Transformer 2,500"),
     ),
     claims=(
         above("random encoder", "Transformer 2,500", "appendix B"),
@@ -235,10 +257,10 @@ BATCH_SIZE = Table(
 )
 
 OTHERS = ("es", "de", "tr", "ja", "ar")
-CROSS_LINGUAL = Table(
+CROSS_LINGUAL = Comparison(
     "English with Spanish, German, Turkish, Japanese and Arabic",
     [
-        System(f"{name} en-{lang}", recipe, langs=("en", lang), against=f"BGT en-{lang}")
+        ExperimentSpec(f"{name} en-{lang}", recipe, langs=("en", lang), against=f"BGT en-{lang}")
         for lang in OTHERS
         for name, recipe in (("BGT", "bgt"), ("BilingualTrans", "bilingual-trans"))
     ],
@@ -263,7 +285,7 @@ CROSS_LINGUAL = Table(
     "The paper has no German.",
 )
 
-TABLES = {
+COMPARISONS = {
     "main": MAIN,
     "ablations": ABLATIONS,
     "fusion": FUSION,

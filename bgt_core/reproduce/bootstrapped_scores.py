@@ -1,0 +1,135 @@
+"""Finished trainings -> every measure of every system, in every resample of what it was measured on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+
+from bgt_core.contracts import SEMANTIC
+from bgt_core.errors import DataError, UsageError
+from bgt_core.evaluation.bootstrap import resample
+from bgt_core.evaluation.sts.compare import drawn
+from bgt_core.evaluation.sts.parquet import read_scores
+from bgt_core.evaluation.sts.score import Row, StsScores
+from bgt_core.reproduce import runner
+from bgt_core.reproduce.contrasts import BootstrappedScore
+from bgt_core.reproduce.experiments import AVERAGE, DEV, RETRIEVAL, Comparison
+from bgt_core.reproduce.measure import read_hits
+from bgt_core.reproduce.trainings import Training
+
+Scores = Mapping[str, Mapping[str, BootstrappedScore]]  # system -> measure -> score
+Draws = tuple[float, np.ndarray]  # a score, and in each of B resamples, (B,)
+Measured = tuple[str, str]  # key of a training, and latent
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Bootstrap settings. Raises UsageError for fewer than 100 resamples or a level outside [0.5, 1)."""
+
+    resamples: int = 2_000
+    level: float = 0.95  # of intervals and verdicts
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.resamples < 100:
+            raise UsageError(f"resamples {self.resamples}: expected 100 or more.")
+        if not 0.5 <= self.level < 1:
+            raise UsageError(f"level {self.level}: expected a number from 0.5 to below 1.")
+
+
+def bootstrapped_scores(
+    workspace: runner.Workspace,
+    comparison: Comparison,
+    finished: Mapping[str, Sequence[Training]],
+    bootstrap: Bootstrap,
+) -> Scores:
+    """Every measure of every system with finished trainings, in every resample.
+
+    Raises DataError where a training lacks the latent that its system is measured in.
+    """
+    sts = load_sts(workspace, comparison, finished)
+    draws = bootstrap_sts(sts, bootstrap)
+    for key, ways in load_hits(workspace, comparison, finished).items():
+        if ways and (key, SEMANTIC) in draws:
+            draws[key, SEMANTIC][RETRIEVAL] = precision_at_1(ways, bootstrap)
+    scores = {}
+    for system in comparison.systems:
+        by_seed = [draws[training.key, system.latent] for training in finished.get(system.name, ())]
+        if by_seed:
+            scores[system.name] = {name: stack([by_name[name] for by_name in by_seed]) for name in by_seed[0]}
+    return scores
+
+
+def stack(by_seed: Sequence[Draws]) -> BootstrappedScore:
+    """One measure of K trainings of a system."""
+    return BootstrappedScore(np.array([value for value, _ in by_seed]), np.stack([draws for _, draws in by_seed]))
+
+
+def load_sts(
+    workspace: runner.Workspace, comparison: Comparison, finished: Mapping[str, Sequence[Training]]
+) -> dict[Measured, StsScores]:
+    """The cosines of each training in the latent of its system."""
+    scores: dict[Measured, StsScores] = {}
+    for system in comparison.systems:
+        for training in finished.get(system.name, ()):
+            by_latent = read_scores(workspace.folder(training) / runner.COSINES)
+            if system.latent not in by_latent:
+                latents = ", ".join(by_latent)
+                raise DataError(f"{system.name}: {training.name} has no {system.latent} latent; it has {latents}.")
+            scores[training.key, system.latent] = by_latent[system.latent]
+    return scores
+
+
+def load_hits(
+    workspace: runner.Workspace, comparison: Comparison, finished: Mapping[str, Sequence[Training]]
+) -> dict[str, dict[str, np.ndarray]]:
+    """The retrieved translations of each training of a system measured in the semantic latent, by its key."""
+    return {
+        training.key: read_hits(workspace.folder(training) / runner.HITS)
+        for system in comparison.systems
+        if system.latent == SEMANTIC
+        for training in finished.get(system.name, ())
+    }
+
+
+def bootstrap_sts(scores: Mapping[Measured, StsScores], bootstrap: Bootstrap) -> dict[Measured, dict[str, Draws]]:
+    """Each measure in each resample. Trainings measured on the same sets are resampled together, to save time; a set's
+    resamples follow from its name, so that all trainings are paired."""
+    groups: dict[tuple[str, ...], list[Measured]] = {}
+    for measured, sts in scores.items():
+        groups.setdefault(tuple(map(str, sts.sets)), []).append(measured)
+    by_measure: dict[Measured, dict[str, Draws]] = {}
+    for members in groups.values():
+        values, draws = drawn(
+            [scores[measured] for measured in members], resamples=bootstrap.resamples, seed=bootstrap.seed
+        )
+        for column, measured in enumerate(members):
+            by_measure[measured] = {
+                name: (float(values[row][column]), draws[row][:, column]) for row in values if (name := measure_of(row))
+            }
+    return by_measure
+
+
+def measure_of(row: Row) -> str | None:
+    """The name of a score in our comparisons; None for a year's own data sets."""
+    if row.dataset == "average":
+        return AVERAGE
+    if row.year.isdigit():
+        return f"STS {row.year}" if row.dataset == "all" else None
+    if row.year == "hard":
+        return "Hard STS, all" if row.dataset == "all" else row.dataset
+    return DEV if row.year == "stsb" else f"{row.year.upper()} {row.dataset}"
+
+
+def precision_at_1(hits: Mapping[str, np.ndarray], bootstrap: Bootstrap) -> Draws:
+    """Precision at 1 x 100, the mean of both directions and all files, and in each resample of the translations."""
+    values, draws = [], []
+    for name, ways in hits.items():  # (2, N)
+        rng = np.random.default_rng([bootstrap.seed, crc32(name.encode())])
+        weights = resample(rng, ways.shape[1], bootstrap.resamples)  # (B, N)
+        values.append(100 * ways.mean())
+        draws.append(100 * weights @ ways.mean(0) / ways.shape[1])
+    return float(np.mean(values)), np.mean(draws, axis=0)

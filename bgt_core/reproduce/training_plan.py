@@ -1,0 +1,123 @@
+"""Which trainings some comparisons need, at a scale, on a folder of data; and running and reporting them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from bgt_core.device import pick_device
+from bgt_core.errors import UsageError
+from bgt_core.files import file_lock, write_text
+from bgt_core.reproduce import pages, results, runner, stored
+from bgt_core.reproduce.bootstrapped_scores import Bootstrap
+from bgt_core.reproduce.comparisons import COMPARISONS, EVERY, SAVE_EVERY, SCALES
+from bgt_core.reproduce.datasets import read_dataset
+from bgt_core.reproduce.runner import Workspace
+from bgt_core.reproduce.trainings import Training, training_of
+from bgt_core.run import Report
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """Where trainings are kept, and those of each system of each comparison."""
+
+    workspace: Workspace
+    comparisons: Mapping[str, Mapping[str, Sequence[Training]]]  # comparison -> system -> trainings
+
+    def chosen(self, only: str | None = None) -> list[Training]:
+        """Every training once, the lowest seeds first; with `only`, those whose name or system matches that pattern.
+
+        Raises UsageError where none does.
+        """
+        matching = {
+            training.key: training
+            for systems in self.comparisons.values()
+            for system, trainings in systems.items()
+            for training in trainings
+            if only is None or any(fnmatchcase(name.lower(), only.lower()) for name in (system, training.name))
+        }
+        if not matching:
+            known = ", ".join(dict.fromkeys(system for systems in self.comparisons.values() for system in systems))
+            raise UsageError(f"only {only}: no such system or training; systems are {known}.")
+        return sorted(matching.values(), key=lambda training: training.seed)
+
+    def comparisons_of(self, training: Training) -> list[str]:
+        """The comparisons that include a training."""
+        return [
+            name
+            for name, systems in self.comparisons.items()
+            if training.key in {other.key for trainings in systems.values() for other in trainings}
+        ]
+
+    def states(self, only: str | None = None) -> dict[str, str]:
+        """The state of each chosen training now, by its name; the states are listed in `runner`."""
+        return {training.name: runner.state(self.workspace, training) for training in self.chosen(only)}
+
+
+def plan_trainings(
+    names: Sequence[str],
+    *,
+    data: Path,
+    out: Path,
+    scale: str = "small",
+    seeds: Sequence[int] = (),
+    device: str = "auto",
+    say: Callable[[str], None] = print,
+) -> TrainingPlan:
+    """Read the data and name the trainings of these comparisons; `seeds` replace those of every system.
+
+    `data` holds what `datasets` describes; trainings are kept in `out`; `say` gets a line per event. Raises UsageError
+    for an unknown comparison, scale or device, NotFound and DataError for data that can't be used.
+    """
+    if unknown := [name for name in names if name not in COMPARISONS]:
+        raise UsageError(f"There is no comparison '{unknown[0]}'; choose from {', '.join(COMPARISONS)}.")
+    if scale not in SCALES:
+        raise UsageError(f"scale {scale}: choose from {', '.join(SCALES)}.")
+    pick_device(device)
+    pairs = dict.fromkeys(system.langs for name in names for system in COMPARISONS[name].systems)
+    datasets = {langs: read_dataset(data, langs) for langs in pairs}
+    arguments = SCALES[scale]
+    comparisons = {
+        name: {
+            system.name: [
+                training_of(
+                    system, arguments[EVERY], arguments.get(system.recipe, {}), seed, datasets[system.langs].sha256
+                )
+                for seed in seeds or system.seeds
+            ]
+            for system in COMPARISONS[name].systems
+        }
+        for name in names
+    }
+    return TrainingPlan(Workspace(out, datasets, device, SAVE_EVERY.get(scale), say), comparisons)
+
+
+def run(
+    plan: TrainingPlan, *, only: str | None = None, retry: bool = False, progress: Report = lambda row: None
+) -> dict[str, str]:
+    """Train and measure what nobody has yet; with `retry` also what failed or is outdated. Returns states by name.
+
+    `progress` gets each row of metrics of the training in progress. Raises Interrupted when stopped; what is done is
+    kept, and the same call continues from there.
+    """
+    runner.run_trainings(replace(plan.workspace, report=progress), plan.chosen(only), retry)
+    return plan.states(only)
+
+
+def report(plan: TrainingPlan, folder: Path | None = None, bootstrap: Bootstrap | None = None) -> None:
+    """Write the results and the page of each comparison, from what is finished, to `folder`: OUT/results unless given.
+
+    One process at a time; others wait.
+    """
+    folder, bootstrap = folder or plan.workspace.out / "results", bootstrap or Bootstrap()
+    with file_lock(plan.workspace.out / "results.lock", wait=True):
+        for name, trainings in plan.comparisons.items():
+            stored.write(folder, name, results.records(plan.workspace, COMPARISONS[name], trainings, bootstrap))
+            draw(folder, name)
+
+
+def draw(folder: Path, name: str) -> None:
+    """Write the page of a comparison from its stored results. Raises NotFound where there are none."""
+    write_text(folder / f"{name}.md", pages.page(name, COMPARISONS[name], stored.read(folder, name)))

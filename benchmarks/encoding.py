@@ -31,7 +31,8 @@ from bgt_core.embedder import Embedder
 from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.evaluation.sts.score import sts
 from bgt_core.nets.encoders import Encoder
-from bgt_core.nets.transformer import Transformer, embedding, sinusoids
+from bgt_core.nets.layers import make_embedding, sinusoids
+from bgt_core.nets.transformer import Transformer
 from bgt_core.posterior import Point
 
 VOCAB, HEADS, LONGEST = 8_000, 8, 256
@@ -119,7 +120,7 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
     told = shipped_scores(options) if options.sts else ""
     clock = clock_of(options.threads)
     for name, (width, layers, count, targets) in SIZES.items():
-        body = Transformer(embedding(VOCAB, width), layers, width, HEADS, 0.0)
+        body = Transformer(make_embedding(VOCAB, width), layers, width, HEADS, 0.0)
         model = nn.Module()
         model.encoders = nn.ModuleDict({"semantic": Encoder(body, Plain())})
         forms = {form: Embedder(model, tokenizer, ["en"], form) for form in DTYPES}

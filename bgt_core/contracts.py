@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -121,12 +121,12 @@ class Read(Protocol):
 class OutputLayer(Protocol):
     """The last layer of a decoder: features and latent to scores of the next piece."""
 
-    def share(self, latent: Tensor) -> Tensor:
-        """What the latent adds to the scores of every piece of its sentence, made once: (B, L) -> (B, any)."""
+    def project_latent(self, latent: Tensor) -> Tensor:
+        """What the latent adds at every piece of its sentence, computed once: (B, L) -> (B, any)."""
         ...
 
-    def logits(self, features: Tensor, share: Tensor) -> Tensor:
-        """(N, H) and the share of each row's sentence -> (N, V)."""
+    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
+        """(N, H) and the projected latent of each row's sentence, (N, any) -> (N, V)."""
         ...
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -149,7 +149,7 @@ class Prediction:
     def logits(self) -> Tensor:
         """Scores of the whole vocabulary for each real piece, (N, V)."""
         rows = self.target.places // self.target.ids.shape[1]
-        return self.layer.logits(self.features, self.layer.share(self.latent)[rows])
+        return self.layer.logits(self.features, self.layer.project_latent(self.latent)[rows])
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
         """(loss, nats): see `OutputLayer.nll`."""
@@ -192,4 +192,35 @@ class SentenceEncoder(Protocol):
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         """N sentences -> (N, D) float32, in the order given."""
+        ...
+
+
+class DecoderState(Protocol):
+    """What a decoder remembers of a search over B sentences, n hypotheses each."""
+
+    position: int  # how many pieces it has read
+
+    def reorder(self, parents: Tensor) -> None:
+        """Hypothesis i now continues what parents[:, i] was, (B, n); n may change."""
+        ...
+
+    def select(self, rows: Tensor) -> None:
+        """Keep these sentences alone, (b,)."""
+        ...
+
+
+class Decoder(Protocol):
+    """p(sentence | latent), piece by piece."""
+
+    def __call__(self, name: str, latent: Tensor, target: Tokens) -> Prediction:
+        """What the decoder says of `target` (B, T), given latent (B, L), by teacher forcing."""
+        ...
+
+    def start(self, latent: Tensor) -> DecoderState:
+        """A search that has read nothing yet, for each latent, (B, L)."""
+        ...
+
+    def step(self, pieces: Tensor, state: Any) -> Tensor:
+        """The last piece of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first piece is EOS. `state`
+        is what `start` returned; it moves on."""
         ...

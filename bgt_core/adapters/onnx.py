@@ -4,9 +4,9 @@
     OUT/tokenizer.model  SentencePiece: text to ids
     OUT/onnx.json        what to know of both
 
-Models compute on packed pieces, whose number only the data tell; a graph wants shapes that follow from the inputs.
-So each body is written here once more, over all B x T places, from the same parameters; what it gives is compared with
-the model's own before the folder appears.
+Models compute on packed pieces, whose number depends on the data; a graph wants shapes that follow from the inputs. So
+the exported encoder computes all B x T positions (`PaddedLayout`), and its vectors are compared with the packed ones
+before the folder appears.
 """
 
 from __future__ import annotations
@@ -14,24 +14,21 @@ from __future__ import annotations
 import json
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bgt_core import checkpoint
 from bgt_core.checkpoint import Checkpoint
 from bgt_core.contracts import EOS, PAD, SEMANTIC, Tokens
 from bgt_core.embedder import Embedder
-from bgt_core.errors import DataError, UsageError, needs
+from bgt_core.errors import DataError, needs
 from bgt_core.nets.encoders import Encoder
-from bgt_core.nets.packing import Layout
-from bgt_core.nets.pooling import SIFPooling
-from bgt_core.nets.transformer import Transformer
+from bgt_core.nets.packing import PaddedLayout
 
 MODEL, ABOUT = "model.onnx", "onnx.json"
 TOLERANCE = 1e-4  # largest difference of a unit that is taken for rounding
@@ -41,9 +38,9 @@ INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
 def export(found: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str | None = None) -> float:
     """Write the encoder of a latent; returns the largest difference to torch that was seen, in a vector's unit.
 
-    `lang`, the model's first unless given, matters to the language latent alone. Whole or not at all: raises BgtError
-    for a latent or language the model lacks, a body without a form for export, a folder that is there already, and
-    where the file differs from torch by more than 1e-4.
+    `lang`, the model's first unless given, matters to the language latent alone. Whole or not at all: raises UsageError
+    for a latent or language the model lacks or a folder that exists already, DataError where the file differs from
+    torch by more than 1e-4.
     """
     for module in ("onnx", "onnxruntime", "onnxscript"):
         needs(module, "onnx")
@@ -75,59 +72,16 @@ def export(found: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str | 
 
 
 class Padded(nn.Module):
-    """An encoder over all places of a padded batch: the same vectors, from the same parameters."""
+    """An encoder over all positions of a padded batch: the same vectors, from the same parameters."""
 
     def __init__(self, encoder: Encoder):
         super().__init__()
-        if type(encoder.body) not in FORMS:
-            known = ", ".join(body.__name__ for body in FORMS)
-            raise UsageError(f"A body of {type(encoder.body).__name__} has no form for ONNX; there are {known}.")
-        self.encoder, self.form = encoder, FORMS[type(encoder.body)]
+        self.encoder = encoder
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(B, T) pieces, (B, T) with 0 at padding -> posterior means (B, L)."""
-        return self.encoder.head(self.form(self.encoder.body, input_ids, attention_mask.bool())).mean
-
-
-class EveryPlace(Layout):
-    """All B x T places, padding too: nothing is moved, and every size follows from B and T."""
-
-    whole = True
-
-    @property
-    def columns(self) -> Tensor:
-        """(B * T,)."""
-        batch, length = self.shape
-        return torch.arange(length).expand(batch, length).flatten()
-
-    def join(self, x: Tensor) -> Tensor:
-        """(B, heads, T, H / heads) -> (B * T, H)."""
-        return x.transpose(1, 2).reshape(self.shape[0] * self.shape[1], -1)
-
-
-def transformer(body: Transformer, ids: Tensor, mask: Tensor) -> Tensor:
-    """`Transformer.forward` of (B, T) -> (B, H): attention sees, and the mean counts, real pieces alone."""
-    batch, length = ids.shape
-    layout = EveryPlace((batch, length), torch.arange(batch * length), mask)
-    x = body.words(ids.flatten(), layout)  # (B * T, H)
-    for layer in body.layers:
-        x = layer(x, layout, mask[:, None, None, :])
-    kept = x.view(batch, length, -1) * mask[..., None]
-    return kept.sum(1) / mask.sum(1, keepdim=True)
-
-
-def average(body: SIFPooling, ids: Tensor, mask: Tensor) -> Tensor:
-    """`SIFPooling.forward` of (B, T) -> (B, H)."""
-    counts = mask & (ids != EOS)  # (B, T)
-    weights = body.rarity[ids] * counts * body.width**0.5
-    total = (F.normalize(body.table(ids), dim=-1) * weights[..., None]).sum(1)
-    return total / counts.sum(1, keepdim=True).clamp(min=1)
-
-
-FORMS: dict[type[nn.Module], Callable[[nn.Module, Tensor, Tensor], Tensor]] = {
-    SIFPooling: average,
-    Transformer: transformer,
-}
+        layout = PaddedLayout.of_mask(attention_mask.bool())
+        return self.encoder(Tokens(input_ids, layout.mask, "", layout.places), layout).mean
 
 
 def write(padded: Padded, path: Path) -> None:
@@ -166,7 +120,7 @@ def difference(encoder: Encoder, path: Path, vocab_size: int) -> float:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Without what the exporter says to its own developers: of torchvision, and of how it traces."""
+    """Without what the exporter tells its own developers: about torchvision, and how it traces."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -174,6 +128,10 @@ def _quietly() -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=r"`isinstance\(treespec, LeafSpec\)` is deprecated")
             warnings.filterwarnings("ignore", message="# The axis name: .* will not be used")
+            warnings.filterwarnings("ignore", message="_check_is_size will be removed")
+            warnings.filterwarnings(
+                "ignore", message="(?s)The tensor attributes .*_flat_weights.* were assigned during"
+            )
             yield
     finally:
         logger.setLevel(before)

@@ -10,10 +10,12 @@ from torch import nn
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.text import Tokenizer
 from bgt_core.models.bgt import BGT
+from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.encoders import Encoder, GaussianHead, NoLatent, PointHead, SharedVarianceHead
+from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.output import TiedOutput
 from bgt_core.nets.pooling import ResidualPooling, SIFPooling
-from bgt_core.nets.transformer import Decoder, Transformer, embedding
+from bgt_core.nets.transformer import Transformer
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.contrast import Contrast
 from bgt_core.objectives.elbo import Elbo
@@ -194,16 +196,16 @@ def bgt_small(
     arguments = dict(locals())
 
     def model(tokenizer: Tokenizer) -> nn.Module:
-        table = embedding(tokenizer.vocab_size, width)
+        table = make_embedding(tokenizer.vocab_size, width)
         average = SIFPooling(torch.from_numpy(tokenizer.probabilities()), semantic)
 
         def encoder() -> Encoder:
             body = Transformer(table, language_layers, inner, heads, dropout)
             return Encoder(body, GaussianHead(width, language, log_variance))
 
-        def decoder(latent: int) -> Decoder:
+        def decoder(latent: int) -> TransformerDecoder:
             layer = TiedOutput(table, latent)
-            return Decoder(table, layer, latent, decoder_layers, inner, heads, dropout, word_dropout)
+            return TransformerDecoder(table, layer, latent, decoder_layers, inner, heads, dropout, word_dropout)
 
         return BGT(
             encoders={

@@ -11,7 +11,7 @@ from bgt_core.errors import UsageError
 from bgt_core.models.siamese import Siamese
 from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.lstm import BiLSTM
-from bgt_core.nets.pooling import Mean
+from bgt_core.nets.pooling import MeanPooling
 from bgt_core.objectives.margin import Margin
 from bgt_core.posterior import Point
 from bgt_core.recipes.recipe import DataConfig, Recipe
@@ -71,7 +71,7 @@ def siamese(
         if width < 1:
             raise UsageError(f"width {width} must be at least 1")
         table = nn.Embedding(tokenizer.vocab_size, width)  # N(0, 1)
-        made = Mean(table, dropout) if body == "average" else BiLSTM(table, encoder_layers, dropout)
+        made = MeanPooling(table, dropout) if body == "average" else BiLSTM(table, encoder_layers, dropout)
         return Siamese(Encoder(made, Point))
 
     return Recipe(

@@ -6,13 +6,14 @@ import itertools
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
 import bgt_core
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
-from bgt_core.errors import BgtError
+from bgt_core.errors import BgtError, UsageError
 from bgt_core.generation.search import (
     BLOCK,
     GREEDY,
@@ -25,23 +26,24 @@ from bgt_core.generation.search import (
     sample,
     transfer,
 )
+from bgt_core.nets.decoder import TransformerDecoder
+from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm_decoder import LSTMDecoder
 from bgt_core.nets.output import TiedOutput, UntiedOutput
-from bgt_core.nets.transformer import Decoder, embedding
 
 L = 5
 
 
 @pytest.fixture(params=[0, 1, 2], ids=["one", "two", "three"])
-def decoder(request: pytest.FixtureRequest) -> Decoder:
+def decoder(request: pytest.FixtureRequest) -> TransformerDecoder:
     """A decoder of 7 pieces, 3 of them words, that is sure of little; EOS is common enough to come early."""
     return made(7, request.param)
 
 
-def made(vocab_size: int, seed: int, spread: float = 1.5) -> Decoder:
+def made(vocab_size: int, seed: int, spread: float = 1.5) -> TransformerDecoder:
     torch.manual_seed(seed)
-    table = embedding(vocab_size, 8)
-    decoder = Decoder(table, UntiedOutput(vocab_size, 8, L), L, layers=1, inner=12, heads=2, dropout=0.1)
+    table = make_embedding(vocab_size, 8)
+    decoder = TransformerDecoder(table, UntiedOutput(vocab_size, 8, L), L, layers=1, inner=12, heads=2, dropout=0.1)
     with torch.no_grad():
         for parameter in decoder.layer.parameters():  # type: ignore[attr-defined]
             parameter *= spread
@@ -52,7 +54,7 @@ def latents(count: int) -> Tensor:
     return torch.randn(count, L, dtype=torch.float64, generator=torch.Generator().manual_seed(9))
 
 
-def log_chances(decoder: Decoder, latent: Tensor, past: list[int]) -> Tensor:
+def log_chances(decoder: TransformerDecoder, latent: Tensor, past: list[int]) -> Tensor:
     """Of the piece after `past`, by teacher forcing: no cache, no step; what no search writes is left out."""
     target = Tokens(torch.tensor([[*past, EOS]]), torch.ones(1, len(past) + 1, dtype=torch.bool), "en")
     scores = decoder("x", latent[None], target).logits()[-1].detach()
@@ -62,7 +64,7 @@ def log_chances(decoder: Decoder, latent: Tensor, past: list[int]) -> Tensor:
     return scores.log_softmax(-1)
 
 
-def greedy(decoder: Decoder, latent: Tensor, max_length: int) -> list[int]:
+def greedy(decoder: TransformerDecoder, latent: Tensor, max_length: int) -> list[int]:
     past: list[int] = []
     while len(past) < max_length:
         piece = int(log_chances(decoder, latent, past).argmax())
@@ -72,7 +74,7 @@ def greedy(decoder: Decoder, latent: Tensor, max_length: int) -> list[int]:
     return past
 
 
-def best_of_all(decoder: Decoder, latent: Tensor, max_length: int) -> list[int]:
+def best_of_all(decoder: TransformerDecoder, latent: Tensor, max_length: int) -> list[int]:
     """The sentence with the highest mean log-probability a piece, EOS counted, of all there are."""
     words = range(4, decoder.words.table.num_embeddings)
     found: list[tuple[float, list[int]]] = []
@@ -84,11 +86,11 @@ def best_of_all(decoder: Decoder, latent: Tensor, max_length: int) -> list[int]:
     return max(found)[1]
 
 
-def pieces_of(decoder: Decoder, latent: Tensor, size: int, max_length: int) -> list[list[int]]:
+def pieces_of(decoder: TransformerDecoder, latent: Tensor, size: int, max_length: int) -> list[list[int]]:
     return [best.pieces for best in beam(decoder, latent, size, max_length)]
 
 
-def straight_beam(decoder: Decoder, latent: Tensor, size: int, max_length: int) -> tuple[list[int], float]:
+def straight_beam(decoder: TransformerDecoder, latent: Tensor, size: int, max_length: int) -> tuple[list[int], float]:
     """The definition: no cache, no batch, every hypothesis read anew, all its children, the `size` with the largest
     sums; of the last ones the best mean. A finished hypothesis is its own only child."""
     kept: list[tuple[float, list[int]]] = [(0.0, [])]
@@ -112,9 +114,9 @@ def straight_beam(decoder: Decoder, latent: Tensor, size: int, max_length: int) 
 def test_a_beam_is_what_it_is_by_definition(layer: type, vocab_size: int, size: int, max_length: int) -> None:
     """In single precision, over two layers; some sentences end at once, some never."""
     torch.manual_seed(vocab_size)
-    table = embedding(vocab_size, 16)
+    table = make_embedding(vocab_size, 16)
     output = layer(table, L) if layer is TiedOutput else layer(vocab_size, 16, L)
-    decoder = Decoder(table, output, L, layers=2, inner=12, heads=2, dropout=0.1).eval()
+    decoder = TransformerDecoder(table, output, L, layers=2, inner=12, heads=2, dropout=0.1).eval()
     with torch.no_grad():
         for parameter in decoder.layer.parameters():
             if len(parameter) == vocab_size:
@@ -131,7 +133,7 @@ def test_a_beam_is_what_it_is_by_definition(layer: type, vocab_size: int, size: 
 @pytest.mark.parametrize("size", [1, 4])
 def test_an_lstm_is_searched_by_the_same_definition(size: int) -> None:
     torch.manual_seed(3)
-    table = embedding(41, 16)
+    table = make_embedding(41, 16)
     fuse = ("word", "hidden", "attention")
     decoder = LSTMDecoder(table, UntiedOutput(41, 16, L), L, layers=2, dropout=0.1, fuse=fuse).double().eval()
     with torch.no_grad():
@@ -147,7 +149,7 @@ def test_an_lstm_is_searched_by_the_same_definition(size: int) -> None:
     assert len({len(best.pieces) for best in found}) > 1
 
 
-def test_equal_pieces_are_interchangeable(decoder: Decoder) -> None:
+def test_equal_pieces_are_interchangeable(decoder: TransformerDecoder) -> None:
     """Pieces 4 and 5 tie wherever they stand: which is written is open, what it is worth is not."""
     with torch.no_grad():
         for table in (decoder.words.table, decoder.layer.hidden, decoder.layer.latent):  # type: ignore[union-attr]
@@ -159,14 +161,14 @@ def test_equal_pieces_are_interchangeable(decoder: Decoder) -> None:
         assert best.mean == pytest.approx(mean, rel=1e-5)
 
 
-def test_a_beam_of_one_takes_the_best_piece_each_time(decoder: Decoder) -> None:
+def test_a_beam_of_one_takes_the_best_piece_each_time(decoder: TransformerDecoder) -> None:
     z = latents(6)
     found = pieces_of(decoder, z, 1, max_length=8)
     assert found == [greedy(decoder, latent, 8) for latent in z]
     assert len({len(sentence) for sentence in found}) > 1
 
 
-def test_a_wide_beam_finds_the_best_sentence_of_all(decoder: Decoder) -> None:
+def test_a_wide_beam_finds_the_best_sentence_of_all(decoder: TransformerDecoder) -> None:
     """3 words, at most 3 pieces: a beam of 40 drops none of the 3 + 9 + 27 sentences."""
     z = latents(5)
     expected = [best_of_all(decoder, latent, 3) for latent in z]
@@ -195,7 +197,7 @@ def test_a_beam_finds_better_sentences_than_greedy_search() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 4])
-def test_sentences_of_a_batch_do_not_touch_each_other(decoder: Decoder, size: int) -> None:
+def test_sentences_of_a_batch_do_not_touch_each_other(decoder: TransformerDecoder, size: int) -> None:
     z = latents(5)
     together = beam(decoder, z, size, max_length=9)
     for best, latent in zip(together, z, strict=True):
@@ -240,7 +242,7 @@ def test_half_precision_changes_the_chances_little() -> None:
     assert any(one.mean != other.mean for one, other in zip(exact, rounded, strict=True))
 
 
-def test_draws_are_those_of_a_search_without_a_cache(decoder: Decoder) -> None:
+def test_draws_are_those_of_a_search_without_a_cache(decoder: TransformerDecoder) -> None:
     """The same generator, the chances of each past anew: the same sentences."""
     z = latents(7)
     found = sample(decoder, z, Sample(0.8, 0.9), 6, torch.Generator().manual_seed(5))
@@ -257,7 +259,7 @@ def test_draws_are_those_of_a_search_without_a_cache(decoder: Decoder) -> None:
     assert len({len(sentence) for sentence in found}) > 1
 
 
-def test_first_pieces_are_drawn_by_their_chances(decoder: Decoder) -> None:
+def test_first_pieces_are_drawn_by_their_chances(decoder: TransformerDecoder) -> None:
     draws = 20_000
     z = latents(1)
     for temperature in (1.0, 0.5, 2.0):
@@ -271,7 +273,7 @@ def test_first_pieces_are_drawn_by_their_chances(decoder: Decoder) -> None:
         assert chi_square < 13.8  # 2 degrees of freedom, p = 0.001
 
 
-def test_later_pieces_are_drawn_given_the_earlier_ones(decoder: Decoder) -> None:
+def test_later_pieces_are_drawn_given_the_earlier_ones(decoder: TransformerDecoder) -> None:
     draws = 20_000
     z = latents(1)
     found = sample(decoder, z.expand(draws, -1), Sample(), 2, torch.Generator().manual_seed(2))
@@ -283,7 +285,7 @@ def test_later_pieces_are_drawn_given_the_earlier_ones(decoder: Decoder) -> None
         assert ((counts - expected) ** 2 / expected).sum() < 16.3  # 3 degrees of freedom, p = 0.001
 
 
-def test_top_p_leaves_the_tail_out(decoder: Decoder) -> None:
+def test_top_p_leaves_the_tail_out(decoder: TransformerDecoder) -> None:
     z = latents(1)
     chances = log_chances(decoder, z[0], []).exp()
     order = chances.argsort(descending=True)
@@ -300,7 +302,7 @@ def test_top_p_leaves_the_tail_out(decoder: Decoder) -> None:
     assert inside == order.tolist()[:3]
 
 
-def test_length_is_bounded_and_never_zero(decoder: Decoder) -> None:
+def test_length_is_bounded_and_never_zero(decoder: TransformerDecoder) -> None:
     z = latents(50)
     generator = torch.Generator().manual_seed(4)
     for max_length in (1, 3):
@@ -401,14 +403,27 @@ def test_an_impossible_search_is_refused(search: Callable[[], object], message: 
 
 
 def test_vectors_are_decoded_as_their_sentences_are(model: bgt_core.Embedder) -> None:
-    meaning, manner = (
-        model.embed(texts, lang="en", latent=latent) for texts, latent in ((SOURCES, "semantic"), (STYLES, "language"))
-    )
+    texts = {"semantic": SOURCES, "language": STYLES}
+    latents = {name: model.embed(texts[name], lang="en", latent=name) for name in texts}
     expected = transfer(model, SOURCES, STYLES, lang="en", max_length=8)
-    assert decode(model, meaning, manner, lang="en", max_length=8) == expected
-    assert decode(model, meaning[:0], manner[:0], lang="en") == []
-    with pytest.raises(BgtError, match="1 meanings but 2 manners"):
-        decode(model, meaning[:1], manner[:2], lang="en")
+    assert decode(model, latents, lang="en", max_length=8) == expected
+    assert decode(model, {name: vectors[:0] for name, vectors in latents.items()}, lang="en") == []
+
+
+@pytest.mark.parametrize(
+    ("counts", "lang", "message"),
+    [
+        ({"semantic": 1, "language": 2}, "en", r"unequal number \(1 semantic, 2 language\)"),
+        ({"semantic": 1}, "en", "reads semantic, language; latents has no 'language'"),
+        ({"semantic": 1, "language": 1, "style": 1}, "en", "no latent 'style'"),
+        ({"semantic": 1, "language": 1}, "de", "no language 'de'"),
+    ],
+)
+def test_latents_are_those_that_the_decoder_reads(
+    model: bgt_core.Embedder, counts: dict[str, int], lang: str, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        decode(model, {name: np.zeros((count, 12), np.float32) for name, count in counts.items()}, lang=lang)
 
 
 @pytest.mark.parametrize("search", [Beam(3), Sample()])
@@ -419,7 +434,7 @@ def test_a_report_comes_before_each_piece_and_can_end_the_search(model: bgt_core
             raise KeyboardInterrupt
 
     seen: list[int] = []
-    vectors = [model.embed(["Yes."], lang="en", latent=latent) for latent in ("semantic", "language")]
+    vectors = {latent: model.embed(["Yes."], lang="en", latent=latent) for latent in model.latents}
     with pytest.raises(KeyboardInterrupt):
-        decode(model, *vectors, lang="en", search=search, report=report)
+        decode(model, vectors, lang="en", search=search, report=report)
     assert seen == [0, 1, 2, 3]

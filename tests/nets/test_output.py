@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import OutputLayer, Prediction, Tokens
 from bgt_core.nets import output
+from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.output import TiedOutput, UntiedOutput
-from bgt_core.nets.transformer import embedding
 
 V, H, L = 23, 6, 5
 LENGTHS = [[1], [3, 7, 1, 5], [150, 90, 170], [300] * 5]  # the last two are longer than a chunk and a block
@@ -20,7 +20,7 @@ LENGTHS = [[1], [3, 7, 1, 5], [150, 90, 170], [300] * 5]  # the last two are lon
 
 def layers() -> dict[str, OutputLayer]:
     torch.manual_seed(1)
-    tied = TiedOutput(embedding(V, H), L)
+    tied = TiedOutput(make_embedding(V, H), L)
     with torch.no_grad():
         tied.table.weight[0] = torch.randn(H)  # training moves the row of PAD too
     return {"untied": UntiedOutput(V, H, L).double(), "tied": tied.double()}

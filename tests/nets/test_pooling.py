@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from bgt_core.contracts import EOS, UNK, Tokens
-from bgt_core.nets.pooling import Mean, ResidualPooling, SIFPooling
-from bgt_core.nets.transformer import Transformer, embedding
+from bgt_core.nets.layers import make_embedding
+from bgt_core.nets.pooling import MeanPooling, ResidualPooling, SIFPooling
+from bgt_core.nets.transformer import Transformer
 
 
 def test_rare_pieces_count_more_and_the_end_counts_nothing() -> None:
@@ -27,14 +28,16 @@ def test_rare_pieces_count_more_and_the_end_counts_nothing() -> None:
 
 
 def test_a_plain_mean_leaves_out_the_end_and_what_is_unknown() -> None:
-    mean = Mean(torch.nn.Embedding(7, 3))
+    mean = MeanPooling(torch.nn.Embedding(7, 3))
     table = mean.table.weight.detach()
     found = mean(Tokens.pad([[4, 5, UNK, 5, EOS], [6, EOS], [EOS], [UNK, EOS]], "en"))
     expected = torch.stack([(table[4] + 2 * table[5]) / 3, table[6], torch.zeros(3), torch.zeros(3)])
     torch.testing.assert_close(found, expected)
 
 
-@pytest.mark.parametrize("make", [lambda: SIFPooling(torch.rand(30), 8), lambda: Mean(torch.nn.Embedding(30, 8))])
+@pytest.mark.parametrize(
+    "make", [lambda: SIFPooling(torch.rand(30), 8), lambda: MeanPooling(torch.nn.Embedding(30, 8))]
+)
 def test_padding_changes_nothing(make: Callable[[], torch.nn.Module], random_tokens: Callable[..., Tokens]) -> None:
     average = make().double()
     lengths = [2, 9, 1, 5]
@@ -53,7 +56,7 @@ def test_weights_are_not_trained_and_not_saved() -> None:
 
 def test_a_corrected_average_begins_as_the_average(random_tokens: Callable[..., Tokens]) -> None:
     average = SIFPooling(torch.rand(30), 6)
-    both = ResidualPooling(average, Transformer(embedding(30, 8), 2, 8, 2, 0.0))
+    both = ResidualPooling(average, Transformer(make_embedding(30, 8), 2, 8, 2, 0.0))
     side = random_tokens([2, 9, 1, 5], 30)
     torch.testing.assert_close(both(side), average(side))
     with torch.no_grad():

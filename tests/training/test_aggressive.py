@@ -20,7 +20,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 from bgt_core.nets.encoders import Encoder, GaussianHead
 from bgt_core.nets.output import PlainOutput
-from bgt_core.nets.packing import Layout
+from bgt_core.nets.packing import PackedLayout
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.recipes import Recipe
 from bgt_core.training.aggressive import GROUP, mi_increases, split, train_inference_network
@@ -52,7 +52,7 @@ class Bag(nn.Module):
         self.table, self.hidden = table, nn.Linear(WIDTH, WIDTH)
 
     def forward(self, side: Tokens) -> torch.Tensor:
-        layout = Layout.of(side)
+        layout = PackedLayout.of(side)
         return torch.tanh(self.hidden(layout.mean(self.table(layout.pack(side.ids)))))
 
 
@@ -74,7 +74,7 @@ class Topics(nn.Module):
         z = read(posterior) if read else posterior.rsample()
         before = torch.cat([torch.full_like(side.ids[:, :1], BOS), side.ids[:, :-1]], 1)
         past = self.table(before).cumsum(1) / torch.arange(1, before.shape[1] + 1)[:, None] ** 0.5  # (B, T, H)
-        layout = Layout.of(side)
+        layout = PackedLayout.of(side)
         past = past.flatten(0, 1)[layout.places]  # (N, H)
         features = torch.tanh(self.hidden(torch.cat([past, layout.repeat(z)], 1)))
         return Outputs({}, {"semantic": posterior}, [Prediction("reconstruct/en", features, z, self.layer, side)])

@@ -34,6 +34,7 @@ from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.layers import make_embedding, sinusoids
 from bgt_core.nets.transformer import Transformer
 from bgt_core.posterior import Point
+from bgt_core.vectors.compare import cosines
 
 VOCAB, HEADS, LONGEST = 8_000, 8, 256
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}
@@ -145,7 +146,7 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
         operations = 2 * linears * pieces
         for form, dtype in DTYPES.items():
             spent, floor = median(times[form]), operations / product_rate(dtype, options.threads)
-            cosine = Embedder.similarity(made[form], made["fp32"]).min()
+            cosine = cosines(made[form], made["fp32"]).min()
             error = f"cosine to fp32 at least {cosine:.6f}{told}"
             if form == "fp32":
                 error = f"differs from the peer by at most {np.abs(made[form] - made['peer']).max():.0e}"

@@ -13,7 +13,6 @@ from torch import Tensor
 
 from bgt_core.contracts import Batch, Outputs, Posterior, Prediction, Read
 from bgt_core.errors import DataError
-from bgt_core.posterior import Gaussian
 
 ACTIVE = 0.01  # a unit is active when the variance of its posterior mean exceeds this (Burda et al. 2016)
 ROWS = 1024  # draws whose densities under all posteriors exist at a time
@@ -101,7 +100,7 @@ def diagnose(
         sentences += len(reconstructions(out)) * len(batch)
         pieces += sum(len(prediction.target.places) for prediction in reconstructions(out))
         at_mean.append(nats(out))
-        if all(isinstance(posterior, Gaussian) for posterior in held.values()):
+        if all(posterior.has_density for posterior in held.values()):
             drawn = [draw(model, batch, generator) for _ in range(samples)]
             log_weights = torch.stack([ratio - loss for loss, ratio in drawn])  # (K, B): log p(x, z) - log q(z | x)
             weighted.append(math.log(samples) - log_weights.logsumexp(0))
@@ -144,10 +143,10 @@ def draw(model: Generative, batch: Batch, generator: torch.Generator) -> tuple[T
 def latent(parts: list[Posterior], kl: Tensor, generator: torch.Generator) -> Latent:
     """One posterior from those of each batch, and its KL of each pair, (N,)."""
     mean = torch.cat([part.mean for part in parts])  # (N, L)
-    told = None
-    if all(isinstance(part, Gaussian) for part in parts):
-        told = Mean.of(information(Gaussian.join(parts), generator))
-    return Latent(mean.shape[1], active_units(moments(mean), len(mean)), Mean.of(kl), told)
+    about_sentence = None
+    if all(part.has_density for part in parts):
+        about_sentence = Mean.of(information(type(parts[0]).join(parts), generator))
+    return Latent(mean.shape[1], active_units(moments(mean), len(mean)), Mean.of(kl), about_sentence)
 
 
 def moments(mean: Tensor) -> Tensor:
@@ -162,7 +161,7 @@ def active_units(sums: Tensor, sentences: float) -> int:
     return int((second - first.square() > ACTIVE).sum())
 
 
-def information(posterior: Gaussian, generator: torch.Generator | None = None) -> Tensor:
+def information(posterior: Posterior, generator: torch.Generator | None = None) -> Tensor:
     """What a draw z from each sentence's posterior tells of the sentence, nats, (N,); the mean is I(x; z).
 
     I(x; z) = E KL(q(z|x) || p(z)) - KL(q(z) || p(z)) (Hoffman & Johnson 2016) with the aggregated posterior q(z)
@@ -171,14 +170,11 @@ def information(posterior: Gaussian, generator: torch.Generator | None = None) -
     posteriors give 0; N that never overlap give log N, which no estimate from N sentences can exceed: where the truth
     is near log N or above, this is a lower bound.
     """
-    q = Gaussian(posterior.mean.double(), posterior.log_variance.double())
-    z, precision = q.rsample(generator), torch.exp(-q.log_variance)  # (N, L)
-    own = (q.mean.square() * precision + q.log_variance).sum(1)  # (N,): of -2 log q(z|x), what z has no part in
-    found = []
+    q = posterior.double()
+    z = q.rsample(generator)  # (N, L)
+    nats = []
     for start in range(0, len(z), ROWS):
-        rows = z[start : start + ROWS]
-        # -2 log q(z_i | x_j) but for a constant, (rows, N); the square multiplied out makes two matrix products of it
-        twice = rows.square() @ precision.T - 2 * rows @ (q.mean * precision).T + own
-        mixture = torch.logsumexp(-0.5 * twice, dim=1) - math.log(len(z))
-        found.append(-0.5 * twice.diagonal(start) - mixture)
-    return torch.cat(found)
+        densities = q.log_density(z[start : start + ROWS])  # (rows, N)
+        mixture = torch.logsumexp(densities, dim=1) - math.log(len(z))
+        nats.append(densities.diagonal(start) - mixture)
+    return torch.cat(nats)

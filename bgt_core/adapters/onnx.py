@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,7 +28,6 @@ from bgt_core.checkpoint import Checkpoint
 from bgt_core.contracts import EOS, PAD, SEMANTIC, Tokens
 from bgt_core.embedder import Embedder
 from bgt_core.errors import DataError, needs
-from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.packing import PaddedLayout
 
 MODEL, ABOUT = "model.onnx", "onnx.json"
@@ -35,8 +35,8 @@ TOLERANCE = 1e-4  # largest difference of a unit that is taken for rounding
 INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
 
 
-def export(found: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str | None = None) -> float:
-    """Write the encoder of a latent; returns the largest difference to torch that was seen, in a vector's unit.
+def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str | None = None) -> float:
+    """Write the encoder of a latent; returns the largest difference from torch's vectors, in any unit.
 
     `lang`, the model's first unless given, matters to the language latent alone. Whole or not at all: raises UsageError
     for a latent or language the model lacks or a folder that exists already, DataError where the file differs from
@@ -44,27 +44,27 @@ def export(found: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str | 
     """
     for module in ("onnx", "onnxruntime", "onnxscript"):
         needs(module, "onnx")
-    lang = lang or found.recipe.reads[0]
-    embedder = Embedder(found.model.cpu(), found.tokenizer, found.recipe.reads, "fp32")
-    encoder = found.model.encoders[embedder.encoder_name(lang, latent)]
+    lang = lang or loaded.recipe.reads[0]
+    embedder = Embedder(loaded.model.cpu(), loaded.tokenizer, loaded.recipe.reads, "fp32")
+    encoder = loaded.model.encoders[embedder.encoder_name(lang, latent)]
     padded = Padded(encoder).eval()
     with checkpoint.new_folder(out) as partial:
         write(padded, partial / MODEL)
-        worst = difference(encoder, partial / MODEL, found.tokenizer.vocab_size)
+        worst = difference(encoder, partial / MODEL, loaded.tokenizer.vocab_size)
         if not worst <= TOLERANCE:
             raise DataError(f"{out}: the ONNX file differs from the model by {worst:.1e}, above {TOLERANCE}; not kept.")
-        found.tokenizer.save(partial / checkpoint.TOKENIZER)
+        loaded.tokenizer.save(partial / checkpoint.TOKENIZER)
         about = {
             "schema": "bgt-onnx/1",
             "latent": latent,
-            "langs": [lang] if latent != SEMANTIC else list(found.recipe.reads),
+            "langs": [lang] if latent != SEMANTIC else list(loaded.recipe.reads),
             "width": embedder.width(lang, latent),
             "inputs": list(INPUTS),
             "output": OUTPUT,
             "text": "NFC, no control or invisible characters, single spaces; then tokenizer.model; then eos at the end",
             "pad": PAD,
             "eos": EOS,
-            "weights": found.config["files"][checkpoint.WEIGHTS],
+            "weights": loaded.config["files"][checkpoint.WEIGHTS],
             "difference": worst,
         }
         (partial / ABOUT).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
@@ -74,7 +74,7 @@ def export(found: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str | 
 class Padded(nn.Module):
     """An encoder over all positions of a padded batch: the same vectors, from the same parameters."""
 
-    def __init__(self, encoder: Encoder):
+    def __init__(self, encoder: nn.Module):
         super().__init__()
         self.encoder = encoder
 
@@ -89,7 +89,7 @@ def write(padded: Padded, path: Path) -> None:
     example = Tokens.pad([[4, 5, 6, EOS], [4, EOS], [4, 5, EOS]], "")
     dynamic = {name: {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens")} for name in INPUTS}
     with torch.no_grad(), _quietly():
-        program = torch.onnx.export(
+        program: Any = torch.onnx.export(
             padded,
             (example.ids, example.mask.long()),
             input_names=list(INPUTS),
@@ -101,21 +101,21 @@ def write(padded: Padded, path: Path) -> None:
         program.save(path, external_data=False)
 
 
-def difference(encoder: Encoder, path: Path, vocab_size: int) -> float:
-    """The largest difference between the file and the model, of batches of many shapes drawn at random."""
+def difference(encoder: nn.Module, path: Path, vocab_size: int) -> float:
+    """The largest difference between the file and the model over random batches of many shapes."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     rng = np.random.default_rng(1)
-    seen = []
+    differences = []
     for batch, longest in ((1, 1), (1, 40), (2, 2), (7, 12), (32, 100)):
         lengths = rng.integers(0, longest, batch)
         side = Tokens.pad([[*rng.integers(4, vocab_size, length), EOS] for length in lengths], "")
         with torch.no_grad():
             expected = encoder(side).mean.numpy()
         (given,) = session.run([OUTPUT], dict(zip(INPUTS, (side.ids.numpy(), side.mask.long().numpy()), strict=True)))
-        seen.append(np.abs(given - expected).max())
-    return float(np.max(seen))  # no number stays no number
+        differences.append(np.abs(given - expected).max())
+    return float(np.max(differences))  # no number stays no number
 
 
 @contextmanager

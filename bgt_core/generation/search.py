@@ -83,8 +83,8 @@ def transfer(
     share the semantic space. The same seed gives the same text. `max_length` is in pieces. Raises UsageError for
     unequal counts, an unknown language, or a model that has no language latents.
 
-    >>> transfer(bgt_core.load(), ["The dog sleeps."], ["Is it late?"], lang="en")  # doctest: +SKIP
-    ['Does the dog sleep?']
+    >>> transfer(bgt_core.load(), ["The old man sees the red car."], ["Is it late?"], lang="en")
+    ['the car is old.']
     """
     if LANGUAGE not in bgt.latents:
         raise UsageError(
@@ -116,9 +116,10 @@ def decode(
     untrained one). Raises UsageError for unequal counts, an unknown language, and where `latents` are not those of the
     model.
 
-    >>> vectors = {latent: bgt.embed(["Is it late?"], lang="en", latent=latent) for latent in bgt.latents}
-    >>> decode(bgt, vectors, lang="en")  # doctest: +SKIP
-    ['Is it late?']
+    >>> bgt = bgt_core.load()
+    >>> latents = {latent: bgt.embed(["Is it late?"], lang="en", latent=latent) for latent in bgt.latents}
+    >>> decode(bgt, latents, lang="en")
+    ['is it late?']
     """
     for latent in latents:
         bgt.encoder_name(lang, latent)

@@ -70,8 +70,9 @@ class TransformerDecoder(nn.Module):
         self.fuse_word = xavier_linear(latent, width, bias=False) if "word" in fuse else None
         sizes = width, latent, inner, heads, dropout, "attention" in fuse
         self.layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(layers))
+        self.heads = heads
         self.layer = layer
-        self.word_dropout = word_dropout  # share of past pieces hidden in training: the latent must tell them
+        self.word_dropout = word_dropout  # proportion of past pieces hidden in training: the latent must supply them
 
     def forward(self, name: str, latent: Tensor, target: Tokens) -> Prediction:
         """What the decoder says of `target` (B, T), given latent (B, L)."""
@@ -93,8 +94,7 @@ class TransformerDecoder(nn.Module):
     def start(self, latent: Tensor) -> KVCache:
         """A search that has read nothing yet, for each latent, (B, L)."""
         width, count = self.words.table.embedding_dim, len(latent)
-        heads = [layer.attention.heads for layer in self.layers]
-        layers = [KeyValues(latent.new_empty(2, count, each, 0, width // each)) for each in heads]
+        layers = [KeyValues(latent.new_empty(2, count, self.heads, 0, width // self.heads)) for _ in self.layers]
         nothing = latent.new_empty(count, 1, 0, dtype=torch.bool)
         return KVCache(latent, self.layer.project_latent(latent), layers, nothing)
 

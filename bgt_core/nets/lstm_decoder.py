@@ -95,7 +95,7 @@ class LSTMDecoder(nn.Module):
     def features(self, x: Tensor, latent: Tensor, layout: PackedLayout) -> Tensor:
         """What the output layer reads: states (N, H), latent (B, L) -> (N, H)."""
         x = self.dropout(x)
-        if self.fuse_hidden is None:
+        if self.fuse_hidden is None or self.fuse_latent is None:
             return x
         return torch.tanh(self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent)))
 

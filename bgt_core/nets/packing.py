@@ -26,7 +26,8 @@ class PackedLayout:
 
     @classmethod
     def of(cls, side: Tokens) -> PackedLayout:
-        return cls(tuple(side.ids.shape), side.places, side.mask)
+        batch, length = side.ids.shape
+        return cls((batch, length), side.places, side.mask)
 
     @classmethod
     def column(cls, pieces: Tensor) -> PackedLayout:
@@ -113,7 +114,7 @@ class PackedLayout:
         blocks = []
         for first, last in pairwise([*starts, len(longest)]):
             mask = self.mask[first:last, : longest[first]]
-            part = PackedLayout(tuple(mask.shape), mask.flatten().nonzero().squeeze(1), mask)
+            part = PackedLayout((last - first, longest[first]), mask.flatten().nonzero().squeeze(1), mask)
             blocks.append((slice(first, last), slice(pieces[first], pieces[last]), part))
         return blocks
 
@@ -132,7 +133,8 @@ class PaddedLayout(PackedLayout):
     @classmethod
     def of_mask(cls, mask: Tensor) -> PaddedLayout:
         """(B, T)."""
-        return cls(tuple(mask.shape), torch.arange(mask.shape[0] * mask.shape[1]), mask)
+        batch, length = mask.shape
+        return cls((batch, length), torch.arange(batch * length), mask)
 
     @property
     def columns(self) -> Tensor:

@@ -110,9 +110,9 @@ def test_what_can_t_be_exported_is_named(saved: Path, tmp_path: Path, bgt: Calla
 
 
 def test_a_number_that_is_none_is_no_match(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = checkpoint.load(saved)
+    loaded = checkpoint.load(saved)
     monkeypatch.setattr(onnx, "write", lambda padded, path: path.write_bytes(b""))
     monkeypatch.setattr(onnx, "difference", lambda *_: float("nan"))
     with pytest.raises(BgtError, match="differs from the model by nan"):
-        onnx.export(found, tmp_path / "out")
+        onnx.export(loaded, tmp_path / "out")
     assert not list(tmp_path.iterdir())

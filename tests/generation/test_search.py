@@ -77,13 +77,13 @@ def greedy(decoder: TransformerDecoder, latent: Tensor, max_length: int) -> list
 def best_of_all(decoder: TransformerDecoder, latent: Tensor, max_length: int) -> list[int]:
     """The sentence with the highest mean log-probability a piece, EOS counted, of all there are."""
     words = range(4, decoder.words.table.num_embeddings)
-    found: list[tuple[float, list[int]]] = []
+    sentences: list[tuple[float, list[int]]] = []
     for length in range(1, max_length + 1):
         for sentence in itertools.product(words, repeat=length):
             pieces = [*sentence, EOS] if length < max_length else list(sentence)
-            scores = [log_chances(decoder, latent, pieces[:place])[piece] for place, piece in enumerate(pieces)]
-            found.append((float(sum(scores)) / len(pieces), list(sentence)))
-    return max(found)[1]
+            scores = [log_chances(decoder, latent, pieces[:position])[piece] for position, piece in enumerate(pieces)]
+            sentences.append((float(sum(scores)) / len(pieces), list(sentence)))
+    return max(sentences)[1]
 
 
 def pieces_of(decoder: TransformerDecoder, latent: Tensor, size: int, max_length: int) -> list[list[int]]:
@@ -122,12 +122,12 @@ def test_a_beam_is_what_it_is_by_definition(layer: type, vocab_size: int, size: 
             if len(parameter) == vocab_size:
                 parameter[EOS] *= vocab_size / 5  # likely here, unlikely there
     z = 3 * latents(8).float()
-    found = beam(decoder, z, size, max_length)
-    for best, latent in zip(found, z, strict=True):
+    hypotheses = beam(decoder, z, size, max_length)
+    for best, latent in zip(hypotheses, z, strict=True):
         pieces, mean = straight_beam(decoder, latent, size, max_length)
         assert best.pieces == pieces
         assert best.mean == pytest.approx(mean, rel=1e-5, abs=1e-6)
-    assert len({len(best.pieces) for best in found}) > 1
+    assert len({len(best.pieces) for best in hypotheses}) > 1
 
 
 @pytest.mark.parametrize("size", [1, 4])
@@ -141,12 +141,12 @@ def test_an_lstm_is_searched_by_the_same_definition(size: int) -> None:
             parameter *= 2
             parameter[EOS] *= 8  # likely here, unlikely there
     z = 3 * latents(8)
-    found = beam(decoder, z, size, 6)
-    for best, latent in zip(found, z, strict=True):
+    hypotheses = beam(decoder, z, size, 6)
+    for best, latent in zip(hypotheses, z, strict=True):
         pieces, mean = straight_beam(decoder, latent, size, 6)
         assert best.pieces == pieces
         assert best.mean == pytest.approx(mean, rel=1e-6)
-    assert len({len(best.pieces) for best in found}) > 1
+    assert len({len(best.pieces) for best in hypotheses}) > 1
 
 
 def test_equal_pieces_are_interchangeable(decoder: TransformerDecoder) -> None:
@@ -163,9 +163,9 @@ def test_equal_pieces_are_interchangeable(decoder: TransformerDecoder) -> None:
 
 def test_a_beam_of_one_takes_the_best_piece_each_time(decoder: TransformerDecoder) -> None:
     z = latents(6)
-    found = pieces_of(decoder, z, 1, max_length=8)
-    assert found == [greedy(decoder, latent, 8) for latent in z]
-    assert len({len(sentence) for sentence in found}) > 1
+    written = pieces_of(decoder, z, 1, max_length=8)
+    assert written == [greedy(decoder, latent, 8) for latent in z]
+    assert len({len(sentence) for sentence in written}) > 1
 
 
 def test_a_wide_beam_finds_the_best_sentence_of_all(decoder: TransformerDecoder) -> None:
@@ -245,7 +245,7 @@ def test_half_precision_changes_the_chances_little() -> None:
 def test_draws_are_those_of_a_search_without_a_cache(decoder: TransformerDecoder) -> None:
     """The same generator, the chances of each past anew: the same sentences."""
     z = latents(7)
-    found = sample(decoder, z, Sample(0.8, 0.9), 6, torch.Generator().manual_seed(5))
+    drawn_with_cache = sample(decoder, z, Sample(0.8, 0.9), 6, torch.Generator().manual_seed(5))
     generator, written = torch.Generator().manual_seed(5), [[] for _ in z]
     while len(written[0]) < 6 and not all(EOS in past for past in written):
         scores = [
@@ -255,8 +255,8 @@ def test_draws_are_those_of_a_search_without_a_cache(decoder: TransformerDecoder
         chances[chances.cumsum(-1) - chances >= 0.9] = 0.0
         drawn = order.gather(1, torch.multinomial(chances, 1, generator=generator)).squeeze(1).tolist()
         written = [[*past, EOS if EOS in past else piece] for past, piece in zip(written, drawn, strict=True)]
-    assert found == [[piece for piece in past if piece != EOS] for past in written]
-    assert len({len(sentence) for sentence in found}) > 1
+    assert drawn_with_cache == [[piece for piece in past if piece != EOS] for past in written]
+    assert len({len(sentence) for sentence in drawn_with_cache}) > 1
 
 
 def test_first_pieces_are_drawn_by_their_chances(decoder: TransformerDecoder) -> None:
@@ -265,8 +265,8 @@ def test_first_pieces_are_drawn_by_their_chances(decoder: TransformerDecoder) ->
     for temperature in (1.0, 0.5, 2.0):
         chances = (log_chances(decoder, z[0], []) / temperature).softmax(-1)
         generator = torch.Generator().manual_seed(1)
-        found = sample(decoder, z.expand(draws, -1), Sample(temperature), 1, generator)
-        counts = torch.bincount(torch.tensor([sentence[0] for sentence in found]), minlength=7).double()
+        drawn = sample(decoder, z.expand(draws, -1), Sample(temperature), 1, generator)
+        counts = torch.bincount(torch.tensor([sentence[0] for sentence in drawn]), minlength=7).double()
         assert not counts[:4].any()
         expected = draws * chances[4:]
         chi_square = ((counts[4:] - expected) ** 2 / expected).sum()
@@ -276,10 +276,10 @@ def test_first_pieces_are_drawn_by_their_chances(decoder: TransformerDecoder) ->
 def test_later_pieces_are_drawn_given_the_earlier_ones(decoder: TransformerDecoder) -> None:
     draws = 20_000
     z = latents(1)
-    found = sample(decoder, z.expand(draws, -1), Sample(), 2, torch.Generator().manual_seed(2))
+    drawn = sample(decoder, z.expand(draws, -1), Sample(), 2, torch.Generator().manual_seed(2))
     for first in (4, 5, 6):
         chances = log_chances(decoder, z[0], [first]).exp()
-        after = [sentence[1] if len(sentence) > 1 else EOS for sentence in found if sentence[0] == first]
+        after = [sentence[1] if len(sentence) > 1 else EOS for sentence in drawn if sentence[0] == first]
         counts = torch.bincount(torch.tensor(after), minlength=7)[3:].double()
         expected = len(after) * chances[3:]
         assert ((counts - expected) ** 2 / expected).sum() < 16.3  # 3 degrees of freedom, p = 0.001
@@ -297,8 +297,8 @@ def test_top_p_leaves_the_tail_out(decoder: TransformerDecoder) -> None:
             inside.append(piece)
             mass += float(chances[piece])
         generator = torch.Generator().manual_seed(3)
-        found = sample(decoder, z.expand(5000, -1), Sample(top_p=top_p), 1, generator)
-        assert {sentence[0] for sentence in found} == set(inside)
+        drawn = sample(decoder, z.expand(5000, -1), Sample(top_p=top_p), 1, generator)
+        assert {sentence[0] for sentence in drawn} == set(inside)
     assert inside == order.tolist()[:3]
 
 
@@ -306,9 +306,9 @@ def test_length_is_bounded_and_never_zero(decoder: TransformerDecoder) -> None:
     z = latents(50)
     generator = torch.Generator().manual_seed(4)
     for max_length in (1, 3):
-        for found in (pieces_of(decoder, z, 3, max_length), sample(decoder, z, Sample(), max_length, generator)):
-            assert {len(sentence) for sentence in found} <= set(range(1, max_length + 1))
-            assert not {PAD, UNK, BOS, EOS} & {piece for sentence in found for piece in sentence}
+        for written in (pieces_of(decoder, z, 3, max_length), sample(decoder, z, Sample(), max_length, generator)):
+            assert {len(sentence) for sentence in written} <= set(range(1, max_length + 1))
+            assert not {PAD, UNK, BOS, EOS} & {piece for sentence in written for piece in sentence}
 
 
 @pytest.fixture(scope="module")

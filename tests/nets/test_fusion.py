@@ -64,7 +64,7 @@ def naive_lstm(decoder: LSTMDecoder, pieces: list[int], z: Tensor, fuse: tuple[s
     if "hidden" in fuse:
         start = decoder.first_hidden
         hidden = list((start.weight @ z + start.bias).split(H))
-    found = []
+    outputs = []
     for piece in pieces:
         x = decoder.table.weight[piece]
         if "word" in fuse:
@@ -78,8 +78,8 @@ def naive_lstm(decoder: LSTMDecoder, pieces: list[int], z: Tensor, fuse: tuple[s
             cells[layer] = forget.sigmoid() * cells[layer] + enter.sigmoid() * new.tanh()
             x = hidden[layer] = leave.sigmoid() * cells[layer].tanh()
         h = torch.tanh(joint(x, z, decoder.fuse_hidden, decoder.fuse_latent)) if "attention" in fuse else x
-        found.append(scores(decoder.layer, h, z))
-    return found
+        outputs.append(scores(decoder.layer, h, z))
+    return outputs
 
 
 def naive_transformer(decoder: TransformerDecoder, pieces: list[int], z: Tensor, fuse: tuple[str, ...]) -> list[Tensor]:

@@ -25,13 +25,13 @@ def body(layers: int = 1, dropout: float = 0.0) -> BiLSTM:
 
 def torchs(ours: BiLSTM) -> nn.LSTM:
     """The same weights in torch's bidirectional LSTM."""
-    made = nn.LSTM(H, H // 2, len(ours.forward_layers), batch_first=True, bidirectional=True).double()
+    lstm = nn.LSTM(H, H // 2, len(ours.forward_layers), batch_first=True, bidirectional=True).double()
     with torch.no_grad():
         for suffix, layers in (("", ours.forward_layers), ("_reverse", ours.backward_layers)):
             for number, layer in enumerate(layers):
                 for name, value in layer.named_parameters():
-                    getattr(made, name.replace("l0", f"l{number}{suffix}")).copy_(value)
-    return made
+                    getattr(lstm, name.replace("l0", f"l{number}{suffix}")).copy_(value)
+    return lstm
 
 
 @pytest.mark.parametrize("layers", [1, 2])

@@ -60,8 +60,8 @@ def test_loss_nats_and_gradients_are_those_of_full_scores(
     loss, nats = layer.nll(features, latent, target, smoothing)
     gradients = torch.autograd.grad(3 * loss, wanted)
 
-    found = Prediction("reconstruct/en", features, latent, layer, target).logits()
-    torch.testing.assert_close(found, scores, rtol=1e-10, atol=1e-10)
+    logits = Prediction("reconstruct/en", features, latent, layer, target).logits()
+    torch.testing.assert_close(logits, scores, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(loss, expected, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(nats, expected_nats, rtol=1e-10, atol=1e-10)
     assert not nats.requires_grad

@@ -26,11 +26,11 @@ def test_heads_are_split_and_joined_as_views_of_the_padded(side: Tokens) -> None
     x = torch.randn(len(side.places), 3 * 8, dtype=torch.float64, requires_grad=True)
     padded = torch.zeros(*side.ids.shape, 3 * 8, dtype=torch.float64).masked_scatter(side.mask[:, :, None], x)
     expected = padded.view(*side.ids.shape, 3, heads, 4).permute(2, 0, 3, 1, 4)  # (3, B, heads, T, 4)
-    found, real = layout.split(x, 3, heads), side.mask[None, :, None, :, None]
-    assert found.isfinite().all()
-    torch.testing.assert_close(found * real, expected * real, rtol=0, atol=0)
+    heads_of_x, real = layout.split(x, 3, heads), side.mask[None, :, None, :, None]
+    assert heads_of_x.isfinite().all()
+    torch.testing.assert_close(heads_of_x * real, expected * real, rtol=0, atol=0)
 
-    mixed, wanted = (part[0] * part[1] + part[2] for part in (found, expected))
+    mixed, wanted = (part[0] * part[1] + part[2] for part in (heads_of_x, expected))
     joined, kept = layout.join(mixed), wanted.transpose(1, 2).flatten(2)[side.mask]
     torch.testing.assert_close(joined, kept, rtol=0, atol=0)
     weights = torch.randn_like(joined)

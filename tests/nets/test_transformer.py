@@ -61,8 +61,8 @@ def test_an_encoder_layer_is_torchs(stirred: Stir, random_tokens: Callable[..., 
     x = torch.randn(3, 5, H, dtype=torch.float64)
     expected = theirs(x, src_key_padding_mask=~side.mask)[side.mask]
     layout = PackedLayout.of(side)
-    found = ours(x[side.mask], layout, side.mask[:, None, None, :])
-    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+    output = ours(x[side.mask], layout, side.mask[:, None, None, :])
+    torch.testing.assert_close(output, expected, rtol=1e-10, atol=1e-10)
 
 
 def test_positions_are_sines_then_cosines() -> None:
@@ -95,14 +95,14 @@ def test_an_encoder_reads_every_piece_and_its_place(random_tokens: Callable[...,
     torch.manual_seed(0)
     body = Transformer(make_embedding(V, H), layers=1, inner=12, heads=2, dropout=0.0).double()
     side = random_tokens([6], V)
-    found = body(side)
-    for place in range(6):
+    unchanged = body(side)
+    for position in range(6):
         changed = side.ids.clone()
-        changed[0, place] = 4 if changed[0, place] != 4 else 5
-        assert (body(Tokens(changed, side.mask, "en")) - found).abs().max() > 1e-3
+        changed[0, position] = 4 if changed[0, position] != 4 else 5
+        assert (body(Tokens(changed, side.mask, "en")) - unchanged).abs().max() > 1e-3
     swapped = side.ids[:, [1, 0, 2, 3, 4, 5]]
     assert not torch.equal(swapped, side.ids)
-    assert (body(Tokens(swapped, side.mask, "en")) - found).abs().max() > 1e-3
+    assert (body(Tokens(swapped, side.mask, "en")) - unchanged).abs().max() > 1e-3
 
 
 def test_attention_fusion_is_one_linear_of_hidden_and_latent(stirred: Stir) -> None:
@@ -125,12 +125,12 @@ def test_a_decoder_sees_its_past_and_nothing_else(
 ) -> None:
     target, z = random_tokens([6], V), torch.randn(1, L, dtype=torch.float64)
     scores = decoder("x", z, target).logits()  # (6, V)
-    for place in range(6):
+    for position in range(6):
         changed = target.ids.clone()
-        changed[0, place] = 4 if changed[0, place] != 4 else 5
+        changed[0, position] = 4 if changed[0, position] != 4 else 5
         moved = (decoder("x", z, Tokens(changed, target.mask, "en")).logits() - scores).abs().amax(-1)
-        assert (moved[: place + 1] < 1e-12).all()  # the piece at `place` is predicted there and read after it
-        assert (moved[place + 1 :] > 1e-6).all()
+        assert (moved[: position + 1] < 1e-12).all()  # the piece at `position` is predicted there and read after it
+        assert (moved[position + 1 :] > 1e-6).all()
     assert ((decoder("x", z + 1, target).logits() - scores).abs().amax(-1) > 1e-6).all()
 
 
@@ -222,8 +222,8 @@ def test_softmax_is_torchs_even_for_huge_and_barred_scores() -> None:
     weights = torch.randn(3, 5, 7, dtype=torch.float64)
     for one, other in ((short_softmax(given), given.softmax(-1)), (short_softmax(scores), scores.softmax(-1))):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-15)
-        found, expected = (torch.autograd.grad((y * weights).sum(), scores, retain_graph=True)[0] for y in (one, other))
-        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
+        slope, expected = (torch.autograd.grad((y * weights).sum(), scores, retain_graph=True)[0] for y in (one, other))
+        torch.testing.assert_close(slope, expected, rtol=1e-9, atol=1e-12)
     assert short_softmax(torch.zeros(2, 3, dtype=torch.bfloat16)).dtype == torch.float32
 
 

@@ -44,7 +44,7 @@ class MtebEncoder(AbsEncoder):
     def encode(
         self, inputs: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, prompt_type: Any = None, **_: object
     ) -> np.ndarray:
-        """The sentences of all batches -> (N, D) float32. BgtError where the encoder has no language of the subset."""
+        """The sentences of all batches -> (N, D) float32; UsageError where the encoder lacks the subset's language."""
         sentences = [text for batch in inputs for text in batch["text"]]
         lang = self.lang or self._lang(task_metadata, hf_subset)
         return self.model.embed(sentences, lang=lang, latent=self.latent)

@@ -28,6 +28,7 @@ from bgt_core.checkpoint import Checkpoint
 from bgt_core.contracts import EOS, PAD, SEMANTIC, Tokens
 from bgt_core.embedder import Embedder
 from bgt_core.errors import DataError, needs
+from bgt_core.files import atomic_folder
 from bgt_core.nets.packing import PaddedLayout
 
 MODEL, ABOUT = "model.onnx", "onnx.json"
@@ -48,7 +49,7 @@ def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str |
     embedder = Embedder(loaded.model.cpu(), loaded.tokenizer, loaded.recipe.reads, "fp32")
     encoder = loaded.model.encoders[embedder.encoder_name(lang, latent)]
     padded = Padded(encoder).eval()
-    with checkpoint.new_folder(out) as partial:
+    with atomic_folder(out) as partial:
         write(padded, partial / MODEL)
         worst = difference(encoder, partial / MODEL, loaded.tokenizer.vocab_size)
         if not worst <= TOLERANCE:

@@ -31,6 +31,7 @@ from bgt_core.checkpoint import CONFIG, WEIGHTS, Checkpoint, hub
 from bgt_core.contracts import SEMANTIC, Tokens
 from bgt_core.embedder import Embedder
 from bgt_core.errors import UsageError
+from bgt_core.files import atomic_folder
 
 USE = """from bgt_core.adapters.sentence_transformers import load_sentence_transformer
 
@@ -109,8 +110,7 @@ class BGTModule(InputModule):
 def load_sentence_transformer(path: str | Path, device: str | None = None) -> SentenceTransformer:
     """A SentenceTransformer of a checkpoint, a run, an exported folder, or ORG/NAME on the hub.
 
-    Results that tools file under its name carry the hash of the weights as the revision. Raises BgtError as
-    `bgt_core.load`.
+    Results that tools file under its name carry the hash of the weights as the revision. Raises as `bgt_core.load`.
     """
     loaded = checkpoint.load(hub.folder(path))
     model = SentenceTransformer(modules=[BGTModule(loaded)], device=device)
@@ -120,8 +120,8 @@ def load_sentence_transformer(path: str | Path, device: str | None = None) -> Se
 
 
 def export(loaded: Checkpoint, out: Path) -> None:
-    """Write a folder that both libraries read, with a README; whole or not at all, BgtError if it is there already."""
-    with checkpoint.new_folder(out) as partial:
+    """Write a folder that both libraries read, with a README; whole or not at all. UsageError if it exists already."""
+    with atomic_folder(out) as partial:
         model = SentenceTransformer(modules=[BGTModule(loaded)], device="cpu")
         model.save(os.fspath(partial), create_model_card=False)
         (partial / "README.md").write_text(model_card(out.name, loaded, USE.format(name=out.name)), encoding="utf-8")

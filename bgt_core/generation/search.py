@@ -54,7 +54,7 @@ class Sample:
                 f"Temperature {self.temperature} must be above 0; for the most probable piece use a beam of 1."
             )
         if not 0 < self.top_p <= 1:
-            raise UsageError(f"top_p {self.top_p} is a share of probability, above 0 and up to 1.")
+            raise UsageError(f"top_p {self.top_p} is a proportion of the probability: above 0, at most 1.")
 
 
 GREEDY = Beam(1)

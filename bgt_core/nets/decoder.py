@@ -18,7 +18,7 @@ class DecoderLayer(nn.Module):
     """Causal self-attention, the latent in place of cross-attention where `attention` is set, feed-forward.
 
     Attention fusion: Linear([x ; z]) in the slot where a translator attends to its source (paper,
-    sec. 2). It is computed as Linear_x(x) + Linear_z(z), the same map, with z's part once a sentence.
+    sec. 2). It is computed as Linear_x(x) + Linear_z(z), the same map, with z's part once per sentence.
     The released code applies a ReLU here and drops its result: there is none.
     """
 

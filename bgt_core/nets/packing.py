@@ -31,7 +31,7 @@ class PackedLayout:
 
     @classmethod
     def column(cls, pieces: Tensor) -> PackedLayout:
-        """One piece a sentence, (B,)."""
+        """One piece per sentence, (B,)."""
         return cls((len(pieces), 1), torch.arange(len(pieces), device=pieces.device), pieces[:, None] >= 0)
 
     @cached_property

@@ -71,7 +71,7 @@ class ResidualPooling(nn.Module):
         super().__init__()
         self.width = average.width
         self.average, self.body = average, body
-        self.correction = Linear(body.width, average.width, bias=False)
+        self.correction = Linear(body.width, average.width, bias=False)  # type: ignore[arg-type]
         nn.init.zeros_(self.correction.weight)
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:

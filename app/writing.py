@@ -54,10 +54,10 @@ def transfer(
     how = {"search": search, "seed": seed, "max_length": length, "report": report}
     with inference():
         started = perf_counter()
-        (output,) = decode(loaded.bgt, meaning, manner, lang=lang, **how)
+        (output,) = decode(loaded.bgt, {SEMANTIC: meaning, LANGUAGE: manner}, lang=lang, **how)
         seconds = perf_counter() - started
-        (source_again,) = decode(loaded.bgt, meaning, own, lang=source_lang, **how)
-        (style_again,) = decode(loaded.bgt, other, styled, lang=lang, **how)
+        (source_again,) = decode(loaded.bgt, {SEMANTIC: meaning, LANGUAGE: own}, lang=source_lang, **how)
+        (style_again,) = decode(loaded.bgt, {SEMANTIC: other, LANGUAGE: styled}, lang=lang, **how)
         pieces = len(loaded.bgt.tokenizer.encode([output])[0])
     texts = {"Output": (output, lang), "Source": (source, source_lang), "Style": (style, lang)}
     texts |= {"Source, rebuilt": (source_again, source_lang), "Style, rebuilt": (style_again, lang)}
@@ -101,7 +101,7 @@ def way(
         one, other = embed(loaded, [start, end], lang, latent)
         latents[latent] = one + share * ((other if latent in moved else one) - one)
     with inference():
-        written = decode(loaded.bgt, latents[SEMANTIC], latents[LANGUAGE], lang=lang, report=report)
+        written = decode(loaded.bgt, latents, lang=lang, report=report)
         vectors = loaded.bgt.embed([start, end, *written], lang=lang, latent=SEMANTIC)
     table = pd.DataFrame(
         {
@@ -131,7 +131,7 @@ def moved(
     there = known.move(manner, np.asarray(steps, dtype=float))
     meaning = np.repeat(embed(loaded, [source], lang, SEMANTIC), len(there), axis=0)
     with inference():
-        return decode(loaded.bgt, meaning, there, lang=lang, report=report)
+        return decode(loaded.bgt, {SEMANTIC: meaning, LANGUAGE: there}, lang=lang, report=report)
 
 
 def along(loaded: Loaded, known: Directions, source: str, lang: str, report: Report = quiet) -> pd.DataFrame:

@@ -31,8 +31,10 @@ from bgt_core.embedder import Embedder
 from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.evaluation.sts.score import sts
 from bgt_core.nets.encoders import Encoder
-from bgt_core.nets.transformer import Transformer, embedding, sinusoids
+from bgt_core.nets.layers import make_embedding, sinusoids
+from bgt_core.nets.transformer import Transformer
 from bgt_core.posterior import Point
+from bgt_core.vectors.compare import cosines
 
 VOCAB, HEADS, LONGEST = 8_000, 8, 256
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}
@@ -119,7 +121,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     sts_note = shipped_scores(options) if options.sts else ""
     clock = clock_of(options.threads)
     for name, (width, layers, count, targets) in SIZES.items():
-        body = Transformer(embedding(VOCAB, width), layers, width, HEADS, 0.0)
+        body = Transformer(make_embedding(VOCAB, width), layers, width, HEADS, 0.0)
         model = nn.Module()
         model.encoders = nn.ModuleDict({"semantic": Encoder(body, Plain())})
         forms = {form: Embedder(model, tokenizer, ["en"], form) for form in DTYPES}
@@ -144,7 +146,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
         operations = 2 * linears * pieces
         for form, dtype in DTYPES.items():
             spent, floor = median(times[form]), operations / product_rate(dtype, options.threads)
-            cosine = Embedder.similarity(embedded[form], embedded["fp32"]).min()
+            cosine = cosines(embedded[form], embedded["fp32"]).min()
             error = f"cosine to fp32 at least {cosine:.6f}{sts_note}"
             if form == "fp32":
                 error = f"differs from the peer by at most {np.abs(embedded[form] - embedded['peer']).max():.0e}"

@@ -30,7 +30,7 @@ from bgt_core.device import autocast
 from bgt_core.embedder import Embedder
 from bgt_core.generation.search import NEVER, beam, transfer
 from bgt_core.grammar import pairs
-from bgt_core.nets.transformer import Decoder
+from bgt_core.nets.decoder import TransformerDecoder
 
 BEAM, BATCH, REFEREED = 5, 64, 8
 
@@ -75,17 +75,17 @@ class Ends(nn.Module):
         super().__init__()
         self.layer, self.lengths, self.begun, self.written = layer, lengths, 0, 0
 
-    def share(self, latent: Tensor) -> Tensor:
+    def project_latent(self, latent: Tensor) -> Tensor:
         """A search begins: the lengths of its sentences ride along, so that they leave with them."""
-        share = self.layer.share(latent)
+        bias = self.layer.project_latent(latent)
         begun = self.begun % len(self.lengths)
         self.begun, self.written = begun + len(latent), 0
-        return torch.cat([share, self.lengths[begun : self.begun, None].to(share.dtype)], dim=1)
+        return torch.cat([bias, self.lengths[begun : self.begun, None].to(bias.dtype)], dim=1)
 
-    def logits(self, features: Tensor, share: Tensor) -> Tensor:
-        scores = self.layer.logits(features, share[..., :-1])
+    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
+        scores = self.layer.logits(features, latent_bias[..., :-1])
         self.written += 1
-        return end(scores, share[:, 0, -1] < self.written)
+        return end(scores, latent_bias[:, 0, -1] < self.written)
 
 
 class EndsAt(LogitsProcessor):
@@ -194,7 +194,7 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
         )
 
 
-def refereed(decoder: Decoder) -> str:
+def refereed(decoder: TransformerDecoder) -> str:
     """A few sentences against the straight search."""
     latents = torch.randn(REFEREED, decoder.layer.latent.in_features) / 4
     with torch.no_grad():
@@ -205,7 +205,7 @@ def refereed(decoder: Decoder) -> str:
     return f"{same} of {REFEREED} as by a straight search, mean log-probability within {off:.0e}"
 
 
-def straight_beam(decoder: Decoder, latent: Tensor, max_length: int) -> tuple[list[int], float]:
+def straight_beam(decoder: TransformerDecoder, latent: Tensor, max_length: int) -> tuple[list[int], float]:
     """One sentence, no cache: at each step all hypotheses are read anew and all their V children compared."""
     written, totals = [[]], torch.zeros(1)
     for _ in range(max_length):

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import torch
 
-from bgt_core.backend import product
+from bgt_core.backend import Int8Weight, linear, linear_int8
 
 ROUNDS = 5
 
@@ -114,18 +114,16 @@ def product_rate(dtype: torch.dtype, threads: int, rows: int = 1024, inner: int 
     clock = clock_of(threads)
     if dtype == torch.int8:  # 8 bits in, single precision out
         weight = torch.randint(-127, 128, (columns, inner), dtype=torch.int8)
-        packed = torch.ops.onednn.qlinear_prepack(weight, None)
         left = torch.randint(0, 255, (rows, inner), dtype=torch.uint8)
-        scales, zeros = torch.ones(columns), torch.zeros(columns, dtype=torch.long)
-        output = (scales, zeros, None, 1.0, 0, torch.float32, "none", [], "")
+        packed = Int8Weight.pack(weight, torch.ones(columns))
 
         def multiply() -> object:
-            return torch.ops.onednn.qlinear_pointwise(left, 0.03, 128, packed, *output)
+            return linear_int8(left, 0.03, 128, packed, None, torch.float32)
     else:
         left, right = torch.randn(rows, inner).to(dtype), torch.randn(columns, inner).to(dtype)
 
         def multiply() -> object:
-            return product(left, right)
+            return linear(left, right)
 
     repeat = max(1, int(4e10 / (2 * rows * inner * columns)))
     best = float("inf")

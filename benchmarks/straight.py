@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import EOS, PAD, SEMANTIC, Batch, Tokens
 from bgt_core.models.bgt import BGT
-from bgt_core.nets.transformer import sinusoids
+from bgt_core.nets.layers import sinusoids
 
 
 class StraightBGT(nn.Module):

@@ -1,8 +1,14 @@
-"""Products with weights. On a CPU those in single precision are oneDNN's: torch's own are MKL's, which run at half
-speed on processors other than Intel's. Both are exact to rounding."""
+"""The operators that torch does not document, in one place, each with torch's public one behind it.
+
+On a CPU products in single precision are oneDNN's: torch's own are MKL's, which run at half speed on processors other
+than Intel's. Both are exact to rounding. oneDNN also multiplies integers of 8 bits. A release of torch may change or
+drop these operators, so each is tried when this module is imported.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,22 +21,22 @@ class Linear(nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., K) -> (..., N)."""
-        return product(x, self.weight, self.bias)
+        return linear(x, self.weight, self.bias)
 
 
-def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x (..., K), weight (N, K), bias (N,) -> (..., N): `torch.nn.functional.linear`, autocast included."""
-    if not single(x) or torch.is_autocast_enabled("cpu"):
+    if not uses_onednn(x) or torch.is_autocast_enabled("cpu"):
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled():
-        return _Product.apply(x.flatten(0, -2), weight, bias).unflatten(0, x.shape[:-1])
-    return onednn(x, weight, bias)
+        return _Linear.apply(x.flatten(0, -2), weight, bias).unflatten(0, x.shape[:-1])
+    return _onednn(x, weight, bias)
 
 
 def linear_add_(other: Tensor, x: Tensor, weight: Tensor) -> Tensor:
     """other (M, N) + x (M, K) @ weight (N, K)^T, all of one dtype, without a gradient; may use other's memory."""
-    if single(x):
-        return torch.ops.mkldnn._linear_pointwise.binary(x, other, weight, None, "add")
+    if uses_onednn(x):
+        return _onednn_add(other, x, weight)
     return other.addmm_(x, weight.T)
 
 
@@ -41,23 +47,69 @@ def matmul_dtype(x: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(device) if on else x.dtype
 
 
-def single(x: Tensor) -> bool:
-    """Whether its products are oneDNN's, which has none of no rows, and can't be exported."""
-    there = torch.backends.mkldnn.is_available() and not torch.compiler.is_exporting()
-    return there and x.device.type == "cpu" and x.dtype == torch.float32 and len(x) > 0
+def uses_onednn(x: Tensor) -> bool:
+    """Whether products of x are oneDNN's, which multiplies no empty matrices, and whose operators can't be exported."""
+    if not HAS_ONEDNN or torch.compiler.is_exporting():
+        return False
+    return x.device.type == "cpu" and x.dtype == torch.float32 and len(x) > 0
 
 
-def onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+@dataclass(frozen=True, eq=False)
+class Int8Weight:
+    """A matrix (N, K) in 8 bits, as this CPU reads it."""
+
+    packed: Tensor
+    scales: Tensor  # (N,) float32, of each row
+    zeros: Tensor  # (N,) int64: the rows' zero points, all 0
+
+    @classmethod
+    def pack(cls, rounded: Tensor, scales: Tensor) -> Int8Weight:
+        """rounded (N, K) int8, scales (N,): their product is the matrix."""
+        packed = _prepack_int8(rounded) if HAS_ONEDNN_INT8 else rounded
+        return cls(packed, scales, torch.zeros(len(rounded), dtype=torch.long))
+
+
+def linear_int8(
+    x: Tensor, scale: float, zero: int, weight: Int8Weight, bias: Tensor | None, dtype: torch.dtype
+) -> Tensor:
+    """scale * (x - zero) @ W^T + b of x (..., K) uint8 -> (..., N) of `dtype`; the products are exact sums of integers.
+
+    oneDNN adds pairs of products in 16 bits where a CPU has no VNNI: there x must be at most 127.
+    """
+    if HAS_ONEDNN_INT8:
+        return _onednn_int8(x, scale, zero, weight, bias, dtype)
+    return F.linear((x.float() - zero) * scale, weight.packed.float() * weight.scales[:, None], bias).to(dtype)
+
+
+def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x (..., K), weight (N, K), bias (N,), single precision -> (..., N), without a gradient."""
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
-class _Product(torch.autograd.Function):
+def _onednn_add(other: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+    """`linear_add_` of single precision."""
+    return torch.ops.mkldnn._linear_pointwise.binary(x, other, weight, None, "add")
+
+
+def _prepack_int8(rounded: Tensor) -> Tensor:
+    """(N, K) int8 -> the same in an order of oneDNN's own."""
+    return torch.ops.onednn.qlinear_prepack(rounded, None)
+
+
+def _onednn_int8(
+    x: Tensor, scale: float, zero: int, weight: Int8Weight, bias: Tensor | None, dtype: torch.dtype
+) -> Tensor:
+    """See `linear_int8`."""
+    matrix = weight.packed, weight.scales, weight.zeros, bias
+    return torch.ops.onednn.qlinear_pointwise(x, scale, zero, *matrix, 1.0, 0, dtype, "none", [], "")
+
+
+class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """x (M, K), weight (N, K), bias (N,) -> (M, N)."""
         ctx.save_for_backward(x, weight)
-        return onednn(x, weight, bias)
+        return _onednn(x, weight, bias)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -65,7 +117,33 @@ class _Product(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         to_x, to_weight, to_bias = ctx.needs_input_grad
         return (
-            onednn(grad, weight.T) if to_x else None,
-            onednn(grad.T, x.T) if to_weight else None,
+            _onednn(grad, weight.T) if to_x else None,
+            _onednn(grad.T, x.T) if to_weight else None,
             grad.sum(0) if to_bias else None,
         )
+
+
+def _works(operator: Callable[[], Tensor], expected: float) -> bool:
+    """Whether this release of torch has the operator, with the arguments and the result that are meant here."""
+    try:
+        return operator().item() == expected
+    except (AttributeError, RuntimeError, TypeError):
+        return False
+
+
+def _probe() -> tuple[bool, bool]:
+    """Whether oneDNN's operators work in single precision, and whether they do in 8 bits."""
+    if not torch.backends.mkldnn.is_available():
+        return False, False
+    x, weight, one = (torch.tensor([row], device="cpu", dtype=torch.float32) for row in ((1, 2), (3, 4), (1,)))
+    rounded, whole = (x + 64).to(torch.uint8), weight.to(torch.int8)
+
+    def int8() -> Tensor:
+        packed = Int8Weight(_prepack_int8(whole), one.flatten(), torch.zeros(1, dtype=torch.long))
+        return _onednn_int8(rounded, 1.0, 64, packed, None, torch.float32)
+
+    single = _works(lambda: _onednn(x, weight), 11) and _works(lambda: _onednn_add(one, x, weight), 12)
+    return single, _works(int8, 11)
+
+
+HAS_ONEDNN, HAS_ONEDNN_INT8 = _probe()

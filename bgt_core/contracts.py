@@ -115,6 +115,15 @@ class Posterior(Protocol):
         """The posteriors of several batches as one, (N, L)."""
         ...
 
+    @property
+    def has_density(self) -> bool:
+        """Whether it has a width, and a prior beside it; a point has none."""
+        ...
+
+    def double(self) -> Self:
+        """The same in float64."""
+        ...
+
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
         """A reparameterised draw, (B, L)."""
         ...
@@ -125,6 +134,10 @@ class Posterior(Protocol):
 
     def log_ratio(self, z: Tensor) -> Tensor:
         """log q(z | sentence) - log p(z) in nats of one z per sentence, (B, L) -> (B,); `kl` is its mean."""
+        ...
+
+    def log_density(self, z: Tensor) -> Tensor:
+        """log q(z_i | sentence_j) in nats, less one constant for all, (M, L) -> (M, B)."""
         ...
 
 
@@ -263,8 +276,9 @@ class Decoder(Protocol):
         """Before the first piece of each of B sentences, one hypothesis each; latent (B, L)."""
         ...
 
-    def step(self, pieces: Tensor, state: DecoderState) -> Tensor:
-        """The last piece of each hypothesis (B, n) -> scores of the next one, (B, n, V); advances the state."""
+    def step(self, pieces: Tensor, state: Any) -> Tensor:
+        """The last piece of each hypothesis (B, n) -> scores of the next one, (B, n, V); `state` is what `start`
+        returned, and moves on."""
         ...
 
 

@@ -17,40 +17,40 @@ INT8 = "int8"  # of embedding alone
 
 
 def pick_device(name: str) -> torch.device:
-    """ "auto", "cpu" or "cuda[:i]" -> a device that is there."""
+    """ "auto", "cpu" or "cuda[:i]" -> a device of this machine; UsageError or, for a missing GPU, NotFound."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
         raise UsageError(f"Device '{name}' is none of auto, cpu, cuda, cuda:1, ...")
     device = torch.device(name)
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise NotFound(f"Device '{name}': no such CUDA device is available here; use --device cpu.")
+        raise NotFound(f"Device '{name}': this machine has no such CUDA device; use 'cpu'.")
     return device
 
 
 def seed_everything(*numbers: int) -> None:
-    """Whatever torch draws next, on any device, follows from these numbers (not negative)."""
+    """Seed torch's generators of every device from these numbers (none negative)."""
     torch.manual_seed(int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0]))
 
 
 def release_memory() -> None:
     """Hand freed memory back to the system, where the C library is glibc.
 
-    Batches of ever new shapes leave its heap full of holes: without this a small run on a CPU grew from 2 to
-    6 GB in ten minutes. A call costs a tenth of a step.
+    Batches of changing shapes fragment its heap: without this a small run on a CPU grew from 2 to 6 GB in ten
+    minutes. A call costs a tenth of a step.
     """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
 
 
 def check_precision(precision: str, allowed: Sequence[str] = PRECISIONS) -> None:
-    """BgtError for what is none of `allowed`."""
+    """UsageError for what is none of `allowed`."""
     if precision not in allowed:
         raise UsageError(f"precision '{precision}' is none of {', '.join(allowed)}")
 
 
 def resolve(device: torch.device, precision: str) -> str:
-    """ "fp32" or "bf16": "auto" is bf16 on hardware that multiplies it natively. BgtError as `check_precision`."""
+    """ "fp32" or "bf16": "auto" is bf16 on hardware that multiplies it natively. Raises as `check_precision`."""
     check_precision(precision)
     if precision != "auto":
         return precision

@@ -15,7 +15,6 @@ from torch import Tensor
 from bgt_core.contracts import Batch, Outputs, Posterior, Readout
 from bgt_core.errors import DataError
 from bgt_core.nets.prediction import SentencePrediction
-from bgt_core.posterior import Gaussian
 
 ACTIVE = 0.01  # a unit is active when the variance of its posterior mean exceeds this (Burda et al. 2016)
 ROWS = 1024  # draws whose densities under all posteriors exist at a time
@@ -105,7 +104,7 @@ def diagnose(
         sentences += len(reconstructed) * len(batch)
         pieces += sum(len(prediction.target.flat_index) for prediction in reconstructed)
         at_mean.append(nll(out))
-        if all(isinstance(posterior, Gaussian) for posterior in present.values()):
+        if all(posterior.has_density for posterior in present.values()):
             draws = [draw(model, batch, generator) for _ in range(samples)]
             log_weights = torch.stack([log_ratio - nats for nats, log_ratio in draws])  # (K, B): log p(x, z) / q(z | x)
             iwae_nll.append(math.log(samples) - log_weights.logsumexp(0))
@@ -153,10 +152,9 @@ def draw(model: Generative, batch: Batch, generator: torch.Generator) -> tuple[T
 def latent(parts: list[Posterior], kl: Tensor, generator: torch.Generator) -> Latent:
     """One posterior from those of each batch, and its KL of each pair, (N,)."""
     mean = torch.cat([part.mean for part in parts])  # (N, L)
-    gaussians = [part for part in parts if isinstance(part, Gaussian)]
     gain = None
-    if len(gaussians) == len(parts):
-        gain = MeanEstimate.of_pairs(information(Gaussian.join(gaussians), generator))
+    if all(part.has_density for part in parts):
+        gain = MeanEstimate.of_pairs(information(type(parts[0]).join(parts), generator))
     return Latent(mean.shape[1], active_units(moments(mean), len(mean)), MeanEstimate.of_pairs(kl), gain)
 
 
@@ -172,7 +170,7 @@ def active_units(sums: Tensor, sentences: float) -> int:
     return int((second - first.square() > ACTIVE).sum())
 
 
-def information(posterior: Gaussian, generator: torch.Generator | None = None) -> Tensor:
+def information(posterior: Posterior, generator: torch.Generator | None = None) -> Tensor:
     """How much a draw z from each sentence's posterior says about the sentence, nats, (N,); the mean is I(x; z).
 
     I(x; z) = E KL(q(z|x) || p(z)) - KL(q(z) || p(z)) (Hoffman & Johnson 2016) with the aggregated posterior q(z)
@@ -181,14 +179,11 @@ def information(posterior: Gaussian, generator: torch.Generator | None = None) -
     posteriors give 0; N that never overlap give log N, which no estimate from N sentences can exceed: where the truth
     is near log N or above, this is a lower bound.
     """
-    q = Gaussian(posterior.mean.double(), posterior.log_variance.double())
-    z, precision = q.rsample(generator), torch.exp(-q.log_variance)  # (N, L)
-    own = (q.mean.square() * precision + q.log_variance).sum(1)  # (N,): the part of -2 log q(z|x) without z
+    q = posterior.double()
+    z = q.rsample(generator)  # (N, L)
     gains = []
     for start in range(0, len(z), ROWS):
-        rows = z[start : start + ROWS]
-        # -2 log q(z_i | x_j) but for a constant, (rows, N); expanding the square makes it two matrix products
-        twice = rows.square() @ precision.T - 2 * rows @ (q.mean * precision).T + own
-        mixture = torch.logsumexp(-0.5 * twice, dim=1) - math.log(len(z))
-        gains.append(-0.5 * twice.diagonal(start) - mixture)
+        densities = q.log_density(z[start : start + ROWS])  # (rows, N)
+        mixture = torch.logsumexp(densities, dim=1) - math.log(len(z))
+        gains.append(densities.diagonal(start) - mixture)
     return torch.cat(gains)

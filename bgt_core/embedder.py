@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -14,24 +14,25 @@ from bgt_core.contracts import SEMANTIC, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.device import INT8, PRECISIONS, autocast, check_precision, resolve
 from bgt_core.errors import UsageError
+from bgt_core.models.latent import LatentModel
 from bgt_core.nets.quantised import quantised
-from bgt_core.vectors.compare import cosines
+from bgt_core.vectors.compare import unit
 
-BATCH_TOKENS = 8_192  # padded, that a batch may have
-SAME_LENGTH_FROM = 2_048  # from here on a batch is worth keeping even
+BATCH_TOKENS = 8_192  # padded tokens of a batch at most
+SAME_LENGTH_FROM = 2_048  # tokens from which on a batch is large enough to end with its length
 
 
 class Embedder:
     """A trained model with its tokenizer.
 
     `langs` are the languages it reads, `latents` what can be read: "semantic", one space for all languages, and, where
-    the model has language latents, "language", a space of its own in each. Vectors are posterior means, dropout off,
-    not normalised; compare them by cosine. `precision` is that of matrix products: "fp32", "bf16" (cosine to fp32 above
-    0.9999), "auto" (bf16 where the device multiplies it natively), or "int8" (encoders only, on a CPU; cosine to
-    fp32 about 0.999).
+    the model has language latents, "language", a separate space in each. Vectors are posterior means, dropout off,
+    not normalised; compare them with `similarity`. `precision` is that of matrix products: "fp32", "bf16" (cosine to
+    fp32 above 0.9999), "auto" (bf16 where the device multiplies it natively), or "int8" (encoders only, on a CPU;
+    cosine to fp32 about 0.999).
     """
 
-    def __init__(self, model: nn.Module, tokenizer: Tokenizer, langs: Sequence[str], precision: str = "auto"):
+    def __init__(self, model: LatentModel, tokenizer: Tokenizer, langs: Sequence[str], precision: str = "auto"):
         self.model = model.eval()
         self.tokenizer = tokenizer
         self.langs = tuple(langs)
@@ -40,51 +41,84 @@ class Embedder:
         if precision == INT8 and self.device.type != "cpu":
             raise UsageError(f"precision 'int8' is computed on a CPU, this model is on {self.device}; choose bf16.")
         self.precision = precision if precision == INT8 else resolve(self.device, precision)
+        self._widths: dict[tuple[str, str], int] = {}  # by latent and language, once it has been asked for
         self.latents = tuple(model.latents)
         self.encoders = {(latent, lang): model.encoder(latent, lang) for latent in self.latents for lang in self.langs}
         if precision == INT8:
             in_8_bits = {encoder: quantised(encoder) for encoder in self.encoders.values()}
             self.encoders = {key: in_8_bits[encoder] for key, encoder in self.encoders.items()}
 
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """N sentences of one language -> (N, D) float32, in the order given.
+    def embed(
+        self,
+        sentences: str | Sequence[str],
+        *,
+        lang: str,
+        latent: str = SEMANTIC,
+        batch_size: int | None = None,
+        show_progress: bool = False,
+        normalize: bool = False,
+    ) -> np.ndarray:
+        """N sentences of one language -> (N, D) float32, in the order given; a single string -> (D,).
 
-        An empty sentence is embedded as the end-of-sentence piece alone. Raises BgtError for a language
-        or latent the model does not have.
+        Batches hold at most `batch_size` sentences; None bounds them by their tokens alone, which suits nearly every
+        machine. `show_progress` draws a bar on stderr, `normalize` scales vectors to length 1. An empty sentence is
+        embedded as the end-of-sentence piece alone. Raises UsageError for a language or latent the model does not have.
+
+        >>> bgt = bgt_core.load()
+        >>> bgt.embed("Where is the dog?", lang="en").shape
+        (576,)
+        >>> bgt.embed(["Where is the dog?", "It is late."], lang="en", latent="language").shape
+        (2, 64)
         """
         encoder = self.encoder(lang, latent)
-        ids = self.tokenizer.encode(sentences)
-        order = sorted(range(len(ids)), key=lambda row: len(ids[row]))
+        if batch_size is not None and batch_size < 1:
+            raise UsageError(f"batch_size {batch_size} must be at least 1 sentence.")
+        ids = self.tokenizer.encode([sentences] if isinstance(sentences, str) else sentences)
+        lengths = [len(sentence) for sentence in ids]
+        order = sorted(range(len(ids)), key=lengths.__getitem__)
+        batches: Iterable[list[int]] = by_tokens(order, lengths, batch_size)
         parts = [np.zeros((0, self.width(lang, latent)), dtype=np.float32)]
         # no_grad, not inference_mode: under that, autocast would convert every weight for every batch
         with torch.no_grad(), autocast(self.device, "auto" if self.precision == INT8 else self.precision):
-            for rows in by_tokens(order, [len(sentence) for sentence in ids]):
+            for rows in with_bar(batches, len(ids)) if show_progress else batches:
                 side = Tokens.pad([ids[row] for row in rows], lang).to(self.device)
                 parts.append(self.model.vectors(encoder(side)).float().cpu().numpy())
-        vectors = np.concatenate(parts)  # (N, D), by length
-        back = np.empty_like(vectors)
-        back[order] = vectors
-        return back
+        by_length = np.concatenate(parts)  # (N, D)
+        vectors = np.empty_like(by_length)
+        vectors[order] = unit(by_length) if normalize else by_length
+        return vectors[0] if isinstance(sentences, str) else vectors
 
     def width(self, lang: str, latent: str = SEMANTIC) -> int:
         """Units of that latent."""
-        empty = Tokens.pad(self.tokenizer.encode([""]), lang).to(self.device)
-        with torch.inference_mode():
-            return self.model.vectors(self.encoder(lang, latent)(empty)).shape[-1]
+        encoder = self.encoder(lang, latent)
+        if (latent, lang) not in self._widths:
+            empty = Tokens.pad(self.tokenizer.encode([""]), lang).to(self.device)
+            with torch.inference_mode():
+                self._widths[latent, lang] = self.model.vectors(encoder(empty)).shape[-1]
+        return self._widths[latent, lang]
 
     @cached_property
     def fingerprint(self) -> str:
         """What decides the vectors: a hash of weights and tokenizer, the precision, and the kind of device."""
-        found = hashlib.sha256(self.tokenizer.sha256.encode())
+        digest = hashlib.sha256(self.tokenizer.sha256.encode())
         for name, value in sorted(self.model.state_dict().items()):
-            found.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-            found.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
-        return f"{found.hexdigest()} {self.precision} {self.device.type}"
+            digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+            digest.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        return f"{digest.hexdigest()} {self.precision} {self.device.type}"
 
-    @staticmethod
-    def similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Cosine of each row of left with the same row of right: (N, D), (N, D) -> (N,)."""
-        return cosines(left, right)
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The model's similarity, mostly cosine, of each row of left with each of right: (N, D), (M, D) -> (N, M).
+
+        >>> bgt = bgt_core.load()
+        >>> english = bgt.embed(["Where is the dog?", "It is late."], lang="en")
+        >>> bgt.similarity(bgt.embed(["Où est le chien ?"], lang="fr"), english).round(2)
+        array([[0.98, 0.07]], dtype=float32)
+        """
+        return self.model.similarity.matrix(left, right)
+
+    def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The model's similarity of each row of left with the same row of right: (N, D), (N, D) -> (N,)."""
+        return self.model.similarity.pairwise(left, right)
 
     def encoder(self, lang: str, latent: str) -> nn.Module:
         """What reads `latent` from sentences of `lang`; UsageError for what the model does not have."""
@@ -95,16 +129,33 @@ class Embedder:
         return self.encoders[latent, lang]
 
 
-def by_tokens(order: Sequence[int], lengths: Sequence[int], budget: int = BATCH_TOKENS) -> list[list[int]]:
-    """Cut rows, sorted by rising length, into batches of at most `budget` padded tokens.
+def by_tokens(
+    order: Sequence[int], lengths: Sequence[int], batch_size: int | None = None, budget: int | None = None
+) -> list[list[int]]:
+    """Cut rows, sorted by rising length, into batches of at most `budget` padded tokens (`BATCH_TOKENS` unless given)
+    and, where it is given, `batch_size` sentences.
 
     Where a batch of some size holds sentences of one length, it ends with that length: nothing is padded then.
     """
+    budget = BATCH_TOKENS if budget is None else budget
     batches: list[list[int]] = []
     for row in order:
         last = batches[-1] if batches else []
         tokens, same = len(last) * lengths[row], last and lengths[last[0]] == lengths[row]
-        if not last or tokens + lengths[row] > budget or (tokens >= SAME_LENGTH_FROM and not same):
+        full = tokens + lengths[row] > budget or len(last) == batch_size
+        if not last or full or (tokens >= SAME_LENGTH_FROM and not same):
             batches.append([])
         batches[-1].append(row)
     return batches
+
+
+def with_bar(batches: Iterable[list[int]], sentences: int) -> Iterator[list[int]]:
+    """The batches, and on stderr a bar of how many of the sentences they have covered."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("sentences", total=sentences)
+        for rows in batches:
+            yield rows
+            bar.advance(task, len(rows))

@@ -107,7 +107,7 @@ def sha256_file(path: Path) -> str:
 
 
 def sync(path: Path) -> None:
-    """Ask the system to put a file or folder on disk before what is done next; Windows has no such thing for folders."""
+    """Ask the system to put a file or folder on disk before what is done next; Windows can't for folders."""
     with suppress(PermissionError):
         handle = os.open(path, os.O_RDONLY)
         try:

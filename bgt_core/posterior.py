@@ -1,9 +1,13 @@
-"""Posteriors over a latent vector: q(z | sentence) of B sentences at once."""
+"""Posteriors over a latent vector: q(z | sentence) of B sentences at once.
+
+A posterior of another family is one more class with these methods; nothing else asks which family it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -18,11 +22,16 @@ class Gaussian:
 
     mean: Tensor  # (B, L)
     log_variance: Tensor  # (B, L)
+    has_density: ClassVar[bool] = True
 
     @classmethod
     def join(cls, parts: Sequence[Gaussian]) -> Gaussian:
         """Those of several batches as one, (N, L)."""
         return cls(torch.cat([part.mean for part in parts]), torch.cat([part.log_variance for part in parts]))
+
+    def double(self) -> Gaussian:
+        """The same in float64."""
+        return Gaussian(self.mean.double(), self.log_variance.double())
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
         """mean + sigma * noise, (B, L); without a generator from torch's global one, which the training
@@ -36,10 +45,17 @@ class Gaussian:
         return 0.5 * (mean.square() + log_variance.exp() - 1.0 - log_variance).sum(-1)
 
     def log_ratio(self, z: Tensor) -> Tensor:
-        """log q(z | sentence) - log N(z; 0, I) of one z a sentence: (B, L) -> (B,) nats; `kl` is its mean."""
+        """log q(z | sentence) - log N(z; 0, I) of one z per sentence: (B, L) -> (B,) nats; `kl` is its mean."""
         exact = torch.promote_types(self.mean.dtype, torch.float32)
         z, mean, log_variance = z.to(exact), self.mean.to(exact), self.log_variance.to(exact)
         return 0.5 * (z.square() - (z - mean).square() * torch.exp(-log_variance) - log_variance).sum(-1)
+
+    def log_density(self, z: Tensor) -> Tensor:
+        """log q(z_i | sentence_j) of every z under every sentence's posterior: (M, L) -> (M, B) nats, all of them less
+        one constant, L/2 log(2 pi). The square is multiplied out, which makes two matrix products of it."""
+        precision = torch.exp(-self.log_variance)
+        own = (self.mean.square() * precision + self.log_variance).sum(1)  # (B,): the terms without z
+        return -0.5 * (z.square() @ precision.T - 2 * z @ (self.mean * precision).T + own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +63,16 @@ class Point:
     """All mass on the mean, no prior: what "without prior" means."""
 
     mean: Tensor  # (B, L)
+    has_density: ClassVar[bool] = False
 
     @classmethod
     def join(cls, parts: Sequence[Point]) -> Point:
         """Those of several batches as one, (N, L)."""
         return cls(torch.cat([part.mean for part in parts]))
+
+    def double(self) -> Point:
+        """The same in float64."""
+        return Point(self.mean.double())
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
         """The mean itself, (B, L)."""
@@ -65,8 +86,12 @@ class Point:
         """Zero for each sentence, (B,), as `kl`."""
         return self.kl()
 
+    def log_density(self, z: Tensor) -> Tensor:
+        """UsageError: a point has no density."""
+        raise UsageError("This model's posteriors are points, which have no density.")
 
-READOUTS: dict[str, Readout] = {
+
+READOUTS: Mapping[str, Readout] = {
     "sample": lambda posterior: posterior.rsample(),  # the ELBO of the paper
     "mean": lambda posterior: posterior.mean,  # what the released code trains
 }

@@ -1,48 +1,76 @@
-"""Products by oneDNN and in 8 bits, against float64."""
+"""Products by oneDNN and in 8 bits, and by torch's documented operators where oneDNN's are missing, against float64."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 import torch
 from torch.nn import functional as F
 
-from bgt_core.backend import Linear, linear_add_, onednn, product, single
+from bgt_core import backend
+from bgt_core.backend import Linear, linear, linear_add_, uses_onednn
+from bgt_core.contracts import Batch, Tokens
+from bgt_core.data.text import Tokenizer
 from bgt_core.nets.quantised import Int8Linear
+from bgt_core.recipes import Recipe
 
 
-def relative(found: torch.Tensor, exact: torch.Tensor) -> float:
-    return float((found - exact).norm() / exact.norm())
+def switch_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HAS_ONEDNN", "HAS_ONEDNN_INT8"):
+        monkeypatch.setattr(backend, name, False)
+    for name in ("_onednn", "_onednn_add", "_onednn_int8", "_prepack_int8"):
+        monkeypatch.delattr(backend, name)
+
+
+@pytest.fixture(params=[True, False], ids=["onednn", "plain"])
+def has_onednn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Once with oneDNN's operators and once without."""
+    if not request.param:
+        switch_off(monkeypatch)
+    elif not (backend.HAS_ONEDNN and backend.HAS_ONEDNN_INT8):
+        pytest.skip("this release of torch, or this CPU, has no oneDNN")
+    return request.param
+
+
+both = pytest.mark.usefixtures("has_onednn")
+
+
+def relative(result: torch.Tensor, exact: torch.Tensor) -> float:
+    return float((result - exact).norm() / exact.norm())
 
 
 @pytest.mark.parametrize("shape", [(7, 5), (2, 3, 5), (1, 5), (0, 5)])
 @pytest.mark.parametrize("bias", [True, False])
-def test_values_and_gradients_are_those_of_linear(shape: tuple[int, ...], bias: bool) -> None:
+def test_values_and_gradients_are_those_of_linear(shape: tuple[int, ...], bias: bool, has_onednn: bool) -> None:
     torch.manual_seed(0)
     layer = Linear(5, 4, bias=bias)
     x = torch.randn(shape, requires_grad=True)
-    assert single(x) == (len(x) > 0)
-    found = product(x, layer.weight, layer.bias)
-    slope = torch.randn(found.shape)
-    gradients = torch.autograd.grad(found, [x, *layer.parameters()], slope)
+    assert uses_onednn(x) == (has_onednn and len(x) > 0)
+    y = linear(x, layer.weight, layer.bias)
+    slope = torch.randn(y.shape)
+    gradients = torch.autograd.grad(y, [x, *layer.parameters()], slope)
     copies = [t.detach().double().requires_grad_() for t in (x, *layer.parameters())]
     exact = F.linear(*copies)
-    assert found.shape == exact.shape
-    torch.testing.assert_close(found.double(), exact, rtol=1e-5, atol=1e-6)
-    for one, other in zip(gradients, torch.autograd.grad(exact, copies, slope.double()), strict=True):
-        torch.testing.assert_close(one.double(), other, rtol=1e-5, atol=1e-6)
+    assert y.shape == exact.shape
+    torch.testing.assert_close(y.double(), exact, rtol=1e-5, atol=1e-6)
+    for gradient, expected in zip(gradients, torch.autograd.grad(exact, copies, slope.double()), strict=True):
+        torch.testing.assert_close(gradient.double(), expected, rtol=1e-5, atol=1e-6)
     with torch.no_grad():
-        torch.testing.assert_close(product(x, layer.weight, layer.bias), found)
+        torch.testing.assert_close(linear(x, layer.weight, layer.bias), y)
 
 
+@both
 def test_large_products_are_exact_to_rounding() -> None:
     torch.manual_seed(0)
     x, weight = torch.randn(300, 700), torch.randn(200, 700)
     exact = x.double() @ weight.double().T
-    assert relative(onednn(x, weight), exact) < 2e-6
+    assert relative(linear(x, weight), exact) < 2e-6
     assert relative(linear_add_(torch.ones(300, 200), x, weight), exact + 1) < 2e-6
-    assert relative(onednn(exact.float(), weight.T), exact @ weight.double()) < 2e-6  # weights as they lie in a view
+    assert relative(linear(exact.float(), weight.T), exact @ weight.double()) < 2e-6  # weights as they lie in a view
 
 
+@both
 def test_autocast_and_other_precisions_are_torchs() -> None:
     x, layer = torch.randn(3, 8), Linear(8, 2)
     with torch.autocast("cpu", torch.bfloat16):
@@ -51,6 +79,7 @@ def test_autocast_and_other_precisions_are_torchs() -> None:
     assert torch.equal(layer.double()(x.double()), F.linear(x.double(), layer.weight, layer.bias))
 
 
+@both
 def test_eight_bits_round_by_about_a_hundredth() -> None:
     torch.manual_seed(0)
     layer = Linear(256, 100)
@@ -58,7 +87,51 @@ def test_eight_bits_round_by_about_a_hundredth() -> None:
     with torch.no_grad():
         layer.weight[3] = 0
         layer.bias[3] = 0.5
-        found, exact = Int8Linear(layer)(x), layer(x)
+        rounded, exact = Int8Linear(layer)(x), layer(x)
         assert torch.equal(Int8Linear(layer)(0 * x), layer.bias.expand(40, -1))
-    assert 1e-3 < relative(found, exact) < 2e-2
-    assert torch.equal(found[:, 3], torch.full((40,), 0.5))
+        with torch.autocast("cpu", torch.bfloat16):
+            assert Int8Linear(layer)(x).dtype == torch.bfloat16
+    assert 1e-3 < relative(rounded, exact) < 2e-2
+    assert torch.equal(rounded[:, 3], torch.full((40,), 0.5))
+
+
+def test_a_model_learns_the_same_without_onednn(
+    tiny: Callable[..., Recipe],
+    tokenizer: Tokenizer,
+    random_tokens: Callable[..., Tokens],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    torch.manual_seed(0)
+    model = tiny("bgt", dropout=0.0).model(tokenizer)
+    sides = {lang: random_tokens([5, 9, 2], tokenizer.vocab_size) for lang in ("en", "fr")}
+
+    def gradients() -> dict[str, torch.Tensor]:
+        loss = sum(prediction.nll(0.1)[0] for prediction in model(Batch(sides, "en"), lambda q: q.mean).predictions)
+        named = dict(model.named_parameters())
+        slopes = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
+        return {name: slope for name, slope in zip(named, slopes, strict=True) if slope is not None} | {
+            "": loss.detach()
+        }
+
+    fast = gradients()
+    switch_off(monkeypatch)
+    for name, plain in gradients().items():
+        torch.testing.assert_close(plain, fast[name], rtol=1e-4, atol=1e-4, msg=name)
+
+
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [("_onednn", (False, True)), ("_onednn_add", (False, True)), ("_prepack_int8", (True, False))],
+)
+def test_an_operator_that_changed_is_not_used(
+    name: str, flags: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> torch.Tensor:
+        raise AttributeError("'_OpNamespace' 'mkldnn' object has no attribute '_linear_pointwise'")
+
+    if backend._probe() != (True, True):
+        pytest.skip("this release of torch, or this CPU, has no oneDNN")
+    monkeypatch.setattr(backend, name, gone)
+    assert backend._probe() == flags
+    monkeypatch.setattr(backend, name, lambda *_: torch.zeros(1, 1))  # another result
+    assert backend._probe() == flags

@@ -11,9 +11,9 @@ import torch
 
 import bgt_core
 from bgt_core import embedder
-from bgt_core.contracts import Tokens
+from bgt_core.contracts import Posterior, Tokens
 from bgt_core.embedder import by_tokens
-from bgt_core.errors import BgtError
+from bgt_core.errors import BgtError, UsageError
 from bgt_core.grammar import Pair
 
 
@@ -35,7 +35,7 @@ def test_bf16_turns_vectors_by_less_than_a_degree(grammar: list[Pair]) -> None:
             for precision in ("fp32", "bf16")
         )
         assert rough.dtype == np.float32
-        assert shipped.similarity(exact, rough).min() > 0.9999
+        assert shipped.similarity_pairwise(exact, rough).min() > 0.9999
         assert latent == "semantic" or np.abs(exact - rough).max() > 1e-4  # an average multiplies no matrices
 
 
@@ -46,7 +46,7 @@ def test_int8_turns_vectors_by_a_few_degrees(grammar: list[Pair]) -> None:
     exact = shipped.embed(sentences, lang="en", latent="language")
     rough = in_precision(shipped, "int8").embed(sentences, lang="en", latent="language")
     assert rough.dtype == np.float32
-    assert shipped.similarity(exact, rough).min() > 0.997
+    assert shipped.similarity_pairwise(exact, rough).min() > 0.997
     assert np.abs(exact - rough).max() > 1e-3
     assert all(torch.equal(value, before[name]) for name, value in shipped.model.state_dict().items())
     assert np.array_equal(shipped.embed(sentences, lang="en", latent="language"), exact)
@@ -62,22 +62,85 @@ def test_each_vector_is_the_posterior_mean_of_its_sentence(model: bgt_core.Embed
     for lang in ("en", "fr"):
         sentences = [pair.texts[lang] for pair in grammar[:40]]
         for latent, name in (("semantic", "semantic"), ("language", lang)):
-            found = model.embed(sentences, lang=lang, latent=latent)
-            assert found.dtype == np.float32
-            assert found.shape == (40, model.width(lang, latent))
-            for row, ids in zip(found, model.tokenizer.encode(sentences), strict=True):
+            vectors = model.embed(sentences, lang=lang, latent=latent)
+            assert vectors.dtype == np.float32
+            assert vectors.shape == (40, model.width(lang, latent))
+            for row, ids in zip(vectors, model.tokenizer.encode(sentences), strict=True):
                 with torch.inference_mode():
                     mean = model.model.encoders[name](Tokens.pad([ids], lang)).mean[0].numpy()
                 np.testing.assert_allclose(row, mean, rtol=1e-4, atol=1e-5)
 
 
+def batch_sizes(model: bgt_core.Embedder, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Sentences of each batch of the semantic encoder, from now on."""
+    sizes: list[int] = []
+    encoder = model.encoders["semantic"]
+
+    def spy(side: Tokens) -> Posterior:
+        sizes.append(len(side.ids))
+        return encoder(side)
+
+    monkeypatch.setitem(model.encoders, "semantic", spy)
+    return sizes
+
+
+def test_a_batch_has_as_many_sentences_as_wished(
+    model: bgt_core.Embedder, grammar: list[Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sentences = [pair.texts["en"] for pair in grammar[:10]]
+    at_once = model.embed(sentences, lang="en")
+    sizes = batch_sizes(model, monkeypatch)
+    np.testing.assert_allclose(model.embed(sentences, lang="en", batch_size=4), at_once, rtol=1e-4, atol=1e-5)
+    assert sizes == [4, 4, 2]
+    for size in (0, -1):
+        with pytest.raises(UsageError, match=f"batch_size {size} must be at least 1"):
+            model.embed(sentences, lang="en", batch_size=size)
+
+
+def test_one_string_gives_one_vector(model: bgt_core.Embedder) -> None:
+    for latent, width in (("semantic", 12), ("language", 6)):
+        alone = model.embed("The dog sleeps.", lang="en", latent=latent)
+        assert alone.shape == (width,)
+        assert np.array_equal(alone, model.embed(["The dog sleeps."], lang="en", latent=latent)[0])
+
+
+def test_vectors_are_scaled_to_length_one_where_asked(model: bgt_core.Embedder) -> None:
+    texts = ["The dog sleeps.", "It is late.", "Where is the old man's house?"]
+    vectors, normalized = (model.embed(texts, lang="en", normalize=normalize) for normalize in (False, True))
+    assert normalized.dtype == np.float32
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert np.abs(lengths - 1).max() > 0.1
+    np.testing.assert_allclose(normalized, vectors / lengths, rtol=1e-5)
+    assert np.linalg.norm(model.embed(texts[0], lang="en", normalize=True)) == pytest.approx(1, abs=1e-6)
+
+
+def test_a_bar_is_drawn_on_stderr_where_asked(model: bgt_core.Embedder, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = ["The dog sleeps.", "It is late."]
+    vectors = model.embed(texts, lang="en")
+    assert capsys.readouterr().err == ""
+    assert np.array_equal(model.embed(texts, lang="en", show_progress=True), vectors)
+    shown = capsys.readouterr()
+    assert shown.out == "" and "sentences" in shown.err and "100%" in shown.err
+
+
+def test_the_width_is_computed_once(model: bgt_core.Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (model.width("en"), model.width("fr", "language")) == (12, 6)
+    sizes = batch_sizes(model, monkeypatch)
+    assert model.width("en") == model.width("fr") == 12
+    assert sizes == []
+
+
 def test_order_is_kept(model: bgt_core.Embedder, grammar: list[Pair], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedder, "BATCH_TOKENS", 100)
     sentences = [pair.texts["en"] for pair in grammar[:60]]
+    at_once = model.embed(sentences, lang="en")
+    sizes = batch_sizes(model, monkeypatch)
+    monkeypatch.setattr(embedder, "BATCH_TOKENS", 100)
     order = list(range(60))
     random.Random(0).shuffle(order)
     straight = model.embed(sentences, lang="en")
     shuffled = model.embed([sentences[row] for row in order], lang="en")
+    assert len(sizes) > 10 and sum(sizes) == 120
+    np.testing.assert_allclose(straight, at_once, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(shuffled, straight[order], rtol=1e-4, atol=1e-5)
     assert np.abs(straight - straight[order]).max() > 0.1
 
@@ -133,12 +196,18 @@ def test_what_the_model_lacks_is_named(model: bgt_core.Embedder) -> None:
     assert error.value.exit_code == 2
 
 
-def test_similarity_is_the_cosine_of_rows(model: bgt_core.Embedder) -> None:
+def test_similarity_is_the_cosine(model: bgt_core.Embedder) -> None:
+    """Of each row with each, and of each with its own."""
     left = np.array([[1, 0], [3, 4], [0, 0], [2, 2], [-1, 0]], dtype=np.float32)
     right = np.array([[5, 0], [4, -3], [1, 1], [1, 0], [7, 0]], dtype=np.float32)
-    np.testing.assert_allclose(model.similarity(left, right), [1, 0, 0, 0.5**0.5, -1], atol=1e-6)
+    pairwise = model.similarity_pairwise(left, right)
+    np.testing.assert_allclose(pairwise, [1, 0, 0, 0.5**0.5, -1], atol=1e-6)
+    matrix = model.similarity(left[:4], right)
+    assert matrix.shape == (4, 5)
+    np.testing.assert_allclose(matrix.diagonal(), pairwise[:4], atol=1e-6)
+    np.testing.assert_allclose(matrix[0], [1, 0.8, 0.5**0.5, 1, 1], atol=1e-6)
     tiny = np.full((1, 3), 1e-30, dtype=np.float32)
-    assert np.isfinite(model.similarity(tiny, tiny)).all()
+    assert np.isfinite(model.similarity(tiny, tiny)).all() and np.isfinite(model.similarity_pairwise(tiny, tiny)).all()
 
 
 def test_large_batches_hold_one_length(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,5 +215,10 @@ def test_large_batches_hold_one_length(monkeypatch: pytest.MonkeyPatch) -> None:
     lengths = [2] * 3 + [3] * 9 + [4] * 2 + [5] * 12
     batches = by_tokens(range(len(lengths)), lengths, budget=30)
     assert [row for batch in batches for row in batch] == list(range(len(lengths)))
-    found = [[lengths[row] for row in batch] for batch in batches]
-    assert found == [[2, 2, 2, 3, 3, 3, 3], [3, 3, 3, 3, 3], [4, 4, 5, 5], [5, 5, 5, 5, 5, 5], [5, 5, 5, 5]]
+    assert [[lengths[row] for row in batch] for batch in batches] == [
+        [2, 2, 2, 3, 3, 3, 3],
+        [3, 3, 3, 3, 3],
+        [4, 4, 5, 5],
+        [5, 5, 5, 5, 5, 5],
+        [5, 5, 5, 5],
+    ]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from torch.distributions import Normal, kl_divergence
 
-from bgt_core.posterior import Gaussian, Point
+from bgt_core.errors import UsageError
+from bgt_core.posterior import READOUTS, Gaussian, Point
 
 DRAWS = 100_000
 
@@ -86,3 +89,32 @@ def test_a_generator_decides_the_draw(posterior: Gaussian) -> None:
     one, again = (posterior.rsample(torch.Generator().manual_seed(4)) for _ in range(2))
     assert torch.equal(one, again)
     assert not torch.equal(one, posterior.rsample(torch.Generator().manual_seed(5)))
+
+
+def test_the_log_density_is_that_of_torch_but_for_one_constant(posterior: Gaussian) -> None:
+    z = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    q = Normal(posterior.mean, posterior.log_variance.exp().sqrt())
+    expected = q.log_prob(z[:, None]).sum(-1)  # (5 draws, 3 posteriors)
+    constant = 4 / 2 * math.log(2 * math.pi)
+    torch.testing.assert_close(posterior.log_density(z) - constant, expected, rtol=1e-12, atol=1e-12)
+    assert Gaussian.has_density and not Point.has_density
+    with pytest.raises(UsageError, match="points, which have no density"):
+        Point(posterior.mean).log_density(z)
+
+
+def test_posteriors_of_batches_join_in_their_order(posterior: Gaussian) -> None:
+    cuts = slice(0, 1), slice(1, 3)
+    first, second = (Gaussian(posterior.mean[rows], posterior.log_variance[rows]) for rows in cuts)
+    joined = Gaussian.join([first, second])
+    assert torch.equal(joined.mean, posterior.mean) and torch.equal(joined.log_variance, posterior.log_variance)
+    assert torch.equal(Point.join([Point(first.mean), Point(second.mean)]).mean, posterior.mean)
+    assert Gaussian(posterior.mean.float(), posterior.log_variance.float()).double().kl().dtype == torch.float64
+    assert Point(posterior.mean.float()).double().mean.dtype == torch.float64
+
+
+def test_a_latent_is_drawn_or_read_at_the_mean(posterior: Gaussian) -> None:
+    assert torch.equal(READOUTS["mean"](posterior), posterior.mean)
+    torch.manual_seed(3)
+    drawn = READOUTS["sample"](posterior)
+    torch.manual_seed(3)
+    assert torch.equal(drawn, posterior.rsample())

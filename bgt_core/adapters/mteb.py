@@ -22,7 +22,7 @@ from bgt_core.checkpoint import WEIGHTS, hub
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.errors import UsageError
 
-# mteb says ISO 639-3, checkpoints mostly ISO 639-1; a language that is not here is named alike in both
+# mteb uses ISO 639-3, checkpoints mostly ISO 639-1; a language missing here has the same code in both
 CODES = {"eng": "en", "fra": "fr", "spa": "es", "deu": "de", "ara": "ar", "tur": "tr", "jpn": "ja"}
 
 
@@ -44,7 +44,7 @@ class MtebEncoder(AbsEncoder):
     def encode(
         self, inputs: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, prompt_type: Any = None, **_: object
     ) -> np.ndarray:
-        """The sentences of all batches -> (N, D) float32. BgtError where the encoder has no language of the subset."""
+        """The sentences of all batches -> (N, D) float32; UsageError where the encoder lacks the subset's language."""
         sentences = [text for batch in inputs for text in batch["text"]]
         lang = self.lang or self._lang(task_metadata, hf_subset)
         return self.model.embed(sentences, lang=lang, latent=self.latent)
@@ -56,11 +56,15 @@ class MtebEncoder(AbsEncoder):
         langs = list(dict.fromkeys(CODES.get(code, code) for code in codes))
         known = [lang for lang in langs if not self.model.langs or lang in self.model.langs]
         if not known:
-            there = ", ".join(self.model.langs)
-            raise UsageError(f"{task.name}/{subset} is in {', '.join(langs)}; the model has {there}: give lang=.")
+            raise UsageError(
+                f"{task.name}/{subset} is in {', '.join(langs)}; the model has {', '.join(self.model.langs)}; "
+                "pass lang."
+            )
         if self.latent != SEMANTIC and len(langs) > 1:
-            told = f"{task.name}/{subset} compares {' and '.join(langs)}"
-            raise UsageError(f"{told}; the {self.latent} latent is comparable within one language only.")
+            raise UsageError(
+                f"{task.name}/{subset} compares {' and '.join(langs)}; "
+                f"the {self.latent} latent is comparable within one language only."
+            )
         return known[0]
 
 
@@ -79,7 +83,7 @@ def load_mteb(
     """
     folder = checkpoint.find(hub.folder(path))
     encoder = load(folder, device, precision)
-    called = name or f"bgt/{folder.resolve().name}"
     revision = checkpoint.read_config(folder)["files"][WEIGHTS]
     suffix = "" if latent == SEMANTIC else f"-{latent}"
-    return MtebEncoder(encoder, name=called + suffix, revision=revision, latent=latent, lang=lang)
+    full_name = (name or f"bgt/{folder.resolve().name}") + suffix
+    return MtebEncoder(encoder, name=full_name, revision=revision, latent=latent, lang=lang)

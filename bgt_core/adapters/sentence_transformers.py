@@ -18,7 +18,7 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
@@ -31,6 +31,7 @@ from bgt_core.checkpoint import CONFIG, WEIGHTS, Checkpoint, hub
 from bgt_core.contracts import SEMANTIC, Tokens
 from bgt_core.embedder import Embedder
 from bgt_core.errors import UsageError
+from bgt_core.files import atomic_folder
 
 USE = """from bgt_core.adapters.sentence_transformers import load_sentence_transformer
 
@@ -41,20 +42,19 @@ vectors = model.encode(["Where is the station?"])"""
 class BGTModule(InputModule):
     """A checkpoint as a module: text to `sentence_embedding`, the posterior mean of a latent."""
 
-    forward_kwargs: ClassVar[set[str]] = {"lang", "latent"}  # what `encode` passes on
-
-    def __init__(self, found: Checkpoint):
+    def __init__(self, loaded: Checkpoint):
         super().__init__()
-        self.found = found
-        self.model = found.model
-        self.tokenizer = found.tokenizer
-        self.reader = Embedder(found.model, found.tokenizer, found.recipe.reads, "fp32")
+        self.forward_kwargs = {"lang", "latent"}  # what `encode` passes on
+        self.checkpoint = loaded
+        self.model = loaded.model
+        self.tokenizer: Any = loaded.tokenizer
+        self.reader = Embedder(loaded.model, loaded.tokenizer, loaded.recipe.reads, "fp32")
         self.width = self.reader.width(self.reader.langs[0])
 
-    def preprocess(self, inputs: Sequence[str], prompt: str | None = None, **_: object) -> dict[str, Tensor]:
+    def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **_: object) -> dict[str, Tensor]:
         """B sentences -> input_ids (B, T) and attention_mask (B, T)."""
         if wrong := [type(text).__name__ for text in inputs if not isinstance(text, str)]:
-            raise UsageError(f"BGT embeds sentences; expected str, found {wrong[0]}.")
+            raise UsageError(f"BGT embeds sentences; expected str, got {wrong[0]}.")
         side = Tokens.pad(self.tokenizer.encode([(prompt or "") + text for text in inputs]), self.reader.langs[0])
         return {"input_ids": side.ids, "attention_mask": side.mask.long()}
 
@@ -74,23 +74,24 @@ class BGTModule(InputModule):
     def save(self, output_path: str, *_: object, **__: object) -> None:
         """The checkpoint as it was read where the weights are still those, else a new one without its figures."""
         with tempfile.TemporaryDirectory(dir=output_path) as scratch:
-            source = self.found.folder
+            source = self.checkpoint.folder
             if not self._as_read():
                 source = Path(scratch) / "model"
-                found = self.found
-                checkpoint.save(source, found.recipe, self.model, self.tokenizer, found.config["step"])
+                step = self.checkpoint.config["step"]
+                checkpoint.save(source, self.checkpoint.recipe, self.model, self.tokenizer, step)
             for name in (*checkpoint.read_config(source)["files"], CONFIG):
                 shutil.copyfile(source / name, Path(output_path) / name)
 
     def _as_read(self) -> bool:
-        """Whether the checkpoint is still there and training has left its weights alone."""
-        if not (self.found.folder / CONFIG).is_file() or checkpoint.read_config(self.found.folder) != self.found.config:
+        """Whether the checkpoint still exists and training has left its weights alone."""
+        folder = self.checkpoint.folder
+        if not (folder / CONFIG).is_file() or checkpoint.read_config(folder) != self.checkpoint.config:
             return False
-        kept = checkpoint.load_tensors(self.found.folder / WEIGHTS)
-        return all(torch.equal(kept[name].to(own), own) for name, own in self.model.named_parameters())
+        weights = checkpoint.load_tensors(folder / WEIGHTS)
+        return all(torch.equal(weights[name].to(own), own) for name, own in self.model.named_parameters())
 
     @classmethod
-    def load(
+    def load(  # type: ignore[override]
         cls,
         model_name_or_path: str,
         subfolder: str = "",
@@ -101,27 +102,26 @@ class BGTModule(InputModule):
         **_: Any,
     ) -> BGTModule:
         """From a checkpoint, a run, a folder saved from here, or a name on the hub."""
-        where = {"token": token, "cache_folder": cache_folder, "revision": revision}
+        where: dict[str, Any] = {"token": token, "cache_folder": cache_folder, "revision": revision}
         path = cls.load_dir_path(str(model_name_or_path), subfolder, local_files_only=local_files_only, **where)
-        return cls(checkpoint.load(Path(path)))
+        return cls(checkpoint.load(Path(path or model_name_or_path)))
 
 
 def load_sentence_transformer(path: str | Path, device: str | None = None) -> SentenceTransformer:
     """A SentenceTransformer of a checkpoint, a run, an exported folder, or ORG/NAME on the hub.
 
-    Results that tools file under its name carry the hash of the weights as the revision. Raises BgtError as
-    `bgt_core.load`.
+    Results that tools file under its name carry the hash of the weights as the revision. Raises as `bgt_core.load`.
     """
-    found = checkpoint.load(hub.folder(path))
-    model = SentenceTransformer(modules=[BGTModule(found)], device=device)
-    model.model_card_data.model_name = f"bgt/{found.folder.resolve().name}"
-    model.model_card_data.base_model_revision = found.config["files"][WEIGHTS]
+    loaded = checkpoint.load(hub.folder(path))
+    model = SentenceTransformer(modules=[BGTModule(loaded)], device=device)
+    model.model_card_data.model_name = f"bgt/{loaded.folder.resolve().name}"
+    model.model_card_data.base_model_revision = loaded.config["files"][WEIGHTS]
     return model
 
 
-def export(found: Checkpoint, out: Path) -> None:
-    """Write a folder that both libraries read, with a README; whole or not at all, BgtError if it is there already."""
-    with checkpoint.new_folder(out) as partial:
-        model = SentenceTransformer(modules=[BGTModule(found)], device="cpu")
+def export(loaded: Checkpoint, out: Path) -> None:
+    """Write a folder that both libraries read, with a README; whole or not at all. UsageError if it exists already."""
+    with atomic_folder(out) as partial:
+        model = SentenceTransformer(modules=[BGTModule(loaded)], device="cpu")
         model.save(os.fspath(partial), create_model_card=False)
-        (partial / "README.md").write_text(model_card(out.name, found, USE.format(name=out.name)), encoding="utf-8")
+        (partial / "README.md").write_text(model_card(out.name, loaded, USE.format(name=out.name)), encoding="utf-8")

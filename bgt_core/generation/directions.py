@@ -1,6 +1,6 @@
 """Directions in a latent along which a sentence changes in one respect: longer, more marks, a question.
 
-    vectors (N, D), factors (N, K) -> a direction each (K, D), and how well it is read from other sentences
+    vectors (N, D), factors (N, K) -> one direction per factor (K, D), and how well it is read from other sentences
 
 A direction is the pattern of its factor: what one unit more of it adds to the vector while the other factors stay
 (least squares of vectors on factors). A probe's own weights say how to read a factor, not how to change it: they also
@@ -17,10 +17,10 @@ import numpy as np
 from bgt_core.errors import DataError
 
 HELD_OUT = 5  # every fifth sentence tests
-LEAST = 50
+MIN_SENTENCES = 50
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Directions:
     """What each of K factors adds to a vector, and whether it can be read from one."""
 
@@ -34,9 +34,9 @@ class Directions:
 
 
 def directions(vectors: np.ndarray, factors: np.ndarray, names: tuple[str, ...]) -> Directions:
-    """Fit on four fifths of N sentences, test the readout on the rest; BgtError for too few, or a constant factor."""
-    if len(vectors) < LEAST:
-        raise DataError(f"{len(vectors)} sentences; directions need {LEAST}.")
+    """Fit on four fifths of N sentences, test the readout on the rest; DataError for under 50, or a constant factor."""
+    if len(vectors) < MIN_SENTENCES:
+        raise DataError(f"{len(vectors)} sentences; directions need {MIN_SENTENCES}.")
     factors = np.asarray(factors, dtype=float)
     if len(flat := np.flatnonzero(np.ptp(factors, axis=0) == 0)):
         raise DataError(f"Every sentence has the same '{names[flat[0]]}'; a direction needs different ones.")
@@ -44,6 +44,6 @@ def directions(vectors: np.ndarray, factors: np.ndarray, names: tuple[str, ...])
     ones = np.ones((len(vectors), 1))
     explained, *_ = np.linalg.lstsq(np.hstack([factors, ones]), vectors, rcond=None)
     readout, *_ = np.linalg.lstsq(np.hstack([vectors, ones])[~test], factors[~test], rcond=None)
-    found = np.hstack([vectors, ones])[test] @ readout  # (N test, K)
-    read = tuple(float(np.corrcoef(found[:, at], factors[test, at])[0, 1]) for at in range(len(names)))
+    predicted = np.hstack([vectors, ones])[test] @ readout  # (N test, K)
+    read = tuple(float(np.corrcoef(predicted[:, factor], factors[test, factor])[0, 1]) for factor in range(len(names)))
     return Directions(names, explained[:-1], read)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from bgt_core.contracts import BOS, EOS, LANGUAGE, PAD, SEMANTIC, UNK, SentenceEncoder
+from bgt_core.contracts import BOS, EOS, LANGUAGE, PAD, SEMANTIC, UNK, Decoder, DecoderState, SentenceEncoder
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
-from bgt_core.nets.kv_cache import KVCache
-from bgt_core.nets.lstm_decoder import LSTMDecoder, States
-from bgt_core.nets.transformer import Decoder as Transformer
 
 NEVER = (PAD, UNK, BOS)  # pieces that no search writes
 AT_ONCE = 128  # sentences searched together: bounds the memory, B x beam x V scores
@@ -25,13 +22,17 @@ BLOCK = 160  # scores of which only the maximum is read at first
 class SentenceWriter(SentenceEncoder, Protocol):
     """An embedder whose model can also write (`bgt_core.Embedder`)."""
 
-    model: nn.Module
+    model: Any
     tokenizer: Tokenizer
+
+    def encoder_name(self, lang: str, latent: str) -> str:
+        """UsageError for a language or a latent that the model lacks."""
+        ...
 
 
 @dataclass(frozen=True)
 class Beam:
-    """The `size` best hypotheses, ranked by log-probability a piece (released code: 5)."""
+    """The `size` best hypotheses, ranked by log-probability per piece (released code: 5)."""
 
     size: int = 5
 
@@ -53,14 +54,13 @@ class Sample:
                 f"Temperature {self.temperature} must be above 0; for the most probable piece use a beam of 1."
             )
         if not 0 < self.top_p <= 1:
-            raise UsageError(f"top_p {self.top_p} is a share of probability, above 0 and up to 1.")
+            raise UsageError(f"top_p {self.top_p} is a proportion of the probability: above 0, at most 1.")
 
 
 GREEDY = Beam(1)
 
 Search = Beam | Sample
-Decoder = Transformer | LSTMDecoder
-Report = Callable[[int], None]  # told how many pieces are written; what it raises ends the search
+Report = Callable[[int], None]  # gets how many pieces are written; what it raises ends the search
 
 
 def quiet(pieces: int) -> None:
@@ -79,9 +79,12 @@ def transfer(
 ) -> list[str]:
     """The meaning of each source in the manner of the style beside it.
 
-    `lang` is the language of the styles and of what is written; sources may be in any language of the
-    model. The same seed gives the same text. `max_length` is in pieces. Raises BgtError for unequal counts,
-    an unknown language, or a model that has no language latents.
+    `lang` is the language of the styles and of what is written; sources may be in any language of the model, for all
+    share the semantic space. The same seed gives the same text. `max_length` is in pieces. Raises UsageError for
+    unequal counts, an unknown language, or a model that has no language latents.
+
+    >>> transfer(bgt_core.load(), ["The old man sees the red car."], ["Is it late?"], lang="en")
+    ['the car is old.']
     """
     if LANGUAGE not in bgt.latents:
         raise UsageError(
@@ -90,15 +93,16 @@ def transfer(
         )
     if len(sources) != len(styles):
         raise UsageError(f"{len(sources)} sources but {len(styles)} styles; each source needs one style.")
-    manner = bgt.embed(styles, lang=lang, latent=LANGUAGE)
-    meaning = bgt.embed(sources, lang=lang, latent=SEMANTIC)
-    return decode(bgt, meaning, manner, lang=lang, search=search, seed=seed, max_length=max_length)
+    latents = {
+        LANGUAGE: bgt.embed(styles, lang=lang, latent=LANGUAGE),
+        SEMANTIC: bgt.embed(sources, lang=lang, latent=SEMANTIC),
+    }
+    return decode(bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length)
 
 
 def decode(
     bgt: SentenceWriter,
-    meaning: np.ndarray,
-    manner: np.ndarray,
+    latents: Mapping[str, np.ndarray],
     *,
     lang: str,
     search: Search = Beam(),
@@ -106,24 +110,35 @@ def decode(
     max_length: int = 60,
     report: Report = quiet,
 ) -> list[str]:
-    """A sentence of `lang` for each row of meaning (N, L) and manner (N, L_lang), wherever these vectors come from.
+    """A sentence of `lang` for each row of the latents, (N, L) each under its name, wherever these vectors come from.
 
-    The decoder reads [language ; semantic], the vector it is trained on (the released code decodes from another,
-    untrained one). Raises BgtError for unequal counts or an unknown language.
+    The decoder reads the vector that it is trained on, [language ; semantic] (the released code decodes from another,
+    untrained one). Raises UsageError for unequal counts, an unknown language, and where `latents` are not those of the
+    model.
+
+    >>> bgt = bgt_core.load()
+    >>> latents = {latent: bgt.embed(["Is it late?"], lang="en", latent=latent) for latent in bgt.latents}
+    >>> decode(bgt, latents, lang="en")
+    ['is it late?']
     """
-    if len(meaning) != len(manner):
-        raise UsageError(f"{len(meaning)} meanings but {len(manner)} manners; each sentence needs one of both.")
+    for latent in latents:
+        bgt.encoder(lang, latent)
+    if missing := [latent for latent in bgt.latents if latent not in latents]:
+        raise UsageError(f"The decoder reads {', '.join(bgt.latents)}; latents has no '{missing[0]}'.")
+    counts = {latent: len(vectors) for latent, vectors in latents.items()}
+    if len(set(counts.values())) > 1:
+        given = ", ".join(f"{count} {latent}" for latent, count in counts.items())
+        raise UsageError(f"latents of unequal number ({given}); each sentence needs one of every latent.")
     if max_length < 1:
         raise UsageError(f"max_length {max_length} must be at least 1 piece.")
-    bgt.encoder_name(lang, LANGUAGE)
     device = next(bgt.model.parameters()).device
-    parts = (torch.tensor(part, dtype=torch.float32, device=device) for part in (manner, meaning))
-    latent = bgt.model.join(*parts)  # (N, L_lang + L)
+    parts = {name: torch.tensor(part, dtype=torch.float32, device=device) for name, part in latents.items()}
+    joined = bgt.model.join(parts)  # (N, L_lang + L)
     generator = torch.Generator(device).manual_seed(seed)
     written: list[list[int]] = []
     with torch.no_grad():  # not inference_mode: under it, autocast converts every weight at every step
-        for part in latent.split(AT_ONCE) if len(latent) else ():
-            written += write(bgt.model.decoders[lang], part, search, max_length, generator, report)
+        for part in joined.split(AT_ONCE) if len(joined) else ():
+            written += write(bgt.model.decoder(lang), part, search, max_length, generator, report)
     return bgt.tokenizer.decode(written)
 
 
@@ -141,10 +156,10 @@ def write(
     return [best.pieces for best in beam(decoder, latent, search.size, max_length, report)]
 
 
-def next_scores(decoder: Decoder, pieces: Tensor, past: KVCache | States) -> Tensor:
+def next_scores(decoder: Decoder, pieces: Tensor, state: DecoderState) -> Tensor:
     """Scores of the next piece, not normalised, (B, n) -> (B, n, V); a sentence has a piece before EOS."""
-    barred = NEVER if past.position else (*NEVER, EOS)
-    scores = decoder.step(pieces, past).float()
+    barred = NEVER if state.position else (*NEVER, EOS)
+    scores = decoder.step(pieces, state).float()
     scores[:, :, barred] = -torch.inf
     return scores
 
@@ -152,19 +167,19 @@ def next_scores(decoder: Decoder, pieces: Tensor, past: KVCache | States) -> Ten
 def sample(
     decoder: Decoder,
     latent: Tensor,
-    how: Sample,
+    config: Sample,
     max_length: int,
     generator: torch.Generator,
     report: Report = quiet,
 ) -> list[list[int]]:
     """Ancestral sampling, nucleus-limited (Holtzman et al. 2020)."""
     pieces = torch.full((len(latent),), EOS, device=latent.device)
-    past, written, done = decoder.start(latent), [], torch.zeros(len(latent), dtype=torch.bool, device=latent.device)
+    state, written, done = decoder.start(latent), [], torch.zeros(len(latent), dtype=torch.bool, device=latent.device)
     for length in range(max_length):
         report(length)
-        scores = next_scores(decoder, pieces[:, None], past)[:, 0].log_softmax(-1) / how.temperature
+        scores = next_scores(decoder, pieces[:, None], state)[:, 0].log_softmax(-1) / config.temperature
         chances, order = scores.softmax(-1).sort(-1, descending=True)
-        outside = chances.cumsum(-1) - chances >= how.top_p  # the first piece is always inside
+        outside = chances.cumsum(-1) - chances >= config.top_p  # the first piece is always inside
         drawn = torch.multinomial(chances.masked_fill(outside, 0.0), 1, generator=generator)  # (B, 1)
         pieces = order.gather(1, drawn).squeeze(1).masked_fill(done, EOS)
         written.append(pieces)
@@ -176,48 +191,48 @@ def sample(
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A sentence that a beam found."""
+    """A sentence that a beam search has written."""
 
     pieces: list[int]  # EOS left out
-    mean: float  # log-probability a piece in nats, EOS counted
+    mean: float  # log-probability per piece in nats, EOS counted
 
 
 def beam(decoder: Decoder, latent: Tensor, size: int, max_length: int, report: Report = quiet) -> list[Hypothesis]:
     """Beam search over a batch: of each sentence the hypothesis with the highest mean log-probability.
 
-    A finished hypothesis keeps its place at its final score; a sentence with no other leaves the batch.
+    A finished hypothesis stays in the beam at its final score; a sentence with no other leaves the batch.
     """
-    found: dict[int, Hypothesis] = {}
+    winners: dict[int, Hypothesis] = {}
     rows = torch.arange(len(latent), device=latent.device)  # which sentence each row of the batch is, (B,)
     pieces = torch.full((len(latent), 1), EOS, device=latent.device)  # one hypothesis, which the first step branches
     written, totals = pieces.new_empty(len(latent), 1, 0), torch.zeros_like(pieces, dtype=torch.float)
     done = torch.zeros_like(pieces, dtype=torch.bool)
-    past = decoder.start(latent)
+    state = decoder.start(latent)
     for length in range(1, max_length + 1):
         report(length - 1)
-        chances, choices = most_probable(next_scores(decoder, pieces, past), size)  # (B, n, k)
+        chances, choices = most_probable(next_scores(decoder, pieces, state), size)  # (B, n, k)
         chances = chances.masked_fill(done[:, :, None], -torch.inf)
         chances[:, :, 0].masked_fill_(done, 0.0)  # a finished hypothesis repeats EOS at no cost
         choices = choices.masked_fill(done[:, :, None], EOS)
         sums = (totals[:, :, None] + chances).flatten(1)  # (B, n * k)
         totals, best = sums.topk(min(size, sums.shape[1]))
         parents, pieces = best // chances.shape[2], choices.flatten(1).gather(1, best)  # (B, n)
-        past.follow(parents)
+        state.reorder(parents)
         before = written.gather(1, parents[:, :, None].expand(-1, -1, length - 1))
         written, done = torch.cat([before, pieces[:, :, None]], dim=2), pieces == EOS
         ended = done.all(1) | (length == max_length)
         if not ended.any():
             continue
         means, winner = (totals / ((written != EOS).sum(2) + done)).max(1)
-        winners = written[torch.arange(len(rows), device=rows.device), winner]  # (B, length)
-        for row, mean, ids in zip(*(part[ended].tolist() for part in (rows, means, winners)), strict=True):
-            found[row] = Hypothesis(until_end(ids), mean)
+        best_ids = written[torch.arange(len(rows), device=rows.device), winner]  # (B, length)
+        for row, mean, ids in zip(*(part[ended].tolist() for part in (rows, means, best_ids)), strict=True):
+            winners[row] = Hypothesis(until_end(ids), mean)
         going = (~ended).nonzero().squeeze(1)
         if not len(going):
             break
-        past.keep(going)
+        state.select(going)
         rows, pieces, written, totals, done = (part[going] for part in (rows, pieces, written, totals, done))
-    return [found[row] for row in range(len(latent))]
+    return [winners[row] for row in range(len(latent))]
 
 
 def most_probable(scores: Tensor, size: int) -> tuple[Tensor, Tensor]:
@@ -232,17 +247,18 @@ def most_probable(scores: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def largest(scores: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """`topk` of each row, (N, V) -> values and places, (N, size), in a third of its time: the largest lie in
+    """`topk` of each row, (N, V) -> values and indices, (N, size), in a third of its time: the largest lie in
     the blocks with the largest maxima."""
     count, vocab = scores.shape
     width = max(width for width in range(1, BLOCK + 1) if vocab % width == 0)
     blocks = scores.view(count, -1, width)
     chosen = blocks.amax(2).topk(min(size, blocks.shape[1])).indices  # (N, blocks kept)
-    places = torch.arange(count, device=scores.device)[:, None] * blocks.shape[1] + chosen
-    kept = blocks.flatten(0, 1).index_select(0, places.flatten()).view(count, -1)
+    flat = torch.arange(count, device=scores.device)[:, None] * blocks.shape[1] + chosen
+    kept = blocks.flatten(0, 1).index_select(0, flat.flatten()).view(count, -1)
     values, best = kept.topk(size)
     return values, chosen.gather(1, best // width) * width + best % width
 
 
 def until_end(ids: list[int]) -> list[int]:
+    """What stands before the first EOS."""
     return ids[: ids.index(EOS)] if EOS in ids else ids

@@ -54,4 +54,4 @@ class BGT(LatentModel):
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
         """What a reconstruction decoder reads: [language ; semantic], (B, L_lang + L)."""
-        return torch.cat([latents[LANGUAGE], latents[SEMANTIC]], dim=-1)
+        return torch.cat([latents[latent] for latent in (LANGUAGE, SEMANTIC) if latent in latents], dim=-1)

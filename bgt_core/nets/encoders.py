@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from bgt_core.backend import Linear
 from bgt_core.contracts import Posterior, Tokens
+from bgt_core.nets.packing import PackedLayout
 from bgt_core.posterior import Gaussian, Point
 
 
@@ -43,7 +44,7 @@ class SharedVarianceHead(nn.Module):
 
 
 class PointHead(nn.Module):
-    """A bias-free linear map of the body's vector, and no doubt about it: the model has no prior."""
+    """A bias-free linear map of the body's vector, without a variance: the model has no prior."""
 
     def __init__(self, width: int, latent: int):
         super().__init__()
@@ -63,11 +64,15 @@ class NoLatent(nn.Module):
 
 
 class Encoder(nn.Module):
-    """q(z | sentence) = head(body(sentence)). With `Point` as the head the body's vector is the mean itself."""
+    """q(z | sentence) = head(body(sentence)). With `Point` as the head the body's vector is the mean itself.
+
+    A body takes a side and, where not the packed one, the layout to compute it in (`nets.packing`).
+    """
 
     def __init__(self, body: nn.Module, head: Callable[[Tensor], Posterior]):
         super().__init__()
         self.body, self.head = body, head
 
-    def forward(self, side: Tokens) -> Posterior:
-        return self.head(self.body(side))
+    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Posterior:
+        """Tokens (B, T) -> posterior over (B, L)."""
+        return self.head(self.body(side) if layout is None else self.body(side, layout))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 
-@dataclass
+@dataclass(eq=False)
 class KeyValues:
     """The keys and values that one layer has made in a search, with room for more."""
 
@@ -24,32 +24,34 @@ class KeyValues:
         self.store[0, :, :, start : self.used], self.store[1, :, :, start : self.used] = keys, values
         return self.store[0, :, :, : self.used], self.store[1, :, :, : self.used]
 
-    def keep(self, rows: Tensor) -> None:
-        """Go on with these sentences."""
+    def select(self, rows: Tensor) -> None:
+        """Keep these sentences alone."""
         self.store = self.store.index_select(1, rows)
 
 
-@dataclass
+@dataclass(eq=False)
 class KVCache:
     """What a decoder remembers of a search over B sentences, n hypotheses each.
 
-    The hypotheses of a sentence write their keys side by side and no key moves again: `kin` says which of them
-    lie in the past of each hypothesis. A new parent then costs a few bits, not a copy of keys and values, and
-    the hypotheses of a sentence attend in one product.
+    The hypotheses of a sentence write their keys side by side and no key moves again: `ancestor_mask` says which of
+    them lie in the past of each hypothesis. A new parent then costs a few bits, not a copy of keys and values, and the
+    hypotheses of a sentence attend in one product.
     """
 
     latent: Tensor  # (B, L)
-    share: Tensor  # (B, any), of the output layer
+    latent_bias: Tensor  # (B, any), of the output layer
     layers: list[KeyValues]
-    kin: Tensor  # (B, n, S) bool
+    ancestor_mask: Tensor  # (B, n, S) bool
     position: int = 0  # of the pieces read next
 
-    def follow(self, parents: Tensor) -> None:
+    def reorder(self, parents: Tensor) -> None:
         """Hypothesis i now continues what parents[:, i] was, (B, n)."""
-        self.kin = self.kin.gather(1, parents[:, :, None].expand(-1, -1, self.kin.shape[2]))
+        where = parents[:, :, None].expand(-1, -1, self.ancestor_mask.shape[2])
+        self.ancestor_mask = self.ancestor_mask.gather(1, where)
 
-    def keep(self, rows: Tensor) -> None:
-        """Go on with these sentences."""
-        self.latent, self.share, self.kin = (part.index_select(0, rows) for part in (self.latent, self.share, self.kin))
+    def select(self, rows: Tensor) -> None:
+        """Keep these sentences alone."""
+        self.latent, self.latent_bias = self.latent.index_select(0, rows), self.latent_bias.index_select(0, rows)
+        self.ancestor_mask = self.ancestor_mask.index_select(0, rows)
         for layer in self.layers:
-            layer.keep(rows)
+            layer.select(rows)

@@ -13,14 +13,14 @@ from torch import Tensor, nn
 from bgt_core.contracts import Tokens
 from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
-from bgt_core.nets.packing import Layout
+from bgt_core.nets.packing import PackedLayout
 
 
 class BiLSTM(nn.Module):
     """An encoder's body: the mean over all real positions, EOS included, of [forward ; backward] (paper, app. A).
 
     Each direction has half the table's width, so a sentence is as wide as in the other bodies (paper: 512 of 1024).
-    Dropout falls on the words and on what each layer says.
+    Dropout falls on the words and on each layer's output.
     """
 
     def __init__(self, table: nn.Embedding, layers: int, dropout: float):
@@ -35,18 +35,18 @@ class BiLSTM(nn.Module):
         self.forward_layers = nn.ModuleList(nn.LSTM(self.width, half, batch_first=True) for _ in range(layers))
         self.backward_layers = nn.ModuleList(nn.LSTM(self.width, half, batch_first=True) for _ in range(layers))
 
-    def forward(self, side: Tokens) -> Tensor:
+    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H)."""
-        layout, mirror = Layout.of(side), mirrored(side.mask)
+        layout, mirror = layout or PackedLayout.of(side), mirrored(side.mask)
         x = self.dropout(self.table(side.ids))  # (B, T, H)
-        for there, back in zip(self.forward_layers, self.backward_layers, strict=True):
-            ahead, behind = there(x)[0], flip(back(flip(x, mirror))[0], mirror)  # (B, T, H / 2)
+        for forward, backward in zip(self.forward_layers, self.backward_layers, strict=True):
+            ahead, behind = forward(x)[0], flip(backward(flip(x, mirror))[0], mirror)  # (B, T, H / 2)
             x = self.dropout(torch.cat([ahead, behind], dim=-1))
-        return layout.mean(x.flatten(0, 1).index_select(0, side.flat_index))
+        return layout.mean(layout.pack(x))
 
 
 def mirrored(mask: Tensor) -> Tensor:
-    """Where each place's mirror image in its sentence stands among the B x T; padding stays: (B, T) -> (B * T,)."""
+    """Where each position's mirror image in its sentence stands among the B x T; padding stays: (B, T) -> (B * T,)."""
     batch, length = mask.shape
     columns = torch.arange(length, device=mask.device)
     last = mask.sum(1, keepdim=True) - 1  # (B, 1)

@@ -6,36 +6,35 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import EOS, OutputLayer, Role, Tokens
+from bgt_core.contracts import OutputLayer, Role, Tokens
 from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
+from bgt_core.nets.layers import shift_right, xavier_linear
+from bgt_core.nets.packing import PackedLayout
 from bgt_core.nets.prediction import SentencePrediction
-from bgt_core.nets.packing import Layout
-from bgt_core.nets.transformer import linear
 
 
-@dataclass
-class States:
+@dataclass(eq=False)
+class LSTMState:
     """What an LSTM decoder remembers of a search over B sentences, n hypotheses each."""
 
     latent: Tensor  # (B, L)
-    share: Tensor  # (B, any), of the output layer
+    latent_bias: Tensor  # (B, any), of the output layer
     hidden: Tensor  # (layers, B, n, H)
     cell: Tensor  # (layers, B, n, H)
     position: int = 0  # of the pieces read next
 
-    def follow(self, parents: Tensor) -> None:
+    def reorder(self, parents: Tensor) -> None:
         """Hypothesis i now continues what parents[:, i] was, (B, n)."""
         layers, _, _, width = self.hidden.shape
         where = parents[None, :, :, None].expand(layers, -1, -1, width)
         self.hidden, self.cell = self.hidden.gather(2, where), self.cell.gather(2, where)
 
-    def keep(self, rows: Tensor) -> None:
-        """Go on with these sentences."""
-        self.latent, self.share = self.latent.index_select(0, rows), self.share.index_select(0, rows)
+    def select(self, rows: Tensor) -> None:
+        """Keep these sentences alone."""
+        self.latent, self.latent_bias = self.latent.index_select(0, rows), self.latent_bias.index_select(0, rows)
         self.hidden, self.cell = self.hidden.index_select(1, rows), self.cell.index_select(1, rows)
 
 
@@ -48,7 +47,7 @@ class LSTMDecoder(nn.Module):
     - "hidden": the first hidden state is a linear map of z. Else it is zero.
     - "attention": z takes the place of the context that attention would give. As in Luong et al. (2015, eq. 5), to
       whom the paper's "traditional sequence-to-sequence framework" is taken to refer, the output layer reads
-      tanh(Linear([h ; z])): that tanh is what tells it from Logit.
+      tanh(Linear([h ; z])). Logit has no tanh.
     - Logit is the output layer's: `layer` gets the latent as well, or is one that does not read it.
     """
 
@@ -69,19 +68,19 @@ class LSTMDecoder(nn.Module):
         self.reads_latent = "word" in fuse
         inputs = width + latent if self.reads_latent else width
         self.lstm = nn.LSTM(inputs, width, layers, batch_first=True, dropout=dropout if layers > 1 else 0.0)
-        self.first_hidden = linear(latent, layers * width) if "hidden" in fuse else None
-        self.fuse_hidden = linear(width, width) if "attention" in fuse else None
-        self.fuse_latent = linear(latent, width, bias=False) if "attention" in fuse else None
+        self.first_hidden = xavier_linear(latent, layers * width) if "hidden" in fuse else None
+        self.fuse_hidden = xavier_linear(width, width) if "attention" in fuse else None
+        self.fuse_latent = xavier_linear(latent, width, bias=False) if "attention" in fuse else None
         self.layer = layer
 
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
         """What the decoder says of `target` (B, T), given latent (B, L)."""
-        past = F.pad(target.ids[:, :-1], (1, 0), value=EOS)  # (B, T)
-        states, _ = self.lstm(
-            self.inputs(past, latent), self.initial_state(latent)
-        )  # (B, T, H); padding is never in the past
+        inputs = self.inputs(shift_right(target.ids), latent)
+        states, _ = self.lstm(inputs, self.initial_state(latent))  # (B, T, H); padding is never in the past
         x = states.flatten(0, 1).index_select(0, target.flat_index)  # (N, H)
-        return SentencePrediction(role, column, self.features(x, latent, Layout.of(target)), latent, self.layer, target)
+        return SentencePrediction(
+            role, column, self.features(x, latent, PackedLayout.of(target)), latent, self.layer, target
+        )
 
     def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
         """What the LSTM reads: ids (B, T), latent (B, L) -> (B, T, H) or, with Word fusion, (B, T, H + L)."""
@@ -96,25 +95,25 @@ class LSTMDecoder(nn.Module):
             return zeros, zeros
         return self.first_hidden(latent).view(-1, layers, width).transpose(0, 1).contiguous().to(zeros.dtype), zeros
 
-    def features(self, x: Tensor, latent: Tensor, layout: Layout) -> Tensor:
+    def features(self, x: Tensor, latent: Tensor, layout: PackedLayout) -> Tensor:
         """What the output layer reads: states (N, H), latent (B, L) -> (N, H)."""
         x = self.dropout(x)
-        if self.fuse_hidden is None:
+        if self.fuse_hidden is None or self.fuse_latent is None:
             return x
         return torch.tanh(self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent)))
 
-    def start(self, latent: Tensor) -> States:
+    def start(self, latent: Tensor) -> LSTMState:
         """A search that has read nothing yet, for each latent, (B, L)."""
         hidden, cell = self.initial_state(latent)
-        return States(latent, self.layer.project_latent(latent), hidden[:, :, None], cell[:, :, None])
+        return LSTMState(latent, self.layer.project_latent(latent), hidden[:, :, None], cell[:, :, None])
 
-    def step(self, pieces: Tensor, past: States) -> Tensor:
+    def step(self, pieces: Tensor, state: LSTMState) -> Tensor:
         """The last piece of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first piece is EOS."""
         count, n = pieces.shape
-        latent = past.latent.repeat_interleave(n, dim=0)  # (B * n, L)
-        before = past.hidden.flatten(1, 2), past.cell.flatten(1, 2)
+        latent = state.latent.repeat_interleave(n, dim=0)  # (B * n, L)
+        before = state.hidden.flatten(1, 2), state.cell.flatten(1, 2)
         states, after = self.lstm(self.inputs(pieces.view(-1, 1), latent), before)
-        past.hidden, past.cell = (part.view(past.hidden.shape) for part in after)
-        past.position += 1
-        x = self.features(states[:, 0], latent, Layout.column(pieces.flatten()))
-        return self.layer.logits(x.view(count, n, -1), past.share[:, None])
+        state.hidden, state.cell = (part.view(state.hidden.shape) for part in after)
+        state.position += 1
+        x = self.features(states[:, 0], latent, PackedLayout.column(pieces.flatten()))
+        return self.layer.logits(x.view(count, n, -1), state.latent_bias[:, None])

@@ -1,7 +1,7 @@
 """Output layers, with Logit fusion and without, and the fused negative log-likelihood they share.
 
 Logit fusion scores the next piece from [latent ; features] (paper, sec. 2). The latent's part of the
-product is the same at every position, so it is computed once a sentence.
+product is the same at every position, so it is computed once per sentence.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bgt_core.backend import Linear, linear_add_, matmul_dtype, product
+from bgt_core.backend import Linear, linear, linear_add_, matmul_dtype
 from bgt_core.contracts import Tokens
-from bgt_core.nets.packing import Layout
-from bgt_core.nets.transformer import linear
+from bgt_core.nets.layers import xavier_linear
+from bgt_core.nets.packing import PackedLayout
 
 CHUNK = 256  # tokens whose scores exist at a time: at an 8k vocabulary they stay in a CPU's cache
-BLOCK = 512  # tokens, or H where that is more, whose score gradients exist at a time: the matrix' is added up so often
-SLAB = 2048  # rows of the matrix' gradient made at a time: a whole one more would be the largest tensor there is
-GPU_BLOCK = 8192  # both, where a product must be large to fill the device
+BLOCK = 512  # tokens, or H where that is more, whose score gradients are kept for one product that makes dW of them
+SLAB = 2048  # rows of dW computed by one product; a second dW as a whole would be the largest tensor alive
+GPU_BLOCK = 8192  # CHUNK and BLOCK where a product must be large to fill the device
 
 
 class UntiedOutput(nn.Module):
@@ -36,9 +36,9 @@ class UntiedOutput(nn.Module):
         """(B, L) -> (B, V): added to the scores."""
         return self.latent(latent)
 
-    def logits(self, features: Tensor, share: Tensor) -> Tensor:
+    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
         """See `contracts.OutputLayer.logits`."""
-        return self.hidden(features) + share
+        return self.hidden(features) + latent_bias
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `contracts.OutputLayer.nll`."""
@@ -54,19 +54,19 @@ class TiedOutput(nn.Module):
     def __init__(self, table: nn.Embedding, latent: int):
         super().__init__()
         self.table = table
-        self.project = linear(latent, table.embedding_dim, bias=False)
+        self.project = xavier_linear(latent, table.embedding_dim, bias=False)
 
     def project_latent(self, latent: Tensor) -> Tensor:
         """(B, L) -> (B, H): added to the features."""
         return self.project(latent)
 
-    def logits(self, features: Tensor, share: Tensor) -> Tensor:
+    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
         """See `contracts.OutputLayer.logits`."""
-        return product(features + share, self.table.weight)
+        return linear(features + latent_bias, self.table.weight)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `contracts.OutputLayer.nll`."""
-        fused = features + Layout.of(target).repeat(self.project_latent(latent))  # (N, H)
+        fused = features + PackedLayout.of(target).repeat(self.project_latent(latent))  # (N, H)
         return fused_nll(fused, self.table.weight, None, target, smoothing)
 
 
@@ -88,9 +88,9 @@ class PlainOutput(nn.Module):
         """(B, L) -> (B, 0): nothing."""
         return latent[:, :0]
 
-    def logits(self, features: Tensor, share: Tensor) -> Tensor:
+    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
         """See `contracts.OutputLayer.logits`."""
-        return product(features, self.matrix.weight)
+        return linear(features, self.matrix.weight)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `contracts.OutputLayer.nll`."""
@@ -103,14 +103,45 @@ def fused_nll(
     """Label-smoothed cross-entropy of scores = features @ weight.T + offset.
 
     features (N, H), weight (V, H), offset (B, V) or None -> loss, the scalar sum of
-    (1 - smoothing) * NLL + smoothing * mean over V of -log p, and plain NLL a sentence, (B,), in nats.
-    The scores of a few hundred tokens exist at a time and their gradient is made beside them, so memory
-    does not grow with T x V and nothing is computed twice.
+    (1 - smoothing) * NLL + smoothing * mean over V of -log p, and each sentence's plain NLL, (B,), in nats.
+    The scores of a few hundred tokens exist at a time and their gradient is computed while they do, so memory does not
+    grow with T x V and nothing is computed twice.
     """
-    layout = Layout.of(target)
+    layout = PackedLayout.of(target)
     x, ids = features.to(matmul_dtype(features)), layout.pack(target.ids)
     loss, nats = _FusedNLL.apply(x, weight, offset, layout.rows, ids, smoothing)
     return loss, layout.sum(nats)
+
+
+def score_block(x: Tensor, weight: Tensor, offset: Tensor | None, rows: Tensor) -> Tensor:
+    """Scores of n tokens: x (n, H), weight (V, H), offset (B, V), rows (n,) each token's sentence -> (n, V)."""
+    if offset is None:
+        return linear(x, weight)
+    return linear_add_(offset.index_select(0, rows), x, weight)
+
+
+def smooth(
+    smoothing: float,
+    x: Tensor,
+    weight: Tensor,
+    offset: Tensor | None,
+    rows: Tensor,
+    loss: Tensor,
+    gradients: tuple[Tensor, Tensor, Tensor | None],
+) -> None:
+    """Subtract `smoothing` * the mean score over V from the loss, and what that means from the gradients of x, weight
+    and offset, all in place. That mean is linear in x, so no pass over the scores is needed."""
+    grad_x, grad_weight, grad_offset = gradients
+    exact = loss.dtype
+    even, share = x.sum(0, dtype=exact), smoothing / len(weight)
+    direction = weight.sum(0, dtype=exact)
+    loss -= share * (even @ direction)
+    grad_x -= share * direction
+    grad_weight -= share * even
+    if offset is not None and grad_offset is not None:
+        counts = torch.zeros_like(offset[:, 0], dtype=exact).index_add_(0, rows, torch.ones_like(x[:, 0], dtype=exact))
+        loss -= share * (counts @ offset.sum(1, dtype=exact))
+        grad_offset -= share * counts[:, None]
 
 
 class _FusedNLL(torch.autograd.Function):
@@ -124,7 +155,7 @@ class _FusedNLL(torch.autograd.Function):
         ctx: Any, x: Tensor, weight: Tensor, offset: Tensor | None, rows: Tensor, target: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
         """x (N, H) in the dtype of products, weight (V, H), offset (B, V) or None, rows (N,) each token's sentence."""
-        wants = any(ctx.needs_input_grad[:3])
+        wants_gradient = any(ctx.needs_input_grad[:3])
         exact = torch.promote_types(x.dtype, torch.float32)  # softmax and sums, whatever the products are
         chunk, block = (CHUNK, max(BLOCK, x.shape[1])) if x.device.type == "cpu" else (GPU_BLOCK, GPU_BLOCK)
         used = weight.to(x.dtype)
@@ -137,39 +168,28 @@ class _FusedNLL(torch.autograd.Function):
             last = min(first + block, len(x))
             for start in range(first, last, chunk):
                 part = slice(start, min(start + chunk, last))
-                if shared is None:
-                    scores = product(x[part], used).to(exact)
-                else:
-                    scores = linear_add_(shared.index_select(0, rows[part]), x[part], used).to(exact)
+                scores = score_block(x[part], used, shared, rows[part]).to(exact)
                 gold = scores.gather(1, target[part, None])
                 top = scores.amax(1, keepdim=True)
                 mass = scores.sub_(top).exp_().sum(1, keepdim=True)
                 total = mass.log() + top  # logsumexp
                 nats[part] = (total - gold).squeeze(1)
                 loss += (total - (1 - smoothing) * gold).sum()
-                if not wants:
+                if not wants_gradient:
                     continue
                 slope = scores.div_(mass)  # softmax
                 slope.scatter_add_(1, target[part, None], slope.new_full(gold.shape, smoothing - 1))
                 if grad_offset is not None:
                     grad_offset.index_add_(0, rows[part], slope)
                 slopes[start - first : part.stop - first] = slope
-            if wants:
+            if wants_gradient:
                 whole = slopes[: last - first]
-                grad_x[first:last] = product(whole, used.T)
+                grad_x[first:last] = linear(whole, used.T)
                 for row in range(0, len(weight), SLAB):
                     slab = slice(row, row + SLAB)
-                    grad_weight[slab] += product(whole[:, slab].T, x[first:last].T)
-        if smoothing:  # the mean score over V is linear in x: no pass over the scores is needed
-            even, share = x.sum(0, dtype=exact), smoothing / len(weight)
-            direction = weight.sum(0, dtype=exact)
-            loss -= share * (even @ direction)
-            grad_x -= share * direction
-            grad_weight -= share * even
-            if offset is not None:
-                counts = torch.zeros_like(offset[:, 0], dtype=exact).index_add_(0, rows, torch.ones_like(nats))
-                loss -= share * (counts @ offset.sum(1, dtype=exact))
-                grad_offset -= share * counts[:, None]
+                    grad_weight[slab] += linear(whole[:, slab].T, x[first:last].T)
+        if smoothing:
+            smooth(smoothing, x, weight, offset, rows, loss, (grad_x, grad_weight, grad_offset))
         ctx.save_for_backward(grad_x, grad_weight, grad_offset)
         ctx.mark_non_differentiable(nats)
         return loss, nats

@@ -1,4 +1,4 @@
-"""Packing: only real pieces are computed on; padding exists around attention alone.
+"""Packing: only real pieces are computed on; padding exists inside attention alone.
 
 A packed tensor (N, H) holds the N real pieces of B sentences one after another, row by row of the padded (B, T).
 """
@@ -16,36 +16,42 @@ from torch import Tensor
 from bgt_core.contracts import Tokens
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Where N real pieces stand among B x T places."""
+@dataclass(frozen=True, eq=False)
+class PackedLayout:
+    """Where N real pieces stand among B x T positions."""
 
     shape: tuple[int, int]  # B, T
-    places: Tensor  # (N,) as in `Tokens`
-    mask: Tensor  # (B, T)
+    flat_index: Tensor  # (N,) as in `Tokens`
+    mask: Tensor  # (B, T) bool, True at real pieces
 
     @classmethod
-    def of(cls, side: Tokens) -> Layout:
-        return cls(tuple(side.ids.shape), side.flat_index, side.mask)
+    def of(cls, side: Tokens) -> PackedLayout:
+        batch, length = side.ids.shape
+        return cls((batch, length), side.flat_index, side.mask)
 
     @classmethod
-    def column(cls, pieces: Tensor) -> Layout:
-        """One piece a sentence, (B,)."""
+    def column(cls, pieces: Tensor) -> PackedLayout:
+        """One piece per sentence, (B,)."""
         return cls((len(pieces), 1), torch.arange(len(pieces), device=pieces.device), pieces[:, None] >= 0)
 
     @cached_property
     def rows(self) -> Tensor:
         """The sentence of each piece, (N,)."""
-        return self.places // self.shape[1]
+        return self.flat_index // self.shape[1]
 
     @cached_property
     def columns(self) -> Tensor:
         """The position of each piece in its sentence, (N,)."""
-        return self.places % self.shape[1]
+        return self.flat_index % self.shape[1]
 
-    def pack(self, ids: Tensor) -> Tensor:
-        """(B, T) -> (N,)."""
-        return ids.flatten().index_select(0, self.places)
+    @property
+    def real(self) -> Tensor | None:
+        """Which columns are no padding, for attention, (B, 1, 1, T) bool; None where nothing is padded."""
+        return None if self.whole else self.mask[:, None, None, :]
+
+    def pack(self, x: Tensor) -> Tensor:
+        """(B, T, ...) -> (N, ...)."""
+        return x.flatten(0, 1).index_select(0, self.flat_index)
 
     def split(self, x: Tensor, parts: int, heads: int) -> Tensor:
         """What attention reads: (N, parts * H) -> (parts, B, heads, T, H / heads).
@@ -56,20 +62,20 @@ class Layout:
         if self.whole:
             return x.view(batch, length, parts, heads, -1).permute(2, 0, 3, 1, 4)
         part, head = (torch.arange(count, device=x.device) for count in (parts, heads))
-        there = (self.slots.view(batch, 1, length) * parts + part[:, None, None, None]) * heads + head[:, None]
+        source = (self.fill_index.view(batch, 1, length) * parts + part[:, None, None, None]) * heads + head[:, None]
         rows, columns = self.rows[:, None, None], self.columns[:, None, None]
-        back = ((part[:, None] * batch + rows) * heads + head) * length + columns  # (N, parts, heads)
-        moved = _Move.apply(x.reshape(-1, x.shape[1] // (parts * heads)), there.flatten(), back.flatten())
+        inverse = ((part[:, None] * batch + rows) * heads + head) * length + columns  # (N, parts, heads)
+        moved = _Move.apply(x.reshape(-1, x.shape[1] // (parts * heads)), source.flatten(), inverse.flatten())
         return moved.view(parts, batch, heads, length, -1)
 
     def join(self, x: Tensor) -> Tensor:
         """What attention made: (B, heads, T, H / heads) -> (N, H)."""
         heads, length = x.shape[1:3]
         if self.whole:
-            return x.transpose(1, 2).reshape(len(self.places), -1)
+            return x.transpose(1, 2).reshape(len(self.flat_index), -1)
         head = torch.arange(heads, device=x.device)
-        there = (self.rows[:, None] * heads + head) * length + self.columns[:, None]  # (N, heads)
-        return _Take.apply(x.reshape(-1, x.shape[-1]), there.flatten()).view(len(self.places), -1)
+        source = (self.rows[:, None] * heads + head) * length + self.columns[:, None]  # (N, heads)
+        return _Take.apply(x.reshape(-1, x.shape[-1]), source.flatten()).view(len(self.flat_index), -1)
 
     def repeat(self, z: Tensor) -> Tensor:
         """What each sentence has, at each of its pieces: (B, ...) -> (N, ...)."""
@@ -87,14 +93,14 @@ class Layout:
     @cached_property
     def whole(self) -> bool:
         """Nothing is padded: packed and padded are the same memory."""
-        return len(self.places) == self.shape[0] * self.shape[1]
+        return len(self.flat_index) == self.shape[0] * self.shape[1]
 
     @cached_property
-    def blocks(self) -> list[tuple[slice, slice, Layout]]:
-        """Rows, pieces and layout of sentences of like length, where a micro-batch has them next to each other.
+    def length_blocks(self) -> list[tuple[slice, slice, PackedLayout]]:
+        """Rows, pieces and layout of sentences of similar length, where a micro-batch has them next to each other.
 
         Attention costs the square of the length that a sentence is padded to: on a CPU a new block begins where that
-        is halved. Elsewhere all are one block, as its search would wait for the device.
+        is halved. On a GPU all are one block: finding more would wait for the device.
         """
         if self.whole or self.mask.device.type != "cpu":
             return [(slice(None), slice(None), self)]
@@ -108,40 +114,77 @@ class Layout:
         blocks = []
         for first, last in pairwise([*starts, len(longest)]):
             mask = self.mask[first:last, : longest[first]]
-            part = Layout(tuple(mask.shape), mask.flatten().nonzero().squeeze(1), mask)
+            part = PackedLayout((last - first, longest[first]), mask.flatten().nonzero().squeeze(1), mask)
             blocks.append((slice(first, last), slice(pieces[first], pieces[last]), part))
         return blocks
 
     @cached_property
-    def slots(self) -> Tensor:
-        """The piece to put at each place, (B * T,): its own, or at padding the one before."""
+    def fill_index(self) -> Tensor:
+        """The piece to put at each position, (B * T,): its own, or at padding the one before."""
         return (self.mask.flatten().cumsum(0) - 1).clamp(min=0)
 
 
+class PaddedLayout(PackedLayout):
+    """All B x T positions, padding too: the form for export. Nothing is moved, and every shape follows from B and T,
+    where the number of real pieces is known from the data alone."""
+
+    whole = True
+
+    @classmethod
+    def of_mask(cls, mask: Tensor) -> PaddedLayout:
+        """(B, T)."""
+        batch, length = mask.shape
+        return cls((batch, length), torch.arange(batch * length), mask)
+
+    @property
+    def columns(self) -> Tensor:
+        """(B * T,)."""
+        batch, length = self.shape
+        return torch.arange(length).expand(batch, length).flatten()
+
+    @property
+    def real(self) -> Tensor:
+        """(B, 1, 1, T)."""
+        return self.mask[:, None, None, :]
+
+    def pack(self, x: Tensor) -> Tensor:
+        """(B, T, ...) -> (B * T, ...)."""
+        return x.flatten(0, 1)
+
+    def join(self, x: Tensor) -> Tensor:
+        """(B, heads, T, H / heads) -> (B * T, H)."""
+        return x.transpose(1, 2).reshape(self.shape[0] * self.shape[1], -1)
+
+    def sum(self, x: Tensor) -> Tensor:
+        """Over the real pieces of each sentence, in single precision or better: (B * T, ...) -> (B, ...)."""
+        exact = x.to(torch.promote_types(x.dtype, torch.float32)).unflatten(0, self.shape)
+        return exact.where(self.mask.view(*self.shape, *[1] * (x.dim() - 1)), 0).sum(1)
+
+
 class _Move(torch.autograd.Function):
-    """Rows `there` of x; `back` says where each row of x came to be used, and is all that has a gradient."""
+    """Rows `source` of x; `inverse[i]` is the output row made from input row i, and gradients follow it alone."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, there: Tensor, back: Tensor) -> Tensor:
-        ctx.save_for_backward(back)
-        return x.index_select(0, there)
+    def forward(ctx: Any, x: Tensor, source: Tensor, inverse: Tensor) -> Tensor:
+        ctx.save_for_backward(inverse)
+        return x.index_select(0, source)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        (back,) = ctx.saved_tensors
-        return grad.index_select(0, back), None, None
+        (inverse,) = ctx.saved_tensors
+        return grad.index_select(0, inverse), None, None
 
 
 class _Take(torch.autograd.Function):
-    """Rows `there` of x, all different: the gradient is a copy, where torch's would add."""
+    """Rows `source` of x, all different: the gradient is a copy, where torch's would add."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, there: Tensor) -> Tensor:
-        ctx.save_for_backward(there)
+    def forward(ctx: Any, x: Tensor, source: Tensor) -> Tensor:
+        ctx.save_for_backward(source)
         ctx.shape = x.shape
-        return x.index_select(0, there)
+        return x.index_select(0, source)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        (there,) = ctx.saved_tensors
-        return grad.new_zeros(ctx.shape).index_copy_(0, there, grad), None
+        (source,) = ctx.saved_tensors
+        return grad.new_zeros(ctx.shape).index_copy_(0, source, grad), None

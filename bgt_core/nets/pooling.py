@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from bgt_core.backend import Linear
 from bgt_core.contracts import EOS, UNK, Tokens
 from bgt_core.nets.dropout import Dropout
-from bgt_core.nets.packing import Layout
-from bgt_core.nets.transformer import embedding
+from bgt_core.nets.layers import make_embedding
+from bgt_core.nets.packing import PackedLayout
 
 
-class Mean(nn.Module):
+class MeanPooling(nn.Module):
     """The plain mean of piece vectors: SP of Wieting et al. (2019).
 
     EOS and unknown pieces are left out, as in the released code, whose sentences have no end piece. A sentence of
@@ -26,9 +26,9 @@ class Mean(nn.Module):
         self.width = table.embedding_dim
         self.table, self.dropout = table, Dropout(dropout)
 
-    def forward(self, side: Tokens) -> Tensor:
+    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H)."""
-        layout = Layout.of(side)
+        layout = layout or PackedLayout.of(side)
         ids = layout.pack(side.ids)  # (N,)
         counts = (ids != EOS) & (ids != UNK)
         total = layout.sum(self.dropout(self.table(ids)) * counts[:, None])  # (B, H)
@@ -40,7 +40,7 @@ class SIFPooling(nn.Module):
 
     The weights are those of Arora et al. (2017, SIF), from the tokenizer's own unigram probabilities,
     and are not trained: with free norms a margin loss learns good directions but weights that serve
-    similarity worse. EOS is left out: its share, one in T, would tell the length.
+    similarity worse. EOS is left out: its share of the mean, one in T, would give the length away.
     """
 
     rarity: Tensor
@@ -48,12 +48,12 @@ class SIFPooling(nn.Module):
     def __init__(self, probabilities: Tensor, width: int, smooth: float = 5e-4):
         super().__init__()
         self.width = width
-        self.table = embedding(len(probabilities), width)
+        self.table = make_embedding(len(probabilities), width)
         self.register_buffer("rarity", smooth / (smooth + probabilities), persistent=False)  # (V,)
 
-    def forward(self, side: Tokens) -> Tensor:
+    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H)."""
-        layout = Layout.of(side)
+        layout = layout or PackedLayout.of(side)
         ids = layout.pack(side.ids)  # (N,)
         counts = ids != EOS
         weights = self.rarity[ids] * counts * math.sqrt(self.width)  # (N,): a unit of the mean is about N(0, 1)
@@ -71,9 +71,10 @@ class ResidualPooling(nn.Module):
         super().__init__()
         self.width = average.width
         self.average, self.body = average, body
-        self.correction = Linear(body.width, average.width, bias=False)
+        self.correction = Linear(body.width, average.width, bias=False)  # type: ignore[arg-type]
         nn.init.zeros_(self.correction.weight)
 
-    def forward(self, side: Tokens) -> Tensor:
+    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H)."""
-        return self.average(side) + self.correction(self.body(side))
+        layout = layout or PackedLayout.of(side)
+        return self.average(side, layout) + self.correction(self.body(side, layout))

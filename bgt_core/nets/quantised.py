@@ -7,7 +7,7 @@ import copy
 import torch
 from torch import Tensor, nn
 
-from bgt_core.backend import Linear, matmul_dtype
+from bgt_core.backend import Int8Weight, Linear, linear_int8, matmul_dtype
 from bgt_core.nets.encoders import Encoder
 
 TINY = 1e-30  # in place of the largest value where all are zero
@@ -22,10 +22,8 @@ class Int8Linear(nn.Module):
     def __init__(self, layer: nn.Linear):
         super().__init__()
         weight = layer.weight.detach()
-        self.scales = weight.abs().amax(1).clamp(min=TINY) / 127
-        rounded = (weight / self.scales[:, None]).round().to(torch.int8)
-        self.packed = torch.ops.onednn.qlinear_prepack(rounded, None)
-        self.zeros = torch.zeros(len(weight), dtype=torch.long)
+        scales = weight.abs().amax(1).clamp(min=TINY) / 127
+        self.weight = Int8Weight.pack((weight / scales[:, None]).round().to(torch.int8), scales)
         self.bias = layer.bias if layer.bias is None else layer.bias.detach()
         # x is stored without a sign; without VNNI, where pairs of products are added up in 16 bits, in 7 bits
         self.zero = 128 if torch.cpu.get_capabilities().get("avx512_vnni") else 64
@@ -35,8 +33,7 @@ class Int8Linear(nn.Module):
         low, high = x.aminmax()
         scale = max(-low.item(), high.item(), TINY) / (self.zero - 1)
         rounded = torch.add(torch.tensor(self.zero + 0.5), x.float(), alpha=1 / scale).to(torch.uint8)  # truncates
-        to = scale, self.zero, self.packed, self.scales, self.zeros, self.bias
-        return torch.ops.onednn.qlinear_pointwise(rounded, *to, 1.0, 0, matmul_dtype(x), "none", [], "")
+        return linear_int8(rounded, scale, self.zero, self.weight, self.bias, matmul_dtype(x))
 
 
 def quantised(encoder: Encoder) -> Encoder:
@@ -47,6 +44,6 @@ def quantised(encoder: Encoder) -> Encoder:
 def _replaced(module: nn.Module) -> nn.Module:
     if isinstance(module, Linear):
         return Int8Linear(module)
-    made = copy.copy(module)
-    made._modules = {name: None if part is None else _replaced(part) for name, part in module._modules.items()}
-    return made
+    replaced = copy.copy(module)
+    replaced._modules = {name: None if part is None else _replaced(part) for name, part in module._modules.items()}
+    return replaced

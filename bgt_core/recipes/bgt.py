@@ -10,10 +10,12 @@ import torch
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.text import Tokenizer
 from bgt_core.models.bgt import BGT
+from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.encoders import Encoder, GaussianHead, NoLatent, PointHead, SharedVarianceHead
+from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.output import TiedOutput
 from bgt_core.nets.pooling import ResidualPooling, SIFPooling
-from bgt_core.nets.transformer import Decoder, Transformer, embedding
+from bgt_core.nets.transformer import Transformer
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.contrast import Contrast
 from bgt_core.objectives.elbo import Elbo
@@ -109,16 +111,16 @@ class BGTSmallConfig:
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> BGT:
         """An untrained model for the columns' languages."""
         langs, semantic, language = dict.fromkeys(columns.values()), self.semantic_dim, self.language_dim
-        table = embedding(tokenizer.vocab_size, self.d_model)
+        table = make_embedding(tokenizer.vocab_size, self.d_model)
         average = SIFPooling(torch.from_numpy(tokenizer.probabilities()), semantic)
 
         def encoder() -> Encoder:
             body = Transformer(table, self.language_layers, self.ffn_dim, self.heads, self.dropout)
             return Encoder(body, GaussianHead(self.d_model, language, self.log_variance))
 
-        def decoder(latent: int) -> Decoder:
+        def decoder(latent: int) -> TransformerDecoder:
             sizes = self.decoder_layers, self.ffn_dim, self.heads
-            return Decoder(table, TiedOutput(table, latent), latent, *sizes, self.dropout, self.word_dropout)
+            return TransformerDecoder(table, TiedOutput(table, latent), latent, *sizes, self.dropout, self.word_dropout)
 
         return BGT(
             encoders={

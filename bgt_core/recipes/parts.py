@@ -8,10 +8,12 @@ from torch import nn
 
 from bgt_core.contracts import OutputLayer
 from bgt_core.errors import UsageError
+from bgt_core.nets.decoder import TransformerDecoder
+from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm import BiLSTM
 from bgt_core.nets.lstm_decoder import LSTMDecoder
 from bgt_core.nets.output import PlainOutput, TiedOutput, UntiedOutput
-from bgt_core.nets.transformer import Decoder, Transformer, embedding
+from bgt_core.nets.transformer import Transformer
 
 FUSIONS = {  # where the latent can enter each kind of decoder (paper, sec. 2)
     "transformer": ("word", "attention", "logit"),
@@ -24,8 +26,8 @@ Table = Callable[[], nn.Embedding]
 def tables(vocab_size: int, width: int, tie_embeddings: bool) -> Table:
     """A new table (V, H) at each call, as in the released code, or with `tie_embeddings` one for all nets."""
     if not tie_embeddings:
-        return lambda: embedding(vocab_size, width)
-    one = embedding(vocab_size, width)
+        return lambda: make_embedding(vocab_size, width)
+    one = make_embedding(vocab_size, width)
     return lambda: one
 
 
@@ -70,6 +72,6 @@ def builders(
         layer = output(table, vocab_size, width, latent, tie_embeddings, "logit" in fuse)
         if kind == "lstm":
             return LSTMDecoder(table(), layer, latent, decoder_layers, dropout, fuse)
-        return Decoder(table(), layer, latent, decoder_layers, ffn_dim, heads, dropout, word_dropout, fuse)
+        return TransformerDecoder(table(), layer, latent, decoder_layers, ffn_dim, heads, dropout, word_dropout, fuse)
 
     return body, decoder

@@ -25,7 +25,7 @@ from bgt_core.errors import UsageError
 from bgt_core.models.siamese import Siamese
 from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.lstm import BiLSTM
-from bgt_core.nets.pooling import Mean
+from bgt_core.nets.pooling import MeanPooling
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.margin import Margin
 from bgt_core.posterior import Point
@@ -61,7 +61,7 @@ class SiameseConfig:
             raise UsageError(f"columns {', '.join(columns)}: similarity is learnt from two")
         table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # N(0, 1)
         lstm = self.body == "lstm"
-        body = BiLSTM(table, self.encoder_layers, self.dropout) if lstm else Mean(table, self.dropout)
+        body = BiLSTM(table, self.encoder_layers, self.dropout) if lstm else MeanPooling(table, self.dropout)
         return Siamese(tuple(dict.fromkeys(columns.values())), Encoder(body, Point))
 
 

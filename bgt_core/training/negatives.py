@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bgt_core.backend import product
+from bgt_core.backend import linear
 from bgt_core.contracts import SEMANTIC, Batch, Tokens
 from bgt_core.data.batching import StepBatch, split_by_tokens
 from bgt_core.device import autocast
@@ -99,7 +99,7 @@ def nearest_other(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
     left, right = F.normalize(left.float(), dim=-1), F.normalize(right.float(), dim=-1)
     forth, back = [], Nearest(left.new_full((len(left),), -torch.inf), torch.zeros_like(left[:, 0], dtype=torch.long))
     for start in range(0, len(left), BLOCK):
-        block = product(left[start : start + BLOCK], right)  # (b, S)
+        block = linear(left[start : start + BLOCK], right)  # (b, S)
         block.diagonal(start).fill_(-torch.inf)
         forth.append(block.max(1))
         cosine, row = block.max(0)

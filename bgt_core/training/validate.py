@@ -9,12 +9,12 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from bgt_core.contracts import Batch, Outputs
+from bgt_core.contracts import Batch, Outputs, Posterior
 from bgt_core.device import autocast, seed_everything
 from bgt_core.diagnose import active_units, information, moments
 from bgt_core.errors import UsageError
 from bgt_core.nets.prediction import LabelPrediction
-from bgt_core.posterior import READOUTS, Gaussian
+from bgt_core.posterior import READOUTS
 from bgt_core.training.negatives import nearest_other
 from bgt_core.training.step import Trainer
 
@@ -104,16 +104,16 @@ def information_of(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, floa
     measured: dict[str, Tensor] = {}
     if trainer.workers.is_main:
         trainer.model.eval()
-        posteriors: dict[str, list[Gaussian]] = defaultdict(list)
+        posteriors: dict[str, list[Posterior]] = defaultdict(list)
         for batch in batches:
             with autocast(trainer.device, trainer.config.precision):
                 out = trainer.model(batch.to(trainer.device), READOUTS["mean"])
             for name, posterior in out.named_posteriors():
-                if isinstance(posterior, Gaussian):
+                if posterior.has_density:
                     posteriors[name].append(posterior)
         generator = torch.Generator(trainer.device).manual_seed(trainer.config.seed)
         for name, parts in posteriors.items():
-            measured[f"information/{name}"] = information(Gaussian.join(parts), generator).mean()
+            measured[f"information/{name}"] = information(type(parts[0]).join(parts), generator).mean()
         trainer.model.train()
     by_latent = {name: value.item() for name, value in trainer.workers.sum_over_ranks(measured).items()}
     if not by_latent:

@@ -45,7 +45,7 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from bgt_core.backend import product
+from bgt_core.backend import linear
 from bgt_core.errors import DataError
 
 Split = tuple[np.ndarray, Sequence[object]]  # (N, D) vectors and their N labels
@@ -193,7 +193,7 @@ class Stack:
             torch.bmm(gradient, signal.mT, out=self.gradients[2 * depth])
             torch.sum(gradient, 2, keepdim=True, out=self.gradients[2 * depth + 1])
             gradient = self.parameters[2 * depth].mT.bmm(gradient).mul_(signal).mul_(1 - signal)
-        self.gradients[0].flatten(0, 1).copy_(product(gradient.flatten(0, 1), batch.T))  # one for all networks
+        self.gradients[0].flatten(0, 1).copy_(linear(gradient.flatten(0, 1), batch.T))  # one for all networks
         torch.sum(gradient, 2, keepdim=True, out=self.gradients[1])
         self.gradient.addcmul_(self.values, self.penalties)
         self.step += 1

@@ -86,32 +86,32 @@ class German(SmallSts):
 
 def run(model: Any, task: Any, cache: Path) -> tuple[Any, dict[str, float]]:
     """(the whole result, the scores of its one subset)."""
-    found = mteb.evaluate(model, task, cache=ResultCache(cache), show_progress_bar=False, co2_tracker=False)
-    return found, found.task_results[0].scores["test"][0]
+    result = mteb.evaluate(model, task, cache=ResultCache(cache), show_progress_bar=False, co2_tracker=False)
+    return result, result.task_results[0].scores["test"][0]
 
 
 @pytest.mark.parametrize("latent", ["semantic", "language"])
 def test_sts_scores_are_scipy_s_and_filed_under_the_hash(saved: Path, tmp_path: Path, latent: str) -> None:
-    found, scores = run(load_mteb(saved, latent=latent, precision="fp32"), SmallSts(), tmp_path)
+    result, scores = run(load_mteb(saved, latent=latent, precision="fp32"), SmallSts(), tmp_path)
     ours = bgt_core.load(saved, precision="fp32")
-    cosines = ours.similarity(*(ours.embed(side, lang="en", latent=latent) for side in (LEFT, RIGHT)))
+    cosines = ours.similarity_pairwise(*(ours.embed(side, lang="en", latent=latent) for side in (LEFT, RIGHT)))
     assert scores["cosine_pearson"] == pytest.approx(
         pearsonr(cosines, GOLD)[0], abs=1e-5
     )  # mteb's cosines are in single precision
     assert scores["main_score"] == pytest.approx(spearmanr(cosines, GOLD)[0], abs=1e-5)
     weights = checkpoint.read_config(saved)["files"]["model.safetensors"]
     name = "bgt/model" if latent == "semantic" else "bgt/model-language"
-    assert (found.model_name, found.model_revision) == (name, weights)
+    assert (result.model_name, result.model_revision) == (name, weights)
     assert list(tmp_path.rglob(f"{name.replace('/', '__')}/{weights}/SmallSts.json"))
 
 
 def test_their_wrapper_of_our_sentence_transformer_agrees(saved: Path, tmp_path: Path) -> None:
     _, expected = run(load_mteb(saved, precision="fp32"), SmallSts(), tmp_path / "a")
-    found, scores = run(load_sentence_transformer(saved, device="cpu"), SmallSts(), tmp_path / "b")
+    result, scores = run(load_sentence_transformer(saved, device="cpu"), SmallSts(), tmp_path / "b")
     for key in ("cosine_pearson", "cosine_spearman", "main_score"):
         assert scores[key] == pytest.approx(expected[key], abs=1e-5)
     weights = checkpoint.read_config(saved)["files"]["model.safetensors"]
-    assert (found.model_name, found.model_revision) == ("bgt/model", weights)
+    assert (result.model_name, result.model_revision) == ("bgt/model", weights)
 
 
 def test_bitext_mining_counts_nearest_translations(saved: Path, tmp_path: Path, grammar: list[Pair]) -> None:
@@ -129,7 +129,7 @@ def test_bitext_mining_counts_nearest_translations(saved: Path, tmp_path: Path, 
 
 
 def test_a_language_that_the_model_lacks_is_named_unless_one_is_given(saved: Path, tmp_path: Path) -> None:
-    with pytest.raises(BgtError, match="German/default is in de; the model has en, fr: give lang="):
+    with pytest.raises(BgtError, match="German/default is in de; the model has en, fr; pass lang"):
         run(load_mteb(saved), German(), tmp_path)
     assert run(load_mteb(saved, lang="en"), German(), tmp_path)[1]["main_score"]
     words = MtebEncoder(open_encoder("baseline:words"), name="baseline/words", revision="1")  # knows any language

@@ -14,7 +14,6 @@ import torch
 pytest.importorskip("onnxscript")
 import onnxruntime
 import sentencepiece
-from torch import nn
 
 import bgt_core
 from bgt_core import checkpoint
@@ -22,7 +21,7 @@ from bgt_core.adapters import onnx
 from bgt_core.contracts import Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
-from bgt_core.nets.encoders import Encoder
+from bgt_core.nets.packing import PaddedLayout
 from bgt_core.recipes import Recipe
 
 TEXTS = ["The dog sleeps.", "", "Where is the old man's house, and who sees it?", "It is late. " * 12]
@@ -58,7 +57,10 @@ def test_an_exported_encoder_gives_the_model_s_vectors(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
-@pytest.mark.parametrize("name", ["bgt", "bgt-small"])
+BODIES = ["bgt", "bgt-small", "sp", "bilstm", "english-vae-lstm"]
+
+
+@pytest.mark.parametrize("name", BODIES)
 def test_the_padded_form_is_the_packed_one(
     name: str,
     tiny: Callable[..., Recipe],
@@ -75,19 +77,27 @@ def test_the_padded_form_is_the_packed_one(
             torch.testing.assert_close(padded, encoder(side).mean, atol=1e-9, rtol=1e-9, check_dtype=False)
 
 
+@pytest.mark.parametrize("name", ["sp", "bilstm", "bgt-plus"])
+def test_every_body_is_exported(
+    name: str, tmp_path: Path, tiny: Callable[..., Recipe], stirred: Callable, tokenizer: Tokenizer
+) -> None:
+    """The average, the BiLSTM, and an average that a Transformer corrects."""
+    encoder = stirred(tiny(name).model(tokenizer)).eval().encoders["semantic"]
+    assert type(encoder.body).__name__ == {"sp": "MeanPooling", "bilstm": "BiLSTM"}.get(name, "ResidualPooling")
+    onnx.write(onnx.Padded(encoder).eval(), tmp_path / "model.onnx")
+    assert onnx.difference(encoder, tmp_path / "model.onnx", tokenizer.vocab_size) < 1e-5
+
+
 def test_a_file_that_differs_is_not_kept(
     saved: Path, tmp_path: Path, bgt: Callable[..., tuple], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wrong = {body: lambda body, ids, mask: ids[:, :1] * torch.ones(body.width) for body in onnx.FORMS}
-    monkeypatch.setattr(onnx, "FORMS", wrong)
+    monkeypatch.setattr(PaddedLayout, "sum", lambda layout, x: x.unflatten(0, layout.shape).sum(1))  # padding too
     done = bgt("export", saved, "--out", tmp_path / "out", "--to", "onnx")
     assert done.code == 4 and "differs from the model by" in done.err
     assert not list(tmp_path.iterdir())
 
 
 def test_what_can_t_be_exported_is_named(saved: Path, tmp_path: Path, bgt: Callable[..., tuple]) -> None:
-    with pytest.raises(BgtError, match="body of Identity has no form for ONNX; there are SIFPooling, Transformer"):
-        onnx.Padded(Encoder(nn.Identity(), nn.Identity()))
     for choice, message in (
         (["--lang", "de", "--latent", "language"], "no language 'de'"),
         (["--latent", "style"], "no latent 'style'"),
@@ -100,9 +110,9 @@ def test_what_can_t_be_exported_is_named(saved: Path, tmp_path: Path, bgt: Calla
 
 
 def test_a_number_that_is_none_is_no_match(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = checkpoint.load(saved)
+    loaded = checkpoint.load(saved)
     monkeypatch.setattr(onnx, "write", lambda padded, path: path.write_bytes(b""))
     monkeypatch.setattr(onnx, "difference", lambda *_: float("nan"))
     with pytest.raises(BgtError, match="differs from the model by nan"):
-        onnx.export(found, tmp_path / "out")
+        onnx.export(loaded, tmp_path / "out")
     assert not list(tmp_path.iterdir())

@@ -25,9 +25,9 @@ TEXTS = ["The dog sleeps.", "", "Il fait beau.", "Where is the station? " * 9]
 CHOICES = [("semantic", "en"), ("language", "en"), ("language", "fr")]
 
 
-def same(found: object, expected: object) -> None:
+def same(given: object, expected: object) -> None:
     """To rounding: the two put the sentences of a batch in another order."""
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(given, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_defaults_are_the_semantic_latent_and_the_cosine(saved: Path) -> None:
     same(vectors, ours.embed(TEXTS, lang="en"))
     assert model.get_embedding_dimension() == vectors.shape[1]
     pairs = model.similarity_pairwise(vectors[:1], vectors[2:3])
-    np.testing.assert_allclose(pairs, ours.similarity(vectors[:1], vectors[2:3]), atol=1e-6)
+    np.testing.assert_allclose(pairs, ours.similarity_pairwise(vectors[:1], vectors[2:3]), atol=1e-6)
     with pytest.raises(BgtError, match=r"no latent 'style'"):
         model.encode(TEXTS, latent="style")
     with pytest.raises(BgtError, match=r"no language 'de'"):
@@ -124,8 +124,8 @@ def test_exported_by_the_command_half_bytes_and_figures_stay(
     out = tmp_path / "st"
     assert bgt("export", bgt_core.PRETRAINED, "--out", out, "--to", "sentence-transformers").code == 0
     shipped = bgt_core.load(bgt_core.PRETRAINED, "cpu", "fp32")
-    found = load_sentence_transformer(out, device="cpu").encode(TEXTS, latent="language", lang="fr")
-    same(found, shipped.embed(TEXTS, lang="fr", latent="language"))
+    vectors = load_sentence_transformer(out, device="cpu").encode(TEXTS, latent="language", lang="fr")
+    same(vectors, shipped.embed(TEXTS, lang="fr", latent="language"))
     for name in ("config.json", "model.safetensors"):
         assert (out / name).read_bytes() == (bgt_core.PRETRAINED / name).read_bytes()
     readme = (out / "README.md").read_text("utf-8")

@@ -40,9 +40,9 @@ def drive(prepare: Any, batcher: Any, sentences: list[list[Any]], batch_size: in
 def test_vectors_are_those_of_the_sentences(saved: Path, latent: str, lang: str) -> None:
     ours = bgt_core.load(saved, precision="fp32")
     sentences = [["The", "dog", "sleeps", "."], [], ["Where", "is", "it", "?"], [b"A", b"caf\xc3\xa9", b"."], ["No"]]
-    found = drive(*senteval_functions(ours, lang=lang, latent=latent), sentences, batch_size=2)
+    vectors = drive(*senteval_functions(ours, lang=lang, latent=latent), sentences, batch_size=2)
     texts = ["The dog sleeps .", ".", "Where is it ?", "A café .", "No"]
-    np.testing.assert_allclose(found, ours.embed(texts, lang=lang, latent=latent), atol=1e-6)
+    np.testing.assert_allclose(vectors, ours.embed(texts, lang=lang, latent=latent), atol=1e-6)
 
 
 def test_its_similarity_tasks_get_numbers_for_any_encoder() -> None:

@@ -50,7 +50,7 @@ def test_one_pair_has_the_librarys_cosines(opened: Open, run: Run, saved: Path) 
     shown = {metric.label: metric.value for metric in app.metric}
     bgt = bgt_core.load(saved)
     for latent, title in (("semantic", "Semantic latent"), ("language", "Language latent")):
-        cosine = bgt.similarity(*bgt.embed([left, right], lang="en", latent=latent))
+        cosine = bgt.similarity_pairwise(*bgt.embed([left, right], lang="en", latent=latent))
         assert shown[title] == f"{cosine:z.2f}"
     assert shown["Word error rate"] == "1.00"  # three words and a mark each, none of them the same
 
@@ -104,7 +104,7 @@ def test_a_file_of_pairs_gets_every_measure(start: Callable, saved: Path, scored
     found = scoring.similarities(loaded, given, "en", "en")
     assert {"semantic", "language", "words", "swer"} <= set(found)
     assert found.loc[3, "semantic"] == pytest.approx(
-        loaded.bgt.similarity(*loaded.bgt.embed(given.loc[3, ["left", "right"]].tolist(), lang="en")), abs=1e-5
+        loaded.bgt.similarity_pairwise(*loaded.bgt.embed(given.loc[3, ["left", "right"]].tolist(), lang="en")), abs=1e-5
     )
     assert "language" not in scoring.similarities(loaded, given, "en", "fr")
 

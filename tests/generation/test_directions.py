@@ -21,24 +21,24 @@ def planted() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def test_each_pattern_is_found_though_the_factors_go_together(planted: tuple) -> None:
     vectors, factors, patterns = planted
-    found = directions(vectors, factors, ("one", "two"))
-    assert np.allclose(found.patterns, patterns, atol=0.03)
-    assert found.names == ("one", "two") and min(found.read) > 0.99
+    fitted = directions(vectors, factors, ("one", "two"))
+    assert np.allclose(fitted.patterns, patterns, atol=0.03)
+    assert fitted.names == ("one", "two") and min(fitted.read) > 0.99
 
 
 def test_moving_adds_units_of_a_factor(planted: tuple) -> None:
     vectors, factors, _ = planted
-    found = directions(vectors, factors, ("one", "two"))
-    moved = found.move(vectors[:1], np.array([[0, 0], [2, 0], [2, -1]]))
+    fitted = directions(vectors, factors, ("one", "two"))
+    moved = fitted.move(vectors[:1], np.array([[0, 0], [2, 0], [2, -1]]))
     assert moved.shape == (3, 12) and moved.dtype == np.float32
     assert np.allclose(moved[0], vectors[0], atol=1e-5)
-    assert np.allclose(moved[2] - moved[0], 2 * found.patterns[0] - found.patterns[1], atol=1e-5)
+    assert np.allclose(moved[2] - moved[0], 2 * fitted.patterns[0] - fitted.patterns[1], atol=1e-5)
 
 
 def test_a_factor_that_is_not_there_is_not_read() -> None:
     rng = np.random.default_rng(1)
-    found = directions(rng.normal(size=(600, 8)), rng.normal(size=(600, 1)), ("nothing",))
-    assert abs(found.read[0]) < 0.25  # four standard errors of r over 120 held-out sentences are 0.37
+    fitted = directions(rng.normal(size=(600, 8)), rng.normal(size=(600, 1)), ("nothing",))
+    assert abs(fitted.read[0]) < 0.25  # four standard errors of r over 120 held-out sentences are 0.37
 
 
 def test_bad_input_is_named() -> None:

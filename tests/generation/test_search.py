@@ -6,13 +6,14 @@ import itertools
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
 import bgt_core
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
-from bgt_core.errors import BgtError
+from bgt_core.errors import BgtError, UsageError
 from bgt_core.generation.search import (
     BLOCK,
     GREEDY,
@@ -25,23 +26,24 @@ from bgt_core.generation.search import (
     sample,
     transfer,
 )
+from bgt_core.nets.decoder import TransformerDecoder
+from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm_decoder import LSTMDecoder
 from bgt_core.nets.output import TiedOutput, UntiedOutput
-from bgt_core.nets.transformer import Decoder, embedding
 
 L = 5
 
 
 @pytest.fixture(params=[0, 1, 2], ids=["one", "two", "three"])
-def decoder(request: pytest.FixtureRequest) -> Decoder:
+def decoder(request: pytest.FixtureRequest) -> TransformerDecoder:
     """A decoder of 7 pieces, 3 of them words, that is sure of little; EOS is common enough to come early."""
     return made(7, request.param)
 
 
-def made(vocab_size: int, seed: int, spread: float = 1.5) -> Decoder:
+def made(vocab_size: int, seed: int, spread: float = 1.5) -> TransformerDecoder:
     torch.manual_seed(seed)
-    table = embedding(vocab_size, 8)
-    decoder = Decoder(table, UntiedOutput(vocab_size, 8, L), L, layers=1, inner=12, heads=2, dropout=0.1)
+    table = make_embedding(vocab_size, 8)
+    decoder = TransformerDecoder(table, UntiedOutput(vocab_size, 8, L), L, layers=1, inner=12, heads=2, dropout=0.1)
     with torch.no_grad():
         for parameter in decoder.layer.parameters():  # type: ignore[attr-defined]
             parameter *= spread
@@ -52,7 +54,7 @@ def latents(count: int) -> Tensor:
     return torch.randn(count, L, dtype=torch.float64, generator=torch.Generator().manual_seed(9))
 
 
-def log_chances(decoder: Decoder, latent: Tensor, past: list[int]) -> Tensor:
+def log_chances(decoder: TransformerDecoder, latent: Tensor, past: list[int]) -> Tensor:
     """Of the piece after `past`, by teacher forcing: no cache, no step; what no search writes is left out."""
     target = Tokens.of(torch.tensor([[*past, EOS]]), torch.ones(1, len(past) + 1, dtype=torch.bool), "en")
     scores = decoder("x", latent[None], target).logits()[-1].detach()
@@ -62,7 +64,7 @@ def log_chances(decoder: Decoder, latent: Tensor, past: list[int]) -> Tensor:
     return scores.log_softmax(-1)
 
 
-def greedy(decoder: Decoder, latent: Tensor, max_length: int) -> list[int]:
+def greedy(decoder: TransformerDecoder, latent: Tensor, max_length: int) -> list[int]:
     past: list[int] = []
     while len(past) < max_length:
         piece = int(log_chances(decoder, latent, past).argmax())
@@ -72,23 +74,23 @@ def greedy(decoder: Decoder, latent: Tensor, max_length: int) -> list[int]:
     return past
 
 
-def best_of_all(decoder: Decoder, latent: Tensor, max_length: int) -> list[int]:
+def best_of_all(decoder: TransformerDecoder, latent: Tensor, max_length: int) -> list[int]:
     """The sentence with the highest mean log-probability a piece, EOS counted, of all there are."""
     words = range(4, decoder.words.table.num_embeddings)
-    found: list[tuple[float, list[int]]] = []
+    sentences: list[tuple[float, list[int]]] = []
     for length in range(1, max_length + 1):
         for sentence in itertools.product(words, repeat=length):
             pieces = [*sentence, EOS] if length < max_length else list(sentence)
-            scores = [log_chances(decoder, latent, pieces[:place])[piece] for place, piece in enumerate(pieces)]
-            found.append((float(sum(scores)) / len(pieces), list(sentence)))
-    return max(found)[1]
+            scores = [log_chances(decoder, latent, pieces[:position])[piece] for position, piece in enumerate(pieces)]
+            sentences.append((float(sum(scores)) / len(pieces), list(sentence)))
+    return max(sentences)[1]
 
 
-def pieces_of(decoder: Decoder, latent: Tensor, size: int, max_length: int) -> list[list[int]]:
+def pieces_of(decoder: TransformerDecoder, latent: Tensor, size: int, max_length: int) -> list[list[int]]:
     return [best.pieces for best in beam(decoder, latent, size, max_length)]
 
 
-def straight_beam(decoder: Decoder, latent: Tensor, size: int, max_length: int) -> tuple[list[int], float]:
+def straight_beam(decoder: TransformerDecoder, latent: Tensor, size: int, max_length: int) -> tuple[list[int], float]:
     """The definition: no cache, no batch, every hypothesis read anew, all its children, the `size` with the largest
     sums; of the last ones the best mean. A finished hypothesis is its own only child."""
     kept: list[tuple[float, list[int]]] = [(0.0, [])]
@@ -112,26 +114,26 @@ def straight_beam(decoder: Decoder, latent: Tensor, size: int, max_length: int) 
 def test_a_beam_is_what_it_is_by_definition(layer: type, vocab_size: int, size: int, max_length: int) -> None:
     """In single precision, over two layers; some sentences end at once, some never."""
     torch.manual_seed(vocab_size)
-    table = embedding(vocab_size, 16)
+    table = make_embedding(vocab_size, 16)
     output = layer(table, L) if layer is TiedOutput else layer(vocab_size, 16, L)
-    decoder = Decoder(table, output, L, layers=2, inner=12, heads=2, dropout=0.1).eval()
+    decoder = TransformerDecoder(table, output, L, layers=2, inner=12, heads=2, dropout=0.1).eval()
     with torch.no_grad():
         for parameter in decoder.layer.parameters():
             if len(parameter) == vocab_size:
                 parameter[EOS] *= vocab_size / 5  # likely here, unlikely there
     z = 3 * latents(8).float()
-    found = beam(decoder, z, size, max_length)
-    for best, latent in zip(found, z, strict=True):
+    hypotheses = beam(decoder, z, size, max_length)
+    for best, latent in zip(hypotheses, z, strict=True):
         pieces, mean = straight_beam(decoder, latent, size, max_length)
         assert best.pieces == pieces
         assert best.mean == pytest.approx(mean, rel=1e-5, abs=1e-6)
-    assert len({len(best.pieces) for best in found}) > 1
+    assert len({len(best.pieces) for best in hypotheses}) > 1
 
 
 @pytest.mark.parametrize("size", [1, 4])
 def test_an_lstm_is_searched_by_the_same_definition(size: int) -> None:
     torch.manual_seed(3)
-    table = embedding(41, 16)
+    table = make_embedding(41, 16)
     fuse = ("word", "hidden", "attention")
     decoder = LSTMDecoder(table, UntiedOutput(41, 16, L), L, layers=2, dropout=0.1, fuse=fuse).double().eval()
     with torch.no_grad():
@@ -139,15 +141,15 @@ def test_an_lstm_is_searched_by_the_same_definition(size: int) -> None:
             parameter *= 2
             parameter[EOS] *= 8  # likely here, unlikely there
     z = 3 * latents(8)
-    found = beam(decoder, z, size, 6)
-    for best, latent in zip(found, z, strict=True):
+    hypotheses = beam(decoder, z, size, 6)
+    for best, latent in zip(hypotheses, z, strict=True):
         pieces, mean = straight_beam(decoder, latent, size, 6)
         assert best.pieces == pieces
         assert best.mean == pytest.approx(mean, rel=1e-6)
-    assert len({len(best.pieces) for best in found}) > 1
+    assert len({len(best.pieces) for best in hypotheses}) > 1
 
 
-def test_equal_pieces_are_interchangeable(decoder: Decoder) -> None:
+def test_equal_pieces_are_interchangeable(decoder: TransformerDecoder) -> None:
     """Pieces 4 and 5 tie wherever they stand: which is written is open, what it is worth is not."""
     with torch.no_grad():
         for table in (decoder.words.table, decoder.layer.hidden, decoder.layer.latent):  # type: ignore[union-attr]
@@ -159,14 +161,14 @@ def test_equal_pieces_are_interchangeable(decoder: Decoder) -> None:
         assert best.mean == pytest.approx(mean, rel=1e-5)
 
 
-def test_a_beam_of_one_takes_the_best_piece_each_time(decoder: Decoder) -> None:
+def test_a_beam_of_one_takes_the_best_piece_each_time(decoder: TransformerDecoder) -> None:
     z = latents(6)
-    found = pieces_of(decoder, z, 1, max_length=8)
-    assert found == [greedy(decoder, latent, 8) for latent in z]
-    assert len({len(sentence) for sentence in found}) > 1
+    written = pieces_of(decoder, z, 1, max_length=8)
+    assert written == [greedy(decoder, latent, 8) for latent in z]
+    assert len({len(sentence) for sentence in written}) > 1
 
 
-def test_a_wide_beam_finds_the_best_sentence_of_all(decoder: Decoder) -> None:
+def test_a_wide_beam_finds_the_best_sentence_of_all(decoder: TransformerDecoder) -> None:
     """3 words, at most 3 pieces: a beam of 40 drops none of the 3 + 9 + 27 sentences."""
     z = latents(5)
     expected = [best_of_all(decoder, latent, 3) for latent in z]
@@ -195,7 +197,7 @@ def test_a_beam_finds_better_sentences_than_greedy_search() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 4])
-def test_sentences_of_a_batch_do_not_touch_each_other(decoder: Decoder, size: int) -> None:
+def test_sentences_of_a_batch_do_not_touch_each_other(decoder: TransformerDecoder, size: int) -> None:
     z = latents(5)
     together = beam(decoder, z, size, max_length=9)
     for best, latent in zip(together, z, strict=True):
@@ -240,10 +242,10 @@ def test_half_precision_changes_the_chances_little() -> None:
     assert any(one.mean != other.mean for one, other in zip(exact, rounded, strict=True))
 
 
-def test_draws_are_those_of_a_search_without_a_cache(decoder: Decoder) -> None:
+def test_draws_are_those_of_a_search_without_a_cache(decoder: TransformerDecoder) -> None:
     """The same generator, the chances of each past anew: the same sentences."""
     z = latents(7)
-    found = sample(decoder, z, Sample(0.8, 0.9), 6, torch.Generator().manual_seed(5))
+    drawn_with_cache = sample(decoder, z, Sample(0.8, 0.9), 6, torch.Generator().manual_seed(5))
     generator, written = torch.Generator().manual_seed(5), [[] for _ in z]
     while len(written[0]) < 6 and not all(EOS in past for past in written):
         scores = [
@@ -253,37 +255,37 @@ def test_draws_are_those_of_a_search_without_a_cache(decoder: Decoder) -> None:
         chances[chances.cumsum(-1) - chances >= 0.9] = 0.0
         drawn = order.gather(1, torch.multinomial(chances, 1, generator=generator)).squeeze(1).tolist()
         written = [[*past, EOS if EOS in past else piece] for past, piece in zip(written, drawn, strict=True)]
-    assert found == [[piece for piece in past if piece != EOS] for past in written]
-    assert len({len(sentence) for sentence in found}) > 1
+    assert drawn_with_cache == [[piece for piece in past if piece != EOS] for past in written]
+    assert len({len(sentence) for sentence in drawn_with_cache}) > 1
 
 
-def test_first_pieces_are_drawn_by_their_chances(decoder: Decoder) -> None:
+def test_first_pieces_are_drawn_by_their_chances(decoder: TransformerDecoder) -> None:
     draws = 20_000
     z = latents(1)
     for temperature in (1.0, 0.5, 2.0):
         chances = (log_chances(decoder, z[0], []) / temperature).softmax(-1)
         generator = torch.Generator().manual_seed(1)
-        found = sample(decoder, z.expand(draws, -1), Sample(temperature), 1, generator)
-        counts = torch.bincount(torch.tensor([sentence[0] for sentence in found]), minlength=7).double()
+        drawn = sample(decoder, z.expand(draws, -1), Sample(temperature), 1, generator)
+        counts = torch.bincount(torch.tensor([sentence[0] for sentence in drawn]), minlength=7).double()
         assert not counts[:4].any()
         expected = draws * chances[4:]
         chi_square = ((counts[4:] - expected) ** 2 / expected).sum()
         assert chi_square < 13.8  # 2 degrees of freedom, p = 0.001
 
 
-def test_later_pieces_are_drawn_given_the_earlier_ones(decoder: Decoder) -> None:
+def test_later_pieces_are_drawn_given_the_earlier_ones(decoder: TransformerDecoder) -> None:
     draws = 20_000
     z = latents(1)
-    found = sample(decoder, z.expand(draws, -1), Sample(), 2, torch.Generator().manual_seed(2))
+    drawn = sample(decoder, z.expand(draws, -1), Sample(), 2, torch.Generator().manual_seed(2))
     for first in (4, 5, 6):
         chances = log_chances(decoder, z[0], [first]).exp()
-        after = [sentence[1] if len(sentence) > 1 else EOS for sentence in found if sentence[0] == first]
+        after = [sentence[1] if len(sentence) > 1 else EOS for sentence in drawn if sentence[0] == first]
         counts = torch.bincount(torch.tensor(after), minlength=7)[3:].double()
         expected = len(after) * chances[3:]
         assert ((counts - expected) ** 2 / expected).sum() < 16.3  # 3 degrees of freedom, p = 0.001
 
 
-def test_top_p_leaves_the_tail_out(decoder: Decoder) -> None:
+def test_top_p_leaves_the_tail_out(decoder: TransformerDecoder) -> None:
     z = latents(1)
     chances = log_chances(decoder, z[0], []).exp()
     order = chances.argsort(descending=True)
@@ -295,18 +297,18 @@ def test_top_p_leaves_the_tail_out(decoder: Decoder) -> None:
             inside.append(piece)
             mass += float(chances[piece])
         generator = torch.Generator().manual_seed(3)
-        found = sample(decoder, z.expand(5000, -1), Sample(top_p=top_p), 1, generator)
-        assert {sentence[0] for sentence in found} == set(inside)
+        drawn = sample(decoder, z.expand(5000, -1), Sample(top_p=top_p), 1, generator)
+        assert {sentence[0] for sentence in drawn} == set(inside)
     assert inside == order.tolist()[:3]
 
 
-def test_length_is_bounded_and_never_zero(decoder: Decoder) -> None:
+def test_length_is_bounded_and_never_zero(decoder: TransformerDecoder) -> None:
     z = latents(50)
     generator = torch.Generator().manual_seed(4)
     for max_length in (1, 3):
-        for found in (pieces_of(decoder, z, 3, max_length), sample(decoder, z, Sample(), max_length, generator)):
-            assert {len(sentence) for sentence in found} <= set(range(1, max_length + 1))
-            assert not {PAD, UNK, BOS, EOS} & {piece for sentence in found for piece in sentence}
+        for written in (pieces_of(decoder, z, 3, max_length), sample(decoder, z, Sample(), max_length, generator)):
+            assert {len(sentence) for sentence in written} <= set(range(1, max_length + 1))
+            assert not {PAD, UNK, BOS, EOS} & {piece for sentence in written for piece in sentence}
 
 
 @pytest.fixture(scope="module")
@@ -401,14 +403,27 @@ def test_an_impossible_search_is_refused(search: Callable[[], object], message: 
 
 
 def test_vectors_are_decoded_as_their_sentences_are(model: bgt_core.Embedder) -> None:
-    meaning, manner = (
-        model.embed(texts, lang="en", latent=latent) for texts, latent in ((SOURCES, "semantic"), (STYLES, "language"))
-    )
+    texts = {"semantic": SOURCES, "language": STYLES}
+    latents = {name: model.embed(texts[name], lang="en", latent=name) for name in texts}
     expected = transfer(model, SOURCES, STYLES, lang="en", max_length=8)
-    assert decode(model, meaning, manner, lang="en", max_length=8) == expected
-    assert decode(model, meaning[:0], manner[:0], lang="en") == []
-    with pytest.raises(BgtError, match="1 meanings but 2 manners"):
-        decode(model, meaning[:1], manner[:2], lang="en")
+    assert decode(model, latents, lang="en", max_length=8) == expected
+    assert decode(model, {name: vectors[:0] for name, vectors in latents.items()}, lang="en") == []
+
+
+@pytest.mark.parametrize(
+    ("counts", "lang", "message"),
+    [
+        ({"semantic": 1, "language": 2}, "en", r"unequal number \(1 semantic, 2 language\)"),
+        ({"semantic": 1}, "en", "reads semantic, language; latents has no 'language'"),
+        ({"semantic": 1, "language": 1, "style": 1}, "en", "no latent 'style'"),
+        ({"semantic": 1, "language": 1}, "de", "no language 'de'"),
+    ],
+)
+def test_latents_are_those_that_the_decoder_reads(
+    model: bgt_core.Embedder, counts: dict[str, int], lang: str, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        decode(model, {name: np.zeros((count, 12), np.float32) for name, count in counts.items()}, lang=lang)
 
 
 @pytest.mark.parametrize("search", [Beam(3), Sample()])
@@ -419,7 +434,7 @@ def test_a_report_comes_before_each_piece_and_can_end_the_search(model: bgt_core
             raise KeyboardInterrupt
 
     seen: list[int] = []
-    vectors = [model.embed(["Yes."], lang="en", latent=latent) for latent in ("semantic", "language")]
+    vectors = {latent: model.embed(["Yes."], lang="en", latent=latent) for latent in model.latents}
     with pytest.raises(KeyboardInterrupt):
-        decode(model, *vectors, lang="en", search=search, report=report)
+        decode(model, vectors, lang="en", search=search, report=report)
     assert seen == [0, 1, 2, 3]

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import EOS, Tokens
 from bgt_core.errors import BgtError
+from bgt_core.nets.decoder import TransformerDecoder
+from bgt_core.nets.layers import sinusoids
 from bgt_core.nets.lstm_decoder import LSTMDecoder
 from bgt_core.nets.output import PlainOutput, TiedOutput, UntiedOutput
-from bgt_core.nets.transformer import Decoder, sinusoids
 from bgt_core.recipes.parts import FUSIONS, builders
 
 V, H, L = 19, 8, 5
@@ -32,7 +33,9 @@ every_fusion = pytest.mark.parametrize(
 Stir = Callable[[nn.Module], nn.Module]
 
 
-def made(kind: str, fuse: tuple[str, ...], share: bool, stirred: Stir, layers: int = 2) -> LSTMDecoder | Decoder:
+def made(
+    kind: str, fuse: tuple[str, ...], share: bool, stirred: Stir, layers: int = 2
+) -> LSTMDecoder | TransformerDecoder:
     sizes = {"width": H, "encoder_layers": 1, "decoder_layers": layers, "inner": 12, "heads": 2, "dropout": 0.2}
     torch.manual_seed(0)
     _, decoder = builders(V, **sizes, share=share, fuse=fuse, kind=kind)
@@ -61,7 +64,7 @@ def naive_lstm(decoder: LSTMDecoder, pieces: list[int], z: Tensor, fuse: tuple[s
     if "hidden" in fuse:
         start = decoder.first_hidden
         hidden = list((start.weight @ z + start.bias).split(H))
-    found = []
+    outputs = []
     for piece in pieces:
         x = decoder.table.weight[piece]
         if "word" in fuse:
@@ -75,11 +78,11 @@ def naive_lstm(decoder: LSTMDecoder, pieces: list[int], z: Tensor, fuse: tuple[s
             cells[layer] = forget.sigmoid() * cells[layer] + enter.sigmoid() * new.tanh()
             x = hidden[layer] = leave.sigmoid() * cells[layer].tanh()
         h = torch.tanh(joint(x, z, decoder.fuse_hidden, decoder.fuse_latent)) if "attention" in fuse else x
-        found.append(scores(decoder.layer, h, z))
-    return found
+        outputs.append(scores(decoder.layer, h, z))
+    return outputs
 
 
-def naive_transformer(decoder: Decoder, pieces: list[int], z: Tensor, fuse: tuple[str, ...]) -> list[Tensor]:
+def naive_transformer(decoder: TransformerDecoder, pieces: list[int], z: Tensor, fuse: tuple[str, ...]) -> list[Tensor]:
     """Each position reads those up to it, a head at a time."""
     places = sinusoids(0, len(pieces), decoder.words.table.weight)
     xs = [decoder.words.table.weight[piece] * H**0.5 + place for piece, place in zip(pieces, places, strict=True)]
@@ -149,11 +152,11 @@ def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
     read, parents = torch.randint(4, V, (3, 2, 3), generator=draw), torch.tensor([[2, 0, 0], [1, 1, 2]])
     past = decoder.start(z)
     first = decoder.step(torch.full((2, 1), EOS), past)
-    past.follow(torch.zeros(2, 3, dtype=torch.long))
+    past.reorder(torch.zeros(2, 3, dtype=torch.long))
     decoder.step(read[0], past)
-    past.follow(parents)
+    past.reorder(parents)
     before = decoder.step(read[1], past)
-    past.keep(torch.tensor([1]))
+    past.select(torch.tensor([1]))
     after = decoder.step(read[2, 1:], past)
     assert past.position == 4
 

@@ -11,8 +11,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from bgt_core.contracts import Tokens
 from bgt_core.errors import BgtError
+from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm import BiLSTM
-from bgt_core.nets.transformer import embedding
 
 V, H = 19, 8
 LENGTHS = [3, 11, 1, 6]
@@ -20,18 +20,18 @@ LENGTHS = [3, 11, 1, 6]
 
 def body(layers: int = 1, dropout: float = 0.0) -> BiLSTM:
     torch.manual_seed(0)
-    return BiLSTM(embedding(V, H), layers, dropout).double()
+    return BiLSTM(make_embedding(V, H), layers, dropout).double()
 
 
 def torchs(ours: BiLSTM) -> nn.LSTM:
     """The same weights in torch's bidirectional LSTM."""
-    made = nn.LSTM(H, H // 2, len(ours.forward_layers), batch_first=True, bidirectional=True).double()
+    lstm = nn.LSTM(H, H // 2, len(ours.forward_layers), batch_first=True, bidirectional=True).double()
     with torch.no_grad():
         for suffix, layers in (("", ours.forward_layers), ("_reverse", ours.backward_layers)):
             for number, layer in enumerate(layers):
                 for name, value in layer.named_parameters():
-                    getattr(made, name.replace("l0", f"l{number}{suffix}")).copy_(value)
-    return made
+                    getattr(lstm, name.replace("l0", f"l{number}{suffix}")).copy_(value)
+    return lstm
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -63,6 +63,6 @@ def test_it_reads_the_order_of_pieces_and_dropout_acts_in_training(random_tokens
 
 def test_sizes_that_make_no_body_are_refused() -> None:
     with pytest.raises(BgtError, match="width 15 must be even"):
-        BiLSTM(embedding(V, 15), 1, 0.0)
+        BiLSTM(make_embedding(V, 15), 1, 0.0)
     with pytest.raises(BgtError, match="encoder_layers 0"):
-        BiLSTM(embedding(V, H), 0, 0.0)
+        BiLSTM(make_embedding(V, H), 0, 0.0)

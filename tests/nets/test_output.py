@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import OutputLayer, Prediction, Tokens
 from bgt_core.nets import output
+from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.output import TiedOutput, UntiedOutput
-from bgt_core.nets.transformer import embedding
 
 V, H, L = 23, 6, 5
 LENGTHS = [[1], [3, 7, 1, 5], [150, 90, 170], [300] * 5]  # the last two are longer than a chunk and a block
@@ -20,7 +20,7 @@ LENGTHS = [[1], [3, 7, 1, 5], [150, 90, 170], [300] * 5]  # the last two are lon
 
 def layers() -> dict[str, OutputLayer]:
     torch.manual_seed(1)
-    tied = TiedOutput(embedding(V, H), L)
+    tied = TiedOutput(make_embedding(V, H), L)
     with torch.no_grad():
         tied.table.weight[0] = torch.randn(H)  # training moves the row of PAD too
     return {"untied": UntiedOutput(V, H, L).double(), "tied": tied.double()}
@@ -60,8 +60,8 @@ def test_loss_nats_and_gradients_are_those_of_full_scores(
     loss, nats = layer.nll(features, latent, target, smoothing)
     gradients = torch.autograd.grad(3 * loss, wanted)
 
-    found = Prediction("reconstruct/en", features, latent, layer, target).logits()
-    torch.testing.assert_close(found, scores, rtol=1e-10, atol=1e-10)
+    logits = Prediction("reconstruct/en", features, latent, layer, target).logits()
+    torch.testing.assert_close(logits, scores, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(loss, expected, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(nats, expected_nats, rtol=1e-10, atol=1e-10)
     assert not nats.requires_grad

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from bgt_core.contracts import EOS, UNK, Tokens
-from bgt_core.nets.pooling import Mean, ResidualPooling, SIFPooling
-from bgt_core.nets.transformer import Transformer, embedding
+from bgt_core.nets.layers import make_embedding
+from bgt_core.nets.pooling import MeanPooling, ResidualPooling, SIFPooling
+from bgt_core.nets.transformer import Transformer
 
 
 def test_rare_pieces_count_more_and_the_end_counts_nothing() -> None:
@@ -20,21 +21,23 @@ def test_rare_pieces_count_more_and_the_end_counts_nothing() -> None:
     direction = table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
     weight = 5e-4 / (5e-4 + probabilities.double().numpy())
     assert weight[5] == pytest.approx(0.5)
-    found = average(Tokens.pad([[4, 5, 5, EOS], [6, EOS], [EOS]], "en"))
+    pooled = average(Tokens.pad([[4, 5, 5, EOS], [6, EOS], [EOS]], "en"))
     two = (weight[4] * direction[4] + 2 * weight[5] * direction[5]) / 3
     expected = 3**0.5 * np.stack([two, weight[6] * direction[6], np.zeros(3)])  # a direction of 3 units has length √3
-    np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(pooled.detach().numpy(), expected, rtol=1e-5, atol=1e-7)
 
 
 def test_a_plain_mean_leaves_out_the_end_and_what_is_unknown() -> None:
-    mean = Mean(torch.nn.Embedding(7, 3))
+    mean = MeanPooling(torch.nn.Embedding(7, 3))
     table = mean.table.weight.detach()
-    found = mean(Tokens.pad([[4, 5, UNK, 5, EOS], [6, EOS], [EOS], [UNK, EOS]], "en"))
+    pooled = mean(Tokens.pad([[4, 5, UNK, 5, EOS], [6, EOS], [EOS], [UNK, EOS]], "en"))
     expected = torch.stack([(table[4] + 2 * table[5]) / 3, table[6], torch.zeros(3), torch.zeros(3)])
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(pooled, expected)
 
 
-@pytest.mark.parametrize("make", [lambda: SIFPooling(torch.rand(30), 8), lambda: Mean(torch.nn.Embedding(30, 8))])
+@pytest.mark.parametrize(
+    "make", [lambda: SIFPooling(torch.rand(30), 8), lambda: MeanPooling(torch.nn.Embedding(30, 8))]
+)
 def test_padding_changes_nothing(make: Callable[[], torch.nn.Module], random_tokens: Callable[..., Tokens]) -> None:
     average = make().double()
     lengths = [2, 9, 1, 5]
@@ -53,7 +56,7 @@ def test_weights_are_not_trained_and_not_saved() -> None:
 
 def test_a_corrected_average_begins_as_the_average(random_tokens: Callable[..., Tokens]) -> None:
     average = SIFPooling(torch.rand(30), 6)
-    both = ResidualPooling(average, Transformer(embedding(30, 8), 2, 8, 2, 0.0))
+    both = ResidualPooling(average, Transformer(make_embedding(30, 8), 2, 8, 2, 0.0))
     side = random_tokens([2, 9, 1, 5], 30)
     torch.testing.assert_close(both(side), average(side))
     with torch.no_grad():

@@ -12,37 +12,30 @@ from torch import nn
 
 from bgt_core.contracts import EOS, PAD, Tokens
 from bgt_core.errors import BgtError
+from bgt_core.nets.decoder import DecoderLayer, TransformerDecoder
+from bgt_core.nets.layers import SelfAttention, TokenAndPositionEmbedding, make_embedding, short_softmax, sinusoids
 from bgt_core.nets.output import TiedOutput, UntiedOutput
-from bgt_core.nets.packing import Layout
-from bgt_core.nets.transformer import (
-    Decoder,
-    DecoderLayer,
-    EncoderLayer,
-    SelfAttention,
-    TokenAndPositionEmbedding,
-    Transformer,
-    embedding,
-    short_softmax,
-    sinusoids,
-)
+from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.transformer import EncoderLayer, Transformer
 
 V, H, L = 19, 8, 5
 Stir = Callable[[nn.Module], nn.Module]
 
 
-def full(sentences: int, length: int) -> Layout:
+def full(sentences: int, length: int) -> PackedLayout:
     """Nothing padded."""
-    return Layout.of(Tokens.pad([[EOS] * length] * sentences, "en"))
+    return PackedLayout.of(Tokens.pad([[EOS] * length] * sentences, "en"))
 
 
 @pytest.fixture(params=["tied", "untied"])
-def decoder(request: pytest.FixtureRequest, stirred: Stir) -> Decoder:
+def decoder(request: pytest.FixtureRequest, stirred: Stir) -> TransformerDecoder:
     torch.manual_seed(0)
-    table = embedding(V, H)
+    table = make_embedding(V, H)
     layer = TiedOutput(table, L) if request.param == "tied" else UntiedOutput(V, H, L)
-    made = stirred(Decoder(table, layer, L, layers=2, inner=12, heads=2, dropout=0.1, word_dropout=0.3)).double().eval()
-    assert isinstance(made, Decoder)
-    return made
+    sizes = {"layers": 2, "inner": 12, "heads": 2, "dropout": 0.1, "word_dropout": 0.3}
+    decoder = stirred(TransformerDecoder(table, layer, L, **sizes)).double().eval()
+    assert isinstance(decoder, TransformerDecoder)
+    return decoder
 
 
 def test_an_encoder_layer_is_torchs(stirred: Stir, random_tokens: Callable[..., Tokens]) -> None:
@@ -67,9 +60,9 @@ def test_an_encoder_layer_is_torchs(stirred: Stir, random_tokens: Callable[..., 
     side = random_tokens([5, 2, 1], V)
     x = torch.randn(3, 5, H, dtype=torch.float64)
     expected = theirs(x, src_key_padding_mask=~side.mask)[side.mask]
-    layout = Layout.of(side)
-    found = ours(x[side.mask], layout, side.mask[:, None, None, :])
-    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+    layout = PackedLayout.of(side)
+    output = ours(x[side.mask], layout, side.mask[:, None, None, :])
+    torch.testing.assert_close(output, expected, rtol=1e-10, atol=1e-10)
 
 
 def test_positions_are_sines_then_cosines() -> None:
@@ -81,7 +74,7 @@ def test_positions_are_sines_then_cosines() -> None:
 
 
 def test_words_are_scaled_embeddings_with_positions() -> None:
-    words = TokenAndPositionEmbedding(embedding(V, H), dropout=0.0)
+    words = TokenAndPositionEmbedding(make_embedding(V, H), dropout=0.0)
     ids = torch.tensor([5, 6])
     expected = words.table.weight[ids] * H**0.5 + sinusoids(0, 2, words.table.weight)
     torch.testing.assert_close(words(ids, full(1, 2)), expected)
@@ -89,27 +82,27 @@ def test_words_are_scaled_embeddings_with_positions() -> None:
 
 def test_an_encoder_does_not_see_padding(random_tokens: Callable[..., Tokens], stirred: Stir) -> None:
     torch.manual_seed(0)
-    body = stirred(Transformer(embedding(V, H), layers=2, inner=12, heads=2, dropout=0.1)).double().eval()
+    body = stirred(Transformer(make_embedding(V, H), layers=2, inner=12, heads=2, dropout=0.1)).double().eval()
     lengths = [3, 11, 1, 6]
     side = random_tokens(lengths, V)
     together = body(side)
     for row, length in enumerate(lengths):
-        alone = body(Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
+        alone = body(Tokens(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
         torch.testing.assert_close(alone[0], together[row], rtol=1e-12, atol=1e-12)
 
 
 def test_an_encoder_reads_every_piece_and_its_place(random_tokens: Callable[..., Tokens]) -> None:
     torch.manual_seed(0)
-    body = Transformer(embedding(V, H), layers=1, inner=12, heads=2, dropout=0.0).double()
+    body = Transformer(make_embedding(V, H), layers=1, inner=12, heads=2, dropout=0.0).double()
     side = random_tokens([6], V)
-    found = body(side)
-    for place in range(6):
+    unchanged = body(side)
+    for position in range(6):
         changed = side.ids.clone()
-        changed[0, place] = 4 if changed[0, place] != 4 else 5
-        assert (body(Tokens.of(changed, side.mask, "en")) - found).abs().max() > 1e-3
+        changed[0, position] = 4 if changed[0, position] != 4 else 5
+        assert (body(Tokens(changed, side.mask, "en")) - unchanged).abs().max() > 1e-3
     swapped = side.ids[:, [1, 0, 2, 3, 4, 5]]
     assert not torch.equal(swapped, side.ids)
-    assert (body(Tokens.of(swapped, side.mask, "en")) - found).abs().max() > 1e-3
+    assert (body(Tokens(swapped, side.mask, "en")) - unchanged).abs().max() > 1e-3
 
 
 def test_attention_fusion_is_one_linear_of_hidden_and_latent(stirred: Stir) -> None:
@@ -127,20 +120,22 @@ def test_attention_fusion_is_one_linear_of_hidden_and_latent(stirred: Stir) -> N
     torch.testing.assert_close(layer(x, z, layout, causal), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_a_decoder_sees_its_past_and_nothing_else(decoder: Decoder, random_tokens: Callable[..., Tokens]) -> None:
+def test_a_decoder_sees_its_past_and_nothing_else(
+    decoder: TransformerDecoder, random_tokens: Callable[..., Tokens]
+) -> None:
     target, z = random_tokens([6], V), torch.randn(1, L, dtype=torch.float64)
     scores = decoder("x", z, target).logits()  # (6, V)
-    for place in range(6):
+    for position in range(6):
         changed = target.ids.clone()
-        changed[0, place] = 4 if changed[0, place] != 4 else 5
-        moved = (decoder("x", z, Tokens.of(changed, target.mask, "en")).logits() - scores).abs().amax(-1)
-        assert (moved[: place + 1] < 1e-12).all()  # the piece at `place` is predicted there and read after it
-        assert (moved[place + 1 :] > 1e-6).all()
+        changed[0, position] = 4 if changed[0, position] != 4 else 5
+        moved = (decoder("x", z, Tokens(changed, target.mask, "en")).logits() - scores).abs().amax(-1)
+        assert (moved[: position + 1] < 1e-12).all()  # the piece at `position` is predicted there and read after it
+        assert (moved[position + 1 :] > 1e-6).all()
     assert ((decoder("x", z + 1, target).logits() - scores).abs().amax(-1) > 1e-6).all()
 
 
 def test_steps_with_a_cache_give_the_scores_of_teacher_forcing(
-    decoder: Decoder, random_tokens: Callable[..., Tokens]
+    decoder: TransformerDecoder, random_tokens: Callable[..., Tokens]
 ) -> None:
     target, z = random_tokens([9, 9, 9], V), torch.randn(3, L, dtype=torch.float64)
     expected = decoder("x", z, target).logits().view(3, 9, V)
@@ -152,7 +147,7 @@ def test_steps_with_a_cache_give_the_scores_of_teacher_forcing(
 
 
 def test_hypotheses_follow_their_parents_and_kept_sentences(
-    decoder: Decoder, random_tokens: Callable[..., Tokens]
+    decoder: TransformerDecoder, random_tokens: Callable[..., Tokens]
 ) -> None:
     """Two sentences, three hypotheses each; after two steps they continue others, after three one sentence goes on."""
     draw = torch.Generator().manual_seed(3)
@@ -160,11 +155,11 @@ def test_hypotheses_follow_their_parents_and_kept_sentences(
     parents = torch.tensor([[2, 0, 0], [1, 1, 2]])
     past = decoder.start(z)
     decoder.step(torch.full((2, 1), EOS), past)
-    past.follow(torch.zeros(2, 3, dtype=torch.long))  # all three branch from the one start
+    past.reorder(torch.zeros(2, 3, dtype=torch.long))  # all three branch from the one start
     decoder.step(read[0], past)
-    past.follow(parents)
+    past.reorder(parents)
     before = decoder.step(read[1], past)
-    past.keep(torch.tensor([1]))
+    past.select(torch.tensor([1]))
     after = decoder.step(read[2, 1:], past)
 
     def scored(sentence: int, pieces: list[int]) -> torch.Tensor:
@@ -183,7 +178,9 @@ def test_hypotheses_follow_their_parents_and_kept_sentences(
                 torch.testing.assert_close(after[0, hypothesis], expected, rtol=1e-10, atol=1e-10)
 
 
-def test_a_sentence_costs_the_same_nats_in_any_batch(decoder: Decoder, random_tokens: Callable[..., Tokens]) -> None:
+def test_a_sentence_costs_the_same_nats_in_any_batch(
+    decoder: TransformerDecoder, random_tokens: Callable[..., Tokens]
+) -> None:
     lengths = [4, 12, 1, 7]
     target, z = random_tokens(lengths, V), torch.randn(4, L, dtype=torch.float64)
     _, together = decoder("x", z, target).nll()
@@ -195,8 +192,8 @@ def test_a_sentence_costs_the_same_nats_in_any_batch(decoder: Decoder, random_to
 
 def test_word_dropout_hides_past_pieces_in_training_only(stirred: Stir, random_tokens: Callable[..., Tokens]) -> None:
     """With all words hidden but by chance none, a decoder can't tell two pasts apart."""
-    table = embedding(V, H)
-    decoder = stirred(Decoder(table, TiedOutput(table, L), L, 1, 12, 2, dropout=0.0, word_dropout=1 - 1e-7))
+    table = make_embedding(V, H)
+    decoder = stirred(TransformerDecoder(table, TiedOutput(table, L), L, 1, 12, 2, dropout=0.0, word_dropout=1 - 1e-7))
     z, one, two = torch.randn(1, L), random_tokens([8], V, seed=1), random_tokens([8], V, seed=2)
     decoder.train()
     torch.testing.assert_close(decoder("x", z, one).logits(), decoder("x", z, two).logits())
@@ -205,7 +202,7 @@ def test_word_dropout_hides_past_pieces_in_training_only(stirred: Stir, random_t
 
 
 def test_the_row_of_padding_starts_at_zero() -> None:
-    table = embedding(200, 64)
+    table = make_embedding(200, 64)
     assert not table.weight[PAD].any()
     assert abs(table.weight[4:].std().item() * 64**0.5 - 1) < 0.05
 
@@ -225,8 +222,8 @@ def test_softmax_is_torchs_even_for_huge_and_barred_scores() -> None:
     weights = torch.randn(3, 5, 7, dtype=torch.float64)
     for one, other in ((short_softmax(given), given.softmax(-1)), (short_softmax(scores), scores.softmax(-1))):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-15)
-        found, expected = (torch.autograd.grad((y * weights).sum(), scores, retain_graph=True)[0] for y in (one, other))
-        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
+        slope, expected = (torch.autograd.grad((y * weights).sum(), scores, retain_graph=True)[0] for y in (one, other))
+        torch.testing.assert_close(slope, expected, rtol=1e-9, atol=1e-12)
     assert short_softmax(torch.zeros(2, 3, dtype=torch.bfloat16)).dtype == torch.float32
 
 

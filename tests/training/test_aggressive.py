@@ -23,7 +23,7 @@ from bgt_core.errors import BgtError
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder, GaussianHead
 from bgt_core.nets.output import PlainOutput
-from bgt_core.nets.packing import Layout
+from bgt_core.nets.packing import PackedLayout
 from bgt_core.nets.prediction import SentencePrediction
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.recipes import Recipe
@@ -58,7 +58,7 @@ class Bag(nn.Module):
         self.table, self.hidden = table, nn.Linear(WIDTH, WIDTH)
 
     def forward(self, side: Tokens) -> torch.Tensor:
-        layout = Layout.of(side)
+        layout = PackedLayout.of(side)
         return torch.tanh(self.hidden(layout.mean(self.table(layout.pack(side.ids)))))
 
 
@@ -78,8 +78,8 @@ class Topics(LatentModel):
         z = read(posterior) if read else posterior.rsample()
         before = torch.cat([torch.full_like(side.ids[:, :1], BOS), side.ids[:, :-1]], 1)
         past = self.table(before).cumsum(1) / torch.arange(1, before.shape[1] + 1)[:, None] ** 0.5  # (B, T, H)
-        layout = Layout.of(side)
-        past = past.flatten(0, 1)[layout.places]  # (N, H)
+        layout = PackedLayout.of(side)
+        past = past.flatten(0, 1)[layout.flat_index]  # (N, H)
         features = torch.tanh(self.hidden(torch.cat([past, layout.repeat(z)], 1)))
         prediction = SentencePrediction("reconstruct", "en", features, z, self.layer, side)
         return Outputs({}, {"semantic": {"semantic": posterior}}, [prediction])

@@ -1,0 +1,114 @@
+"""The Transformer that writes a sentence from a latent."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import torch
+from torch import Tensor, nn
+
+from bgt_core.contracts import OutputLayer, Role, Tokens
+from bgt_core.nets.dropout import Dropout
+from bgt_core.nets.kv_cache import KeyValues, KVCache
+from bgt_core.nets.layers import FeedForward, SelfAttention, TokenAndPositionEmbedding, shift_right, xavier_linear
+from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.prediction import SentencePrediction
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, the latent in place of cross-attention where `attention` is set, feed-forward.
+
+    Attention fusion: Linear([x ; z]) in the slot where a translator attends to its source (paper,
+    sec. 2). It is computed as Linear_x(x) + Linear_z(z), the same map, with z's part once per sentence.
+    The released code applies a ReLU here and drops its result: there is none.
+    """
+
+    def __init__(self, width: int, latent: int, inner: int, heads: int, dropout: float, attention: bool = True):
+        super().__init__()
+        self.attention, self.feed = SelfAttention(width, heads), FeedForward(width, inner)
+        self.fuses = attention
+        if attention:
+            self.fuse_hidden, self.fuse_latent = xavier_linear(width, width), xavier_linear(latent, width, bias=False)
+            self.norm_fuse = nn.LayerNorm(width)
+        self.norm_attention, self.norm_feed = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.dropout = Dropout(dropout)
+
+    def forward(
+        self, x: Tensor, latent: Tensor, layout: PackedLayout, allowed: Tensor | None, cache: KeyValues | None = None
+    ) -> Tensor:
+        """x (N, H), latent (B, L) -> (N, H)."""
+        x = self.norm_attention(x + self.dropout(self.attention(x, layout, allowed, cache)))
+        if self.fuses:
+            fused = self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent))  # (N, H)
+            x = self.norm_fuse(x + self.dropout(fused))
+        return self.norm_feed(x + self.dropout(self.feed(x)))
+
+
+class TransformerDecoder(nn.Module):
+    """p(sentence | latent): a Transformer that has nothing to attend to but its own state.
+
+    It starts from EOS and reads the pieces before (teacher forcing in training, `step` in search).
+    `layer` is the output layer, which gets the latent as well (Logit fusion). `fuse` names where else the
+    latent enters: "attention", each layer's slot, and "word", beside each piece read: a linear map of
+    [word ; z]. The word's part of that map is left to the table, which is trained anyway.
+    """
+
+    def __init__(
+        self,
+        table: nn.Embedding,
+        layer: OutputLayer,
+        latent: int,
+        layers: int,
+        inner: int,
+        heads: int,
+        dropout: float,
+        word_dropout: float = 0.0,
+        fuse: Collection[str] = ("attention",),
+    ):
+        super().__init__()
+        width = table.embedding_dim
+        self.words = TokenAndPositionEmbedding(table, dropout)
+        self.fuse_word = xavier_linear(latent, width, bias=False) if "word" in fuse else None
+        sizes = width, latent, inner, heads, dropout, "attention" in fuse
+        self.layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(layers))
+        self.heads = heads
+        self.layer = layer
+        self.word_dropout = word_dropout  # proportion of past pieces hidden in training: the latent must supply them
+
+    def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
+        """What the decoder says of `target` (B, T), given latent (B, L)."""
+        layout = PackedLayout.of(target)
+        x = self.words(layout.pack(shift_right(target.ids)), layout)  # (N, H)
+        if self.training and self.word_dropout:
+            x = x * (torch.rand(len(x), 1, device=x.device) >= self.word_dropout)
+        x = self.fuse_words(x, latent, layout)
+        length = layout.shape[1]
+        causal = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()[None, None]
+        for layer in self.layers:
+            x = layer(x, latent, layout, causal)
+        return SentencePrediction(role, column, x, latent, self.layer, target)
+
+    def fuse_words(self, words: Tensor, latent: Tensor, layout: PackedLayout) -> Tensor:
+        """Word fusion, where `fuse` names it: (N, H), (B, L) -> (N, H)."""
+        return words if self.fuse_word is None else words + layout.repeat(self.fuse_word(latent))
+
+    def start(self, latent: Tensor) -> KVCache:
+        """A search that has read nothing yet, for each latent, (B, L)."""
+        width, count = self.words.table.embedding_dim, len(latent)
+        layers = [KeyValues(latent.new_empty(2, count, self.heads, 0, width // self.heads)) for _ in self.layers]
+        nothing = latent.new_empty(count, 1, 0, dtype=torch.bool)
+        return KVCache(latent, self.layer.project_latent(latent), layers, nothing)
+
+    def step(self, pieces: Tensor, state: KVCache) -> Tensor:
+        """The last piece of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first piece is EOS."""
+        count, n = pieces.shape
+        itself = torch.eye(n, dtype=torch.bool, device=pieces.device).expand(count, n, n)
+        state.ancestor_mask = torch.cat([state.ancestor_mask, itself], dim=2)
+        ids = pieces.flatten()
+        x = self.words(ids, PackedLayout.column(ids), state.position)  # (B * n, H): all stand at one position
+        layout = PackedLayout((count, n), torch.arange(count * n, device=ids.device), pieces >= 0)
+        x = self.fuse_words(x, state.latent, layout)
+        for layer, seen in zip(self.layers, state.layers, strict=True):
+            x = layer(x, state.latent, layout, state.ancestor_mask[:, None], seen)
+        state.position += 1
+        return self.layer.logits(x.view(count, n, -1), state.latent_bias[:, None])

@@ -1,0 +1,136 @@
+"""The parts that Transformers are made of: embeddings with positions, attention, feed-forward, and how they start."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bgt_core.backend import Linear, matmul_dtype
+from bgt_core.contracts import EOS, PAD
+from bgt_core.errors import UsageError
+from bgt_core.nets.dropout import Dropout
+from bgt_core.nets.kv_cache import KeyValues
+from bgt_core.nets.packing import PackedLayout
+
+
+def make_embedding(vocab_size: int, width: int) -> nn.Embedding:
+    """A piece table (V, H), N(0, 1/H) with a zero row for padding."""
+    if width < 1:
+        raise UsageError(f"width {width} must be at least 1")
+    table = nn.Embedding(vocab_size, width, padding_idx=PAD)
+    nn.init.normal_(table.weight, std=width**-0.5)
+    with torch.no_grad():
+        table.weight[PAD].zero_()
+    return table
+
+
+def xavier_linear(inputs: int, outputs: int, bias: bool = True) -> Linear:
+    """A Linear with Xavier weights and zero bias, as the released code starts it."""
+    layer = Linear(inputs, outputs, bias=bias)
+    nn.init.xavier_uniform_(layer.weight)
+    if bias:
+        nn.init.zeros_(layer.bias)
+    return layer
+
+
+def shift_right(ids: Tensor) -> Tensor:
+    """What a decoder reads under teacher forcing: EOS, then every piece but the last, (B, T) -> (B, T)."""
+    return F.pad(ids[:, :-1], (1, 0), value=EOS)
+
+
+def sinusoids(start: int, length: int, like: Tensor) -> Tensor:
+    """Fixed positions start..start+length-1: sines, then cosines, (length, H)."""
+    half = like.shape[-1] // 2
+    rates = torch.exp(torch.arange(half, device=like.device) * (-math.log(10_000) / max(1, half - 1)))
+    angles = torch.arange(start, start + length, device=like.device)[:, None] * rates
+    return torch.cat([angles.sin(), angles.cos()], dim=-1).to(like.dtype)
+
+
+class TokenAndPositionEmbedding(nn.Module):
+    """Piece ids -> embedding * sqrt(H) + positions, with dropout."""
+
+    def __init__(self, table: nn.Embedding, dropout: float):
+        super().__init__()
+        if table.embedding_dim % 2:
+            raise UsageError(f"width {table.embedding_dim} must be even: half of each position are sines")
+        self.table, self.dropout = table, Dropout(dropout)
+
+    def forward(self, ids: Tensor, layout: PackedLayout, start: int = 0) -> Tensor:
+        """ids (N,), the first column at position `start` -> (N, H), in the dtype of products."""
+        words = self.table(ids) * math.sqrt(self.table.embedding_dim)
+        x = words + sinusoids(start, layout.shape[1], words)[layout.columns]
+        return self.dropout(x.to(matmul_dtype(x)))
+
+
+class _ShortSoftmax(torch.autograd.Function):
+    """Softmax and its gradient in four passes over memory forward and three back; recorded line by line it would
+    take a dozen."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor) -> Tensor:
+        chances = (scores - scores.amax(-1, keepdim=True)).exp_()
+        chances.div_(chances.sum(-1, keepdim=True))
+        ctx.save_for_backward(chances)
+        return chances
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        (chances,) = ctx.saved_tensors
+        weighted = grad * chances
+        return weighted.addcmul_(chances, weighted.sum(-1, keepdim=True), value=-1)
+
+
+def short_softmax(scores: Tensor) -> Tensor:
+    """Softmax over the last dimension, in single precision or better.
+
+    On a CPU torch's own does not vectorise over fewer than 16 columns, and is six times slower there.
+    """
+    return _ShortSoftmax.apply(scores.to(torch.promote_types(scores.dtype, torch.float32)))
+
+
+class SelfAttention(nn.Module):
+    """Multi-head self-attention; `cache` holds the keys and values of the steps before."""
+
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        if heads < 1 or width % heads:
+            raise UsageError(f"width {width} is not a multiple of {heads} heads; choose heads that divide it")
+        self.heads = heads
+        self.qkv, self.out = xavier_linear(width, 3 * width), xavier_linear(width, width)
+
+    def forward(
+        self, x: Tensor, layout: PackedLayout, allowed: Tensor | None, cache: KeyValues | None = None
+    ) -> Tensor:
+        """x (N, H), allowed broadcastable to (B, heads, T, S) -> (N, H)."""
+        qkv, mixed = self.qkv(x), []
+        for rows, pieces, part in layout.length_blocks:
+            here = allowed
+            if allowed is not None and part is not layout:
+                here = allowed.expand(layout.shape[0], -1, -1, -1)[rows, :, : part.shape[1], : part.shape[1]]
+            mixed.append(self.mix(qkv[pieces], part, here, cache))
+        return self.out(torch.cat(mixed))
+
+    def mix(self, qkv: Tensor, layout: PackedLayout, allowed: Tensor | None, cache: KeyValues | None) -> Tensor:
+        """(N, 3 * H) -> (N, H)."""
+        q, k, v = layout.split(qkv, 3, self.heads)  # (B, heads, T, H/heads)
+        if cache is not None:
+            k, v = cache.extend(k, v)
+        if qkv.is_cuda:
+            return layout.join(F.scaled_dot_product_attention(q, k, v, attn_mask=allowed))
+        # many tiny products: plain batched matmuls are several times faster than SDPA on a CPU
+        scores = (q @ k.transpose(-1, -2)).mul_(q.shape[-1] ** -0.5)
+        if allowed is not None:  # added: masked_fill is slower, and again on the way back
+            scores.add_(torch.zeros_like(allowed, dtype=scores.dtype).masked_fill_(~allowed, -math.inf))
+        return layout.join(short_softmax(scores).to(v.dtype) @ v)
+
+
+class FeedForward(nn.Sequential):
+    """Linear, ReLU, Linear at every position, (N, H) -> (N, H)."""
+
+    def __init__(self, width: int, inner: int):
+        super().__init__(xavier_linear(width, inner), nn.ReLU(), xavier_linear(inner, width))

@@ -47,7 +47,7 @@ def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str |
         needs(module, "onnx")
     lang = lang or loaded.recipe.reads[0]
     embedder = Embedder(loaded.model.cpu(), loaded.tokenizer, loaded.recipe.reads, "fp32")
-    encoder = loaded.model.encoders[embedder.encoder_name(lang, latent)]
+    encoder = embedder.encoder(lang, latent)
     padded = Padded(encoder).eval()
     with atomic_folder(out) as partial:
         write(padded, partial / MODEL)

@@ -63,7 +63,7 @@ class BGTModule(InputModule):
     ) -> dict[str, Tensor]:
         """Adds sentence_embedding (B, L), with a gradient where one is asked for."""
         lang = lang or self.reader.langs[0]
-        encoder = self.model.encoders[self.reader.encoder_name(lang, latent)]
+        encoder = self.reader.encoder(lang, latent)
         side = Tokens(features["input_ids"], features["attention_mask"].bool(), lang)
         return {**features, "sentence_embedding": encoder(side).mean}
 

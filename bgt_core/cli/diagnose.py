@@ -19,6 +19,7 @@ from bgt_core.errors import DataError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from bgt_core.checkpoint import Checkpoint
+    from bgt_core.data.corpus import Corpus, Mixture
     from bgt_core.diagnose import Diagnosis, MeanEstimate
 
 MICRO_TOKENS = 4_000

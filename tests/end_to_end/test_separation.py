@@ -127,7 +127,7 @@ class Reading:
         side = Tokens.pad([sentence[:pieces] for sentence in ids], lang)
         with torch.no_grad():
             latent = self.model.model.join(manner, meaning)
-            return self.model.model.decoders[lang]("reconstruct", latent, side).nll()[1].mean().item()
+            return self.model.model.decoders[lang]("reconstruct", "en", latent, side).nll()[1].mean().item()
 
 
 @pytest.fixture(scope="module")

@@ -118,7 +118,7 @@ def test_scores_and_nats_are_those_of_the_straight_form(
     for row, length in enumerate(LENGTHS):
         pieces = [EOS, *target.ids[row, : length - 1].tolist()]
         expected.append(torch.stack(naive(decoder, pieces, z[row], fuse)))  # (T, V), no padding
-    prediction = decoder("translate/en", z, target)
+    prediction = decoder("translate", "en", z, target)
     torch.testing.assert_close(prediction.logits(), torch.cat(expected), rtol=1e-9, atol=1e-9)
     loss, nats = prediction.nll(0.1)
     gold = [target.ids[row, :length] for row, length in enumerate(LENGTHS)]

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import OutputLayer, Prediction, Tokens
+from bgt_core.contracts import OutputLayer, Tokens
 from bgt_core.nets import output
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.output import TiedOutput, UntiedOutput
@@ -60,7 +60,7 @@ def test_loss_nats_and_gradients_are_those_of_full_scores(
     loss, nats = layer.nll(features, latent, target, smoothing)
     gradients = torch.autograd.grad(3 * loss, wanted)
 
-    logits = Prediction("reconstruct/en", features, latent, layer, target).logits()
+    logits = SentencePrediction("reconstruct", "en", features, latent, layer, target).logits()
     torch.testing.assert_close(logits, scores, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(loss, expected, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(nats, expected_nats, rtol=1e-10, atol=1e-10)

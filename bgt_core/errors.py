@@ -6,6 +6,8 @@ with the error's `exit_code`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from importlib.util import find_spec
 
 
@@ -37,6 +39,12 @@ class Interrupted(BgtError):
     """The user, or a signal, ended the work; what was done is kept."""
 
     exit_code = 130
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message that suggests the nearest of the known words, with a space before; "" if none is near."""
+    near = get_close_matches(word, list(known), n=1)
+    return f" Did you mean '{near[0]}'?" if near else ""
 
 
 def needs(module: str, extra: str) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from bgt_core.data.encode import MOST, Encoder, cores, encode
+from bgt_core.data.encode import MAX_PROCESSES, RowTokenizer, cores, encode
 from bgt_core.data.parallel import Audit, Skipped, chunks, source_files
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, NotFound, UsageError
@@ -60,7 +60,7 @@ def prepare(
     holds anything else.
     """
     out = Path(out)
-    workers = min(cores(), MOST) if workers is None else workers
+    workers = min(cores(), MAX_PROCESSES) if workers is None else workers
     limits = {"min_pieces": min_pieces, "max_pieces": max_pieces, "valid_pairs": valid_pairs, "seed": seed}
     if not 1 <= min_pieces <= max_pieces or min(valid_pairs, seed) < 0:
         raise UsageError(f"{limits}; need 1 <= min_pieces <= max_pieces, and nothing negative")
@@ -85,7 +85,7 @@ def prepare(
     try:
         if sum(file.stat().st_size for of_source in files for file in of_source) < SMALL:
             workers = 1
-        encoder = Encoder(tokenizer, tuple(langs), min_pieces, max_pieces, seed)
+        encoder = RowTokenizer(tokenizer, tuple(langs), min_pieces, max_pieces, seed)
         store = {"settings": settings, **_encode(sources, encoder, work, skipped, strict, workers)}
         store |= {"skipped": skipped.counts, "skipped_examples": skipped.examples}
         _split(work, store)
@@ -111,7 +111,7 @@ def _reuse(out: Path, settings: Json, strict: bool) -> Corpus:
 
 
 def _encode(
-    sources: Sequence[Path | str], encoder: Encoder, work: Path, skipped: Skipped, strict: bool, workers: int
+    sources: Sequence[Path | str], encoder: RowTokenizer, work: Path, skipped: Skipped, strict: bool, workers: int
 ) -> Json:
     """Writes ids, offsets and a hash of every pair that stays, and counts."""
     langs = encoder.langs

@@ -143,7 +143,7 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
 def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator[Row]:
     recipe = recipes.bgt(vocab_size=size.vocab, **size.arguments)
     tokenizer = Ids(size.vocab)
-    model = recipe.model(tokenizer).eval()
+    model = recipe.build(tokenizer).eval()
     error = refereed(model.decoders["en"])
     peer = marian(recipe.arguments)
     draw = np.random.default_rng(1)

@@ -68,7 +68,7 @@ class StraightBGT(nn.Module):
             latent = torch.cat([model.read(own[lang]), shared], dim=-1)
             total = total + self.decode(f"decoders.{lang}", model.decoders[lang], latent, side, 0.0)
         for lang, side in batch.sides.items():
-            source = meaning[batch.other(lang)].mean
+            source = meaning[batch.source(lang)].mean
             total = total + self.decode(f"translators.{lang}", model.translators[lang], source, side, smoothing)
         for posterior in (meaning[batch.anchor], *own.values()):
             total = total + anneal * posterior.kl().sum()

@@ -82,7 +82,7 @@ def sorted_batches(pairs: list[Pair], tokens: int) -> list[Batch]:
 
 
 def tokens_of(batches: list[Batch]) -> int:
-    return sum(len(side.places) for batch in batches for side in batch.sides.values())
+    return sum(len(side.flat_index) for batch in batches for side in batch.sides.values())
 
 
 def rows(options: argparse.Namespace) -> Iterator[Row]:
@@ -92,7 +92,7 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
 
 def rows_of(size: Size, options: argparse.Namespace) -> Iterator[Row]:
     recipe = recipes.bgt(vocab_size=size.vocab, dropout=DROPOUT, kl_warmup=2, **size.arguments)
-    model = recipe.model(Pieces(size.vocab)).train()
+    model = recipe.build(Pieces(size.vocab)).train()
     reference = straight.StraightBGT(model, DROPOUT).train()
     pairs = pairs_of(size.vocab)
     by_length, at_random = sorted_batches(pairs, size.ours), straight.random_batches(pairs, size.theirs)
@@ -208,7 +208,7 @@ def optimiser_seconds(optimiser: torch.optim.Optimizer, clock: Callable[[], floa
 def operations_of(model: nn.Module, batches: list[Batch]) -> float:
     """Multiplications and additions with weights, forward and backward, a real token; z's part once a sentence."""
     sides = [side for batch in batches for side in batch.sides.values()]
-    pieces = {lang: sum(len(side.places) for side in sides if side.lang == lang) for lang in ("en", "fr")}
+    pieces = {lang: sum(len(side.flat_index) for side in sides if side.lang == lang) for lang in ("en", "fr")}
     sentences = sum(len(batch) for batch in batches)
     total = 0.0
     for name, module in model.named_modules():

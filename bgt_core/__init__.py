@@ -46,12 +46,11 @@ def load(path: str | Path = PRETRAINED, device: str = "auto", precision: str = "
     that is missing, incomplete or damaged, and where the hub can't give it.
     """
     from bgt_core import checkpoint
-    from bgt_core.checkpoint import hub
     from bgt_core.device import pick_device
     from bgt_core.embedder import Embedder
 
-    found = checkpoint.load(hub.folder(path), pick_device(device))
-    return Embedder(found.model, found.tokenizer, found.recipe.reads, precision)
+    loaded = checkpoint.load(path, pick_device(device))
+    return Embedder(loaded.model, loaded.tokenizer, loaded.model.langs, precision)
 
 
 def __getattr__(name: str) -> Any:

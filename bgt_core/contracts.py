@@ -5,26 +5,25 @@ Data flows one way, from text to numbers:
     text -> Tokens -> Batch -> Posterior / Outputs -> { Loss | vectors | text }
 
 Shape letters, here and everywhere: B sentences in a batch, T tokens of the longest of them, N real tokens
-of all of them, H hidden units, L latent units, V pieces of the vocabulary. ExternalEncoder a batch: N sentences, D
+of all of them, H hidden units, L latent units, V pieces of the vocabulary. Outside a batch: N sentences, D
 units of any vector.
 
-Languages are keys ("en", "fr"), never "source" and "target": two languages are the paper's model,
-more languages are the same code with more keys.
+A side of a batch is a *column* of the data and knows its language. Columns are named by language ("en", "fr") where
+each language comes once, and freely ("a", "b") where two columns hold one language. Nothing is ever "source" or
+"target" by itself: every column is written from another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import numpy as np
 
-from bgt_core.errors import BgtError as BgtError  # part of the nouns; lives alone so that `--help` is quick
-
 if TYPE_CHECKING:  # the processes that prepare text import this file, and need no torch
     import torch
-    from torch import Tensor
+    from torch import Tensor, nn
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3  # piece ids, fixed when a tokenizer is trained
 
@@ -32,21 +31,22 @@ SEMANTIC, LANGUAGE = "semantic", "language"
 LATENTS = (SEMANTIC, LANGUAGE)  # what users choose between: `--latent semantic|language`
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tokens:
     """One side of a batch: right-padded piece ids of B sentences, each ending in EOS."""
 
     ids: Tensor  # (B, T) int64
     mask: Tensor  # (B, T) bool, True at real pieces (EOS included)
     lang: str
-    places: Tensor = None  # (N,) int64, where mask.flatten() is True; found here, so that no GPU has to be asked
-
-    def __post_init__(self) -> None:
-        if self.places is None:
-            object.__setattr__(self, "places", self.mask.flatten().nonzero().squeeze(1))
+    flat_index: Tensor  # (N,) int64, where mask.flatten() is True; made on the CPU: nonzero() on a GPU synchronises
 
     @classmethod
-    def pad(cls, sentences: Sequence[Sequence[int]], lang: str) -> Tokens:
+    def of(cls, ids: Tensor, mask: Tensor, lang: str) -> Tokens:
+        """A side of these ids and mask, both (B, T)."""
+        return cls(ids, mask, lang, mask.flatten().nonzero().squeeze(1))
+
+    @classmethod
+    def pad(cls, sentences: Sequence[Sequence[int] | np.ndarray], lang: str) -> Tokens:
         """Piece ids of B sentences -> one padded side, (B, T)."""
         import torch
 
@@ -54,48 +54,66 @@ class Tokens:
         for row, sentence in zip(ids, sentences, strict=True):
             row[: len(sentence)] = sentence
         padded = torch.from_numpy(ids)
-        return cls(padded, padded != PAD, lang)
+        return cls.of(padded, padded != PAD, lang)
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> Tokens:
+        """The same side with each tensor changed, as by a copy to another device."""
+        return Tokens(change(self.ids), change(self.mask), self.lang, change(self.flat_index))
 
     def to(self, device: torch.device | str) -> Tokens:
         """The same side on another device; the copy does not block when the memory is pinned."""
-        ids, mask, places = (part.to(device, non_blocking=True) for part in (self.ids, self.mask, self.places))
-        return Tokens(ids, mask, self.lang, places)
-
-    def pin(self) -> Tokens:
-        """The same side in memory that a GPU copies from on its own."""
-        return Tokens(self.ids.pin_memory(), self.mask.pin_memory(), self.lang, self.places.pin_memory())
+        return self.map(lambda tensor: tensor.to(device, non_blocking=True))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Batch:
-    """B translations: one side a language, and the language that explains both."""
+    """B rows of a corpus: one side a column, and the column that explains them all."""
 
     sides: Mapping[str, Tokens]
-    anchor: str  # its sentence gives the semantic latent of the whole batch (paper, sec. 3)
-    negatives: Mapping[str, Tokens] = field(default_factory=dict)  # B sentences a side: no translation, but near to one
+    anchor: str  # the column whose sentence gives the semantic latent of the whole batch (paper, sec. 3)
+    shift: int = 1  # column i is written from column i + shift; turns with the step, so that each is written from each
+    negatives: Mapping[str, Tokens] = field(default_factory=dict)  # one hard negative per row and column
+    labels: Tensor | None = None  # (B,) float32, of labelled rows
+    targets: Tensor | None = None  # (B, D) float32: vectors of another encoder to agree with
 
     def __len__(self) -> int:
         return len(next(iter(self.sides.values())).ids)
 
-    def other(self, lang: str) -> str:
-        """The language that `lang` is translated from."""
-        return next(key for key in self.sides if key != lang)
+    def source(self, column: str) -> str:
+        """The column that `column` is written from; the other one of two, itself where there is no other."""
+        columns = list(self.sides)
+        return columns[(columns.index(column) + self.shift) % len(columns)]
 
     def to(self, device: torch.device | str) -> Batch:
-        return self._each(lambda side: side.to(device))
+        """The same batch on another device; the copies do not block when the memory is pinned."""
+        return self._map(lambda tensor: tensor.to(device, non_blocking=True))
 
     def pin(self) -> Batch:
-        return self._each(Tokens.pin)
+        """The same batch in memory that a GPU copies from on its own."""
+        return self._map(lambda tensor: tensor.pin_memory())
 
-    def _each(self, change: Callable[[Tokens], Tokens]) -> Batch:
-        sides, negatives = ({lang: change(side) for lang, side in of.items()} for of in (self.sides, self.negatives))
-        return Batch(sides, self.anchor, negatives)
+    def _map(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        return replace(
+            self,
+            sides={column: side.map(change) for column, side in self.sides.items()},
+            negatives={column: side.map(change) for column, side in self.negatives.items()},
+            labels=None if self.labels is None else change(self.labels),
+            targets=None if self.targets is None else change(self.targets),
+        )
 
 
 class Posterior(Protocol):
     """q(z | sentence) of B sentences."""
 
-    mean: Tensor  # (B, L)
+    @property
+    def mean(self) -> Tensor:
+        """(B, L)."""
+        ...
+
+    @classmethod
+    def join(cls, parts: Sequence[Self]) -> Self:
+        """The posteriors of several batches as one, (N, L)."""
+        ...
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
         """A reparameterised draw, (B, L)."""
@@ -106,70 +124,74 @@ class Posterior(Protocol):
         ...
 
     def log_ratio(self, z: Tensor) -> Tensor:
-        """log q(z | sentence) - log p(z) in nats of one z a sentence, (B, L) -> (B,); `kl` is its mean."""
+        """log q(z | sentence) - log p(z) in nats of one z per sentence, (B, L) -> (B,); `kl` is its mean."""
         ...
 
 
-class Read(Protocol):
-    """How a model that decodes from posteriors takes a latent from each: a draw, the mean."""
+class Readout(Protocol):
+    """How a model that decodes from posteriors takes a latent from each: a draw, or the mean."""
 
     def __call__(self, posterior: Posterior) -> Tensor:
         """(B, L)."""
         ...
 
 
-class OutputLayer(Protocol):
-    """The last layer of a decoder: features and latent to scores of the next piece."""
+class Similarity(Protocol):
+    """How alike two sentences are, from their vectors; cosine unless a model says otherwise."""
 
-    def share(self, latent: Tensor) -> Tensor:
-        """What the latent adds to the scores of every piece of its sentence, made once: (B, L) -> (B, any)."""
+    def pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Each row of left (N, D) with the same row of right (N, D): (N,)."""
         ...
 
-    def logits(self, features: Tensor, share: Tensor) -> Tensor:
-        """(N, H) and the share of each row's sentence -> (N, V)."""
-        ...
-
-    def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """(N, H), (B, L) -> (loss, nats): the smoothed loss summed over the batch, a scalar with gradient, and each
-        sentence's plain negative log-likelihood without one, (B,)."""
+    def matrix(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Each row of left (N, D) with each row of right (M, D): (N, M)."""
         ...
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """What a decoder says of the N real pieces of `target`: features, output layer and target stay
-    together, so that logits never meet the wrong side; full logits are made on request only."""
+Role = Literal["reconstruct", "translate", "auxiliary"]
 
-    name: str  # "reconstruct/en", "translate/fr": the language is the predicted one
-    features: Tensor  # (N, H), in the order of target.ids[target.mask]
-    latent: Tensor  # (B, L)
-    layer: OutputLayer
-    target: Tokens
 
-    def logits(self) -> Tensor:
-        """Scores of the whole vocabulary for each real piece, (N, V)."""
-        rows = self.target.places // self.target.ids.shape[1]
-        return self.layer.logits(self.features, self.layer.share(self.latent)[rows])
+class Prediction(Protocol):
+    """Anything that pays a negative log-likelihood.
+
+    What is reconstructed makes the bound; what is translated is trained beside it, with smoothed labels; anything else
+    (word positions, class labels) is auxiliary.
+    """
+
+    @property
+    def role(self) -> Role: ...
+
+    @property
+    def name(self) -> str:
+        """The key of its metrics: "reconstruct/en", the column that is predicted."""
+        ...
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """(loss, nats): see `OutputLayer.nll`."""
-        return self.layer.nll(self.features, self.latent, self.target, smoothing)
+        """(loss, nats): the smoothed loss summed over the batch, a scalar with gradient, and each row's plain negative
+        log-likelihood without one, (B,)."""
+        ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Outputs:
     """What a model makes of a batch; objectives read nothing else."""
 
-    meaning: Mapping[str, Posterior]  # the semantic posterior of each side
-    posteriors: Mapping[str, Posterior]  # those that pay KL: the anchor's meaning, each side's own
+    meaning: Mapping[str, Posterior]  # the semantic posterior of each column
+    posteriors: Mapping[str, Mapping[str, Posterior]]  # those that pay KL, by latent: {"semantic": {"semantic": the
+    # anchor's}, "language": {"en": its own, ...}}; the inner name is the key of their metrics, "kl/en"
     predictions: Sequence[Prediction] = field(default_factory=list)
     negatives: Mapping[str, Posterior] = field(default_factory=dict)  # what the batch's negatives mean
 
+    def named_posteriors(self) -> Iterator[tuple[str, Posterior]]:
+        """All that pay KL, with the key of their metrics."""
+        for named in self.posteriors.values():
+            yield from named.items()
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Loss:
-    """Sums over the sentence pairs of a batch; the training loop divides by the pairs of a whole
-    update, so that accumulation over uneven micro-batches changes nothing."""
+    """Sums over the rows of a batch; the training loop divides by the rows of a whole update, so that accumulation
+    over uneven micro-batches changes nothing."""
 
     total: Tensor  # scalar with gradient, what is minimised
     terms: Mapping[str, Tensor]  # scalars without gradient, nats: "reconstruct/en", "kl/semantic"
@@ -181,15 +203,126 @@ class Objective(Protocol):
     def __call__(self, out: Outputs, step: int) -> Loss: ...
 
 
+class Model(Protocol):
+    """What training, embedding and diagnosis see of a model (a `torch.nn.Module`)."""
+
+    @property
+    def langs(self) -> Sequence[str]:
+        """The languages whose sentences it can encode."""
+        ...
+
+    @property
+    def latents(self) -> Sequence[str]:
+        """The latents a sentence can be encoded to: "semantic" first, then "language" or others."""
+        ...
+
+    @property
+    def similarity(self) -> Similarity:
+        """Of two vectors of this model."""
+        ...
+
+    def encoder(self, latent: str, lang: str) -> nn.Module:
+        """What reads that latent from sentences of that language: Tokens -> Posterior."""
+        ...
+
+    def vectors(self, posterior: Posterior) -> Tensor:
+        """What is embedded of a posterior, (B, D): its mean, unless the model says otherwise."""
+        ...
+
+    def __call__(self, batch: Batch, readout: Readout | None = None) -> Outputs: ...
+
+    # Of nn.Module:
+    def parameters(self) -> Iterator[nn.Parameter]: ...
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def train(self, mode: bool = True) -> Self: ...
+    def eval(self) -> Self: ...
+    def to(self, device: torch.device | str) -> Self: ...
+
+
+class GenerativeModel(Model, Protocol):
+    """A model that also writes."""
+
+    def decoder(self, lang: str) -> Decoder:
+        """What reconstructs sentences of that language."""
+        ...
+
+    def join(self, latents: Mapping[str, Tensor]) -> Tensor:
+        """What such a decoder reads, (B, any), from each latent's (B, L)."""
+        ...
+
+
+class Decoder(Protocol):
+    """p(sentence | latent), for training and, one piece at a time, for search."""
+
+    def __call__(self, role: Role, column: str, latent: Tensor, target: Tokens) -> Prediction:
+        """What it says of the target when it reads the latent (B, L)."""
+        ...
+
+    def start(self, latent: Tensor) -> DecoderState:
+        """Before the first piece of each of B sentences, one hypothesis each; latent (B, L)."""
+        ...
+
+    def step(self, pieces: Tensor, state: DecoderState) -> Tensor:
+        """The last piece of each hypothesis (B, n) -> scores of the next one, (B, n, V); advances the state."""
+        ...
+
+
+class DecoderState(Protocol):
+    """What a decoder keeps of the hypotheses of a search."""
+
+    position: int  # pieces read so far
+
+    def reorder(self, parents: Tensor) -> None:
+        """Hypothesis i of a sentence continues its hypothesis parents[i], (B, n)."""
+        ...
+
+    def select(self, rows: Tensor) -> None:
+        """Only these sentences stay, (b,)."""
+        ...
+
+
+class OutputLayer(Protocol):
+    """The last layer of a decoder: features and latent to scores of the next piece."""
+
+    def project_latent(self, latent: Tensor) -> Tensor:
+        """What the latent adds to the scores of every piece of its sentence, made once: (B, L) -> (B, any)."""
+        ...
+
+    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
+        """(N, H) and the `project_latent` of each row's sentence -> (N, V)."""
+        ...
+
+    def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
+        """(N, H), (B, L) -> (loss, nats), as `Prediction.nll`."""
+        ...
+
+
 class SentenceEncoder(Protocol):
     """All that STS, probes and the app see of a model (`bgt_core.Embedder`, or what `adapters.open_encoder` makes).
 
     No `langs` means any language: encoders of others do not ask for one. They mostly have one latent, "semantic".
     """
 
-    langs: Sequence[str]
-    latents: Sequence[str]
+    @property
+    def langs(self) -> Sequence[str]: ...
+
+    @property
+    def latents(self) -> Sequence[str]: ...
+
+    @property
+    def fingerprint(self) -> str:
+        """What decides the vectors, in one line; empty where nobody knows, so that nothing may be reused."""
+        ...
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         """N sentences -> (N, D) float32, in the order given."""
+        ...
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Each row of left (N, D) with each row of right (M, D): (N, M)."""
+        ...
+
+    def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Each row of left (N, D) with the same row of right (N, D): (N,)."""
         ...

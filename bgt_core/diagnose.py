@@ -11,7 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from bgt_core.contracts import Batch, Outputs, Posterior, Prediction, Read
+from bgt_core.contracts import Batch, Outputs, Posterior, Prediction, Readout
 from bgt_core.errors import DataError
 from bgt_core.posterior import Gaussian
 
@@ -22,7 +22,7 @@ ROWS = 1024  # draws whose densities under all posteriors exist at a time
 class Generative(Protocol):
     """What is asked of a model here: predictions of a batch, made of latents that `read` takes from its posteriors."""
 
-    def __call__(self, batch: Batch, read: Read) -> Outputs: ...
+    def __call__(self, batch: Batch, read: Readout) -> Outputs: ...
 
 
 @dataclass(frozen=True)
@@ -92,14 +92,14 @@ def diagnose(
         batch = batch.to(device)
         pairs += len(batch)
         out = model(batch, lambda posterior: posterior.mean)
-        held = {name: posterior for name, posterior in out.posteriors.items() if posterior.mean.shape[1]}
+        held = {name: posterior for name, posterior in out.named_posteriors() if posterior.mean.shape[1]}
         for name, posterior in held.items():
             posteriors[name].append(posterior)
             kls[name].append(posterior.kl().double())
         if not reconstructions(out):
             continue
         sentences += len(reconstructions(out)) * len(batch)
-        pieces += sum(len(prediction.target.places) for prediction in reconstructions(out))
+        pieces += sum(len(prediction.target.flat_index) for prediction in reconstructions(out))
         at_mean.append(nats(out))
         if all(isinstance(posterior, Gaussian) for posterior in held.values()):
             drawn = [draw(model, batch, generator) for _ in range(samples)]

@@ -10,11 +10,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from bgt_core.contracts import LANGUAGE, LATENTS, SEMANTIC, Tokens
+from bgt_core.contracts import SEMANTIC, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.device import INT8, PRECISIONS, autocast, check_precision, resolve
 from bgt_core.errors import UsageError
-from bgt_core.nets.encoders import NoLatent
 from bgt_core.nets.quantised import quantised
 from bgt_core.vectors.compare import cosines
 
@@ -41,10 +40,11 @@ class Embedder:
         if precision == INT8 and self.device.type != "cpu":
             raise UsageError(f"precision 'int8' is computed on a CPU, this model is on {self.device}; choose bf16.")
         self.precision = precision if precision == INT8 else resolve(self.device, precision)
-        self.encoders = {name: one for name, one in model.encoders.items() if not isinstance(one, NoLatent)}
-        self.latents = LATENTS if {*self.langs} <= {*self.encoders} else (SEMANTIC,)
+        self.latents = tuple(model.latents)
+        self.encoders = {(latent, lang): model.encoder(latent, lang) for latent in self.latents for lang in self.langs}
         if precision == INT8:
-            self.encoders = {name: quantised(encoder) for name, encoder in self.encoders.items()}
+            in_8_bits = {encoder: quantised(encoder) for encoder in self.encoders.values()}
+            self.encoders = {key: in_8_bits[encoder] for key, encoder in self.encoders.items()}
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         """N sentences of one language -> (N, D) float32, in the order given.
@@ -52,7 +52,7 @@ class Embedder:
         An empty sentence is embedded as the end-of-sentence piece alone. Raises BgtError for a language
         or latent the model does not have.
         """
-        encoder = self.encoders[self.encoder_name(lang, latent)]
+        encoder = self.encoder(lang, latent)
         ids = self.tokenizer.encode(sentences)
         order = sorted(range(len(ids)), key=lambda row: len(ids[row]))
         parts = [np.zeros((0, self.width(lang, latent)), dtype=np.float32)]
@@ -60,7 +60,7 @@ class Embedder:
         with torch.no_grad(), autocast(self.device, "auto" if self.precision == INT8 else self.precision):
             for rows in by_tokens(order, [len(sentence) for sentence in ids]):
                 side = Tokens.pad([ids[row] for row in rows], lang).to(self.device)
-                parts.append(encoder(side).mean.float().cpu().numpy())
+                parts.append(self.model.vectors(encoder(side)).float().cpu().numpy())
         vectors = np.concatenate(parts)  # (N, D), by length
         back = np.empty_like(vectors)
         back[order] = vectors
@@ -70,7 +70,7 @@ class Embedder:
         """Units of that latent."""
         empty = Tokens.pad(self.tokenizer.encode([""]), lang).to(self.device)
         with torch.inference_mode():
-            return self.encoders[self.encoder_name(lang, latent)](empty).mean.shape[-1]
+            return self.model.vectors(self.encoder(lang, latent)(empty)).shape[-1]
 
     @cached_property
     def fingerprint(self) -> str:
@@ -86,13 +86,13 @@ class Embedder:
         """Cosine of each row of left with the same row of right: (N, D), (N, D) -> (N,)."""
         return cosines(left, right)
 
-    def encoder_name(self, lang: str, latent: str) -> str:
-        """The encoder that reads `latent` from a sentence of `lang`."""
+    def encoder(self, lang: str, latent: str) -> nn.Module:
+        """What reads `latent` from sentences of `lang`; UsageError for what the model does not have."""
         if lang not in self.langs:
             raise UsageError(f"This model has no language '{lang}'; it has {', '.join(self.langs)}.")
         if latent not in self.latents:
             raise UsageError(f"This model has no latent '{latent}'; it has {', '.join(self.latents)}.")
-        return lang if latent == LANGUAGE else SEMANTIC
+        return self.encoders[latent, lang]
 
 
 def by_tokens(order: Sequence[int], lengths: Sequence[int], budget: int = BATCH_TOKENS) -> list[list[int]]:

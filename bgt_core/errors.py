@@ -51,3 +51,9 @@ def needs(module: str, extra: str) -> None:
     """NotFound that says how to install `module`, where it is absent."""
     if find_spec(module) is None:
         raise NotFound(f'This needs {module}, which is not installed: pip install "bgt[{extra}]"')
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """ " Did you mean 'gender'?", where a known word is close; else nothing."""
+    close = get_close_matches(word, list(known), n=1)
+    return f" Did you mean '{close[0]}'?" if close else ""

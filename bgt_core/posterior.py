@@ -8,8 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from bgt_core.contracts import Readout
+from bgt_core.errors import UsageError
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Gaussian:
     """N(mean, diag(exp(log_variance))) beside the prior N(0, I) (paper, sec. 2)."""
 
@@ -39,11 +42,16 @@ class Gaussian:
         return 0.5 * (z.square() - (z - mean).square() * torch.exp(-log_variance) - log_variance).sum(-1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Point:
     """All mass on the mean, no prior: what "without prior" means."""
 
     mean: Tensor  # (B, L)
+
+    @classmethod
+    def join(cls, parts: Sequence[Point]) -> Point:
+        """Those of several batches as one, (N, L)."""
+        return cls(torch.cat([part.mean for part in parts]))
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
         """The mean itself, (B, L)."""
@@ -56,3 +64,16 @@ class Point:
     def log_ratio(self, z: Tensor) -> Tensor:
         """Zero for each sentence, (B,), as `kl`."""
         return self.kl()
+
+
+READOUTS: dict[str, Readout] = {
+    "sample": lambda posterior: posterior.rsample(),  # the ELBO of the paper
+    "mean": lambda posterior: posterior.mean,  # what the released code trains
+}
+
+
+def readout_named(name: str) -> Readout:
+    """How latents are taken from posteriors: "sample" or "mean"; UsageError for anything else."""
+    if name not in READOUTS:
+        raise UsageError(f"readout '{name}' is none of {', '.join(READOUTS)}")
+    return READOUTS[name]

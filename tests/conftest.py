@@ -17,7 +17,7 @@ from bgt_core import checkpoint, cli, recipes
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.grammar import Pair, pairs
-from bgt_core.recipes import RECIPES, Recipe
+from bgt_core.recipes import RECIPES, Recipe, legacy
 from probes.results.store import Cell, cell_of
 from probes.run import run_probe
 
@@ -49,6 +49,17 @@ TINY: dict[str, dict[str, object]] = {
 }
 SIAMESE = {"width": 16, "valid_pairs": 20, "batch_tokens": 600, "mega_batch": 3, "mega_growth": 1}
 TINY |= {"sp": SIAMESE, "bilstm": SIAMESE}
+TINY["pair-classifier"] = {
+    **{
+        f"model.base.{legacy.RENAMED[name].removeprefix('model.')}": value
+        for name, value in TINY["bgt-small"].items()
+        if legacy.RENAMED[name].startswith("model.")
+    },
+    "epochs": 1.0,
+    "batch_tokens": 600,
+    "micro_tokens": 400,
+    "valid_pairs": 20,
+}
 TINY |= {name: TINY["bgt"] for name in RECIPES if name not in TINY}
 SHARED = {"vocab_size": 400}
 
@@ -108,10 +119,10 @@ def batch(grammar: list[Pair], tokenizer: Tokenizer) -> Batch:
 
 @pytest.fixture(scope="session")
 def tiny() -> Callable[..., Recipe]:
-    """tiny(name, **arguments): that recipe at sizes for tests."""
+    """tiny(name, **settings): that recipe at sizes for tests; settings by their old, flat names."""
 
-    def build(name: str = "bgt-small", **arguments: object) -> Recipe:
-        return recipes.build(name, {**SHARED, **TINY[name], **arguments})
+    def build(name: str = "bgt-small", **settings: object) -> Recipe:
+        return recipes.build(name, legacy.convert({**SHARED, **TINY[name], **settings}))
 
     return build
 
@@ -141,7 +152,7 @@ def saved(
     torch.manual_seed(0)
     recipe = tiny()
     folder = tmp_path_factory.mktemp("saved") / "model"
-    checkpoint.save(folder, recipe, stirred(recipe.model(tokenizer)), tokenizer, step=7)
+    checkpoint.save(folder, recipe, stirred(recipe.build(tokenizer)), tokenizer, step=7)
     return folder
 
 

@@ -181,7 +181,7 @@ def test_loading_is_exact_and_from_a_run_takes_the_newest(saved: Path, tmp_path:
 def test_saving_replaces_nothing(saved: Path, copy: Path, tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:
     before = {path.name: sha256(path) for path in copy.iterdir()}
     with pytest.raises(BgtError, match="is there already") as error:
-        checkpoint.save(copy, tiny(), tiny().model(tokenizer), tokenizer, step=1)
+        checkpoint.save(copy, tiny(), tiny().build(tokenizer), tokenizer, step=1)
     assert error.value.exit_code == 2
     assert {path.name: sha256(path) for path in copy.iterdir()} == before
 
@@ -190,7 +190,7 @@ def test_a_save_that_dies_leaves_nothing_that_loads(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = tiny()
-    model = recipe.model(tokenizer)
+    model = recipe.build(tokenizer)
     calls = []
 
     def die(path: Path) -> None:
@@ -264,7 +264,7 @@ def test_the_optimiser_goes_on_where_it_was(
         optimizer.zero_grad()
 
     torch.manual_seed(0)
-    model = recipe.model(tokenizer)
+    model = recipe.build(tokenizer)
     optimizer = make_optimizer(model, recipe.train)
     for step in range(3):
         update(model, optimizer, step)

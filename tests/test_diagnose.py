@@ -90,7 +90,7 @@ def test_a_model_without_a_prior_has_the_first_likelihood_alone(
     bgt: Bgt, tiny: Callable[..., Recipe], tokenizer: Tokenizer
 ) -> None:
     recipe = tiny("english-ae")
-    checkpoint.save(Path("points"), recipe, recipe.model(tokenizer), tokenizer, step=1)
+    checkpoint.save(Path("points"), recipe, recipe.build(tokenizer), tokenizer, step=1)
     code, out, err = bgt("pairs.tsv --model points")
     assert code == 0, err
     latents, likelihoods = out.split("\n\n")

@@ -70,7 +70,7 @@ def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: s
     tokenizer = Tokenizer.load(folder / checkpoint.TOKENIZER)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = recipe.model(tokenizer)
+        model = recipe.build(tokenizer)
     return Embedder(model.to(pick_device(device)), tokenizer, recipe.reads, precision)
 
 

@@ -11,12 +11,9 @@ Nothing is ever unpickled. A folder is written under another name and renamed, s
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,30 +24,33 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from bgt_core import __version__, recipes
+from bgt_core.checkpoint import hub
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import BgtError, DataError, NotFound, UsageError
-from bgt_core.recipes import Recipe
+from bgt_core.errors import BgtError, DataError, NotFound
+from bgt_core.files import atomic_folder, sha256_file
+from bgt_core.models.latent import LatentModel
+from bgt_core.recipes import Recipe, legacy
 
 CONFIG, WEIGHTS, TOKENIZER, OPTIMIZER = "config.json", "model.safetensors", "tokenizer.model", "optimizer.safetensors"
 METRICS = "metrics.jsonl"
-FORMAT = 1
+FORMAT = 2  # 1 named its settings without their parts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Checkpoint:
     """A checkpoint that was read and found whole."""
 
     folder: Path
     config: Mapping[str, Any]
     recipe: Recipe
-    model: nn.Module
+    model: LatentModel
     tokenizer: Tokenizer
 
 
 def save(
     folder: Path,
     recipe: Recipe,
-    model: nn.Module,
+    model: LatentModel,
     tokenizer: Tokenizer,
     step: int,
     optimizer: torch.optim.Optimizer | None = None,
@@ -58,12 +58,13 @@ def save(
     metrics: bytes = b"",
     card: Mapping[str, object] | None = None,
 ) -> None:
-    """Write a new folder, whole or not at all; BgtError if it is there already.
+    """Write a new folder, whole or not at all; UsageError if it is there already.
 
-    `metrics` are the rows of the run that led here, `card` what the model was measured to score.
+    `metrics` are the rows of the run that led here, `card` what the model was measured to score. With its optimiser a
+    model can be trained on.
     """
-    weights = {name: value.detach().to("cpu", dtype).contiguous() for name, value in model.named_parameters()}
-    with new_folder(folder) as partial:
+    weights = {name: value.detach().to("cpu", dtype).contiguous() for name, value in tensors(model)}
+    with atomic_folder(folder) as partial:
         save_file(weights, partial / WEIGHTS)
         tokenizer.save(partial / TOKENIZER)
         if metrics:
@@ -74,10 +75,10 @@ def save(
             "format": FORMAT,
             "version": __version__,
             "recipe": recipe.name,
-            "arguments": dict(recipe.arguments),
+            "arguments": dict(recipe.arguments or {}),
             "step": step,
-            "parameters": sum(value.numel() for value in weights.values()),
-            "files": {path.name: sha256(path) for path in sorted(partial.iterdir())},
+            "parameters": sum(value.numel() for value in model.parameters()),
+            "files": {path.name: sha256_file(path) for path in sorted(partial.iterdir())},
             **({"card": card} if card else {}),
         }
         (partial / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -85,42 +86,25 @@ def save(
             shutil.copymode(partial / CONFIG, path)
 
 
-@contextmanager
-def new_folder(folder: Path) -> Iterator[Path]:
-    """A folder to fill, which becomes `folder` when the `with` block ends well; BgtError if that is there already."""
-    if folder.exists():
-        raise UsageError(f"{folder}: is there already; name another folder or remove it.")
-    partial = folder.with_name(folder.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    try:
-        yield partial
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
-    for path in partial.iterdir():
-        sync(path)
-    partial.rename(folder)
-    sync(folder.parent)
-
-
-def load(path: Path, device: torch.device | str = "cpu") -> Checkpoint:
-    """Read a checkpoint, or the newest of a run. BgtError says which file is missing, damaged or unknown."""
+def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
+    """Read a checkpoint, or the newest of a run, or one on the hub. BgtError says which file is missing, damaged or
+    unknown."""
     folder = find(path)
     config = read_config(folder)
     verify(folder, config)
     tokenizer = Tokenizer.load(folder / TOKENIZER)
     try:
         recipe = recipes.build(config["recipe"], config["arguments"])
-        model = recipe.model(tokenizer)
+        model = recipe.build(tokenizer)
     except BgtError as error:
         raise DataError(f"{folder / CONFIG}: {error}") from None
     fill(model, load_tensors(folder / WEIGHTS), folder / WEIGHTS)
     return Checkpoint(folder, config, recipe, model.to(device), tokenizer)
 
 
-def find(path: Path) -> Path:
-    """The checkpoint at `path`: itself, or a run's newest."""
+def find(path: Path | str) -> Path:
+    """The checkpoint at `path`: itself, or a run's newest; ORG/NAME or ORG/NAME@REVISION of the hub."""
+    path = hub.folder(path)
     if (path / CONFIG).is_file():
         return path
     if newest := steps_of(path):
@@ -148,9 +132,11 @@ def read_config(folder: Path) -> dict[str, Any]:
     wrong = [key for key, kind in kinds.items() if not isinstance(config.get(key), kind)]
     if wrong:
         raise DataError(f"{path}: not a checkpoint's configuration: {', '.join(wrong)} missing or of a wrong kind.")
+    if config["format"] == 1:
+        config = {**config, "format": FORMAT, "arguments": legacy.convert(config["arguments"])}
     if config["format"] != FORMAT:
         raise DataError(
-            f"{path}: format {config['format']}, this version reads {FORMAT}. Install the version that wrote it."
+            f"{path}: format {config['format']}, this version reads 1 and {FORMAT}. Install the version that wrote it."
         )
     return config
 
@@ -164,7 +150,7 @@ def verify(folder: Path, config: Mapping[str, Any]) -> None:
     for name, expected in files.items():
         if not (folder / name).is_file():
             raise DataError(f"{folder / name}: missing. Copy the checkpoint again.")
-        found = sha256(folder / name)
+        found = sha256_file(folder / name)
         if found != expected:
             raise DataError(
                 f"{folder / name}: damaged: its hash is {found[:12]}, {CONFIG} says {str(expected)[:12]}. "
@@ -179,21 +165,50 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
         raise DataError(f"{path}: not a safetensors file ({error}). Copy the checkpoint again.") from None
 
 
+def tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Every parameter and every persistent buffer, by name; one that several parts share, once."""
+    persistent = model.state_dict(keep_vars=True)
+    seen: set[int] = set()
+    for name, tensor in [*model.named_parameters(), *persistent.items()]:
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            yield name, tensor
+
+
 def fill(model: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
-    """Copy weights into the model; both must name the same parameters and shapes."""
-    own = dict(model.named_parameters())
+    """Copy weights into the model; both must name the same tensors and shapes."""
+    own = dict(tensors(model))
     for name in sorted(own.keys() ^ weights.keys()):
         raise DataError(f"{path}: parameter '{name}' is {'missing' if name in own else 'not in this recipe'}.")
+    for name, tensor in own.items():
+        copy(tensor, weights[name], name, path)
+
+
+def warm_start(model: nn.Module, folder: Path) -> list[str]:
+    """Copy what the checkpoint has too into the model; returns the names of tensors that stay as they start.
+
+    Raises DataError where nothing has the same name, or a shape differs.
+    """
+    path = folder / WEIGHTS
+    weights, own = load_tensors(path), dict(tensors(model))
+    if not own.keys() & weights.keys():
+        raise DataError(f"{path}: init_from: none of its parameters is in this recipe's model.")
+    for name in own.keys() & weights.keys():
+        copy(own[name], weights[name], name, path)
+    return [name for name in own if name not in weights]
+
+
+def copy(tensor: Tensor, value: Tensor, name: str, path: Path) -> None:
+    """The value of one tensor; DataError where the shapes differ."""
+    if tensor.shape != value.shape:
+        shapes = f"has shape {list(value.shape)}, the recipe makes {list(tensor.shape)}"
+        raise DataError(f"{path}: parameter '{name}' {shapes}.")
     with torch.no_grad():
-        for name, parameter in own.items():
-            if parameter.shape != weights[name].shape:
-                found, expected = list(weights[name].shape), list(parameter.shape)
-                raise DataError(f"{path}: parameter '{name}' has shape {found}, the recipe makes {expected}.")
-            parameter.copy_(weights[name])
+        tensor.copy_(value)
 
 
 def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """AdamW's state by parameter name: "exp_avg/encoders.en...", "step/..."."""
+    """AdamW's state by parameter name: "exp_avg/encoders.en...", "step/..."; a frozen parameter has none."""
     return {
         f"{key}/{name}": value.detach().cpu().contiguous()
         for name, parameter in model.named_parameters()
@@ -209,10 +224,11 @@ def fill_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, folder: P
     state = load_tensors(path)
     for name, parameter in model.named_parameters():
         for key in ("step", "exp_avg", "exp_avg_sq"):
-            optimizer.state[parameter][key] = state[f"{key}/{name}"].to(parameter.device)
+            if (value := state.get(f"{key}/{name}")) is not None:  # what never had a gradient has no state
+                optimizer.state[parameter][key] = value.to(parameter.device)
 
 
-def info(path: Path) -> dict[str, Any]:
+def info(path: Path | str) -> dict[str, Any]:
     """What a checkpoint says of itself, every hash checked, with each file's size in bytes."""
     folder = find(path)
     config = read_config(folder)
@@ -222,17 +238,3 @@ def info(path: Path) -> dict[str, Any]:
         **config,
         "bytes": {name: (folder / name).stat().st_size for name in config["files"]},
     }
-
-
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def sync(path: Path) -> None:
-    """Ask the system to put a file or folder on disk before what is done next."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

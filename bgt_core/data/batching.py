@@ -13,10 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 
 from bgt_core.contracts import Batch, Tokens
+from bgt_core.data.corpus import Corpus, Mixture
 from bgt_core.data.scramble import shuffle_words
-from bgt_core.data.store import Corpus
 from bgt_core.errors import DataError, UsageError
 
 AHEAD = 2  # updates made before they are needed
@@ -24,15 +25,15 @@ ROUNDS = 6  # of the Feistel network; 4 make a permutation look random, the rest
 WINDOW = 8192  # validation pairs sorted together
 
 
-@dataclass(frozen=True)
-class Update:
+@dataclass(frozen=True, eq=False)
+class StepBatch:
     """What one worker computes of an optimiser step."""
 
-    pairs: int  # of the whole update, all workers together
+    pairs: int  # rows of the whole update, all workers together
     batches: Mapping[int, Batch]  # its micro-batches by their number in the update
-    ends: bool = True  # its mega-batch, so that a run can go on from the weights it leads to and nothing else
+    closes_mega_batch: bool = True  # a run can continue from the weights that this leads to, and nothing else
 
-    def pin(self) -> Update:
+    def pin(self) -> StepBatch:
         """The same where a GPU can fetch it while it computes."""
         return replace(self, batches={number: batch.pin() for number, batch in self.batches.items()})
 
@@ -42,12 +43,13 @@ class Batching:
     """How a corpus becomes updates and micro-batches.
 
     The anchor, whose sentence gives the semantic latent, alternates over micro-batches and steps: micro-batch i of
-    step s takes language (seed + s + i) modulo their number. The paper alternates "within a batch" (sec. 3); its
-    released code does so per micro-batch, with a counter that a restart forgets.
+    step s takes column (seed + s + i) modulo their number. The paper alternates "within a batch" (sec. 3); its
+    released code does so per micro-batch, with a counter that a restart forgets. Which column each is written from
+    turns in the same way.
     """
 
-    batch_tokens: int  # about so many an update, counted on the longer side of each pair, EOS included (paper: 25,000)
-    micro_tokens: int  # padded tokens of the longer side that fit the device's memory; changes no update
+    batch_tokens: int  # of an update, about; counted on the longest side of each row, EOS included (paper: 25,000)
+    micro_tokens: int  # padded tokens of the longest side that fit the device's memory; changes no update
     seed: int
     scramble: float = 0.0  # share of the sentences trained on whose pieces are permuted
 
@@ -55,27 +57,28 @@ class Batching:
         if self.batch_tokens < 1 or self.micro_tokens < 1 or self.seed < 0:
             raise UsageError(f"{self}: tokens must be at least 1, and the seed not negative")
 
-    def updates(self, corpus: Corpus) -> int:
-        """Optimiser steps an epoch; in each epoch every pair comes once."""
+    def updates(self, corpus: Corpus | Mixture) -> int:
+        """Optimiser steps per epoch; in each epoch every row comes once."""
         if not len(corpus):
             raise DataError(f"the {corpus.split} split of {corpus.folder} holds no pairs to draw from")
         return min(len(corpus), -(-corpus.tokens // self.batch_tokens))
 
-    def update(self, corpus: Corpus, step: int, worker: int = 0, workers: int = 1) -> Update:
-        """Optimiser step `step` (from 0), the longest sentences first; of `workers`, `worker` gets every so manieth."""
+    def update(self, corpus: Corpus | Mixture, step: int, worker: int = 0, workers: int = 1) -> StepBatch:
+        """Optimiser step `step` (from 0), the longest sentences first; rank `worker` of `workers` gets every
+        `workers`-th micro-batch. Each micro-batch is of one corpus."""
         updates = self.updates(corpus)
         epoch, update = divmod(step, updates)
         first, last = (len(corpus) * edge // updates for edge in (update, update + 1))
         indices = permute(np.arange(first, last), len(corpus), self.seed, epoch)
-        parts = list(enumerate(indices[part] for part in cut(corpus.lengths(indices), self.micro_tokens)))
+        micro_batches = list(enumerate(micro_rows(corpus, indices, self.micro_tokens)))
         batches = {
-            number: _batch(corpus, part, self.seed + step + number, self.scramble, self.seed, step, number)
-            for number, part in parts[worker::workers]
+            number: make_batch(part, rows, self.seed + step + number, self.scramble, (self.seed, step, number))
+            for number, (part, rows) in micro_batches[worker::workers]
         }
-        return Update(last - first, batches)
+        return StepBatch(last - first, batches)
 
 
-def ahead(make: Callable[[int], Update], steps: range) -> Iterator[Update]:
+def prefetch(make: Callable[[int], StepBatch], steps: range) -> Iterator[StepBatch]:
     """make(step) for each step, made by a thread while the steps before are computed."""
     with ThreadPoolExecutor(1) as thread:
         coming = deque(thread.submit(make, step) for step in steps[:AHEAD])
@@ -85,16 +88,22 @@ def ahead(make: Callable[[int], Update], steps: range) -> Iterator[Update]:
             yield coming.popleft().result()
 
 
-def validation(corpus: Corpus, micro_tokens: int, most: int | None = None) -> Iterator[Batch]:
-    """Every pair once, or `most` of them at even distances, in the same batches with the same alternating anchors."""
+def validation(corpus: Corpus | Mixture, micro_tokens: int, most: int | None = None) -> Iterator[Batch]:
+    """Every row once, or `most` of them evenly spaced, in the same batches with the same alternating anchors."""
     count = min(len(corpus), most or len(corpus))
     chosen = np.arange(count) * len(corpus) // max(1, count)
     turn = 0
     for start in range(0, count, WINDOW):
-        indices = chosen[start : start + WINDOW]
-        for part in cut(corpus.lengths(indices), micro_tokens):
-            yield _batch(corpus, indices[part], turn)
+        for part, rows in micro_rows(corpus, chosen[start : start + WINDOW], micro_tokens):
+            yield make_batch(part, rows, turn)
             turn += 1
+
+
+def micro_rows(corpus: Corpus | Mixture, indices: np.ndarray, micro_tokens: int) -> Iterator[tuple[Corpus, np.ndarray]]:
+    """Rows of each micro-batch, with the corpus they are of."""
+    for part, rows in corpus.parts(indices):
+        for chosen in split_by_tokens(part.lengths(rows), micro_tokens):
+            yield part, rows[chosen]
 
 
 def permute(positions: np.ndarray, size: int, seed: int, epoch: int) -> np.ndarray:
@@ -113,10 +122,10 @@ def permute(positions: np.ndarray, size: int, seed: int, epoch: int) -> np.ndarr
             left, right = right, left ^ (_mix(right ^ key) & mask)
         return left << half | right
 
-    found = network(positions.astype(np.uint64))
-    while (outside := found >= size).any():
-        found[outside] = network(found[outside])
-    return found.astype(np.int64)
+    numbers = network(positions.astype(np.uint64))
+    while (outside := numbers >= size).any():
+        numbers[outside] = network(numbers[outside])
+    return numbers.astype(np.int64)
 
 
 def _mix(numbers: np.ndarray) -> np.ndarray:
@@ -126,7 +135,7 @@ def _mix(numbers: np.ndarray) -> np.ndarray:
     return numbers ^ numbers >> np.uint64(31)
 
 
-def cut(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
+def split_by_tokens(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
     """Pairs of similar length together, at most `micro_tokens` padded tokens on the longest side: their rows.
 
     lengths (B, sides). A longer pair stands alone. The longest come first: where memory is too small, the first batch
@@ -141,9 +150,19 @@ def cut(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
         start += count
 
 
-def _batch(corpus: Corpus, indices: np.ndarray, turn: int, scramble: float = 0.0, *draw: int) -> Batch:
+def make_batch(corpus: Corpus, rows: np.ndarray, turn: int, scramble: float = 0.0, draw: tuple[int, ...] = ()) -> Batch:
+    """A batch of these rows. `turn` says which column is the anchor and which each is written from; `scramble` is the
+    share of sentences whose words are shuffled, drawn from the numbers `draw`."""
+    columns = list(corpus.columns)
     sides = {
-        lang: Tokens.pad(shuffle_words(corpus.take(lang, indices), scramble, *draw, side), lang)
-        for side, lang in enumerate(corpus.langs)
+        column: Tokens.pad(shuffle_words(corpus.take(column, rows), scramble, *draw, side), corpus.columns[column])
+        for side, column in enumerate(columns)
     }
-    return Batch(sides, anchor=corpus.langs[turn % len(corpus.langs)])
+    labels, targets = corpus.labels(rows), corpus.targets(rows)
+    return Batch(
+        sides,
+        anchor=columns[turn % len(columns)],
+        shift=1 + turn % (len(columns) - 1) if len(columns) > 1 else 0,
+        labels=None if labels is None else torch.from_numpy(labels),
+        targets=None if targets is None else torch.from_numpy(targets),
+    )

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import marshal
+import math
 import os
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 
 MAX_PROCESSES = 8  # as many as one reader keeps busy
+NO_NUMBER = "the label is no number; expected 0, 1, 2, ... for classes"
 COMMAND = (sys.executable, "-P", "-m", "bgt_core.data.encode")
 
 
@@ -43,14 +45,17 @@ class Encoded(NamedTuple):
     long: int
     lengths: list[bytes]  # int64 of each language: pieces of the pairs that stay, EOS included
     ids: list[bytes]  # of each language: their pieces, one sentence after another
-    hashes: bytes  # 8 bytes a pair that stays: of the first language's case-folded text
+    hashes: bytes  # 8 bytes a row that stays: of the first column's case-folded text
+    kept: bytes  # int64: the places of the rows that stay
+    labels: bytes  # float32 of the rows that stay; empty without a column of labels
 
 
 class RowTokenizer(NamedTuple):
     """Rows to piece ids: all that decides what becomes of a row."""
 
     tokenizer: Tokenizer
-    langs: tuple[str, ...]
+    columns: tuple[str, ...]
+    label: int  # which column holds labels; -1: none
     min_pieces: int
     max_pieces: int
     seed: int
@@ -60,15 +65,28 @@ class RowTokenizer(NamedTuple):
         """Of the stored ids."""
         return np.dtype("uint16" if self.tokenizer.vocab_size <= 2**16 else "uint32")
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns that hold text."""
+        return tuple(column for number, column in enumerate(self.columns) if number != self.label)
+
     def __call__(self, rows: Sequence[Row]) -> Encoded:
-        pairs, bad = check(rows, self.langs)
-        sides = [self.tokenizer.encode(texts) for texts in zip(*pairs, strict=True)] or [[] for _ in self.langs]
-        lengths = np.array([[len(ids) for ids in side] for side in sides], np.int64)  # (languages, pairs)
-        short = (lengths - 1 < self.min_pieces).any(axis=0)
-        long = ~short & (lengths - 1 > self.max_pieces).any(axis=0)
-        kept = np.flatnonzero(~short & ~long).tolist()
+        pairs, bad = check(rows, self.columns)
+        sound = np.setdiff1d(np.arange(len(rows)), [place for place, *_ in bad])  # where each of `pairs` stood
+        columns = list(zip(*pairs, strict=True)) or [() for _ in self.columns]
+        labels = np.zeros(len(pairs), np.float32)
+        if self.label >= 0:
+            labels = np.array([number(text) for text in columns.pop(self.label)], np.float32)
+            bad = sorted([*bad, *((int(sound[i]), "no number", NO_NUMBER) for i in np.flatnonzero(np.isnan(labels)))])
+        sides = [self.tokenizer.encode(texts) for texts in columns]
+        lengths = np.array([[len(ids) for ids in side] for side in sides], np.int64)  # (columns, rows)
+        labelled = ~np.isnan(labels)
+        short = labelled & (lengths - 1 < self.min_pieces).any(axis=0)
+        long = labelled & ~short & (lengths - 1 > self.max_pieces).any(axis=0)
+        stays = np.flatnonzero(labelled & ~short & ~long)
+        kept = stays.tolist()
         salt = self.seed.to_bytes(16, "little")
-        firsts = (pairs[i][0].casefold().encode() for i in kept)
+        firsts = (columns[0][i].casefold().encode() for i in kept)
         return Encoded(
             rows=len(rows),
             bad=bad,
@@ -77,7 +95,18 @@ class RowTokenizer(NamedTuple):
             lengths=[of_side[kept].tobytes() for of_side in lengths],
             ids=[np.fromiter(chain.from_iterable(side[i] for i in kept), self.dtype).tobytes() for side in sides],
             hashes=b"".join([blake2b(text, digest_size=8, salt=salt).digest() for text in firsts]),
+            kept=sound[stays].astype(np.int64).tobytes(),
+            labels=labels[stays].tobytes() if self.label >= 0 else b"",
         )
+
+
+def number(text: str) -> float:
+    """The finite number that a label says; NaN for anything else."""
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) else math.nan
 
 
 def cores() -> int:

@@ -67,12 +67,16 @@ def read_pairs(
 
 
 def sentences(
-    sources: Iterable[Path | str], langs: Sequence[str], skipped: Skipped | None = None, strict: bool = False
+    sources: Iterable[Path | str],
+    columns: Sequence[str],
+    skipped: Skipped | None = None,
+    strict: bool = False,
+    without: int | None = None,
 ) -> Iterator[str]:
-    """Every sentence of every language, to train a tokenizer on; errors as in `read_pairs`."""
+    """Every sentence of every column, but the column `without`, to train a tokenizer on; errors as in `read_pairs`."""
     for source in sources:
-        for pair in read_pairs(source, langs, Skipped() if skipped is None else skipped, strict):
-            yield from pair
+        for row in read_pairs(source, columns, Skipped() if skipped is None else skipped, strict):
+            yield from (text for number, text in enumerate(row) if number != without)
 
 
 def source_files(source: Path | str, langs: Sequence[str]) -> list[Path]:

@@ -6,18 +6,19 @@ from collections.abc import Mapping
 
 from torch import nn
 
-from bgt_core.contracts import SEMANTIC, Batch, Outputs, Read
+from bgt_core.contracts import SEMANTIC, Batch, Outputs, Prediction, Readout, Role
 from bgt_core.errors import UsageError
-from bgt_core.models.bgt import READS
+from bgt_core.models.latent import LatentModel
+from bgt_core.posterior import readout_named
 
 
-class Seq2Seq(nn.Module):
+class Seq2Seq(LatentModel):
     """One semantic encoder; each decoder writes its sentence from that vector of another, or of the sentence itself.
 
-    `sources` says from which language each prediction is made: {"translate/fr": "en"} is EnglishTrans,
-    {"reconstruct/en": "en"} an autoencoder; `decoders` holds the decoder of each. Sides that nothing is made from are
-    not encoded. `read` says what is decoded: a "sample" of the posterior or its "mean"; a `read` given with a batch
-    takes its place.
+    `sources` are the columns that are read, with their languages, and `decoders` holds one for each language that is
+    written. With the role "reconstruct" each source is written from itself (an autoencoder), with "translate" each
+    column from `Batch.source` of it, or where that is not read, from the first column that is. `readout` says what is
+    decoded: a "sample" of the posterior or its "mean"; a readout given with a batch takes its place.
     """
 
     def __init__(
@@ -25,23 +26,37 @@ class Seq2Seq(nn.Module):
         encoder: nn.Module,
         decoders: Mapping[str, nn.Module],
         sources: Mapping[str, str],
-        read: str = "sample",
+        role: Role,
+        readout: str = "sample",
     ):
-        super().__init__()
-        if read not in READS:
-            raise UsageError(f"read '{read}' is none of {', '.join(READS)}")
-        self.encoders = nn.ModuleDict({SEMANTIC: encoder})
-        self.decoders = nn.ModuleDict(decoders)
-        self.sources = dict(sources)
-        self.read = READS[read]
+        super().__init__(tuple(dict.fromkeys(sources.values())), {SEMANTIC: encoder})
+        self.decoders = nn.ModuleDict({f"{role}/{lang}": decoder for lang, decoder in decoders.items()})
+        self.sources = tuple(sources)
+        self.role = role
+        self.readout = readout_named(readout)
 
-    def forward(self, batch: Batch, read: Read | None = None) -> Outputs:
-        wanted, read = set(self.sources.values()), read or self.read
-        meaning = {lang: self.encoders[SEMANTIC](side) for lang, side in batch.sides.items() if lang in wanted}
-        drawn = {lang: read(posterior) for lang, posterior in meaning.items()}  # (B, L), one draw a sentence
-        predictions = []
-        for name, source in self.sources.items():
-            target = batch.sides[name.split("/")[1]]
-            predictions.append(self.decoders[name](name, drawn[source], target))
+    def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
+        readout = readout or self.readout
+        encoder = self.encoders[SEMANTIC]
+        meaning = {column: encoder(side) for column, side in batch.sides.items() if column in self.sources}
+        if not meaning:
+            columns, sources = ", ".join(batch.sides), ", ".join(self.sources)
+            raise UsageError(f"columns {columns}: this system reads {sources}, and each corpus needs one of them")
+        latents = {column: readout(posterior) for column, posterior in meaning.items()}  # (B, L), one draw a sentence
+        predictions: list[Prediction] = []
+        for column, side in batch.sides.items():
+            source = self.source(batch, column)
+            if source in latents:
+                decoder = self.decoders[f"{self.role}/{side.lang}"]
+                predictions.append(decoder(self.role, column, latents[source], side))
         pays = batch.anchor if batch.anchor in meaning else next(iter(meaning))
-        return Outputs(meaning, {SEMANTIC: meaning[pays]}, predictions)
+        return Outputs(meaning, {SEMANTIC: {SEMANTIC: meaning[pays]}}, predictions)
+
+    def source(self, batch: Batch, column: str) -> str | None:
+        """The column that `column` is written from; None where it is not written."""
+        if self.role == "reconstruct":
+            return column
+        if (source := batch.source(column)) in self.sources:
+            return source if source != column else None
+        first = next(source for source in self.sources if source in batch.sides)
+        return first if first != column else None

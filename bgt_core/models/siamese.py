@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch import nn
 
-from bgt_core.contracts import SEMANTIC, Batch, Outputs, Read
+from bgt_core.contracts import SEMANTIC, Batch, Outputs, Readout
+from bgt_core.models.latent import LatentModel
 
 
-class Siamese(nn.Module):
-    """One encoder reads every language; nothing is decoded and no latent pays KL (paper, sec. 4: SP, BiLSTM).
+class Siamese(LatentModel):
+    """One encoder reads every language; nothing is decoded and no latent pays KL (paper, sec. 4: SP, BiLSTM)."""
 
-    `read` says how a latent is taken from a posterior before it is decoded: here none is.
-    """
+    def __init__(self, langs: Sequence[str], encoder: nn.Module):
+        super().__init__(langs, {SEMANTIC: encoder})
 
-    def __init__(self, encoder: nn.Module):
-        super().__init__()
-        self.encoders = nn.ModuleDict({SEMANTIC: encoder})
-
-    def forward(self, batch: Batch, read: Read | None = None) -> Outputs:
+    def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         meaning, negatives = (
-            {lang: self.encoders[SEMANTIC](side) for lang, side in sides.items()}
+            {column: self.encoders[SEMANTIC](side) for column, side in sides.items()}
             for sides in (batch.sides, batch.negatives)
         )
         return Outputs(meaning, posteriors={}, negatives=negatives)

@@ -42,7 +42,7 @@ class BiLSTM(nn.Module):
         for there, back in zip(self.forward_layers, self.backward_layers, strict=True):
             ahead, behind = there(x)[0], flip(back(flip(x, mirror))[0], mirror)  # (B, T, H / 2)
             x = self.dropout(torch.cat([ahead, behind], dim=-1))
-        return layout.mean(x.flatten(0, 1).index_select(0, side.places))
+        return layout.mean(x.flatten(0, 1).index_select(0, side.flat_index))
 
 
 def mirrored(mask: Tensor) -> Tensor:

@@ -9,9 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import EOS, OutputLayer, Prediction, Tokens
+from bgt_core.contracts import EOS, OutputLayer, Role, Tokens
 from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
+from bgt_core.nets.prediction import SentencePrediction
 from bgt_core.nets.packing import Layout
 from bgt_core.nets.transformer import linear
 
@@ -73,14 +74,14 @@ class LSTMDecoder(nn.Module):
         self.fuse_latent = linear(latent, width, bias=False) if "attention" in fuse else None
         self.layer = layer
 
-    def forward(self, name: str, latent: Tensor, target: Tokens) -> Prediction:
+    def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
         """What the decoder says of `target` (B, T), given latent (B, L)."""
         past = F.pad(target.ids[:, :-1], (1, 0), value=EOS)  # (B, T)
         states, _ = self.lstm(
             self.inputs(past, latent), self.initial_state(latent)
         )  # (B, T, H); padding is never in the past
-        x = states.flatten(0, 1).index_select(0, target.places)  # (N, H)
-        return Prediction(name, self.features(x, latent, Layout.of(target)), latent, self.layer, target)
+        x = states.flatten(0, 1).index_select(0, target.flat_index)  # (N, H)
+        return SentencePrediction(role, column, self.features(x, latent, Layout.of(target)), latent, self.layer, target)
 
     def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
         """What the LSTM reads: ids (B, T), latent (B, L) -> (B, T, H) or, with Word fusion, (B, T, H + L)."""
@@ -105,7 +106,7 @@ class LSTMDecoder(nn.Module):
     def start(self, latent: Tensor) -> States:
         """A search that has read nothing yet, for each latent, (B, L)."""
         hidden, cell = self.initial_state(latent)
-        return States(latent, self.layer.share(latent), hidden[:, :, None], cell[:, :, None])
+        return States(latent, self.layer.project_latent(latent), hidden[:, :, None], cell[:, :, None])
 
     def step(self, pieces: Tensor, past: States) -> Tensor:
         """The last piece of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first piece is EOS."""

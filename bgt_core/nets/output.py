@@ -32,7 +32,7 @@ class UntiedOutput(nn.Module):
         for part in (self.hidden, self.latent):
             nn.init.normal_(part.weight, std=width**-0.5)
 
-    def share(self, latent: Tensor) -> Tensor:
+    def project_latent(self, latent: Tensor) -> Tensor:
         """(B, L) -> (B, V): added to the scores."""
         return self.latent(latent)
 
@@ -42,7 +42,7 @@ class UntiedOutput(nn.Module):
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `contracts.OutputLayer.nll`."""
-        return fused_nll(features, self.hidden.weight, self.share(latent), target, smoothing)
+        return fused_nll(features, self.hidden.weight, self.project_latent(latent), target, smoothing)
 
 
 class TiedOutput(nn.Module):
@@ -56,7 +56,7 @@ class TiedOutput(nn.Module):
         self.table = table
         self.project = linear(latent, table.embedding_dim, bias=False)
 
-    def share(self, latent: Tensor) -> Tensor:
+    def project_latent(self, latent: Tensor) -> Tensor:
         """(B, L) -> (B, H): added to the features."""
         return self.project(latent)
 
@@ -66,7 +66,7 @@ class TiedOutput(nn.Module):
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `contracts.OutputLayer.nll`."""
-        fused = features + Layout.of(target).repeat(self.share(latent))  # (N, H)
+        fused = features + Layout.of(target).repeat(self.project_latent(latent))  # (N, H)
         return fused_nll(fused, self.table.weight, None, target, smoothing)
 
 
@@ -84,7 +84,7 @@ class PlainOutput(nn.Module):
         nn.init.normal_(matrix.weight, std=width**-0.5)
         return cls(matrix)
 
-    def share(self, latent: Tensor) -> Tensor:
+    def project_latent(self, latent: Tensor) -> Tensor:
         """(B, L) -> (B, 0): nothing."""
         return latent[:, :0]
 

@@ -26,7 +26,7 @@ class Layout:
 
     @classmethod
     def of(cls, side: Tokens) -> Layout:
-        return cls(tuple(side.ids.shape), side.places, side.mask)
+        return cls(tuple(side.ids.shape), side.flat_index, side.mask)
 
     @classmethod
     def column(cls, pieces: Tensor) -> Layout:

@@ -11,10 +11,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bgt_core.backend import Linear, matmul_dtype
-from bgt_core.contracts import EOS, PAD, OutputLayer, Prediction, Tokens
+from bgt_core.contracts import EOS, PAD, OutputLayer, Role, Tokens
 from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.kv_cache import KeyValues, KVCache
+from bgt_core.nets.prediction import SentencePrediction
 from bgt_core.nets.packing import Layout
 
 
@@ -220,7 +221,7 @@ class Decoder(nn.Module):
         self.layer = layer
         self.word_dropout = word_dropout  # share of past pieces hidden in training: the latent must tell them
 
-    def forward(self, name: str, latent: Tensor, target: Tokens) -> Prediction:
+    def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
         """What the decoder says of `target` (B, T), given latent (B, L)."""
         layout = Layout.of(target)
         past = F.pad(target.ids[:, :-1], (1, 0), value=EOS)  # (B, T)
@@ -232,7 +233,7 @@ class Decoder(nn.Module):
         causal = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()[None, None]
         for layer in self.layers:
             x = layer(x, latent, layout, causal)
-        return Prediction(name, x, latent, self.layer, target)
+        return SentencePrediction(role, column, x, latent, self.layer, target)
 
     def beside(self, words: Tensor, latent: Tensor, layout: Layout) -> Tensor:
         """Word fusion, where it is asked for: (N, H), (B, L) -> (N, H)."""
@@ -243,7 +244,9 @@ class Decoder(nn.Module):
         width, count = self.words.table.embedding_dim, len(latent)
         heads = [layer.attention.heads for layer in self.layers]
         layers = [KeyValues(latent.new_empty(2, count, each, 0, width // each)) for each in heads]
-        return KVCache(latent, self.layer.share(latent), layers, latent.new_empty(count, 1, 0, dtype=torch.bool))
+        return KVCache(
+            latent, self.layer.project_latent(latent), layers, latent.new_empty(count, 1, 0, dtype=torch.bool)
+        )
 
     def step(self, pieces: Tensor, past: KVCache) -> Tensor:
         """The last piece of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first piece is EOS."""

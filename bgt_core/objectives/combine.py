@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 from bgt_core.contracts import Loss, Objective, Outputs
+from bgt_core.errors import UsageError
+from bgt_core.objectives.contrast import Contrast
+from bgt_core.objectives.elbo import Elbo
+from bgt_core.objectives.margin import Margin
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sum:
-    """The sum of its parts; their terms side by side."""
+    """The sum of its parts, their terms side by side; a part that is None, or of weight 0, is left out."""
 
-    parts: tuple[Objective, ...]
+    elbo: Elbo | None = None
+    margin: Margin | None = None
+    contrast: Contrast | None = None
+
+    @property
+    def parts(self) -> list[Objective]:
+        """Those that count."""
+        weighted = [part for part in (self.margin, self.contrast) if part and part.weight]
+        return [*([self.elbo] if self.elbo else []), *weighted]
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise UsageError("objective: nothing is left to minimise; give a part a weight above 0")
 
     def __call__(self, out: Outputs, step: int) -> Loss:
         losses = [part(out, step) for part in self.parts]
-        return Loss(
-            sum(loss.total for loss in losses), {name: value for loss in losses for name, value in loss.terms.items()}
-        )
+        terms = {name: value for loss in losses for name, value in loss.terms.items()}
+        return Loss(reduce(add, [loss.total for loss in losses]), terms)

@@ -1,10 +1,11 @@
-"""The evidence lower bound, and the translation terms trained beside it."""
+"""The evidence lower bound, and what is trained beside it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from bgt_core.contracts import SEMANTIC, Loss, Outputs
+from bgt_core.contracts import Loss, Outputs
 from bgt_core.errors import UsageError
 
 
@@ -13,40 +14,43 @@ class Elbo:
     """NLL of every prediction + annealed KL of every posterior, in nats (paper, eq. 1 and sec. 4).
 
     Reconstruction and KL make the ELBO; translation is BilingualTrans, trained with unit weight and the
-    only place where labels are smoothed. KL is summed over units and counted once a sentence pair, never
+    only place where labels are smoothed. KL is summed over units and counted once per row, never
     by tokens. Weights other than 1 are no longer a bound; the terms reported are always unweighted.
 
-    Free nats (Kingma et al. 2016, "free bits"): a language latent pays no less than that many, its KL being the mean
-    over the micro-batch, so it is not pressed below them.
+    `weights` and `free_nats` are by latent: {"semantic": 0.02, "language": 0.4}. Free nats (Kingma et al. 2016, "free
+    bits"): a posterior pays no less than that many, its KL being the mean over the micro-batch, so it is not pressed
+    below them.
     """
 
     warmup_steps: int = 65_536  # updates until the KL counts fully, from 0 (released code)
     label_smoothing: float = 0.1
-    semantic_weight: float = 1.0  # of the semantic latent's KL
-    language_weight: float = 1.0  # of each language latent's KL
-    prediction_weight: float = 1.0  # of each NLL; half in the released code's translation baseline
-    language_free_nats: float = 0.0  # a sentence, of each language latent
+    weights: Mapping[str, float] = field(default_factory=dict)  # of a latent's KL; 1 unless named
+    free_nats: Mapping[str, float] = field(default_factory=dict)  # per row; 0 unless named
+    average_predictions: bool = False  # their NLLs are averaged, not added (released code's translation baseline)
 
     def __post_init__(self) -> None:
         if not 0 <= self.label_smoothing < 1:
             raise UsageError(f"label_smoothing {self.label_smoothing} must be from 0 to below 1")
-        if self.language_free_nats < 0:
-            raise UsageError(f"language_free_nats {self.language_free_nats} must not be negative")
+        if self.warmup_steps < 0:
+            raise UsageError(f"warmup_steps {self.warmup_steps} must not be negative")
+        for name, by_latent in (("weights", self.weights), ("free_nats", self.free_nats)):
+            for latent, value in by_latent.items():
+                if value < 0:
+                    raise UsageError(f"{name}.{latent} {value} must not be negative")
 
     def __call__(self, out: Outputs, step: int) -> Loss:
         anneal = min(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0
+        prediction_weight = 1 / max(1, len(out.predictions)) if self.average_predictions else 1.0
         total, terms = 0.0, {}
         for prediction in out.predictions:
-            translates = prediction.name.startswith("translate/")
-            loss, nats = prediction.nll(self.label_smoothing if translates else 0.0)
-            total = total + self.prediction_weight * loss
+            loss, nats = prediction.nll(self.label_smoothing if prediction.role == "translate" else 0.0)
+            total = total + prediction_weight * loss
             terms[prediction.name] = nats.sum()
-        for name, posterior in out.posteriors.items():
-            kl = posterior.kl()  # (B,)
-            terms[f"kl/{name}"] = kl.detach().sum()
-            if name == SEMANTIC:
-                total = total + anneal * self.semantic_weight * kl.sum()
-            else:
-                paid = len(kl) * kl.mean().clamp(min=self.language_free_nats)
-                total = total + anneal * self.language_weight * paid
+        for latent, named in out.posteriors.items():
+            weight, free_nats = self.weights.get(latent, 1.0), self.free_nats.get(latent, 0.0)
+            for name, posterior in named.items():
+                kl = posterior.kl()  # (B,)
+                terms[f"kl/{name}"] = kl.detach().sum()
+                paid = len(kl) * kl.mean().clamp(min=free_nats) if free_nats else kl.sum()
+                total = total + anneal * weight * paid
         return Loss(total, terms)

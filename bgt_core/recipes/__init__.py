@@ -1,102 +1,94 @@
-"""Recipes: one function a system, one literal list of them.
+"""Recipes: one function per system, one literal list of them.
 
-A recipe's arguments are its ablations: `bgt train bgt --set read=mean` trains what the released code
-does, and `bgt-mean` is that under a name. A checkpoint stores the recipe's name and all its arguments, which is how
-it is built again.
+A recipe's settings are its ablations: `bgt train bgt --set model.readout=mean` trains what the released code
+does, and `bgt-mean` is that under a name. A checkpoint stores the recipe's name and all its settings, which is how it
+is built again.
 """
 
 from __future__ import annotations
 
-import difflib
-import inspect
-import json
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
-from bgt_core.errors import UsageError
-from bgt_core.recipes.bgt import bgt, bgt_small
-from bgt_core.recipes.recipe import DataConfig, Recipe
-from bgt_core.recipes.seq2seq import seq2seq
-from bgt_core.recipes.siamese import siamese
+from bgt_core.errors import UsageError, did_you_mean
+from bgt_core.recipes.bgt import (
+    bgt,
+    bgt_mean,
+    bgt_plus,
+    bgt_small,
+    bgt_without_langvars,
+    bgt_without_prior,
+    random_encoder,
+)
+from bgt_core.recipes.classifier import PairClassifierConfig, pair_classifier
+from bgt_core.recipes.legacy import RENAMED
+from bgt_core.recipes.recipe import DataConfig, ModelConfig, Recipe
+from bgt_core.recipes.seq2seq import (
+    bilingual_trans,
+    english_ae,
+    english_trans,
+    english_trans_lstm,
+    english_vae,
+    english_vae_lstm,
+)
+from bgt_core.recipes.settings import flatten, full_name, override, parse_overrides
+from bgt_core.recipes.siamese import bilstm, sp
 
-__all__ = ["RECIPES", "DataConfig", "Recipe", "build", "parse_overrides"]
+__all__ = ["RECIPES", "DataConfig", "ModelConfig", "Recipe", "build", "on_top_of", "parse_overrides"]
 
-# One layer each way and Logit (paper, app. A), Adam at a fixed rate (sec. 4.2), the batch it does best with (app. B).
-PLUS = {  # what is added to the paper's model; each is an ingredient that can be left out
-    "average": True,
-    "semantic_weight": 0.02,
-    "language_weight": 0.4,
-    "log_variance": -3.0,
-    "margin_weight": 200.0,
-    "word_dropout": 0.2,
-}
-LSTM = {
-    "body": "lstm",
-    "fuse": ("logit",),
-    "encoder_layers": 1,
-    "batch_tokens": 25_000,
-    "learning_rate": 1e-3,
-    "warmup_steps": 0,
-}
-
-RECIPES: dict[str, Callable[..., Recipe]] = {
+RECIPES: dict[str, Callable[[], Recipe]] = {
     "bgt": bgt,
-    "bgt-plus": partial(bgt, **PLUS),
+    "bgt-plus": bgt_plus,
     "bgt-small": bgt_small,
-    "bgt-mean": partial(bgt, read="mean"),
-    "bgt-without-langvars": partial(bgt, language_latents=False),
-    "bgt-without-prior": partial(bgt, prior=False, batch_tokens=50_000),
-    "random-encoder": partial(bgt, epochs=0.0),
-    "bilingual-trans": seq2seq,
-    "english-trans": partial(seq2seq, task="translate"),
-    "english-ae": partial(seq2seq, task="reconstruct", batch_tokens=25_000),
-    "english-vae": partial(seq2seq, task="reconstruct", prior=True, batch_tokens=25_000),
-    "english-trans-lstm": partial(seq2seq, task="translate", **LSTM),
-    "english-vae-lstm": partial(seq2seq, task="reconstruct", prior=True, **LSTM),
-    "sp": siamese,
-    "bilstm": partial(siamese, body="lstm", scramble=0.3, micro_tokens=2_000),
+    "bgt-mean": bgt_mean,
+    "bgt-without-langvars": bgt_without_langvars,
+    "bgt-without-prior": bgt_without_prior,
+    "random-encoder": random_encoder,
+    "bilingual-trans": bilingual_trans,
+    "english-trans": english_trans,
+    "english-ae": english_ae,
+    "english-vae": english_vae,
+    "english-trans-lstm": english_trans_lstm,
+    "english-vae-lstm": english_vae_lstm,
+    "sp": sp,
+    "bilstm": bilstm,
+    "pair-classifier": pair_classifier,
 }
 
 
-def build(name: str, arguments: Mapping[str, object]) -> Recipe:
-    """The recipe of that name with these arguments; BgtError names what is unknown or of a wrong type."""
+def build(name: str, overrides: Mapping[str, Any]) -> Recipe:
+    """The recipe of that name with these settings, each named in full ("train.learning_rate") or by its end.
+
+    "base" is the recipe whose model a second stage stands on. Raises UsageError for what is unknown or of a wrong kind.
+    """
     if name not in RECIPES:
-        raise UsageError(f"Unknown recipe '{name}'.{_hint(name, RECIPES)} There are: {', '.join(RECIPES)}.")
-    known = inspect.signature(RECIPES[name]).parameters
-    for key, value in arguments.items():
-        if key not in known:
-            raise UsageError(f"Recipe '{name}' has no argument '{key}'.{_hint(key, known)} It has: {', '.join(known)}.")
-        default = known[key].default
-        wanted = (
-            (float, int)
-            if isinstance(default, float)
-            else (list, tuple)
-            if isinstance(default, tuple)
-            else type(default)
-        )
-        if not isinstance(value, wanted) or isinstance(value, bool) != isinstance(default, bool):
-            raise UsageError(f"Recipe '{name}': {key}={value!r} should be like its default, {default!r}.")
-        if isinstance(value, float | int) and not (math.isfinite(value) and (value >= 0 or key.startswith("log_"))):
-            raise UsageError(f"Recipe '{name}': {key}={value!r} should be a finite number, and not negative.")
-    return replace(RECIPES[name](**arguments), name=name)
+        raise UsageError(f"Unknown recipe '{name}'.{did_you_mean(name, RECIPES)} There are: {', '.join(RECIPES)}.")
+    recipe = RECIPES[name]()
+    if base := overrides.get("base"):
+        recipe = on_top_of(recipe, str(base))
+    try:
+        named = {setting(recipe, key): value for key, value in overrides.items()}
+        recipe = override(recipe, named)
+    except UsageError as error:
+        raise UsageError(f"Recipe '{name}': {error}") from None
+    return replace(recipe, arguments=dict(flatten(recipe)))
 
 
-def parse_overrides(texts: list[str]) -> dict[str, object]:
-    """["width=128", "read=mean"] -> {"width": 128, "read": "mean"}."""
-    overrides: dict[str, object] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not (key and equals and value):
-            raise UsageError(f"'{text}' is not of the form NAME=VALUE, as in width=128.")
-        try:
-            overrides[key] = json.loads(value)
-        except json.JSONDecodeError:
-            overrides[key] = value
-    return overrides
+def on_top_of(recipe: Recipe, base: str) -> Recipe:
+    """The same second stage on the model of another recipe."""
+    if not isinstance(recipe.model, PairClassifierConfig):
+        raise UsageError(f"Recipe '{recipe.name}' stands on no other model; leave base out.")
+    if base not in RECIPES or base == recipe.name:
+        raise UsageError(f"base '{base}' is no recipe of a model to stand on.{did_you_mean(base, RECIPES)}")
+    return replace(recipe, base=base, model=replace(recipe.model, base=RECIPES[base]().model))
 
 
-def _hint(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f" Did you mean '{near[0]}'?" if near else ""
+def setting(recipe: Recipe, name: str) -> str:
+    """The full name of a setting; says what a setting of earlier versions is called now."""
+    try:
+        return full_name(recipe, name)
+    except UsageError:
+        if name in RENAMED:
+            raise UsageError(f"'{name}' is now {RENAMED[name]}.") from None
+        raise

@@ -21,17 +21,17 @@ FUSIONS = {  # where the latent can enter each kind of decoder (paper, sec. 2)
 Table = Callable[[], nn.Embedding]
 
 
-def tables(vocab_size: int, width: int, share: bool) -> Table:
-    """A new table (V, H) at each call, as in the released code, or with `share` one for all nets."""
-    if not share:
+def tables(vocab_size: int, width: int, tie_embeddings: bool) -> Table:
+    """A new table (V, H) at each call, as in the released code, or with `tie_embeddings` one for all nets."""
+    if not tie_embeddings:
         return lambda: embedding(vocab_size, width)
     one = embedding(vocab_size, width)
     return lambda: one
 
 
-def output(table: Table, vocab_size: int, width: int, latent: int, share: bool, logit: bool) -> OutputLayer:
-    """A decoder's last layer: with `share` tied to the table, with `logit` reading the latent as well."""
-    if share:
+def output(table: Table, vocab_size: int, width: int, latent: int, tie_embeddings: bool, logit: bool) -> OutputLayer:
+    """A decoder's last layer: with `tie_embeddings` tied to the table, with `logit` reading the latent as well."""
+    if tie_embeddings:
         return TiedOutput(table(), latent) if logit else PlainOutput(table())
     return UntiedOutput(vocab_size, width, latent) if logit else PlainOutput.untied(vocab_size, width)
 
@@ -42,34 +42,34 @@ def builders(
     width: int,
     encoder_layers: int,
     decoder_layers: int,
-    inner: int,
+    ffn_dim: int,
     heads: int,
     dropout: float,
-    share: bool,
+    tie_embeddings: bool,
     fuse: Collection[str],
     word_dropout: float = 0.0,
     kind: str = "transformer",
 ) -> tuple[Callable[[], nn.Module], Callable[[int], nn.Module]]:
     """(body, decoder): what makes an encoder's body, and a decoder that reads a latent of so many units.
 
-    `fuse` says where the decoder reads it. `inner`, `heads` and `word_dropout` are the Transformer's. BgtError for a
+    `fuse` says where the decoder reads it. `ffn_dim`, `heads` and `word_dropout` are the Transformer's. BgtError for a
     kind or a fusion that there is not.
     """
     if kind not in FUSIONS:
         raise UsageError(f"body '{kind}' is none of {', '.join(FUSIONS)}")
     if not fuse or not set(fuse) <= set(FUSIONS[kind]):
         raise UsageError(f"fuse {[*fuse]}: of a {kind} choose one or more of {', '.join(FUSIONS[kind])}")
-    table = tables(vocab_size, width, share)
+    table = tables(vocab_size, width, tie_embeddings)
 
     def body() -> nn.Module:
         if kind == "lstm":
             return BiLSTM(table(), encoder_layers, dropout)
-        return Transformer(table(), encoder_layers, inner, heads, dropout)
+        return Transformer(table(), encoder_layers, ffn_dim, heads, dropout)
 
     def decoder(latent: int) -> nn.Module:
-        layer = output(table, vocab_size, width, latent, share, "logit" in fuse)
+        layer = output(table, vocab_size, width, latent, tie_embeddings, "logit" in fuse)
         if kind == "lstm":
             return LSTMDecoder(table(), layer, latent, decoder_layers, dropout, fuse)
-        return Decoder(table(), layer, latent, decoder_layers, inner, heads, dropout, word_dropout, fuse)
+        return Decoder(table(), layer, latent, decoder_layers, ffn_dim, heads, dropout, word_dropout, fuse)
 
     return body, decoder

@@ -2,60 +2,97 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from torch import nn
 
 from bgt_core.contracts import Objective
+from bgt_core.data.columns import LABEL, parse_columns
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
+from bgt_core.models.latent import LatentModel
 from bgt_core.training.config import TrainConfig
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DataConfig:
-    """Which pairs are trained on, and how their text is cut into pieces."""
+    """Which rows are trained on, and how their text is cut into pieces.
 
-    vocab_size: int  # of the joint SentencePiece model
+    A column is named as its language, "en", or freely, "a:en", where two columns hold one language. "gold:label" is a
+    column of numbers, one for each row: what a classifier learns.
+    """
+
+    columns: tuple[str, ...] = ("en", "fr")
+    vocab_size: int = 20_000  # of the joint SentencePiece model
     lowercase: bool = True
-    min_pieces: int = 5  # a pair is kept when every side has so many pieces, EOS not counted (paper, sec. 4)
+    min_pieces: int = 5  # a row is kept when every side has this many pieces, EOS not counted (paper, sec. 4)
     max_pieces: int = 100
-    valid_pairs: int = 10_000  # held out, about; no sentence of the first language is on both sides
+    valid_pairs: int = 10_000  # rows held out, about; no sentence of the first column is on both sides
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_pieces <= self.max_pieces:
             raise UsageError(f"min_pieces {self.min_pieces} must be from 1 to max_pieces ({self.max_pieces})")
         if self.valid_pairs < 1:
-            raise UsageError(f"valid_pairs {self.valid_pairs} must be at least 1: validation needs held-out pairs")
+            raise UsageError(f"valid_pairs {self.valid_pairs} must be at least 1: validation needs held-out rows")
         if self.vocab_size < 8:
             raise UsageError(f"vocab_size {self.vocab_size} is too small to hold the special pieces")
+        parse_columns(self.columns)
+
+    @property
+    def langs_of(self) -> dict[str, str]:
+        """The language of each column of text."""
+        return {column: lang for column, lang in parse_columns(self.columns).items() if lang != LABEL}
+
+    @property
+    def langs(self) -> tuple[str, ...]:
+        """The languages, each once."""
+        return tuple(dict.fromkeys(self.langs_of.values()))
+
+    @property
+    def labelled(self) -> bool:
+        """Whether a column holds labels."""
+        return LABEL in parse_columns(self.columns).values()
 
 
-@dataclass(frozen=True)
+class ModelConfig(Protocol):
+    """The sizes of a model family, and how a model is built of them: a frozen dataclass."""
+
+    @property
+    def semantic_dim(self) -> int:
+        """Units of the semantic latent."""
+        ...
+
+    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> LatentModel:
+        """An untrained model for these columns, each with its language."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One system: how its model is built, what it minimises, on which data, how long.
+    """One system: how its model is built, what it minimises, on which data, for how long.
 
-    `name` and `arguments` are the call that made it; a checkpoint stores them and nothing else of it.
+    With `init_from`, training starts from the parameters of that checkpoint that the model has too. Parameters whose
+    names start with one of `freeze` ("decoders", "encoders.semantic") stay as they are. A checkpoint stores `name` and
+    all settings, which is how it is built again.
     """
 
     name: str
-    arguments: Mapping[str, object]
-    langs: tuple[str, ...]
-    model: Callable[[Tokenizer], nn.Module]
+    model: ModelConfig
     objective: Objective
-    data: DataConfig
-    train: TrainConfig
-    reads: tuple[str, ...] = ()  # languages the model can embed; unless named, all of `langs`
+    data: DataConfig = field(default_factory=DataConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    base: str = ""  # the recipe whose model a second stage stands on
+    init_from: str = ""
+    freeze: tuple[str, ...] = ()
+    arguments: Mapping[str, Any] | None = None  # all settings by their dotted names; filled in by `recipes.build`
 
     def __post_init__(self) -> None:
-        codes = [lang for lang in self.langs if isinstance(lang, str) and re.fullmatch(r"[a-z]{2,3}(-\w+)?", lang)]
-        if len(set(codes)) < max(2, len(self.langs)):
-            found = ", ".join(map(str, self.langs))
-            raise UsageError(f"langs {found}: expected two language codes or more, each once, as in en, fr")
-        for lang in codes:
+        for lang in self.data.langs:
             if hasattr(nn.ModuleDict, lang):  # "to" is Tongan; torch keeps the name for itself
-                raise UsageError(f"langs: '{lang}' can't name a part of a model; choose another code")
-        if not self.reads:
-            object.__setattr__(self, "reads", self.langs)
+                raise UsageError(f"columns: '{lang}' can't name a part of a model; choose another code")
+
+    def build(self, tokenizer: Tokenizer) -> LatentModel:
+        """An untrained model."""
+        return self.model.build(tokenizer, self.data.langs_of)

@@ -4,56 +4,94 @@ Early on, q(z | sentence) trails the true posterior of decoders that change with
 do without the latent, and the KL takes what is left of it. So, while it helps, the encoders alone are trained until
 the loss stops falling, and only then do the decoders take one step.
 
-What a run needs to go on is the information measured at the ends of its epochs, which its metrics keep.
+What a run needs to continue is the mutual information measured at the ends of its epochs, which its metrics keep.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import cast
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from bgt_core.data.batching import Update
-from bgt_core.training.step import add
-from bgt_core.training.workers import Workers
+from bgt_core.contracts import Model
+from bgt_core.data.batching import StepBatch
+from bgt_core.training.step import Sums, Trainer, frozen, train_step
 
 GROUP = 10  # updates whose mean loss is compared with that of the group before
 
 
 def mi_increases(informations: Sequence[float]) -> bool:
-    """Whether the latents have told more of the sentence, nats, at the end of each epoch than of the one before."""
+    """Whether I(x; z), nats, was higher at the end of each epoch than at the end of the one before."""
     return all(later > earlier for earlier, later in pairwise([0.0, *informations]))
 
 
-def split(model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+def inference_and_generation_parameters(model: Model) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
     """Parameters of the encoders alone, and all others: a table that both use goes with the decoders."""
-    named = list(model.named_parameters(remove_duplicate=False))
-    others = {id(parameter): parameter for name, parameter in named if not name.startswith("encoders.")}
+    encoders = {model.encoder(latent, lang) for latent in model.latents for lang in model.langs}
+
+    def outside(module: nn.Module) -> Iterator[nn.Parameter]:
+        if module not in encoders:
+            yield from module.parameters(recurse=False)
+            for child in module.children():
+                yield from outside(child)
+
+    others = {id(parameter): parameter for parameter in outside(cast(nn.Module, model))}
     return [parameter for parameter in model.parameters() if id(parameter) not in others], list(others.values())
 
 
-def train_inference_network(
-    train_step: Callable[[Update, int], tuple[dict[str, Tensor | int], Tensor]],
-    updates: Iterable[Update],
-    workers: Workers,
-) -> dict[str, Tensor | int]:
-    """`train_step` each update, numbered from 1, until a group's loss a token is no less than that of the group before.
+class Aggressive:
+    """A step of training with the encoders ahead, as long as that raises the mutual information.
 
-    Gives how many "updates" and "tokens" that took.
+    `fresh` gives the batches for the encoders of a step, at most `aggressive_steps` of them; `informations` are those
+    that the run reported so far, and grow.
     """
-    before, spent = math.inf, {"updates": 0, "tokens": 0}
-    group: dict[str, Tensor | int] = {}
-    for number, update in enumerate(updates, 1):
-        found, _ = train_step(update, number)
-        add(group, {"loss": 0, **found})
-        add(spent, {"updates": 1, "tokens": found["tokens"]})
-        if number % GROUP == 0:
-            total = workers.totals({name: torch.as_tensor(group[name]) for name in ("loss", "tokens")})
-            loss = float(total["loss"] / total["tokens"])
-            if loss >= before:
-                break
-            before, group = loss, {}
-    return spent
+
+    def __init__(
+        self, trainer: Trainer, fresh: Callable[[int], Iterable[StepBatch]], informations: Sequence[float] = ()
+    ):
+        self.trainer, self.fresh, self.informations = trainer, fresh, list(informations)
+        self.inference, self.generation = inference_and_generation_parameters(trainer.model)
+        self.inner_updates = 0  # since they were last reported
+
+    def reported(self) -> int:
+        """Updates of the encoders alone since this was last asked."""
+        count, self.inner_updates = self.inner_updates, 0
+        return count
+
+    @property
+    def active(self) -> bool:
+        """Whether the encoders still run ahead."""
+        return mi_increases(self.informations)
+
+    def __call__(self, step: int, update: StepBatch) -> Sums:
+        """The encoders' updates, then one of all else; once they no longer run ahead, an ordinary step."""
+        if not self.active:
+            return train_step(self.trainer, step, update)
+        with frozen(self.generation):
+            tokens = self.train_inference_network(step)
+        with frozen(self.inference):
+            sums = train_step(self.trainer, step, update)
+        sums.tokens += tokens
+        return sums
+
+    def train_inference_network(self, step: int) -> int:
+        """Run `train_step` on fresh updates, numbered from 1, until the mean loss per token of `GROUP` of them is no
+        less than that of the group before (He et al. 2019, alg. 1). Gives the tokens that this worker read."""
+        before, tokens, group = math.inf, 0, Sums()
+        for number, update in enumerate(self.fresh(step), 1):
+            sums = train_step(self.trainer, step, update, number)
+            group += sums
+            tokens += sums.tokens
+            self.inner_updates += 1
+            if number % GROUP == 0:
+                parts = {"loss": group.terms.get("loss", torch.zeros(())), "tokens": torch.as_tensor(group.tokens)}
+                totals = self.trainer.workers.sum_over_ranks(parts)
+                loss = float(totals["loss"] / totals["tokens"])
+                if loss >= before:
+                    break
+                before, group = loss, Sums()
+        return tokens

@@ -22,9 +22,9 @@ class TrainConfig:
     clip: float = 25.0  # the gradient's largest norm, nats per pair
     scramble: float = 0.0  # share of the sentences trained on whose pieces are permuted
     mega_batch: int = 0  # updates searched for negatives together, at most; 0: objectives make do with the batch
-    mega_growth: int = 0  # updates until a mega-batch is one update larger, from 1; 0: it is full at once
-    inner_steps: int = 0  # at most so many updates of the encoders alone before each of the rest, while that keeps the
-    # latents from collapsing (He et al. 2019: 100); 0 is ordinary training
+    mega_batch_warmup: int = 0  # updates until a mega-batch is one update larger, from 1; 0: it is full at once
+    aggressive_steps: int = 0  # updates of the encoders alone, at most, before each of the rest, while that keeps
+    # the latents from collapsing (He et al. 2019: 100); 0 is ordinary training
     valid_every: int = 1_000  # updates
     save_every: int = 1_000  # updates
     precision: str = "auto"  # fp32, bf16 (autocast), or bf16 where the device has it
@@ -41,12 +41,14 @@ class TrainConfig:
         ):
             if getattr(self, name) <= 0:
                 raise UsageError(f"{name} {getattr(self, name)} must be above 0")
-        for name in ("epochs", "warmup_steps", "mega_batch", "mega_growth", "inner_steps"):
+        for name in ("epochs", "warmup_steps", "mega_batch", "mega_batch_warmup", "aggressive_steps"):
             if getattr(self, name) < 0:
                 raise UsageError(f"{name} {getattr(self, name)} must not be negative")
         for name, whole in (("cooldown", "the run"), ("scramble", "the sentences")):
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"{name} {getattr(self, name)} is a share of {whole}, from 0 to 1")
-        if self.inner_steps and self.mega_batch:
-            raise UsageError("inner_steps and mega_batch: encoders learn ahead of decoders, or from negatives; set one")
+        if self.aggressive_steps and self.mega_batch:
+            raise UsageError(
+                "aggressive_steps and mega_batch: encoders run ahead of decoders, or learn from negatives; set one"
+            )
         check_precision(self.precision)

@@ -1,45 +1,45 @@
-"""The training loop."""
+"""The training loop, and what it is composed of."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
 import torch
-from torch import Tensor, nn
 
-from bgt_core.contracts import Batch, Objective
-from bgt_core.data.batching import Batching, Update, ahead, validation
-from bgt_core.data.store import Corpus
+from bgt_core.contracts import Model
+from bgt_core.data.batching import Batching, StepBatch, prefetch, validation
+from bgt_core.data.corpus import Corpus, Mixture
 from bgt_core.device import release_memory
-from bgt_core.training.aggressive import mi_increases, split, train_inference_network
+from bgt_core.training.aggressive import Aggressive
 from bgt_core.training.config import TrainConfig
-from bgt_core.training.mining import mined
+from bgt_core.training.meter import Meter
+from bgt_core.training.negatives import mined
 from bgt_core.training.schedule import learning_rate
-from bgt_core.training.step import add, frozen, train_step
+from bgt_core.training.step import Sums, Trainer, train_step
 from bgt_core.training.validate import information_of, validate
-from bgt_core.training.workers import SINGLE_PROCESS, Workers
 
-REPORT_SECONDS = 10.0
-INFORMED = 2_000  # held-out pairs whose information says how long to be aggressive
+INFORMED = 2_000  # held-out rows whose information says how long to be aggressive
+
+Row = dict[str, object]  # of metrics
+Step = Callable[[int, StepBatch], Sums]  # one update: its number and its batches -> this worker's sums
 
 
 @dataclass(frozen=True)
 class Hooks:
     """What the loop calls while it runs."""
 
-    report: Callable[[dict[str, object]], None]  # a row of metrics: "train" or "valid", with its step
+    report: Callable[[Row], None]  # a row of metrics: "train" or "valid", with its step
     save: Callable[[int], None]  # the model and optimiser after that many steps
     stopped: Callable[[], bool]  # asked after each step: save and leave?
 
 
-def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
+def make_optimizer(model: Model, config: TrainConfig) -> torch.optim.AdamW:
     """AdamW as in the paper: betas (0.9, 0.98), eps 1e-8, decay decoupled (p -= rate * decay * p)."""
     return torch.optim.AdamW(
-        model.parameters(),
+        [parameter for parameter in model.parameters() if parameter.requires_grad],
         lr=config.learning_rate,
         betas=(0.9, 0.98),
         eps=1e-8,
@@ -48,110 +48,122 @@ def make_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
     )
 
 
-def total_steps(corpus: Corpus, config: TrainConfig) -> int:
+def batching(config: TrainConfig) -> Batching:
+    """How a corpus becomes updates."""
+    return Batching(config.batch_tokens, config.micro_tokens, config.seed, config.scramble)
+
+
+def total_steps(corpus: Corpus | Mixture, config: TrainConfig) -> int:
     """Updates in the whole run; none of no epochs."""
     return max(1, round(config.epochs * batching(config).updates(corpus))) if config.epochs else 0
 
 
-def batching(config: TrainConfig) -> Batching:
-    return Batching(config.batch_tokens, config.micro_tokens, config.seed, config.scramble)
-
-
 def train(
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    objective: Objective,
-    corpus: Corpus,
-    held_out: Corpus,
-    config: TrainConfig,
-    device: torch.device,
+    trainer: Trainer,
+    corpus: Corpus | Mixture,
+    held_out: Corpus | Mixture,
     hooks: Hooks,
     start: int = 0,
-    workers: Workers = SINGLE_PROCESS,
     informations: Sequence[float] = (),
 ) -> int:
     """Train from step `start` to the end, or until `hooks.stopped`; returns the steps done.
 
     Everything random (batches, anchors, dropout, latent noise) follows from the seed, the step and the number of the
     micro-batch alone: a run that starts again from a saved step ends in the same weights, and any number of workers
-    draws the same. One step = one update: the pairs of `batch_tokens` tokens in micro-batches, the loss divided by
-    the number of those pairs, whoever computes them. Nothing in a step waits for a GPU; reports do, and the search for
+    draws the same. One step = one update: the rows of `batch_tokens` tokens in micro-batches, the loss divided by
+    the number of those rows, whoever computes them. Nothing in a step waits for a GPU; reports do, and the search for
     negatives. With mega-batches a run is saved, and stops, only between two of them: what comes then follows from the
     weights alone.
 
-    With `inner_steps` training begins aggressively (see `aggressive`): a step is then updates of the encoders alone,
-    and one of all else. `informations` are those that the run reported before `start`.
+    With `aggressive_steps` training begins aggressively (see `aggressive`): a step is then updates of the encoders
+    alone, and one of all else. `informations` are those that the run reported before `start`.
     """
-    plan, steps = batching(config), total_steps(corpus, config)
-    share = (0, 1) if config.mega_batch else (workers.rank, workers.count)  # who mines looks at all pairs
+    config, workers = trainer.config, trainer.workers
+    steps, plan = total_steps(corpus, config), batching(config)
+    rank, ranks = (0, 1) if config.mega_batch else (workers.rank, workers.count)  # negatives are searched among all
 
-    def score(done: int) -> None:
-        batches = validation(held_out, config.micro_tokens)
-        scores = validate(model, batches, device, config.precision, config.seed, workers)
-        hooks.report({"kind": "valid", "step": done, "steps": steps, **scores})
+    def make(step: int) -> StepBatch:
+        update = plan.update(corpus, step, rank, ranks)
+        return update if trainer.device.type == "cpu" else update.pin()
 
+    def fresh(step: int) -> Iterator[StepBatch]:  # of epochs past the run's own
+        first = steps + step * config.aggressive_steps
+        return prefetch(make, range(first, first + config.aggressive_steps))
+
+    evaluate = partial(validation_rows, trainer, held_out, steps)
     if not steps:  # the model as it starts is a result too
-        score(0)
+        for row in evaluate(0):
+            hooks.report(row)
         hooks.save(0)
-
-    def make(step: int) -> Update:
-        update = plan.update(corpus, step, *share)
-        return update if device.type == "cpu" else update.pin()
-
-    def measure(batches: Iterable[Batch]) -> dict[str, float]:
-        return information_of(model, batches, device, config.precision, config.seed, workers)
-
-    informations, (inference, generation) = list(informations), split(model)
-    if config.inner_steps:
-        measure(islice(validation(held_out, config.micro_tokens), 1))  # refuses a model that has none, before the work
-    updates = ahead(make, range(start, steps))
+        return 0
+    updates = prefetch(make, range(start, steps))
     if config.mega_batch:
-        updates = mined(updates, start, model, config, device, workers)
-    advance = partial(train_step, model, optimizer, objective, config, device, workers)
-    sums: dict[str, Tensor | int] = {}
-    inner, since, unsaved = {"updates": 0, "tokens": 0}, time.perf_counter(), False
-    for step, update in enumerate(updates, start):
-        for group in optimizer.param_groups:
-            group["lr"] = learning_rate(step, steps, config)
-        aggressive = bool(config.inner_steps) and mi_increases(informations)
-        if aggressive:
-            first = steps + step * config.inner_steps  # fresh batches: of epochs past the run's own
-            fresh = ahead(make, range(first, first + config.inner_steps))
-            with frozen(generation):
-                add(inner, train_inference_network(partial(advance, step), fresh, workers))
-        with frozen(inference if aggressive else []):
-            found, norm = advance(step, update)
-        add(sums, found)
+        updates = mined(updates, start, trainer)
+    if not config.aggressive_steps:
+        return loop(trainer, updates, partial(train_step, trainer), evaluate, hooks, start, steps)
+    information_of(trainer, islice(validation(held_out, config.micro_tokens), 1))  # refuses a model without any, early
+    ahead = Aggressive(trainer, fresh, informations)
+    epoch = plan.updates(corpus)
 
-        done, elapsed = step + 1, time.perf_counter() - since
-        due, stopped = workers.any(elapsed >= REPORT_SECONDS, hooks.stopped())
-        last = done == steps or (stopped and update.ends)
+    def evaluate_both(done: int) -> Iterator[Row]:
+        yield from evaluate(done)
+        if ahead.active and done % epoch == 0:
+            yield information_row(trainer, held_out, ahead, done, steps)
+
+    return loop(trainer, updates, ahead, evaluate_both, hooks, start, steps)
+
+
+def loop(
+    trainer: Trainer,
+    updates: Iterable[StepBatch],
+    step_fn: Step,
+    evaluate: Callable[[int], Iterable[Row]],
+    hooks: Hooks,
+    start: int,
+    steps: int,
+) -> int:
+    """One `step_fn` for each of `updates`, from number `start` on; returns how many of all `steps` are done."""
+    config, meter, unsaved = trainer.config, Meter(trainer.workers), False
+    for step, update in enumerate(updates, start):
+        # One update, at its learning rate.
+        for group in trainer.optimizer.param_groups:
+            group["lr"] = learning_rate(step, steps, config)
+        meter.add(step_fn(step, update))
+
+        # Is it the last? All workers agree.
+        done = step + 1
+        due, stopped = trainer.workers.any(meter.due, hooks.stopped())
+        last = done == steps or (stopped and update.closes_mega_batch)
+
+        # Report every few seconds what was trained; validate when it is time. That time does not count.
         if due or last:
-            sums["tokens"] += inner["tokens"]
-            totals = workers.totals({name: torch.as_tensor(value) for name, value in sums.items()})
-            rate, seen = totals.pop("tokens").item() / elapsed, totals.pop("pairs").item()
-            means = {name: value.item() / seen for name, value in totals.items()}
-            row = {"kind": "train", "step": done, "steps": steps, **means}
-            row |= {"learning_rate": optimizer.param_groups[0]["lr"], "gradient_norm": float(norm)}
-            row |= {"inner_steps": inner["updates"]} if config.inner_steps else {}
-            hooks.report(row | {"tokens_per_second": rate})
-            sums.clear()
+            inner = {"inner_steps": step_fn.reported()} if isinstance(step_fn, Aggressive) else {}
+            rate = trainer.optimizer.param_groups[0]["lr"]
+            hooks.report({"kind": "train", "step": done, "steps": steps, **meter.row(rate, inner)})
             release_memory()
-            inner, since = {"updates": 0, "tokens": 0}, time.perf_counter()
-        if done % config.valid_every == 0 or done == steps:
-            paused = time.perf_counter()
-            score(done)
-            since += time.perf_counter() - paused
-        if aggressive and done % plan.updates(corpus) == 0:
-            paused = time.perf_counter()
-            told = measure(validation(held_out, config.micro_tokens, INFORMED))
-            informations.append(sum(told.values()))
-            hooks.report({"kind": "information", "step": done, "steps": steps, "information": informations[-1], **told})
-            since += time.perf_counter() - paused
+        with meter.paused():
+            for row in evaluate(done):
+                hooks.report(row)
+
+        # Save where a run can continue from.
         unsaved |= done % config.save_every == 0
-        if (unsaved and update.ends) or last:
+        if (unsaved and update.closes_mega_batch) or last:
             hooks.save(done)
             unsaved = False
         if last:
             return done
     return steps
+
+
+def validation_rows(trainer: Trainer, held_out: Corpus | Mixture, steps: int, done: int) -> Iterator[Row]:
+    """A row of validation, after every `valid_every` steps and the last."""
+    if not done or done % trainer.config.valid_every == 0 or done == steps:
+        scores = validate(trainer, validation(held_out, trainer.config.micro_tokens))
+        yield {"kind": "valid", "step": done, "steps": steps, **scores}
+
+
+def information_row(trainer: Trainer, held_out: Corpus | Mixture, ahead: Aggressive, done: int, steps: int) -> Row:
+    """What the latents tell of the sentence after an epoch; it decides whether the encoders stay ahead."""
+    by_latent = information_of(trainer, validation(held_out, trainer.config.micro_tokens, INFORMED))
+    ahead.informations.append(sum(by_latent.values()))
+    return {"kind": "information", "step": done, "steps": steps, "information": ahead.informations[-1], **by_latent}

@@ -1,6 +1,6 @@
 """Hard negatives: sentences that are near to a translation and are none (Wieting et al. 2018, 2019).
 
-They are looked for in a mega-batch: the pairs of several updates, all encoded with the same weights. It starts small,
+They are looked for in a mega-batch: the rows of several updates, all encoded with the same weights. It starts small,
 where everything is near, and grows.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -16,67 +17,146 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bgt_core.backend import product
-from bgt_core.contracts import Batch, Tokens
-from bgt_core.data.batching import Update, cut
+from bgt_core.contracts import SEMANTIC, Batch, Tokens
+from bgt_core.data.batching import StepBatch, split_by_tokens
+from bgt_core.device import autocast
+from bgt_core.training.step import Trainer
 
 BLOCK = 1_024  # rows compared with everything at once
 
+Columns = tuple[str, ...]
+
 
 class Nearest(NamedTuple):
-    """What each of S sentences finds among the S of the other side, its own translation left out."""
+    """What each of S sentences is nearest to among the S of the other side, its own translation left out."""
 
     cosine: Tensor  # (S,); minus infinity where there is no other
     row: Tensor  # (S,) int64
 
 
-def mega_batch(done: int, largest: int, growth: int) -> int:
+def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer) -> Iterator[StepBatch]:
+    """The updates from step `start` on, which begins a mega-batch, with a hard negative for every sentence.
+
+    A mega-batch is encoded when its first update is asked for: with the weights that the updates before have led to,
+    which for its own later updates are stale, as in the released codes. `updates` come whole, and every worker finds
+    the same negatives among all their rows; it yields its own share.
+    """
+    config, workers, done = trainer.config, trainer.workers, start
+    while True:
+        mega: list[StepBatch] = []
+        meaning: dict[Columns, list[dict[str, Tensor]]] = {}
+        for update in islice(updates, mega_batch_size(done, config.mega_batch, config.mega_batch_warmup)):
+            mega.append(update)  # the next is made meanwhile
+            for batch in update.batches.values():
+                meaning.setdefault(tuple(batch.sides), []).append(semantic_means(trainer, batch))
+        if not mega:
+            return
+        wrong = {columns: hard_negatives(columns, means) for columns, means in meaning.items()}
+        for number, update in enumerate(with_negatives(mega, wrong, config.micro_tokens), 1):
+            own = {at: batch for at, batch in update.batches.items() if at % workers.count == workers.rank}
+            update = replace(update, batches=own, closes_mega_batch=number == len(mega))
+            yield update if trainer.device.type == "cpu" else update.pin()
+        done += len(mega)
+
+
+def mega_batch_size(done: int, largest: int, growth: int) -> int:
     """Updates of the mega-batch that begins after `done` updates: one, and one more for every `growth` of them."""
     return min(largest, 1 + done // growth) if growth else largest
 
 
 @torch.no_grad()
+def semantic_means(trainer: Trainer, batch: Batch) -> dict[str, Tensor]:
+    """The semantic means of each side, (B, L), dropout off."""
+    model, device = trainer.model, trainer.device
+    model.eval()
+    with autocast(device, trainer.config.precision):
+        means = {
+            column: model.encoder(SEMANTIC, side.lang)(side.to(device)).mean.float()
+            for column, side in batch.sides.items()
+        }
+    model.train()
+    return means
+
+
+def hard_negatives(columns: Columns, means: Sequence[Mapping[str, Tensor]]) -> dict[str, np.ndarray]:
+    """For each column, which of its S sentences is the negative of each row, (S,): the one nearest to the row's
+    sentence in the column before it."""
+    joined = {column: torch.cat([of_batch[column] for of_batch in means]) for column in columns}
+    if len(columns) == 2:  # both at once
+        left, right = columns
+        of_right, of_left = nearest_other(joined[left], joined[right])
+        return {right: of_right.row.cpu().numpy(), left: of_left.row.cpu().numpy()}
+    before = {column: columns[number - 1] for number, column in enumerate(columns)}
+    return {column: nearest_other(joined[before[column]], joined[column])[0].row.cpu().numpy() for column in columns}
+
+
+@torch.no_grad()
 def nearest_other(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
-    """Vectors of S pairs, (S, D) a side -> what the left sentences find, and what the right ones find, by cosine.
+    """Vectors of S pairs, (S, D) per side -> what the left sentences find, and what the right ones find, by cosine.
 
     Only its own partner is left out, as in the released codes: a copy of it counts as another sentence.
     """
     left, right = F.normalize(left.float(), dim=-1), F.normalize(right.float(), dim=-1)
-    ahead, back = [], Nearest(left.new_full((len(left),), -torch.inf), torch.zeros_like(left[:, 0], dtype=torch.long))
+    forth, back = [], Nearest(left.new_full((len(left),), -torch.inf), torch.zeros_like(left[:, 0], dtype=torch.long))
     for start in range(0, len(left), BLOCK):
         block = product(left[start : start + BLOCK], right)  # (b, S)
         block.diagonal(start).fill_(-torch.inf)
-        ahead.append(block.max(1))
+        forth.append(block.max(1))
         cosine, row = block.max(0)
         better = cosine > back.cosine
         back = Nearest(torch.where(better, cosine, back.cosine), torch.where(better, row + start, back.row))
-    return Nearest(*map(torch.cat, zip(*ahead, strict=True))), back
+    return Nearest(*map(torch.cat, zip(*forth, strict=True))), back
 
 
-def with_negatives(updates: Sequence[Update], rows: Mapping[str, np.ndarray], micro_tokens: int) -> list[Update]:
-    """The same updates, each pair with a wrong sentence of every language, in micro-batches cut anew.
+def with_negatives(
+    updates: Sequence[StepBatch], wrong: Mapping[Columns, Mapping[str, np.ndarray]], micro_tokens: int
+) -> list[StepBatch]:
+    """The same updates, each row with a wrong sentence in every column, in micro-batches cut anew.
 
-    rows[lang] (S,) says which sentence of that language, counted over all the updates, each of their S pairs gets. A
-    micro-batch has at most `micro_tokens` padded tokens on its longest side, negatives included.
+    wrong[columns][column] (S,) says which sentence of that column, counted over all batches of these columns in all
+    the updates, each of their S rows gets. A micro-batch has at most `micro_tokens` padded tokens on its longest side,
+    negatives included.
     """
-    batches = [batch for update in updates for batch in update.batches.values()]
-    sentences = {lang: [ids for batch in batches for ids in unpadded(batch.sides[lang])] for lang in rows}
-    own = {lang: np.array([len(ids) for ids in sentences[lang]]) for lang in rows}  # (S,)
-    lengths = np.stack([*own.values(), *(own[lang][wrong] for lang, wrong in rows.items())], axis=1)  # (S, sides)
-
-    def batch(pairs: np.ndarray, anchor: str) -> Batch:
-        sides, wrong = (
-            {lang: Tokens.pad([sentences[lang][row] for row in chosen], lang) for lang, chosen in of.items()}
-            for of in (dict.fromkeys(rows, pairs), {lang: rows[lang][pairs] for lang in rows})
-        )
-        return Batch(sides, anchor, wrong)
-
-    made, start = [], 0
+    pools = {columns: Pool(updates, columns, of_columns) for columns, of_columns in wrong.items()}
+    remade = []
     for update in updates:
-        anchor = update.batches[0].anchor
-        parts = cut(lengths[start : start + update.pairs], micro_tokens)
-        made.append(replace(update, batches={number: batch(start + part, anchor) for number, part in enumerate(parts)}))
-        start += update.pairs
-    return made
+        batches: list[Batch] = []
+        for columns in dict.fromkeys(tuple(batch.sides) for batch in update.batches.values()):
+            of_columns = [batch for batch in update.batches.values() if tuple(batch.sides) == columns]
+            batches += pools[columns].next_batches(sum(map(len, of_columns)), of_columns[0], micro_tokens)
+        remade.append(replace(update, batches=dict(enumerate(batches))))
+    return remade
+
+
+class Pool:
+    """The S rows of some columns in a mega-batch, with the negative of each, handed out in their order."""
+
+    def __init__(self, updates: Sequence[StepBatch], columns: Columns, wrong: Mapping[str, np.ndarray]):
+        batches = [batch for update in updates for batch in update.batches.values() if tuple(batch.sides) == columns]
+        self.langs = {column: batches[0].sides[column].lang for column in columns}
+        self.sentences = {
+            column: [ids for batch in batches for ids in unpadded(batch.sides[column])] for column in columns
+        }
+        self.wrong, self.start = wrong, 0
+        own = {column: np.array([len(ids) for ids in self.sentences[column]]) for column in columns}  # (S,)
+        self.lengths = np.stack([*own.values(), *(own[column][rows] for column, rows in wrong.items())], axis=1)
+
+    def next_batches(self, count: int, like: Batch, micro_tokens: int) -> list[Batch]:
+        """The next `count` rows in micro-batches, with the anchor and the sources of `like`."""
+        rows = np.arange(self.start, self.start + count)
+        self.start += count
+        return [self.batch(rows[part], like) for part in split_by_tokens(self.lengths[rows], micro_tokens)]
+
+    def batch(self, rows: np.ndarray, like: Batch) -> Batch:
+        """These rows and their negatives."""
+        sides, negatives = (
+            {
+                column: Tokens.pad([self.sentences[column][row] for row in chosen], self.langs[column])
+                for column, chosen in by_column.items()
+            }
+            for by_column in (dict.fromkeys(self.wrong, rows), {c: wrong[rows] for c, wrong in self.wrong.items()})
+        )
+        return Batch(sides, like.anchor, like.shift, negatives)
 
 
 def unpadded(side: Tokens) -> Iterator[np.ndarray]:

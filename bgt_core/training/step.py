@@ -1,65 +1,84 @@
-"""One update: the gradient of its pairs, and a step of the optimiser."""
+"""One update: the gradient of its rows, and a step of the optimiser."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import Objective
-from bgt_core.data.batching import Update
+from bgt_core.contracts import Batch, Model, Objective
+from bgt_core.data.batching import StepBatch
 from bgt_core.device import autocast, seed_everything
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.workers import Workers
 
 
-def train_step(
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    objective: Objective,
-    config: TrainConfig,
-    device: torch.device,
-    workers: Workers,
-    step: int,
-    update: Update,
-    *inner: int,
-) -> tuple[dict[str, Tensor | int], Tensor]:
-    """Moves the parameters that want a gradient; what is drawn follows from (seed, step, micro-batch, inner).
+@dataclass(frozen=True, eq=False)
+class Trainer:
+    """What every update moves and reads: the model and its optimiser, on one of some workers."""
 
-    Gives the sums of this worker's pairs, "loss", the loss's terms, "tokens" and "pairs", and the gradient's norm
-    before it was clipped, nats a pair.
-    """
-    sums: dict[str, Tensor | int] = {"tokens": 0, "pairs": 0}
+    model: Model
+    optimizer: torch.optim.Optimizer
+    objective: Objective
+    config: TrainConfig
+    device: torch.device
+    workers: Workers
+
+
+@dataclass(eq=False)
+class Sums:
+    """Sums over this worker's rows: of each term of the loss, and of the rows in which it occurs (in a mixture of
+    corpora, not all)."""
+
+    terms: dict[str, Tensor] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    tokens: int = 0
+    gradient_norm: Tensor | None = None  # of the newest update, before it was clipped, nats per row
+
+    def add(self, terms: Mapping[str, Tensor], batch: Batch) -> None:
+        """The terms of one more micro-batch."""
+        for name, value in terms.items():
+            self.terms[name] = self.terms[name] + value if name in self.terms else value
+            self.rows[name] += len(batch)
+        self.tokens += sum(len(side.flat_index) for side in batch.sides.values())
+
+    def __iadd__(self, other: Sums) -> Sums:
+        for name, value in other.terms.items():
+            self.terms[name] = self.terms[name] + value if name in self.terms else value
+            self.rows[name] += other.rows[name]
+        self.tokens += other.tokens
+        self.gradient_norm = other.gradient_norm
+        return self
+
+
+def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> Sums:
+    """Move the parameters that want a gradient; what is drawn follows from (seed, step, micro-batch, inner)."""
+    config, sums = trainer.config, Sums()
     for number, batch in update.batches.items():
         seed_everything(config.seed, step, number, *inner)
-        with autocast(device, config.precision):
-            loss = objective(model(batch.to(device)), step)
+        with autocast(trainer.device, config.precision):
+            loss = trainer.objective(trainer.model(batch.to(trainer.device)), step)
         (loss.total / update.pairs).backward()
-        counts = {"tokens": sum(len(side.places) for side in batch.sides.values()), "pairs": len(batch)}
-        add(sums, {"loss": loss.total.detach(), **loss.terms, **counts})
-    workers.sum_gradients(model)
-    norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip)
-    optimizer.step()
-    optimizer.zero_grad()
-    return sums, norm
-
-
-def add(sums: dict[str, Tensor | int], found: dict[str, Tensor | int]) -> None:
-    """Each number onto its sum."""
-    for name, value in found.items():
-        sums[name] = sums.get(name, 0) + value
+        sums.add({"loss": loss.total.detach(), **loss.terms}, batch)
+    trainer.workers.sum_gradients(trainer.model)
+    sums.gradient_norm = nn.utils.clip_grad_norm_(trainer.model.parameters(), config.clip)
+    trainer.optimizer.step()
+    trainer.optimizer.zero_grad()
+    return sums
 
 
 @contextmanager
 def frozen(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
     """No gradient is made for these parameters, and nothing moves them."""
-    parameters = list(parameters)
-    for parameter in parameters:
+    moving = [parameter for parameter in parameters if parameter.requires_grad]
+    for parameter in moving:
         parameter.requires_grad_(False)
     try:
         yield
     finally:
-        for parameter in parameters:
+        for parameter in moving:
             parameter.requires_grad_(True)

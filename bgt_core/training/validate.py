@@ -1,115 +1,122 @@
-"""What a model scores on held-out pairs, term by term."""
+"""What a model scores on held-out rows, term by term."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from bgt_core.contracts import Batch
+from bgt_core.contracts import Batch, Outputs
 from bgt_core.device import autocast, seed_everything
 from bgt_core.diagnose import active_units, information, moments
 from bgt_core.errors import UsageError
-from bgt_core.posterior import Gaussian
+from bgt_core.nets.prediction import LabelPrediction
+from bgt_core.posterior import READOUTS, Gaussian
 from bgt_core.training.negatives import nearest_other
-from bgt_core.training.workers import SINGLE_PROCESS, Workers
+from bgt_core.training.step import Trainer
 
 ROUNDING = 1e-6  # of a cosine: what is nearer by less is a copy
 
 
 @torch.inference_mode()
-def validate(
-    model: nn.Module,
-    batches: Iterable[Batch],
-    device: torch.device,
-    precision: str,
-    seed: int,
-    workers: Workers = SINGLE_PROCESS,
-) -> dict[str, float]:
-    """Means over held-out pairs, in nats: each prediction's NLL, each posterior's KL, and the ELBO.
+def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
+    """Means over the held-out rows that have them, in nats: each prediction's NLL, each posterior's KL, and the ELBO.
 
     `elbo` = -(reconstruction NLL + KL), every KL at full weight whatever training gave it; translation
     is no part of it, and a model that only translates has none. `active/NAME` counts the latent units in use.
     `retrieval/en-fr` is the share of English sentences that find their translation among all the held-out French.
-    Deterministic in `seed`.
+    Deterministic in the seed.
     """
-    model.eval()
-    langs: list[str] = []
-    meaning: list[Tensor] = []  # of each batch, (B, languages, L)
+    workers, device = trainer.workers, trainer.device
+    meaning: dict[str, list[Tensor]] = defaultdict(list)  # by columns: of each batch, (B, columns, L)
     sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))
-    spread: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))  # (2, L)
+    rows: dict[str, Tensor] = defaultdict(lambda: torch.zeros(()))
+    spread: dict[str, Tensor] = {}  # (2, L)
+    bound: set[str] = set()
+    trainer.model.eval()
     for number, batch in enumerate(batches):
         if number % workers.count != workers.rank:
             continue
-        seed_everything(seed, number)
-        with autocast(device, precision):
-            out = model(batch.to(device))
-            for prediction in out.predictions:
-                sums[prediction.name] += prediction.nll()[1].sum()
+        seed_everything(trainer.config.seed, number)
+        with autocast(device, trainer.config.precision):
+            out = trainer.model(batch.to(device))
+            terms = dict(terms_of(out))
+        for name, values in terms.items():
+            sums[name] += values.sum()
+            rows[name] += len(batch)
+        bound |= {prediction.name for prediction in out.predictions if prediction.role == "reconstruct"}
         if out.meaning:
-            langs = list(out.meaning)
-            meaning.append(torch.stack([posterior.mean.float() for posterior in out.meaning.values()], 1))
-        for name, posterior in out.posteriors.items():
-            sums[f"kl/{name}"] += posterior.kl().sum()
-            spread[name] = spread[name] + moments(posterior.mean)
-        sums["pairs"] += len(batch)
-    model.train()
-    totals, spread = workers.totals(sums), workers.totals(spread)
-    found = retrieval(langs, workers.gather(torch.cat(meaning) if meaning else torch.zeros(0, 0, 0)).to(device))
-    pairs = totals.pop("pairs").item()
-    means = {name: value.item() / pairs for name, value in totals.items()}
-    bound = sum(value for name, value in means.items() if name.startswith(("reconstruct/", "kl/")))
-    elbo = {"elbo": -bound} if any(name.startswith("reconstruct/") for name in means) else {}
-    active = {f"active/{name}": active_units(of, pairs) for name, of in spread.items()}
-    return elbo | means | active | found
+            means = [posterior.mean.float() for posterior in out.meaning.values()]
+            meaning["\t".join(out.meaning)].append(torch.stack(means, 1))
+        for name, posterior in out.named_posteriors():
+            spread[name] = spread.get(name, 0) + moments(posterior.mean)
+    trainer.model.train()
+    totals, counts, spread = (workers.sum_over_ranks(part) for part in (sums, rows, spread))
+    means_of = {name: (totals[name] / counts[name]).item() for name in totals}
+    reconstructed = workers.sum_over_ranks({name: torch.ones(()) for name in bound})
+    paid = [value for name, value in means_of.items() if name in reconstructed or name.startswith("kl/")]
+    elbo = {"elbo": -sum(paid)} if reconstructed else {}
+    active = {f"active/{name}": active_units(of, counts[f"kl/{name}"].item()) for name, of in spread.items()}
+    precisions: dict[str, float] = {}
+    for columns in workers.sum_over_ranks({columns: torch.ones(()) for columns in meaning}):
+        of_columns = torch.cat(meaning[columns]) if columns in meaning else torch.zeros(0, 0, 0)
+        precisions |= retrieval(columns.split("\t"), workers.gather(of_columns).to(device))
+    return elbo | means_of | active | precisions
 
 
-def retrieval(langs: Sequence[str], meaning: Tensor) -> dict[str, float]:
-    """Precision at 1 by cosine, each language from each other: semantic means of n pairs, (n, languages, L).
+def terms_of(out: Outputs) -> Iterator[tuple[str, Tensor]]:
+    """What each row pays, (B,) nats, by the key of its metric; and whether its label is predicted."""
+    for prediction in out.predictions:
+        yield prediction.name, prediction.nll()[1]
+        if isinstance(prediction, LabelPrediction):
+            yield f"accuracy/{prediction.name}", (prediction.logits.argmax(1) == prediction.labels).float()
+    for name, posterior in out.named_posteriors():
+        yield f"kl/{name}", posterior.kl()
+
+
+def retrieval(columns: Sequence[str], meaning: Tensor) -> dict[str, float]:
+    """Precision at 1 by cosine, each column from each other: semantic means of n rows, (n, columns, L).
 
     Copies are forgiven on both sides: another line of the translation, and the translation of another line of the same
     sentence. Corpora hold many sentences with several translations each.
     """
-    found = {}
-    for (i, left), (j, right) in combinations(enumerate(langs), 2):
+    precisions = {}
+    for (i, left), (j, right) in combinations(enumerate(columns), 2):
         sides = meaning[:, i], meaning[:, j]
         own = torch.cosine_similarity(*sides)
-        for way, side, others in zip((f"{left}-{right}", f"{right}-{left}"), sides, nearest_other(*sides), strict=True):
-            copied = torch.cosine_similarity(side, side[others.row]) >= 1 - ROUNDING
-            found[f"retrieval/{way}"] = (copied | (own + ROUNDING >= others.cosine)).float().mean().item()
-    return found
+        directions = (f"{left}-{right}", f"{right}-{left}")
+        for direction, side, nearest in zip(directions, sides, nearest_other(*sides), strict=True):
+            copied = torch.cosine_similarity(side, side[nearest.row]) >= 1 - ROUNDING
+            hits = copied | (own + ROUNDING >= nearest.cosine)
+            precisions[f"retrieval/{direction}"] = hits.float().mean().item()
+    return precisions
 
 
 @torch.inference_mode()
-def information_of(
-    model: nn.Module,
-    batches: Iterable[Batch],
-    device: torch.device,
-    precision: str,
-    seed: int,
-    workers: Workers = SINGLE_PROCESS,
-) -> dict[str, float]:
-    """ "information/NAME": I(x; z) of each posterior over these pairs, nats (see `information`); the first worker's
-    figure, so that all agree. Raises BgtError for a model whose posteriors have no width.
+def information_of(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
+    """ "information/NAME": I(x; z) of each posterior over these rows, nats (see `information`); the first worker's
+    figure, so that all agree. Raises UsageError for a model whose posteriors have no width.
     """
-    found: dict[str, Tensor] = {}
-    if workers.first:
-        model.eval()
+    measured: dict[str, Tensor] = {}
+    if trainer.workers.is_main:
+        trainer.model.eval()
         posteriors: dict[str, list[Gaussian]] = defaultdict(list)
         for batch in batches:
-            with autocast(device, precision):
-                out = model(batch.to(device), lambda posterior: posterior.mean)
-            for name, posterior in out.posteriors.items():
+            with autocast(trainer.device, trainer.config.precision):
+                out = trainer.model(batch.to(trainer.device), READOUTS["mean"])
+            for name, posterior in out.named_posteriors():
                 if isinstance(posterior, Gaussian):
                     posteriors[name].append(posterior)
-        generator = torch.Generator(device).manual_seed(seed)
+        generator = torch.Generator(trainer.device).manual_seed(trainer.config.seed)
         for name, parts in posteriors.items():
-            found[f"information/{name}"] = information(Gaussian.join(parts), generator).mean()
-        model.train()
-    told = {name: value.item() for name, value in workers.totals(found).items()}
-    if not told:
-        raise UsageError("inner_steps: this model's posteriors are points, so nothing can collapse; use inner_steps=0.")
-    return told
+            measured[f"information/{name}"] = information(Gaussian.join(parts), generator).mean()
+        trainer.model.train()
+    by_latent = {name: value.item() for name, value in trainer.workers.sum_over_ranks(measured).items()}
+    if not by_latent:
+        raise UsageError(
+            "aggressive_steps: this model's posteriors are points, so nothing can collapse; use aggressive_steps=0."
+        )
+    return by_latent

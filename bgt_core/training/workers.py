@@ -17,7 +17,9 @@ from types import TracebackType
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
+
+from bgt_core.contracts import Model
 
 PATIENCE = timedelta(hours=24)  # while the first worker prepares the data
 
@@ -30,15 +32,15 @@ class Workers:
     count: int = 1
 
     @classmethod
-    def of_environment(cls) -> Workers:
+    def from_environment(cls) -> Workers:
         """As `torchrun` says."""
         return cls(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
 
     def __enter__(self) -> Workers:
         if self.count == 1:
             return self
-        # Its functions keep the group there is when they are imported, as the optimiser's imports do: with one, its
-        # threads would outlive destroy_process_group, and now and then abort the interpreter at its end.
+        # torch.distributed.nn captures the default group when it is imported: imported before there is one, it can't
+        # keep the group's threads alive past destroy_process_group, which now and then aborted the interpreter.
         import_module("torch.distributed.nn")
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
@@ -54,7 +56,7 @@ class Workers:
             dist.destroy_process_group()
 
     @property
-    def first(self) -> bool:
+    def is_main(self) -> bool:
         """The one that writes files and reports."""
         return self.rank == 0
 
@@ -68,18 +70,18 @@ class Workers:
             return list(flags)
         return [bool(flag) for flag in self._all(torch.tensor(flags, dtype=torch.int32), dist.ReduceOp.MAX)]
 
-    def totals(self, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def sum_over_ranks(self, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The sum of each named tensor over the workers that have it, in float64 on the CPU."""
-        told = [{name: value.tolist() for name, value in values.items()}]
+        parts = [{name: value.tolist() for name, value in values.items()}]
         if self.count > 1:
-            text = torch.frombuffer(bytearray(json.dumps(told[0]).encode()), dtype=torch.uint8)
+            text = torch.frombuffer(bytearray(json.dumps(parts[0]).encode()), dtype=torch.uint8)
             (longest,) = self._all(torch.tensor([len(text)]), dist.ReduceOp.MAX).tolist()
             texts = [torch.zeros(longest, dtype=torch.uint8) for _ in range(self.count)]
             dist.all_gather(texts, torch.cat([text, text.new_full((longest - len(text),), ord(" "))]))
-            told = [json.loads(bytes(text.tolist())) for text in texts]
-        names = dict.fromkeys(name for part in told for name in part)
+            parts = [json.loads(bytes(text.tolist())) for text in texts]
+        names = dict.fromkeys(name for part in parts for name in part)
         return {
-            name: sum(torch.tensor(part[name], dtype=torch.float64) for part in told if name in part) for name in names
+            name: sum(torch.tensor(part[name], dtype=torch.float64) for part in parts if name in part) for name in names
         }
 
     def gather(self, rows: Tensor) -> Tensor:
@@ -98,7 +100,7 @@ class Workers:
         dist.all_gather(parts, padded)
         return torch.cat([part[: shape[0]] for part, shape in zip(parts, shapes, strict=True)])
 
-    def sum_gradients(self, model: nn.Module) -> None:
+    def sum_gradients(self, model: Model) -> None:
         """Each gradient that is wanted becomes its sum over the workers; one without a micro-batch adds nothing."""
         if self.count == 1:
             return

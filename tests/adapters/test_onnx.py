@@ -67,7 +67,7 @@ def test_the_padded_form_is_the_packed_one(
     random_tokens: Callable[..., Tokens],
 ) -> None:
     torch.manual_seed(0)
-    model = stirred(tiny(name, dropout=0.0).model(tokenizer)).double().eval()
+    model = stirred(tiny(name, dropout=0.0).build(tokenizer)).double().eval()
     for lengths in ([1], [5, 5], [1, 9, 4, 30, 2]):
         side = random_tokens(lengths, tokenizer.vocab_size)
         for encoder in model.encoders.values():

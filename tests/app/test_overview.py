@@ -34,7 +34,7 @@ def test_every_page_opens_on_a_model_without_language_latents(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, tmp_path: Path, start: Start, opened: Open, name: str
 ) -> None:
     recipe = tiny(name)
-    checkpoint.save(tmp_path / name, recipe, recipe.model(tokenizer), tokenizer, step=7)
+    checkpoint.save(tmp_path / name, recipe, recipe.build(tokenizer), tokenizer, step=7)
     log = {"kind": "valid", "step": 7, "steps": 7, "kl/semantic": 0.0, "retrieval/en-fr": 0.25}
     (tmp_path / name / "metrics.jsonl").write_text(json.dumps(log) + "\n", "utf-8")
     start("--model", tmp_path / name)
@@ -49,7 +49,7 @@ def test_a_model_of_one_language_says_why_it_has_no_map(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, tmp_path: Path, start: Start, opened: Open
 ) -> None:
     recipe = tiny("english-vae")
-    checkpoint.save(tmp_path / "vae", recipe, recipe.model(tokenizer), tokenizer, step=7)
+    checkpoint.save(tmp_path / "vae", recipe, recipe.build(tokenizer), tokenizer, step=7)
     start("--model", tmp_path / "vae")
     told = {page: opened(page) for page in PAGES}
     assert not any(app.error for app in told.values())

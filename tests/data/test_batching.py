@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from bgt_core.contracts import EOS, Batch
-from bgt_core.data.batching import Batching, Update, ahead, permute, validation
+from bgt_core.data.batching import Batching, StepBatch, ahead, permute, validation
 from bgt_core.data.store import Corpus, prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, DataError
@@ -208,7 +208,7 @@ def test_updates_made_ahead_come_in_order(corpus: Corpus) -> None:
 
 
 def test_an_error_in_an_update_made_ahead_reaches_the_caller() -> None:
-    def make(step: int) -> Update:
+    def make(step: int) -> StepBatch:
         raise DataError(f"no step {step}")
 
     with pytest.raises(BgtError, match="no step 3"):

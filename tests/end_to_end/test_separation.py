@@ -138,7 +138,7 @@ def untrained(folder: Path, corpus: tuple[list[Pair], list[Pair]]) -> Reading:
     """The same weights before the first step."""
     found = checkpoint.load(folder)
     torch.manual_seed(SEED)
-    return Reading(Embedder(found.recipe.model(found.tokenizer), found.tokenizer, LANGS), corpus[1])
+    return Reading(Embedder(found.recipe.build(found.tokenizer), found.tokenizer, LANGS), corpus[1])
 
 
 def common(labels: dict[object, np.ndarray]) -> np.ndarray:

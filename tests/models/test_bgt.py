@@ -86,7 +86,7 @@ def test_means_are_read_without_noise(
     batch: Batch,
 ) -> None:
     for read, same in (("mean", True), ("sample", False)):
-        model = stirred(tiny("bgt", read=read).model(tokenizer)).eval()
+        model = stirred(tiny("bgt", read=read).build(tokenizer)).eval()
         nats = []
         for seed in (1, 2):
             torch.manual_seed(seed)
@@ -105,7 +105,7 @@ def test_padding_moves_no_posterior_and_no_nats(
     batch: Batch,
 ) -> None:
     torch.manual_seed(0)
-    model = tiny(name, read="mean").model(tokenizer).to(dtype).eval()
+    model = tiny(name, read="mean").build(tokenizer).to(dtype).eval()
     lengths = {lang: side.mask.sum(1) for lang, side in batch.sides.items()}
     assert all(len(set(found.tolist())) > 2 for found in lengths.values())
     together = model(batch)
@@ -113,7 +113,7 @@ def test_padding_moves_no_posterior_and_no_nats(
         sides = {}
         for lang, side in batch.sides.items():
             places = slice(int(lengths[lang][row]))
-            sides[lang] = Tokens(side.ids[row : row + 1, places], side.mask[row : row + 1, places], lang)
+            sides[lang] = Tokens.of(side.ids[row : row + 1, places], side.mask[row : row + 1, places], lang)
         alone = model(Batch(sides, batch.anchor))
         for one, many in zip(alone.predictions, together.predictions, strict=True):
             torch.testing.assert_close(one.nll()[1][0], many.nll()[1][row], rtol=tolerance, atol=tolerance)

@@ -96,7 +96,7 @@ def test_the_loss_is_torchs_cross_entropy_of_the_scores(
     """Two directions count half each; labels of translations are smoothed; KL by hand."""
     torch.manual_seed(0)
     made = tiny(name, read="mean", kl_warmup=4)
-    out = made.model(tokenizer).double().eval()(batch)
+    out = made.build(tokenizer).double().eval()(batch)
     expected = 0.0
     for prediction in out.predictions:
         smoothing = 0.1 if prediction.name.startswith("translate/") else 0.0
@@ -120,13 +120,13 @@ def test_padding_moves_nothing_of_an_lstm_system(
     fuse: list[str], tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
 ) -> None:
     torch.manual_seed(0)
-    model = tiny("english-trans-lstm", fuse=fuse).model(tokenizer).double().eval()
+    model = tiny("english-trans-lstm", fuse=fuse).build(tokenizer).double().eval()
     together = model(batch)
     for row in range(len(batch)):
         sides = {}
         for lang, side in batch.sides.items():
             length = int(side.mask[row].sum())
-            sides[lang] = Tokens(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], lang)
+            sides[lang] = Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], lang)
         alone = model(Batch(sides, batch.anchor))
         one, many = alone.predictions[0], together.predictions[0]
         torch.testing.assert_close(one.nll()[1][0], many.nll()[1][row], rtol=1e-12, atol=1e-12)

@@ -25,7 +25,7 @@ class Pieces(Tokenizer):
 def model() -> BGT:
     torch.manual_seed(0)
     recipe = recipes.bgt(width=16, encoder_layers=2, decoder_layers=2, inner=24, heads=2, dropout=0.0, read="mean")
-    made = recipe.model(Pieces())
+    made = recipe.build(Pieces())
     assert isinstance(made, BGT)
     return made.double()
 

@@ -47,13 +47,13 @@ def test_padding_changes_nothing(random_tokens: Callable[..., Tokens]) -> None:
     ours, side = body(2, dropout=0.3).eval(), random_tokens(LENGTHS, V)
     together = ours(side)
     for row, length in enumerate(LENGTHS):
-        alone = ours(Tokens(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
+        alone = ours(Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
         torch.testing.assert_close(alone[0], together[row], rtol=1e-12, atol=1e-12)
 
 
 def test_it_reads_the_order_of_pieces_and_dropout_acts_in_training(random_tokens: Callable[..., Tokens]) -> None:
     ours, side = body(dropout=0.3).eval(), random_tokens([6], V)
-    swapped = Tokens(side.ids[:, [1, 0, 2, 3, 4, 5]], side.mask, "en")
+    swapped = Tokens.of(side.ids[:, [1, 0, 2, 3, 4, 5]], side.mask, "en")
     assert not torch.equal(swapped.ids, side.ids)
     assert (ours(swapped) - ours(side)).abs().max() > 1e-4
     assert torch.equal(ours(side), ours(side))

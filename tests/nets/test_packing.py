@@ -23,7 +23,7 @@ def test_packing_is_indexing_with_the_mask(side: Tokens) -> None:
 def test_heads_are_split_and_joined_as_views_of_the_padded(side: Tokens) -> None:
     """Values and gradients; what is made at padding is not read, as attention does not."""
     layout, heads = Layout.of(side), 2
-    x = torch.randn(len(side.places), 3 * 8, dtype=torch.float64, requires_grad=True)
+    x = torch.randn(len(side.flat_index), 3 * 8, dtype=torch.float64, requires_grad=True)
     padded = torch.zeros(*side.ids.shape, 3 * 8, dtype=torch.float64).masked_scatter(side.mask[:, :, None], x)
     expected = padded.view(*side.ids.shape, 3, heads, 4).permute(2, 0, 3, 1, 4)  # (3, B, heads, T, 4)
     found, real = layout.split(x, 3, heads), side.mask[None, :, None, :, None]
@@ -57,12 +57,12 @@ def test_a_block_begins_where_all_that_follow_are_half_as_long(
 
 def test_blocks_leave_out_columns_that_no_sentence_reaches(random_tokens: Callable[..., Tokens]) -> None:
     side = random_tokens([9, 4, 4], 50)
-    ((_, _, part),) = Layout.of(Tokens(side.ids[1:], side.mask[1:], "en")).blocks
+    ((_, _, part),) = Layout.of(Tokens.of(side.ids[1:], side.mask[1:], "en")).blocks
     assert part.shape == (2, 4) and part.whole
 
 
 def test_sums_and_repeats_follow_the_sentences(side: Tokens) -> None:
-    layout, x = Layout.of(side), torch.randn(len(side.places), 5)
+    layout, x = Layout.of(side), torch.randn(len(side.flat_index), 5)
     lengths = side.mask.sum(1).tolist()
     parts = x.split(lengths)
     torch.testing.assert_close(layout.sum(x), torch.stack([part.sum(0) for part in parts]))

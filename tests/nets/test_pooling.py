@@ -41,7 +41,7 @@ def test_padding_changes_nothing(make: Callable[[], torch.nn.Module], random_tok
     side = random_tokens(lengths, 30)
     together = average(side)
     for row, length in enumerate(lengths):
-        alone = average(Tokens(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
+        alone = average(Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
         torch.testing.assert_close(alone[0], together[row], rtol=1e-12, atol=1e-12)
 
 

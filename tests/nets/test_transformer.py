@@ -94,7 +94,7 @@ def test_an_encoder_does_not_see_padding(random_tokens: Callable[..., Tokens], s
     side = random_tokens(lengths, V)
     together = body(side)
     for row, length in enumerate(lengths):
-        alone = body(Tokens(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
+        alone = body(Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
         torch.testing.assert_close(alone[0], together[row], rtol=1e-12, atol=1e-12)
 
 
@@ -106,10 +106,10 @@ def test_an_encoder_reads_every_piece_and_its_place(random_tokens: Callable[...,
     for place in range(6):
         changed = side.ids.clone()
         changed[0, place] = 4 if changed[0, place] != 4 else 5
-        assert (body(Tokens(changed, side.mask, "en")) - found).abs().max() > 1e-3
+        assert (body(Tokens.of(changed, side.mask, "en")) - found).abs().max() > 1e-3
     swapped = side.ids[:, [1, 0, 2, 3, 4, 5]]
     assert not torch.equal(swapped, side.ids)
-    assert (body(Tokens(swapped, side.mask, "en")) - found).abs().max() > 1e-3
+    assert (body(Tokens.of(swapped, side.mask, "en")) - found).abs().max() > 1e-3
 
 
 def test_attention_fusion_is_one_linear_of_hidden_and_latent(stirred: Stir) -> None:
@@ -133,7 +133,7 @@ def test_a_decoder_sees_its_past_and_nothing_else(decoder: Decoder, random_token
     for place in range(6):
         changed = target.ids.clone()
         changed[0, place] = 4 if changed[0, place] != 4 else 5
-        moved = (decoder("x", z, Tokens(changed, target.mask, "en")).logits() - scores).abs().amax(-1)
+        moved = (decoder("x", z, Tokens.of(changed, target.mask, "en")).logits() - scores).abs().amax(-1)
         assert (moved[: place + 1] < 1e-12).all()  # the piece at `place` is predicted there and read after it
         assert (moved[place + 1 :] > 1e-6).all()
     assert ((decoder("x", z + 1, target).logits() - scores).abs().amax(-1) > 1e-6).all()

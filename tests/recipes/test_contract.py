@@ -61,12 +61,12 @@ def test_it_builds_and_makes_its_predictions(name: str, tiny: Tiny, tokenizer: T
     recipe = tiny(name)
     assert recipe.name == name
     assert recipe.langs == ("en", "fr")
-    out = recipe.model(tokenizer)(batch)
+    out = recipe.build(tokenizer)(batch)
     assert list(recipe.reads) == list(out.meaning) == READS.get(name, ["en", "fr"])
     assert sorted(prediction.name for prediction in out.predictions) == PREDICTIONS.get(name, ALL)
     for prediction in out.predictions:
         assert prediction.target is batch.sides[prediction.target.lang]
-        assert prediction.logits().shape == (len(prediction.target.places), tokenizer.vocab_size)
+        assert prediction.logits().shape == (len(prediction.target.flat_index), tokenizer.vocab_size)
     for posterior in (*out.meaning.values(), *out.posteriors.values()):
         assert posterior.mean.shape == posterior.rsample().shape
         assert posterior.kl().shape == (len(batch),)
@@ -85,7 +85,7 @@ def test_every_parameter_learns(
 ) -> None:
     recipe = tiny(name, **arguments)
     torch.manual_seed(0)
-    model = stirred(recipe.model(tokenizer))  # from the start itself a zero head would let nothing through
+    model = stirred(recipe.build(tokenizer))  # from the start itself a zero head would let nothing through
     loss = recipe.objective(model(batch), step=1_000_000)
     assert torch.isfinite(loss.total)
     assert set(loss.terms) >= {"kl/semantic" if PREDICTIONS.get(name, ALL) else "margin"}
@@ -101,7 +101,7 @@ def test_the_first_loss_is_finite_and_near_uniform(name: str, tiny: Tiny, tokeni
     """Untrained, a piece costs about log V: neither the start of the weights nor the scale of the scores is off."""
     torch.manual_seed(0)
     recipe = tiny(name)
-    model = recipe.model(tokenizer)
+    model = recipe.build(tokenizer)
     terms = recipe.objective(model(batch), step=0).terms
     uniform = torch.log(torch.tensor(float(tokenizer.vocab_size)))
     for prediction in PREDICTIONS.get(name, ALL):
@@ -114,7 +114,7 @@ def test_a_read_given_with_a_batch_takes_every_latent(
     name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch
 ) -> None:
     """What diagnostics stand on: they draw and know what was drawn, or take means."""
-    model, taken = tiny(name).model(tokenizer).eval(), []
+    model, taken = tiny(name).build(tokenizer).eval(), []
 
     def mean(posterior: Posterior) -> torch.Tensor:
         taken.append(posterior.mean)
@@ -132,7 +132,7 @@ def test_the_same_seed_builds_the_same_model(name: str, tiny: Tiny, tokenizer: T
     made = []
     for seed in (5, 5, 6):
         torch.manual_seed(seed)
-        made.append(torch.cat([parameter.flatten() for parameter in tiny(name).model(tokenizer).parameters()]))
+        made.append(torch.cat([parameter.flatten() for parameter in tiny(name).build(tokenizer).parameters()]))
     assert torch.equal(made[0], made[1])
     assert not torch.equal(made[0], made[2])
 
@@ -148,7 +148,7 @@ def test_a_checkpoint_brings_it_back(
 ) -> None:
     recipe = tiny(name)
     torch.manual_seed(0)
-    model = stirred(recipe.model(tokenizer)).eval()
+    model = stirred(recipe.build(tokenizer)).eval()
     checkpoint.save(tmp_path / "model", recipe, model, tokenizer, step=3)
     found = checkpoint.load(tmp_path / "model")
     assert (found.recipe.name, found.recipe.langs, found.config["step"]) == (name, recipe.langs, 3)
@@ -220,7 +220,7 @@ def test_a_value_that_makes_no_model_is_refused(
     if (argument, value) == ("width", 15) and name == "sp":
         return  # an average may have any width
     with pytest.raises(BgtError) as error:
-        tiny(name, **{argument: value}).model(tokenizer)
+        tiny(name, **{argument: value}).build(tokenizer)
     assert argument in str(error.value)
     assert error.value.exit_code == 2
 
@@ -270,7 +270,7 @@ def test_a_model_that_is_not_trained_is_the_one_that_training_starts_from(
 def test_one_table_serves_all_nets_or_each_has_its_own(tiny: Tiny, tokenizer: Tokenizer) -> None:
     for name, tables in (("bgt", 7), ("bilingual-trans", 3), ("english-trans-lstm", 2)):
         for share in (False, True):
-            parts = tiny(name, share=share).model(tokenizer).modules()
+            parts = tiny(name, share=share).build(tokenizer).modules()
             found = {id(part) for part in parts if isinstance(part, nn.Embedding)}
             assert len(found) == (1 if share else tables)
 
@@ -297,7 +297,7 @@ def test_an_override_without_name_or_value_is_refused(text: str) -> None:
 def test_a_step_waits_for_no_device(name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch) -> None:
     """On torch's meta device tensors hold no values: whatever would fetch one from a GPU fails."""
     recipe = tiny(name)
-    model = recipe.model(tokenizer).to("meta").train()
+    model = recipe.build(tokenizer).to("meta").train()
     loss = recipe.objective(model(batch.to("meta")), 3)
     (loss.total / 7).backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -14,7 +14,7 @@ from torch import nn
 
 from bgt_core import checkpoint, run
 from bgt_core.contracts import BOS, Batch, Outputs, Prediction, Read, Tokens
-from bgt_core.data.batching import Update, validation
+from bgt_core.data.batching import StepBatch, validation
 from bgt_core.data.store import Corpus, prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
@@ -166,7 +166,7 @@ def test_decoders_stand_still_while_encoders_catch_up(topics: tuple[Corpus, int]
 
 
 def test_a_table_that_both_use_goes_with_the_decoders(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:
-    model = tiny("bgt-small").model(tokenizer)
+    model = tiny("bgt-small").build(tokenizer)
     inference, generation = ({id(parameter) for parameter in part} for part in split(model))
     assert not inference & generation
     assert inference | generation == {id(parameter) for parameter in model.parameters()}
@@ -188,13 +188,13 @@ def test_encoders_catch_up_until_a_group_is_no_better(groups: Sequence[float], m
     """Loss a token: sentences of any length count by their tokens."""
     numbers = []
 
-    def scripted(update: Update, number: int) -> tuple[dict[str, torch.Tensor | int], torch.Tensor]:
+    def scripted(update: StepBatch, number: int) -> tuple[dict[str, torch.Tensor | int], torch.Tensor]:
         numbers.append(number)
         tokens = 10 * number
         loss = torch.tensor(groups[(number - 1) // GROUP] * tokens)
         return {"loss": loss, "tokens": tokens, "pairs": 3}, torch.tensor(0.0)
 
-    spent = train_inference_network(scripted, islice(iter(lambda: Update(3, {}), None), most), SINGLE_PROCESS)
+    spent = train_inference_network(scripted, islice(iter(lambda: StepBatch(3, {}), None), most), SINGLE_PROCESS)
     assert numbers == list(range(1, updates + 1))
     assert spent == {"updates": updates, "tokens": 10 * sum(numbers)}
 
@@ -260,7 +260,7 @@ def test_one_worker_measures_for_all(topics: tuple[Corpus, int]) -> None:
     class Second(Workers):
         """Of two; the first has told."""
 
-        def totals(self, values: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        def sum_over_ranks(self, values: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
             assert values == {}
             return {"information/semantic": torch.tensor(0.7)}
 

@@ -62,7 +62,7 @@ def exact(tiny: Callable[..., Recipe], tokenizer: Tokenizer, stir: Callable[[nn.
     """A model in float64 without noise, and its objective, the ELBO."""
     recipe = tiny("bgt", read="mean", dropout=0.0, kl_warmup=0, label_smoothing=0.1)
     torch.manual_seed(0)
-    return stir(recipe.model(tokenizer)).double().train(), recipe.objective
+    return stir(recipe.build(tokenizer)).double().train(), recipe.objective
 
 
 def run(model: nn.Module, objective: object, corpus: Corpus, config: TrainConfig, log: Log, **options: int) -> int:
@@ -155,7 +155,7 @@ def test_a_run_that_is_stopped_and_begun_again_ends_in_the_same_weights(
     def weights(stop: int | None) -> list[torch.Tensor]:
         recipe = tiny("bgt-small")
         torch.manual_seed(0)
-        model = recipe.model(tokenizer).train()
+        model = recipe.build(tokenizer).train()
         optimizer, valid = make_optimizer(model, CONFIG), Corpus.open(mirrored.folder, "valid")
         log = Log(stop)
         done = train(model, optimizer, recipe.objective, mirrored, valid, CONFIG, CPU, log)
@@ -163,7 +163,7 @@ def test_a_run_that_is_stopped_and_begun_again_ends_in_the_same_weights(
             assert done == stop == log.saved[-1] == log.rows[-1]["step"]
             torch.randn(7)  # what a process that starts again has drawn meanwhile
             state, moments = model.state_dict(), optimizer.state_dict()
-            model = recipe.model(tokenizer).train()
+            model = recipe.build(tokenizer).train()
             model.load_state_dict(state)
             optimizer = make_optimizer(model, CONFIG)
             optimizer.load_state_dict(moments)

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from bgt_core.contracts import EOS, UNK, Batch
-from bgt_core.data.batching import Batching, Update
+from bgt_core.data.batching import Batching, StepBatch
 from bgt_core.data.store import Corpus, prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.recipes import Recipe
@@ -52,12 +52,12 @@ def build(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> Callable[[], tup
     def make() -> tuple[nn.Module, Recipe]:
         recipe = tiny("sp", dropout=0.2)
         torch.manual_seed(0)
-        return recipe.model(tokenizer).train(), recipe
+        return recipe.build(tokenizer).train(), recipe
 
     return make
 
 
-def raw(corpus: Corpus) -> Iterator[Update]:
+def raw(corpus: Corpus) -> Iterator[StepBatch]:
     plan = Batching(CONFIG.batch_tokens, CONFIG.micro_tokens, CONFIG.seed)
     return (plan.update(corpus, step) for step in range(6))
 
@@ -87,7 +87,7 @@ def test_negatives_are_the_hardest_under_the_weights_of_the_start(
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.copy_(torch.randn_like(parameter))
-    assert [update.ends for update in found] == [False, False, True] * 2
+    assert [update.closes_mega_batch for update in found] == [False, False, True] * 2
     for start in (0, 3):
         model.load_state_dict(weights[start])
         batches = [batch for update in found[start : start + 3] for batch in update.batches.values()]

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from bgt_core.contracts import EOS, Batch, Tokens
-from bgt_core.data.batching import Update
+from bgt_core.data.batching import StepBatch
 from bgt_core.training.negatives import mega_batch, nearest_other, with_negatives
 
 
@@ -52,14 +52,14 @@ def test_mega_batches_grow_by_one() -> None:
     assert mega_batch(0, 60, 0) == 60
 
 
-def update(*lengths: tuple[int, int], start: int) -> Update:
+def update(*lengths: tuple[int, int], start: int) -> StepBatch:
     """An update of one micro-batch; the first piece of each sentence is 100 and its number, fr's 500 more."""
     rows = [
         ([100 + n] + [9] * (en - 2) + [EOS], [600 + n] + [9] * (fr - 2) + [EOS])
         for n, (en, fr) in enumerate(lengths, start)
     ]
     en, fr = zip(*rows, strict=True)
-    return Update(len(lengths), {0: Batch({"en": Tokens.pad(en, "en"), "fr": Tokens.pad(fr, "fr")}, "fr")})
+    return StepBatch(len(lengths), {0: Batch({"en": Tokens.pad(en, "en"), "fr": Tokens.pad(fr, "fr")}, "fr")})
 
 
 def test_each_pair_gets_the_sentences_that_it_is_told() -> None:

@@ -22,7 +22,7 @@ def halves(batch: Batch) -> list[Batch]:
     """The same pairs as two batches of different sizes."""
     parts = []
     for rows in (slice(0, 2), slice(2, None)):
-        sides = {lang: type(side)(side.ids[rows], side.mask[rows], lang) for lang, side in batch.sides.items()}
+        sides = {lang: Tokens.of(side.ids[rows], side.mask[rows], lang) for lang, side in batch.sides.items()}
         parts.append(Batch(sides, batch.anchor))
     return parts
 
@@ -31,7 +31,7 @@ def test_means_are_over_pairs_and_the_bound_leaves_translation_out(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch, stirred: Callable[[nn.Module], nn.Module]
 ) -> None:
     torch.manual_seed(0)
-    model = stirred(tiny("bgt", read="mean", dropout=0.5).model(tokenizer)).train()
+    model = stirred(tiny("bgt", read="mean", dropout=0.5).build(tokenizer)).train()
     found = validate(model, halves(batch), CPU, "fp32", seed=1)
     assert model.training
     out = model.eval()(batch)
@@ -47,7 +47,7 @@ def test_means_are_over_pairs_and_the_bound_leaves_translation_out(
 def test_it_is_the_same_each_time_and_leaves_no_gradient(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
 ) -> None:
-    model = tiny("bgt-small").model(tokenizer)
+    model = tiny("bgt-small").build(tokenizer)
     torch.manual_seed(1)
     first = validate(model, halves(batch), CPU, "fp32", seed=1)
     torch.manual_seed(2)

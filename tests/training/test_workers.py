@@ -102,7 +102,7 @@ def test_no_thread_outlives_the_group(tmp_path: Path) -> None:
         "import sys\nimport torch\nfrom pathlib import Path\nfrom bgt_core.training.workers import Workers\n"
         "def loops():\n"
         "    return [path.read_text() for path in Path('/proc/self/task').glob('*/comm')].count('pt_gloo_runloop\\n')\n"
-        "with Workers.of_environment() as workers:\n"
+        "with Workers.from_environment() as workers:\n"
         "    torch.optim.Adam([torch.ones(1)])\n"
         "    workers.wait()\n"
         "    during = loops()\n"
@@ -114,9 +114,9 @@ def test_no_thread_outlives_the_group(tmp_path: Path) -> None:
 
 def test_one_worker_needs_no_group() -> None:
     with Workers() as workers:
-        assert workers.first
+        assert workers.is_main
         assert workers.any(True, False) == [True, False]
-        assert workers.totals({"a": torch.tensor(2.5)}) == {"a": torch.tensor(2.5, dtype=torch.float64)}
+        assert workers.sum_over_ranks({"a": torch.tensor(2.5)}) == {"a": torch.tensor(2.5, dtype=torch.float64)}
         assert workers.gather(torch.eye(2)).equal(torch.eye(2))
         model = nn.Linear(2, 1)
         model(torch.ones(1, 2)).backward()

@@ -1,0 +1,64 @@
+"""Columns of a corpus: their names, their languages, and which files hold which of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bgt_core.errors import UsageError
+
+LABEL = "label"  # in place of a column's language: the column holds numbers
+LANG = re.compile(r"[a-z]{2,3}(-\w+)?")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of rows (or prefix of line-aligned files), the columns it has, and vectors that belong to its rows."""
+
+    path: Path
+    columns: tuple[str, ...]  # names, in the order of the file
+    targets: Path | None = None  # .npy, float32 (rows, D): what another encoder says of each row
+
+    def __str__(self) -> str:
+        return f"{'-'.join(self.columns)}={self.path}"
+
+
+def parse_columns(columns: Iterable[str]) -> dict[str, str]:
+    """["en", "b:en", "gold:label"] -> {"en": "en", "b": "en", "gold": "label"}.
+
+    Raises UsageError for what names no language, for a name that comes twice, and where no column holds text.
+    """
+    columns = [str(column) for column in columns]
+    parsed: dict[str, str] = {}
+    for column in columns:
+        name, colon, lang = column.partition(":")
+        lang = lang if colon else name
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or not (lang == LABEL or LANG.fullmatch(lang)):
+            raise UsageError(f"columns '{column}': expected a language code, as en, or NAME:LANGUAGE, as a:en")
+        if name in parsed:
+            raise UsageError(f"columns {', '.join(columns)}: '{name}' comes twice; call them a:{lang} and b:{lang}")
+        parsed[name] = lang
+    languages = list(parsed.values())
+    if languages.count(LABEL) > 1:
+        raise UsageError(f"columns {', '.join(columns)}: at most one may hold labels")
+    if languages.count(LABEL) == len(languages):
+        raise UsageError("columns: expected at least one column of text, as en, or two, as en, fr")
+    return parsed
+
+
+def parse_source(text: str, columns: Sequence[str] = (), targets: Path | None = None) -> Source:
+    """ "en-fr=a.tsv" -> a file of these columns; "a.tsv" -> one of all `columns`.
+
+    `columns` are the names that are known; none: whatever the text says. Raises UsageError for an unknown column.
+    """
+    head, equals, path = text.partition("=")
+    if not equals or Path(text).exists() or not re.fullmatch(r"[A-Za-z0-9_,-]+", head):
+        if not columns:
+            raise UsageError(f"data '{text}': say its columns, as en-fr={text}")
+        return Source(Path(text), tuple(columns), targets)
+    names = tuple(head.split("," if "," in head else "-"))
+    if columns and (unknown := [name for name in names if name not in columns]):
+        raise UsageError(f"data '{text}': no column '{unknown[0]}'; there are {', '.join(columns)}")
+    return Source(Path(path), names, targets)

@@ -1,0 +1,146 @@
+"""Token stores, opened: a corpus of rows, or a mixture of corpora with different columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bgt_core.data.columns import LABEL
+from bgt_core.errors import DataError, NotFound, UsageError
+
+Json = dict[str, Any]
+
+FORMAT = 2  # of the store; goes up when its files change, so that an old store is never misread
+STORE, MIXTURE = "store.json", "mixture.json"
+SPLITS = ("train", "valid")
+
+
+def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
+    """What `prepare` made; raises `BgtError` as `Corpus.open`."""
+    folder = Path(folder)
+    if not (folder / MIXTURE).exists():
+        return Corpus.open(folder, split)
+    try:
+        names = json.loads((folder / MIXTURE).read_text(encoding="utf-8"))["corpora"]
+        return Mixture([Corpus.open(folder / name, split) for name in names])
+    except (ValueError, KeyError, TypeError):
+        raise DataError(f"{folder} is damaged: {MIXTURE}; prepare it again") from None
+
+
+class Corpus:
+    """One split of a token store: N rows as piece ids, mapped read-only from disk.
+
+    `store` is what `store.json` says: settings, sources, what was kept, dropped and skipped, and why.
+    """
+
+    def __init__(self, folder: Path, split: str, store: Json):
+        """Use `Corpus.open`, which checks the files."""
+        self.folder, self.split, self.store = folder, split, store
+        columns = store["settings"]["columns"]
+        self.columns: dict[str, str] = {name: lang for name, lang in columns.items() if lang != LABEL}  # of text
+        self.tokens: int = store["splits"][split]["tokens"]  # of the longest side of each row, EOS included
+        self._index = _mapped(folder / f"{split}.index", np.int64)
+        self._ids = {name: _mapped(folder / f"{name}.ids", np.dtype(store["dtype"])) for name in self.columns}
+        self._offsets = {name: _mapped(folder / f"{name}.offsets", np.int64) for name in self.columns}
+        self._labels = _mapped(folder / "labels", np.float32) if LABEL in columns.values() else None
+        width = store.get("target_width")
+        self._targets = _mapped(folder / "targets", np.float32).reshape(-1, width) if width else None
+
+    @classmethod
+    def open(cls, folder: Path | str, split: str = "train") -> Corpus:
+        """Raises NotFound where `folder` holds no store, DataError for a damaged one or one of another format."""
+        folder = Path(folder)
+        if split not in SPLITS:
+            raise UsageError(f"no split {split!r}; choose from {', '.join(SPLITS)}")
+        try:
+            store = as_format_2(json.loads((folder / STORE).read_text(encoding="utf-8")))
+            sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
+            wrong = [name for name, size in _sizes(store).items() if sizes.get(name) != size]
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise NotFound(f"{folder} holds no token store") from error
+        except (ValueError, KeyError, TypeError):
+            wrong = [STORE]
+        if wrong:
+            raise DataError(f"{folder} is damaged, or of another version: {', '.join(wrong)}; prepare it again")
+        return cls(folder, split, store)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def parts(self, indices: np.ndarray) -> list[tuple[Corpus, np.ndarray]]:
+        """The corpora that these rows lie in, each with their numbers there: itself, and all of them."""
+        return [(self, indices)]
+
+    def lengths(self, indices: np.ndarray) -> np.ndarray:
+        """Pieces of each side of B rows, EOS included, (B, columns)."""
+        rows = self._index[indices]
+        return np.stack([offsets[rows + 1] - offsets[rows] for offsets in self._offsets.values()], axis=1)
+
+    def take(self, column: str, indices: np.ndarray) -> list[np.ndarray]:
+        """Piece ids of one side of B rows, each ending in EOS: B arrays (T,), read-only views of the file."""
+        ids, rows = self._ids[column], self._index[indices]
+        starts, stops = self._offsets[column][rows], self._offsets[column][rows + 1]
+        return [ids[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+
+    def labels(self, indices: np.ndarray) -> np.ndarray | None:
+        """The labels of B rows, (B,) float32; None where there are none."""
+        return None if self._labels is None else self._labels[self._index[indices]]
+
+    def targets(self, indices: np.ndarray) -> np.ndarray | None:
+        """The target vectors of B rows, (B, D) float32; None where there are none."""
+        return None if self._targets is None else self._targets[self._index[indices]]
+
+
+class Mixture:
+    """Corpora with different columns as one: rows of the first come first."""
+
+    def __init__(self, corpora: Sequence[Corpus]):
+        self.corpora = list(corpora)
+        self.columns = {name: lang for corpus in corpora for name, lang in corpus.columns.items()}
+        self.split, self.folder = corpora[0].split, corpora[0].folder.parent
+        self.tokens = sum(corpus.tokens for corpus in corpora)
+        self._starts = np.cumsum([0, *map(len, corpora)])
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def parts(self, indices: np.ndarray) -> list[tuple[Corpus, np.ndarray]]:
+        """The corpora that these rows lie in, each with their numbers there."""
+        which = np.searchsorted(self._starts, indices, side="right") - 1
+        parts = [(corpus, indices[which == i] - self._starts[i]) for i, corpus in enumerate(self.corpora)]
+        return [(corpus, rows) for corpus, rows in parts if len(rows)]
+
+
+def as_format_2(store: Json) -> Json:
+    """A store's description as it is written today; ValueError for a format that is not known."""
+    settings = store["settings"]
+    if settings["format"] == 1:  # columns were languages
+        settings = {"columns": {lang: lang for lang in settings["langs"]}, **settings, "format": FORMAT}
+        settings.pop("langs")
+    if settings["format"] != FORMAT:
+        raise ValueError(settings["format"])
+    return {**store, "settings": settings}
+
+
+def _mapped(file: Path, dtype: np.dtype | type) -> np.ndarray:
+    if not file.stat().st_size:  # an empty file can't be mapped
+        return np.zeros(0, dtype)
+    return np.asarray(np.memmap(file, dtype, "r"))  # a plain array: slices of a memmap cost more
+
+
+def _sizes(store: Json) -> dict[str, int]:
+    """Bytes that each file of a whole store has."""
+    item, pairs, columns = np.dtype(store["dtype"]).itemsize, store["pairs"]["kept"], store["settings"]["columns"]
+    sizes = {f"{split}.index": 8 * store["splits"][split]["pairs"] for split in SPLITS}
+    for column, lang in columns.items():
+        if lang != LABEL:
+            sizes |= {f"{column}.ids": item * store["tokens"][column], f"{column}.offsets": 8 * (pairs + 1)}
+    if LABEL in columns.values():
+        sizes["labels"] = 4 * pairs
+    if width := store.get("target_width"):
+        sizes["targets"] = 4 * width * pairs
+    return sizes

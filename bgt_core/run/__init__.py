@@ -1,0 +1,142 @@
+"""A training run: from text and a recipe to a folder of checkpoints.
+
+    OUT/run.json        what was asked for: recipe, settings, data
+    OUT/tokenizer.model trained on the data, unless one is given
+    OUT/data/           the token store
+    OUT/metrics.jsonl   one row per report
+    OUT/step-0000200/   checkpoints; the newest two are kept
+
+Started again with `resume`, a run continues from its newest whole checkpoint and ends in the weights it
+would have had without the interruption: bit for bit on a CPU with the same number of threads.
+
+Under `torchrun` several processes share a run. The first one prepares, writes and reports; a run begun by some number
+of them may be resumed by any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bgt_core import checkpoint, recipes
+from bgt_core.data.columns import Source, parse_source
+from bgt_core.device import pick_device
+from bgt_core.errors import UsageError
+from bgt_core.recipes import Recipe
+from bgt_core.run.folder import Report, prepare_run, share, silent, sources_of
+from bgt_core.run.session import Run
+from bgt_core.training.workers import Workers
+
+__all__ = ["build", "resume", "share", "start", "train"]
+
+
+def train(
+    recipe: str | Recipe,
+    data: Sequence[str | Path | Source],
+    out: str | Path,
+    *,
+    columns: Sequence[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+    init_from: str | Path | None = None,
+    tokenizer: str | Path | None = None,
+    strict: bool = False,
+    device: str = "auto",
+    report: Report = silent,
+) -> Path:
+    """Train a model in the new folder `out`; returns its last checkpoint, which `bgt_core.load` opens.
+
+    `recipe` is a name of `RECIPES` with `overrides` of its settings ({"train.epochs": 1}), or one that is built.
+    `data` are files of rows (TSV, Parquet, line-aligned), each of all `columns` or, as "en-fr=a.tsv", of some; columns
+    are languages ("en"), or "a:en", "b:en" where two hold one language, and "gold:label" holds labels. They are the
+    recipe's unless named here or by the data. With `init_from`, training starts from that checkpoint's parameters, its
+    tokenizer, and the sizes of its model; a second stage is built on that model.
+
+        >>> import bgt_core
+        >>> last = bgt_core.train("bgt-small", ["pairs.tsv"], "runs/mine", columns=["en", "fr"])  # doctest: +SKIP
+        >>> bgt = bgt_core.load(last)  # doctest: +SKIP
+
+    Raises `BgtError` for text or settings that can't be used; nothing of `out` is left behind then.
+    """
+    if isinstance(recipe, str):
+        recipe = build(recipe, data, columns, overrides or {}, init_from)
+    elif overrides or columns or init_from:
+        raise UsageError("recipe: one that is built takes no columns, overrides or init_from; set them in it")
+    if recipe.init_from and not tokenizer:
+        tokenizer = checkpoint.find(recipe.init_from) / checkpoint.TOKENIZER
+    return start(recipe, data, Path(out), tokenizer=tokenizer, strict=strict, device=device, report=report)
+
+
+def build(
+    name: str,
+    data: Sequence[str | Path | Source],
+    columns: Sequence[str],
+    overrides: Mapping[str, Any],
+    init_from: str | Path | None,
+) -> Recipe:
+    """The recipe for these columns and data, and what it takes from the checkpoint that it starts from."""
+    settings: dict[str, Any] = {}
+    if init_from:
+        settings |= inherited(name, str(init_from))
+    if columns := list(columns) or named_columns(data):
+        settings["data.columns"] = columns
+    return recipes.build(name, settings | dict(overrides))
+
+
+def inherited(name: str, init_from: str) -> dict[str, Any]:
+    """The settings that a run from a checkpoint takes over: the sizes of its model and how its text was cut."""
+    config = checkpoint.read_config(checkpoint.find(init_from))
+    second_stage = recipes.build(name, {}).base != ""
+    prefix = "model.base." if second_stage else "model."
+    settings: dict[str, Any] = {"init_from": init_from, **({"base": config["recipe"]} if second_stage else {})}
+    for key, value in config["arguments"].items():
+        if key.startswith("model."):
+            settings[prefix + key.removeprefix("model.")] = value
+        elif key in ("data.vocab_size", "data.lowercase"):
+            settings[key] = value
+    known = dict(recipes.build(name, {key: value for key, value in settings.items() if key == "base"}).arguments or {})
+    return {key: value for key, value in settings.items() if key in known}
+
+
+def named_columns(data: Iterable[str | Path | Source]) -> list[str]:
+    """All columns that the data name themselves, as en-fr=FILE; none where any does not."""
+    named: dict[str, None] = {}
+    for source in data:
+        if not isinstance(source, Source):
+            try:
+                source = parse_source(str(source))
+            except UsageError:
+                return []
+        named |= dict.fromkeys(source.columns)
+    return list(named)
+
+
+def start(
+    recipe: Recipe,
+    data: Sequence[str | Path | Source],
+    out: Path,
+    *,
+    tokenizer: str | Path | None = None,
+    strict: bool = False,
+    device: str = "auto",
+    report: Report = silent,
+) -> Path:
+    """Begin a run in the new folder `out`; returns its last checkpoint.
+
+    Raises BgtError for text that can't be used; nothing of `out` is left behind then.
+    """
+    with Workers.from_environment() as workers:
+        if workers.is_main:
+            pick_device(device)
+            prepare_run(recipe, sources_of(recipe, data), out, tokenizer and Path(tokenizer), strict, report)
+        workers.wait()
+        return Run(out, device, report, workers).train()
+
+
+def resume(out: str | Path, *, device: str = "auto", report: Report = silent, save_every: int | None = None) -> Path:
+    """Continue the run in `out` from its newest whole checkpoint; returns its last checkpoint.
+
+    `save_every` are the updates between checkpoints, where not the recipe's.
+    """
+    with Workers.from_environment() as workers:
+        return Run(Path(out), device, report, workers, save_every).train()

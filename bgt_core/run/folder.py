@@ -1,0 +1,120 @@
+"""What a run folder holds beside checkpoints, made whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from bgt_core import checkpoint
+from bgt_core.data.columns import LABEL, Source, parse_columns, parse_source
+from bgt_core.data.corpus import Corpus, Mixture
+from bgt_core.data.parallel import sentences
+from bgt_core.data.store import prepare
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import NotFound, UsageError
+from bgt_core.files import write_json
+from bgt_core.recipes import Recipe
+
+SETTINGS = "run.json"
+
+Report = Callable[[dict[str, Any]], None]  # told each row of metrics
+
+
+def silent(row: dict[str, Any]) -> None:
+    """Reports nothing."""
+
+
+def sources_of(recipe: Recipe, data: Sequence[str | Path | Source]) -> list[Source]:
+    """The files of a run with the columns of each."""
+    names = tuple(parse_columns(recipe.data.columns))
+    return [source if isinstance(source, Source) else parse_source(str(source), names) for source in data]
+
+
+def prepare_run(
+    recipe: Recipe, sources: Sequence[Source], out: Path, tokenizer: Path | None, strict: bool, report: Report
+) -> None:
+    """All of a run folder but its checkpoints, or nothing."""
+    if (out / SETTINGS).exists():
+        raise UsageError(f"{out}: holds a run. Continue it with resume, or name another folder.")
+    existed = out.exists()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotFound(f"{out}: can't be made a folder ({error.strerror}); name another.") from None
+    if any(out.iterdir()):
+        raise UsageError(f"{out}: not empty, and no run to continue. Remove it, or name another folder.")
+    try:
+        pieces = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
+        with torch.device("meta"):  # before the long work, so that sizes that make no model end the run here
+            recipe.build(pieces)
+        stored = store(recipe, sources, pieces, out / "data", strict)
+        for corpus in stored.corpora if isinstance(stored, Mixture) else [stored]:
+            counts, skipped = corpus.store["pairs"], corpus.store["skipped"]
+            pairs = counts | {f"skipped ({reason})": lines for reason, lines in skipped.items()}
+            report({"kind": "data", "pairs": pairs, "skipped": corpus.store["skipped_examples"]})
+        pieces.save(out / checkpoint.TOKENIZER)
+        write_settings(recipe, sources, out)
+    except BaseException:
+        for path in out.iterdir():
+            remove(path)
+        if not existed:
+            out.rmdir()
+        raise
+
+
+def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, corpus: Path, out: Path) -> None:
+    """All of a run folder but its checkpoints, over the token store `corpus` that other runs read too; then `resume`.
+
+    OUT/data is a link to the store. What a kill left in `out` is written over.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "data").unlink(missing_ok=True)
+    (out / "data").symlink_to(os.path.relpath(corpus, out))
+    shutil.copy(tokenizer, out / checkpoint.TOKENIZER)
+    write_settings(recipe, sources_of(recipe, data), out)
+
+
+def write_settings(recipe: Recipe, sources: Sequence[Source], out: Path) -> None:
+    """What makes a folder a run; written last."""
+    settings = {"recipe": recipe.name, "arguments": dict(recipe.arguments or {}), "data": list(map(str, sources))}
+    write_json(out / SETTINGS, settings)
+
+
+def train_tokenizer(recipe: Recipe, sources: Sequence[Source], strict: bool) -> Tokenizer:
+    """One joint SentencePiece model over every column of text."""
+    columns = parse_columns(recipe.data.columns)
+
+    def text() -> Iterable[str]:
+        for source in sources:
+            label = next((i for i, name in enumerate(source.columns) if columns[name] == LABEL), None)
+            yield from sentences([source.path], source.columns, strict=strict, without=label)
+
+    return Tokenizer.train(text(), recipe.data.vocab_size, lowercase=recipe.data.lowercase)
+
+
+def store(
+    recipe: Recipe, sources: Sequence[Source], tokenizer: Tokenizer, folder: Path, strict: bool
+) -> Corpus | Mixture:
+    """The token store of the run."""
+    data = recipe.data
+    return prepare(
+        sources,
+        data.columns,
+        tokenizer,
+        folder,
+        min_pieces=data.min_pieces,
+        max_pieces=data.max_pieces,
+        valid_pairs=data.valid_pairs,
+        seed=recipe.train.seed,
+        strict=strict,
+    )
+
+
+def remove(path: Path) -> None:
+    """A file, or a folder with all it holds."""
+    shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -41,12 +41,6 @@ class Interrupted(BgtError):
     exit_code = 130
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message that suggests the nearest of the known words, with a space before; "" if none is near."""
-    near = get_close_matches(word, list(known), n=1)
-    return f" Did you mean '{near[0]}'?" if near else ""
-
-
 def needs(module: str, extra: str) -> None:
     """NotFound that says how to install `module`, where it is absent."""
     if find_spec(module) is None:
@@ -54,6 +48,6 @@ def needs(module: str, extra: str) -> None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """ " Did you mean 'gender'?", where a known word is close; else nothing."""
+    """What ends a message about an unknown word, with a space before: Did you mean 'gender'? "" if none is close."""
     close = get_close_matches(word, list(known), n=1)
     return f" Did you mean '{close[0]}'?" if close else ""

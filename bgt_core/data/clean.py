@@ -127,7 +127,7 @@ class _Reader(NamedTuple):
 
     sources: Sequence[Path]
     langs: Sequence[str]
-    count: Count
+    measure: Count
     seed: int
     strict: bool
 
@@ -140,7 +140,7 @@ class _Reader(NamedTuple):
                 pairs, bad = check(rows, self.langs)
                 audit.add(len(rows), bad)
                 if pairs:
-                    lengths = np.array([self.count(side) for side in zip(*pairs, strict=True)]).T
+                    lengths = np.array([self.measure(side) for side in zip(*pairs, strict=True)]).T
                     yield Candidates(pairs, lengths, self.seed)
                 done += len(rows)
                 report(done, None)

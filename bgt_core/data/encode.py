@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import blake2b
 from itertools import chain
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -180,6 +180,7 @@ class _Processes:
         )
         self._started.append(process)
         tokenizer, *rest = self._tokenizer
+        assert process.stdin is not None  # a pipe
         _send(process.stdin, (tokenizer.model, *rest))
 
     def __enter__(self) -> _Processes:
@@ -194,13 +195,13 @@ class _Processes:
             process.communicate()
 
 
-def _send(file: BinaryIO, value: Any) -> None:
+def _send(file: IO[bytes], value: Any) -> None:
     data = marshal.dumps(value)
     file.write(len(data).to_bytes(8, "little") + data)
     file.flush()
 
 
-def _receive(file: BinaryIO) -> Any:
+def _receive(file: IO[bytes]) -> Any:
     """Raises EOFError where the other side has ended."""
     size = int.from_bytes(file.read(8), "little")
     return marshal.loads(file.read(size))

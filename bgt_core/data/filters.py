@@ -66,7 +66,7 @@ def apply(filters: Iterable[Filter], candidates: Candidates, dropped: Counter[st
 
 def length(lengths: np.ndarray, least: int, most: int) -> np.ndarray:
     """Every side has `least` to `most`: (N, L) -> (N,) bool."""
-    return ((least <= lengths) & (lengths <= most)).all(axis=1)
+    return (lengths.min(axis=1) >= least) & (lengths.max(axis=1) <= most)
 
 
 def ratio(lengths: np.ndarray, most: float) -> np.ndarray:

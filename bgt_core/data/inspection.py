@@ -75,7 +75,8 @@ def _inspect(path: Path, expected: manifest.Json) -> FileCheck:
 
 def _read(path: Path, columns: Sequence[str]) -> tuple[int, list[str]]:
     """(rows, what is wrong with the first bad ones): every cell is UTF-8 and not blank, and none is missing."""
-    rows, bad, total = 0, [], 0
+    rows, total = 0, 0
+    bad: list[str] = []
     table = (row for chunk in chunks(path, columns) for row in chunk) if path.suffix == ".parquet" else None
     for rows, row in enumerate(table or (line.split(b"\t") for line in lines(path)), 1):
         if reason := _reason(row, columns):

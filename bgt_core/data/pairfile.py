@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -52,7 +53,7 @@ def _tsv(partial: Path, kind: str, langs: Sequence[str]) -> Iterator[Add]:
         yield add
 
 
-def _compressed(raw: IO[bytes], kind: str) -> IO[bytes]:
+def _compressed(raw: IO[bytes], kind: str) -> IO[bytes] | io.BufferedIOBase:
     if kind == ".gz":
         return gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)  # without name and time: the same bytes
     if kind == ".xz":

@@ -14,6 +14,7 @@ import pytest
 import bgt_core
 from bgt_core import checkpoint
 from bgt_core.errors import BgtError
+from bgt_core.files import sha256_file
 
 if TYPE_CHECKING:
     from conftest import StandIn
@@ -140,7 +141,7 @@ def test_a_training_state_is_not_pushed(
     shutil.copytree(saved, tmp_path / "m")
     config = json.loads((saved / "config.json").read_text("utf-8"))
     (tmp_path / "m" / "optimizer.safetensors").write_bytes(b"state")
-    config["files"]["optimizer.safetensors"] = checkpoint.sha256(tmp_path / "m" / "optimizer.safetensors")
+    config["files"]["optimizer.safetensors"] = sha256_file(tmp_path / "m" / "optimizer.safetensors")
     (tmp_path / "m" / "config.json").write_text(json.dumps(config), "utf-8")
     code, _, err = push(tmp_path / "m", NAME)
     assert code == 2 and "bgt export" in err

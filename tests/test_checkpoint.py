@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from bgt_core.training.loop import make_optimizer
 from safetensors.torch import load_file, save_file
 from torch import nn
 
 import bgt_core
-from bgt_core import checkpoint
+from bgt_core import checkpoint, files
 from bgt_core.contracts import Batch
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 from bgt_core.recipes import Recipe
+from bgt_core.training.loop import make_optimizer
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         r"model\.safetensors: parameter '.*norm_feed\.bias' has shape \[3\], the recipe makes \[16\]",
     ),
     "a wider recipe": (
-        lambda path: change(path, lambda config: config["arguments"].update(width=32)),
+        lambda path: change(path, lambda config: config["arguments"].update({"model.d_model": 32})),
         r"model\.safetensors: parameter '.*' has shape",
     ),
     "no JSON": (lambda path: (path / "config.json").write_text("{", "utf-8"), r"config\.json: not valid JSON"),
@@ -106,7 +106,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "JSON of something else": (lambda path: (path / "config.json").write_text("3"), r"config\.json: .*recipe"),
     "an empty object": (lambda path: (path / "config.json").write_text("{}"), r"config\.json: .*recipe"),
     "arguments that are a list": (
-        lambda path: change(path, lambda config: config.update(arguments=["width"])),
+        lambda path: change(path, lambda config: config.update(arguments=["d_model"])),
         r"config\.json: .*arguments",
     ),
     "files that are a list": (
@@ -123,7 +123,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         r"config\.json: .*'depth'",
     ),
     "an impossible argument": (
-        lambda path: change(path, lambda config: config["arguments"].update(heads=5)),
+        lambda path: change(path, lambda config: config["arguments"].update({"model.heads": 5})),
         r"config\.json: .*5 heads",
     ),
     "weights it does not name": (
@@ -198,7 +198,7 @@ def test_a_save_that_dies_leaves_nothing_that_loads(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "sync", die)
+        patch.setattr(files, "sync", die)
         with pytest.raises(KeyboardInterrupt):
             checkpoint.save(tmp_path / "step-0000001", recipe, model, tokenizer, step=1)
     assert calls
@@ -239,8 +239,8 @@ def test_half_precision_is_near_and_half_as_large(
 def test_info_says_what_there_is(saved: Path, copy: Path) -> None:
     found = checkpoint.info(saved)
     assert json.loads(json.dumps(found)) == found
-    assert (found["recipe"], found["step"], found["format"]) == ("bgt-small", 7, 1)
-    assert found["arguments"]["semantic"] == 12
+    assert (found["recipe"], found["step"], found["format"]) == ("bgt-small", 7, 2)
+    assert found["arguments"]["model.semantic_dim"] == 12
     assert found["files"] == {name: sha256(saved / name) for name in ("model.safetensors", "tokenizer.model")}
     assert found["bytes"]["model.safetensors"] == weights(saved).stat().st_size
     flip(weights(copy))

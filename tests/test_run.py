@@ -18,10 +18,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from bgt_core import checkpoint, run
+from bgt_core import checkpoint, files, run
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 from bgt_core.recipes import Recipe
+from bgt_core.run import session
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -60,15 +61,15 @@ def one_of_each(found: list[dict]) -> None:
 
 def test_a_run_leaves_what_it_says(whole: Path, recipe: Recipe, tsv: Path) -> None:
     kept = checkpoint.steps_of(whole)
-    assert len(kept) == run.KEEP
+    assert len(kept) == session.KEEP
     names = {"run.json", "tokenizer.model", "data", "metrics.jsonl"}
     assert {path.name for path in whole.iterdir()} == names | {folder.name for folder in kept}
     found = checkpoint.load(whole)
     assert found.folder == kept[-1]
     assert found.config["step"] == rows(whole)[-1]["steps"] > 15
-    assert found.recipe.arguments == recipe.arguments | {"langs": list(recipe.langs)}
+    assert found.recipe.arguments == recipe.arguments
     settings = json.loads((whole / "run.json").read_text("utf-8"))
-    assert settings == {"recipe": "bgt-small", "arguments": found.config["arguments"], "data": [str(tsv)]}
+    assert settings == {"recipe": "bgt-small", "arguments": found.config["arguments"], "data": [f"en-fr={tsv}"]}
     one_of_each(rows(whole))
 
 
@@ -98,8 +99,8 @@ def killed(after: int, monkeypatch: pytest.MonkeyPatch):  # noqa: ANN201
 
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_file", fatal(checkpoint.save_file))
-        patch.setattr(checkpoint, "sync", fatal(checkpoint.sync))
-        patch.setattr(checkpoint, "sha256", fatal(checkpoint.sha256))
+        patch.setattr(files, "sync", fatal(files.sync))
+        patch.setattr(checkpoint, "sha256_file", fatal(checkpoint.sha256_file))
         patch.setattr(Path, "rename", fatal(Path.rename))
         patch.setattr(os, "replace", fatal(os.replace))
         patch.setattr(shutil, "rmtree", fatal(shutil.rmtree))
@@ -165,7 +166,7 @@ def test_a_process_killed_or_asked_to_stop_ends_in_the_same_weights(
     whole: Path, recipe: Recipe, tsv: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    sets = [f"--set={name}={json.dumps(value)}" for name, value in recipe.arguments.items()]
+    sets = [f"--set={name}={json.dumps(value)}" for name, value in recipe.arguments.items() if value != ()]
     last = rows(whole)[-1]["steps"]
 
     process = begin(["bgt-small", f"--data={tsv}", f"--out={out}", *sets])
@@ -182,7 +183,7 @@ def test_a_process_killed_or_asked_to_stop_ends_in_the_same_weights(
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
     assert output == ""
-    assert errors.splitlines()[-1].endswith(f"Go on with: bgt train --resume --out {out}")
+    assert errors.splitlines()[-1].endswith(f"Continue with: bgt train --resume --out {out}")
     assert "Traceback" not in errors
     second = checkpoint.load(out).config["step"]
     assert first < second < last
@@ -228,7 +229,7 @@ def test_a_run_that_can_not_begin_leaves_nothing(
 def test_a_folder_in_use_is_left_alone(recipe: Recipe, whole: Path, tsv: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     for out, message, code in (
-        (whole, "holds a run.*--resume", 2),
+        (whole, "holds a run.*resume", 2),
         (tmp_path, "not empty", 2),
         (tmp_path / "notes.txt", "can't be made a folder", 3),
         (tmp_path / "notes.txt" / "run", "can't be made a folder", 3),
@@ -255,10 +256,8 @@ def test_rows_of_steps_to_be_done_again_are_dropped(tmp_path: Path) -> None:
     metrics = tmp_path / "metrics.jsonl"
     whole_rows = [json.dumps({"kind": "train", "step": step}) + "\n" for step in (2, 4, 4, 6)]
     metrics.write_text("".join(whole_rows) + '{"kind": "train", "st', "utf-8")
-    run.keep_rows(metrics, 4)
-    assert metrics.read_text("utf-8") == "".join(whole_rows[:3])
-    run.keep_rows(tmp_path / "absent.jsonl", 4)
-    assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
+    assert session.rows_until(metrics, 4) == whole_rows[:3]
+    assert session.rows_until(tmp_path / "absent.jsonl", 4) == []
 
 
 def test_the_tokenizer_is_trained_on_all_sides(whole: Path) -> None:

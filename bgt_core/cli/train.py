@@ -16,50 +16,73 @@ def train(
     recipe: Annotated[
         str | None,
         typer.Argument(
-            help="bgt (the paper's), bgt-small (the one that ships), or an ablation or baseline, as english-vae."
+            help="bgt (the paper's), bgt-small (the one that ships), an ablation or baseline, as english-vae, or a "
+            "second stage, as pair-classifier."
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="The run's folder.")] = ...,
     data: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(
-            help="Pairs: TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr. Several allowed."
+            help="Rows: TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr. Several allowed; "
+            "en-fr=FILE where files have different columns."
         ),
     ] = None,
     langs: Annotated[str | None, typer.Option(help="The columns' languages, as in en,fr.")] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="The columns by name and language, as in a:en,b:en,gold:label; label holds numbers."),
+    ] = None,
+    targets: Annotated[
+        list[Path] | None,
+        typer.Option(help="Another encoder's vectors of the rows of --data, .npy; one file for each, in their order."),
+    ] = None,
     overrides: Annotated[
-        list[str] | None, typer.Option("--set", help="A recipe's argument, as in width=128. Several allowed.")
+        list[str] | None,
+        typer.Option("--set", help="A recipe's setting, as in train.learning_rate=0.001. Several allowed."),
+    ] = None,
+    init_from: Annotated[
+        str | None, typer.Option("--init-from", help="Start from this checkpoint's weights, sizes and tokenizer.")
     ] = None,
     tokenizer: Annotated[
         Path | None, typer.Option(help="Use this SentencePiece model; otherwise one is trained.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop on the first bad line instead of skipping it.")
     ] = False,
     device: DeviceOption = "auto",
 ) -> None:
-    """Train a model on parallel text; with several processes as `torchrun --nproc-per-node 2 -m bgt_core train ...`."""
+    """Train a model on text; with several processes as `torchrun --nproc-per-node 2 -m bgt_core train ...`."""
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages; torch looks once, when it is imported
-    from bgt_core import recipes, run
+    from bgt_core import run
     from bgt_core.cli.progress import Progress
+    from bgt_core.recipes import parse_overrides
     from bgt_core.training.workers import Workers
 
-    if resume:
-        if recipe or data or overrides or langs or tokenizer:
-            raise UsageError("--resume goes on with the run as it was started: give it --out and nothing else.")
-        with Progress() as show:
-            folder = run.resume(out, device=device, report=show)
-    else:
-        if recipe is None or not data:
-            raise UsageError(
-                "A new run needs a recipe and --data, as in: bgt train bgt-small --data pairs.tsv --out runs/mine"
+    with Progress() as report:
+        if resume:
+            if recipe or data or overrides or langs or columns or init_from or tokenizer or targets:
+                raise UsageError("--resume continues the run as it was started: give it --out and nothing else.")
+            folder = run.resume(out, device=device, report=report)
+        else:
+            if recipe is None or not data:
+                example = "bgt train bgt-small --data pairs.tsv --out runs/mine"
+                raise UsageError(f"A new run needs a recipe and --data, as in: {example}")
+            if langs and columns:
+                raise UsageError("--langs and --columns say the same; give one.")
+            folder = run.train(
+                recipe,
+                data,
+                out,
+                columns=(columns or langs or "").split(",") if columns or langs else (),
+                overrides=parse_overrides(overrides or []),
+                init_from=init_from,
+                targets=targets or (),
+                tokenizer=tokenizer,
+                strict=strict,
+                device=device,
+                report=report,
             )
-        arguments = recipes.parse_overrides(overrides or [])
-        if langs:
-            arguments["langs"] = langs.split(",")
-        chosen = recipes.build(recipe, arguments)
-        with Progress() as show:
-            folder = run.start(chosen, data, out, tokenizer=tokenizer, strict=strict, device=device, report=show)
-    if Workers.of_environment().first:
+    if Workers.from_environment().is_main:
         print(folder)

@@ -16,6 +16,7 @@ of them may be resumed by any other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ def train(
     columns: Sequence[str] = (),
     overrides: Mapping[str, Any] | None = None,
     init_from: str | Path | None = None,
+    targets: Sequence[str | Path] = (),
     tokenizer: str | Path | None = None,
     strict: bool = False,
     device: str = "auto",
@@ -50,7 +52,8 @@ def train(
     `data` are files of rows (TSV, Parquet, line-aligned), each of all `columns` or, as "en-fr=a.tsv", of some; columns
     are languages ("en"), or "a:en", "b:en" where two hold one language, and "gold:label" holds labels. They are the
     recipe's unless named here or by the data. With `init_from`, training starts from that checkpoint's parameters, its
-    tokenizer, and the sizes of its model; a second stage is built on that model.
+    tokenizer, and the sizes of its model; a second stage is built on that model. `targets` are another encoder's
+    vectors of the rows, one .npy (rows, D) for each of `data`, for recipes that learn from them.
 
         >>> import bgt_core
         >>> last = bgt_core.train("bgt-small", ["pairs.tsv"], "runs/mine", columns=["en", "fr"])  # doctest: +SKIP
@@ -64,6 +67,7 @@ def train(
         raise UsageError("recipe: one that is built takes no columns, overrides or init_from; set them in it")
     if recipe.init_from and not tokenizer:
         tokenizer = checkpoint.find(recipe.init_from) / checkpoint.TOKENIZER
+    data = with_targets(sources_of(recipe, data), targets)
     return start(recipe, data, Path(out), tokenizer=tokenizer, strict=strict, device=device, report=report)
 
 
@@ -109,6 +113,17 @@ def named_columns(data: Iterable[str | Path | Source]) -> list[str]:
                 return []
         named |= dict.fromkeys(source.columns)
     return list(named)
+
+
+def with_targets(sources: Sequence[Source], targets: Sequence[str | Path]) -> list[Source]:
+    """Each source with the vectors of its rows; UsageError where their numbers differ."""
+    if targets and len(targets) != len(sources):
+        raise UsageError(f"targets: {len(targets)} files of vectors for {len(sources)} of data; give each its own")
+    return (
+        [replace(source, targets=Path(path)) for source, path in zip(sources, targets, strict=True)]
+        if targets
+        else [*sources]
+    )
 
 
 def start(

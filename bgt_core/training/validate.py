@@ -35,7 +35,8 @@ def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
     sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))
     rows: dict[str, Tensor] = defaultdict(lambda: torch.zeros(()))
     spread: dict[str, Tensor] = {}  # (2, L)
-    bound: set[str] = set()
+    bound: set[str] = set()  # names of what is reconstructed
+    paid: set[str] = set()  # and of its KL
     trainer.model.eval()
     for number, batch in enumerate(batches):
         if number % workers.count != workers.rank:
@@ -48,6 +49,7 @@ def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
             sums[name] += values.sum()
             rows[name] += len(batch)
         bound |= {prediction.name for prediction in out.predictions if prediction.role == "reconstruct"}
+        paid |= {f"kl/{name}" for name, _ in out.named_posteriors()}
         if out.meaning:
             means = [posterior.mean.float() for posterior in out.meaning.values()]
             meaning["\t".join(out.meaning)].append(torch.stack(means, 1))
@@ -56,9 +58,8 @@ def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
     trainer.model.train()
     totals, counts, spread = (workers.sum_over_ranks(part) for part in (sums, rows, spread))
     means_of = {name: (totals[name] / counts[name]).item() for name in totals}
-    reconstructed = workers.sum_over_ranks({name: torch.ones(()) for name in bound})
-    paid = [value for name, value in means_of.items() if name in reconstructed or name.startswith("kl/")]
-    elbo = {"elbo": -sum(paid)} if reconstructed else {}
+    bound, paid = (set(workers.sum_over_ranks({name: torch.ones(()) for name in part})) for part in (bound, paid))
+    elbo = {"elbo": -sum(means_of[name] for name in means_of if name in bound | paid)} if bound else {}
     active = {f"active/{name}": active_units(of, counts[f"kl/{name}"].item()) for name, of in spread.items()}
     precisions: dict[str, float] = {}
     for columns in workers.sum_over_ranks({columns: torch.ones(()) for columns in meaning}):

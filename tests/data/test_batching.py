@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from bgt_core.contracts import EOS, Batch
-from bgt_core.data.batching import Batching, StepBatch, ahead, permute, validation
-from bgt_core.data.store import Corpus, prepare
+from bgt_core.data.batching import Batching, StepBatch, permute, prefetch, validation
+from bgt_core.data.corpus import Corpus
+from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, DataError
 
@@ -202,7 +203,8 @@ def test_workers_share_an_update_out_and_leave_it_as_it_is(corpus: Corpus, worke
 
 def test_updates_made_ahead_come_in_order(corpus: Corpus) -> None:
     batching = Batching(batch_tokens=1000, micro_tokens=200, seed=7)
-    found = [list(update.batches.values()) for update in ahead(lambda step: batching.update(corpus, step), range(3, 9))]
+    updates = prefetch(lambda step: batching.update(corpus, step), range(3, 9))
+    found = [list(update.batches.values()) for update in updates]
     assert len(found) == 6
     assert all(same(batches, whole(batching, corpus, step)) for step, batches in enumerate(found, 3))
 
@@ -212,7 +214,7 @@ def test_an_error_in_an_update_made_ahead_reaches_the_caller() -> None:
         raise DataError(f"no step {step}")
 
     with pytest.raises(BgtError, match="no step 3"):
-        next(ahead(make, range(3, 9)))
+        next(prefetch(make, range(3, 9)))
 
 
 def test_seeds_give_other_updates(corpus: Corpus) -> None:

@@ -15,8 +15,9 @@ import pytest
 
 from bgt_core.contracts import EOS
 from bgt_core.data import encode, parallel, store
+from bgt_core.data.corpus import Corpus
 from bgt_core.data.parallel import Skipped, read_pairs, sentences
-from bgt_core.data.store import Corpus, prepare
+from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 
@@ -90,7 +91,7 @@ def test_the_store_gives_back_what_the_tokenizer_made(
         assert {ids.dtype.type for side in sides for ids in side} == {dtype}
         assert corpus.lengths(everything).tolist() == [[len(a), len(b)] for a, b in zip(*sides, strict=True)]
         assert corpus.tokens == sum(max(len(a), len(b)) for a, b in zip(*sides, strict=True))
-        assert corpus.sentence("fr", 3).tolist() == sides[1][3].tolist()
+        assert corpus.take("fr", np.array([3]))[0].tolist() == sides[1][3].tolist()
         stored += [(tuple(a.tolist()), tuple(b.tolist())) for a, b in zip(*sides, strict=True)]
     texts = zip(*read_pairs(source, LANGS, Skipped()), strict=True)
     expected = list(zip(*(map(tuple, tokenizer.encode(side)) for side in texts), strict=True))
@@ -101,7 +102,7 @@ def test_the_store_gives_back_what_the_tokenizer_made(
 
 def test_mapped_files_are_read_only(source: Path) -> None:
     with pytest.raises(ValueError, match="read-only"):
-        make(source).sentence("en", 0)[0] = 7
+        make(source).take("en", np.array([0]))[0][0] = 7
 
 
 def test_no_sentence_of_the_first_language_is_on_both_sides(source: Path) -> None:
@@ -289,11 +290,11 @@ def test_a_kill_leaves_no_store(source: Path) -> None:
 def test_a_process_that_comes_second_takes_the_finished_store(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     split = store._split
 
-    def slowly(work: Path, told: dict) -> None:
+    def slowly(work: Path, *rest: object) -> None:
         monkeypatch.setattr(store, "_split", split)
         monkeypatch.setattr(store.os, "getpid", lambda: 1)
         make(source)
-        split(work, told)
+        split(work, *rest)
 
     monkeypatch.setattr(store, "_split", slowly)
     assert len(make(source)) > 300

@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import Batch, Prediction, Tokens
+from bgt_core.contracts import Batch, Role, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.models.bgt import BGT
+from bgt_core.nets.prediction import SentencePrediction
 from bgt_core.posterior import Gaussian
 from bgt_core.recipes import Recipe
 
@@ -30,8 +31,8 @@ class Reads(nn.Module):
 
 
 class Writes(nn.Module):
-    def forward(self, name: str, latent: Tensor, target: Tokens) -> Prediction:
-        return Prediction(name, torch.zeros(0), latent, None, target)  # type: ignore[arg-type]
+    def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
+        return SentencePrediction(role, column, torch.zeros(0), latent, None, target)  # type: ignore[arg-type]
 
 
 def model(read: str) -> BGT:
@@ -39,7 +40,7 @@ def model(read: str) -> BGT:
         encoders={"semantic": Reads(10), "en": Reads(20), "fr": Reads(30)},
         decoders={"en": Writes(), "fr": Writes()},
         translators={"en": Writes(), "fr": Writes()},
-        read=read,
+        readout=read,
     )
 
 
@@ -58,8 +59,8 @@ def test_the_anchor_explains_both_sides_and_pays(anchor: str, shared: float) -> 
         "translate/fr": [11, 11],
     }
     for prediction in out.predictions:
-        assert prediction.target.lang == prediction.name.split("/")[1]
-    assert {name: posterior.mean[0, 0].item() for name, posterior in out.posteriors.items()} == {
+        assert prediction.target.lang == prediction.column
+    assert {name: posterior.mean[0, 0].item() for name, posterior in out.named_posteriors()} == {
         "semantic": shared,
         "en": 21,
         "fr": 32,
@@ -117,7 +118,6 @@ def test_padding_moves_no_posterior_and_no_nats(
         alone = model(Batch(sides, batch.anchor))
         for one, many in zip(alone.predictions, together.predictions, strict=True):
             torch.testing.assert_close(one.nll()[1][0], many.nll()[1][row], rtol=tolerance, atol=tolerance)
-        for key, posterior in together.posteriors.items():
-            found = alone.posteriors[key]
+        for (_, posterior), (_, found) in zip(together.named_posteriors(), alone.named_posteriors(), strict=True):
             torch.testing.assert_close(found.mean[0], posterior.mean[row], rtol=tolerance, atol=tolerance)
             torch.testing.assert_close(found.kl()[0], posterior.kl()[row], rtol=tolerance, atol=tolerance)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import Batch, Outputs, Prediction, Tokens
+from bgt_core.contracts import Batch, Outputs, Role, Tokens
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import BgtError
+from bgt_core.errors import UsageError
 from bgt_core.models.seq2seq import Seq2Seq
 from bgt_core.nets.encoders import NoLatent, PointHead
-from bgt_core.objectives.elbo import Elbo
+from bgt_core.nets.prediction import SentencePrediction
 from bgt_core.posterior import Gaussian
-from bgt_core.recipes import Recipe, recipe
-from bgt_core.recipes.seq2seq import sources
+from bgt_core.recipes import Recipe
+from bgt_core.recipes.seq2seq import Seq2SeqConfig
 
-NUMBER = {"en": 1.0, "fr": 2.0}
+NUMBER = {"en": 1.0, "fr": 2.0, "de": 3.0}
 
 
 class Reads(nn.Module):
@@ -36,15 +36,28 @@ class Reads(nn.Module):
 
 
 class Writes(nn.Module):
-    def forward(self, name: str, latent: Tensor, target: Tokens) -> Prediction:
-        return Prediction(name, torch.zeros(0), latent, None, target)  # type: ignore[arg-type]
+    def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
+        return SentencePrediction(role, column, torch.zeros(0), latent, None, target)  # type: ignore[arg-type]
 
 
-def run(task: str, anchor: str = "en", read: str = "mean") -> tuple[Outputs, list[str]]:
-    wanted = sources(task, ("en", "fr"))
+COLUMNS = {"en": "en", "fr": "fr", "de": "de"}
+TASKS: dict[str, tuple[tuple[str, ...], tuple[str, ...], Role]] = {
+    "translate-both": (("en", "fr"), ("en", "fr"), "translate"),
+    "translate": (("en",), ("fr",), "translate"),
+    "reconstruct": (("en",), ("en",), "reconstruct"),
+    "translate three": (("en", "fr", "de"), ("en", "fr", "de"), "translate"),
+    "translate from the first": (("en",), ("fr", "de"), "translate"),
+}
+
+
+def run(
+    task: str, anchor: str = "en", read: str = "mean", columns: Sequence[str] = ("en", "fr"), shift: int = 1
+) -> tuple[Outputs, list[str]]:
+    read_from, written, role = TASKS[task]
     encoder = Reads()
-    model = Seq2Seq(encoder, {name: Writes() for name in wanted}, wanted, read)
-    batch = Batch({lang: Tokens.pad([[5, 3]] * 4, lang) for lang in ("en", "fr")}, anchor)
+    sources = {column: COLUMNS[column] for column in read_from}
+    model = Seq2Seq(encoder, {COLUMNS[column]: Writes() for column in written}, sources, role, read)
+    batch = Batch({column: Tokens.pad([[5, 3]] * 4, COLUMNS[column]) for column in columns}, anchor, shift)
     return model(batch), encoder.seen
 
 
@@ -61,7 +74,7 @@ def test_each_prediction_reads_its_source_and_no_other_side_is_encoded(
 ) -> None:
     out, seen = run(task)
     assert {prediction.name: prediction.latent[0, 0].item() for prediction in out.predictions} == told
-    assert all(prediction.target.lang == prediction.name.split("/")[1] for prediction in out.predictions)
+    assert all(prediction.target.lang == prediction.column for prediction in out.predictions)
     assert seen == list(out.meaning) == read
 
 
@@ -69,7 +82,7 @@ def test_the_anchor_pays_and_without_it_whoever_is_read() -> None:
     for task, anchor, pays in (("translate-both", "fr", 2.0), ("translate-both", "en", 1.0), ("translate", "fr", 1.0)):
         out, _ = run(task, anchor)
         assert list(out.posteriors) == ["semantic"]
-        assert out.posteriors["semantic"].mean[0, 0] == pays
+        assert out.posteriors["semantic"]["semantic"].mean[0, 0] == pays
 
 
 def test_a_sample_is_noise_around_the_mean() -> None:
@@ -79,14 +92,34 @@ def test_a_sample_is_noise_around_the_mean() -> None:
     assert (latent - 1.0).abs().max() < 5 * 0.37  # sigma = e**-1
 
 
-def test_more_languages_are_written_from_the_first() -> None:
-    assert sources("translate", ("en", "fr", "de")) == {"translate/fr": "en", "translate/de": "en"}
-    both = {"translate/en": "fr", "translate/fr": "en", "translate/de": "en"}
-    assert sources("translate-both", ("en", "fr", "de")) == both
-    with pytest.raises(BgtError, match="task 'copy' is none of translate-both, translate, reconstruct"):
-        sources("copy", ("en", "fr"))
-    with pytest.raises(BgtError, match="read 'median'"):
-        Seq2Seq(Reads(), {}, {}, "median")
+def test_of_three_languages_each_is_written_from_each_in_turn_or_from_the_first() -> None:
+    def latents(task: str, columns: Sequence[str], shift: int) -> dict[str, float]:
+        out, _ = run(task, columns=columns, shift=shift)
+        return {prediction.name: prediction.latent[0, 0].item() for prediction in out.predictions}
+
+    written = [
+        latents(*case)
+        for case in (
+            ("translate three", ("en", "fr", "de"), 1),
+            ("translate three", ("en", "fr", "de"), 2),
+            ("translate three", ("en", "de"), 1),
+            ("translate from the first", ("en", "fr", "de"), 1),
+            ("translate from the first", ("en", "fr", "de"), 2),
+        )
+    ]
+    assert written == [
+        {"translate/en": 2.0, "translate/fr": 3.0, "translate/de": 1.0},
+        {"translate/en": 3.0, "translate/fr": 1.0, "translate/de": 2.0},
+        {"translate/en": 3.0, "translate/de": 1.0},
+        {"translate/fr": 1.0, "translate/de": 1.0},
+        {"translate/fr": 1.0, "translate/de": 1.0},
+    ]
+    with pytest.raises(UsageError, match="columns fr, de: this system reads en"):
+        run("translate from the first", columns=("fr", "de"))
+    with pytest.raises(UsageError, match="task 'copy' is none of translate-both, translate, reconstruct"):
+        Seq2SeqConfig(task="copy")
+    with pytest.raises(UsageError, match="readout 'median'"):
+        Seq2Seq(Reads(), {}, {}, "translate", "median")
 
 
 @pytest.mark.parametrize("name", ["bilingual-trans", "english-trans-lstm", "english-vae"])
@@ -99,7 +132,7 @@ def test_the_loss_is_torchs_cross_entropy_of_the_scores(
     out = made.build(tokenizer).double().eval()(batch)
     expected = 0.0
     for prediction in out.predictions:
-        smoothing = 0.1 if prediction.name.startswith("translate/") else 0.0
+        smoothing = 0.1 if prediction.role == "translate" else 0.0
         gold = prediction.target.ids[prediction.target.mask]
         nll = F.cross_entropy(prediction.logits(), gold, reduction="sum", label_smoothing=smoothing)
         expected = expected + nll / len(out.predictions)
@@ -142,10 +175,8 @@ def test_a_latent_of_no_units_and_a_point_cost_nothing() -> None:
         assert torch.equal(posterior.kl(), torch.zeros(2))
 
 
-def test_what_a_recipe_reads_are_its_languages_unless_named(tiny: Callable[..., Recipe]) -> None:
-    made = tiny("english-ae", langs=["de", "en"])
-    assert (made.langs, made.reads, made.name) == (("de", "en"), ("de",), "english-ae")
-    assert tiny("bilingual-trans", langs=["de", "en"]).reads == ("de", "en")
-    assert tiny("english-ae").objective == Elbo(65_536, 0.1)
-    assert tiny("bilingual-trans").objective == Elbo(65_536, 0.1, prediction_weight=0.5)
-    assert isinstance(made, recipe.Recipe)
+def test_an_autoencoder_reads_its_first_language(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:
+    german = tiny("english-ae", langs=["de", "en"])
+    assert (german.data.langs, german.name) == (("de", "en"), "english-ae")
+    assert german.build(tokenizer).langs == ("de",)
+    assert tiny("bilingual-trans", langs=["de", "en"]).build(tokenizer).langs == ("de", "en")

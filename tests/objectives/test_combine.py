@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import pytest
 import torch
 
 from bgt_core.contracts import Loss, Outputs
+from bgt_core.errors import UsageError
 from bgt_core.objectives.combine import Sum
+from bgt_core.objectives.margin import Margin
+
+
+class Weighted:
+    """An objective that says what it weighs."""
+
+    def __init__(self, objective: Callable[[Outputs, int], Loss], weight: float):
+        self.objective, self.weight = objective, weight
+
+    def __call__(self, out: Outputs, step: int) -> Loss:
+        return self.objective(out, step)
+
+
+def test_nothing_to_minimise_is_refused() -> None:
+    for nothing in ({}, {"margin": Margin(weight=0.0)}):
+        with pytest.raises(UsageError, match="nothing is left to minimise"):
+            Sum(**nothing)
 
 
 def test_totals_add_up_and_terms_stand_side_by_side() -> None:
     asked = []
 
-    def part(name: str, value: float) -> object:
+    def part(name: str, value: float) -> Any:
         def objective(out: Outputs, step: int) -> Loss:
             asked.append(step)
             return Loss(torch.tensor(value), {name: torch.tensor(value)})
 
         return objective
 
-    loss = Sum((part("a", 1.0), part("b", 20.0)))(Outputs({}, {}, []), step=9)  # type: ignore[arg-type]
-    assert loss.total.item() == 21
+    parts = Sum(elbo=part("a", 1.0), margin=Weighted(part("b", 20.0), 1.0), contrast=Weighted(part("c", 300.0), 0.0))
+    loss = parts(Outputs({}, {}, []), step=9)
+    assert loss.total.item() == 21  # what weighs nothing is left out
     assert {name: value.item() for name, value in loss.terms.items()} == {"a": 1, "b": 20}
     assert asked == [9, 9]

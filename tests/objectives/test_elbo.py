@@ -21,6 +21,10 @@ class Says:
     name: str
     nats: list[float]
 
+    @property
+    def role(self) -> str:
+        return self.name.split("/")[0]
+
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
         nats = torch.tensor(self.nats)
         return nats.sum() + 100 * smoothing, nats
@@ -38,7 +42,10 @@ class Costs:
 
 OUT = Outputs(
     meaning={},
-    posteriors={"semantic": Costs([1.0, 2.0]), "en": Costs([10.0, 20.0]), "fr": Costs([100.0, 200.0])},  # type: ignore[dict-item]
+    posteriors={
+        "semantic": {"semantic": Costs([1.0, 2.0])},  # type: ignore[dict-item]
+        "language": {"en": Costs([10.0, 20.0]), "fr": Costs([100.0, 200.0])},  # type: ignore[dict-item]
+    },
     predictions=[  # type: ignore[list-item]
         Says("reconstruct/en", [1e3, 2e3]),
         Says("reconstruct/fr", [3e3, 4e3]),
@@ -67,8 +74,8 @@ TERMS = {
         (Elbo(100, 0.0), 10_000, NLL + 333),
         (Elbo(0, 0.0), 0, NLL + 333),  # no warm-up
         (Elbo(100, 0.1), 0, NLL + 2 * 10),  # labels are smoothed in the two translations only
-        (Elbo(0, 0.0, semantic_weight=0.5, language_weight=2.0), 0, NLL + 0.5 * 3 + 2 * 330),
-        (Elbo(10, 0.0, semantic_weight=0.0, language_weight=3.0), 5, NLL + 0.5 * 3 * 330),
+        (Elbo(0, 0.0, {"semantic": 0.5, "language": 2.0}), 0, NLL + 0.5 * 3 + 2 * 330),
+        (Elbo(10, 0.0, {"semantic": 0.0, "language": 3.0}), 5, NLL + 0.5 * 3 * 330),
     ],
 )
 def test_total(elbo: Elbo, step: int, total: float) -> None:
@@ -82,8 +89,8 @@ def test_gradient_of_the_kl_is_its_weight() -> None:
     posterior = Costs([1.0, 2.0])
     made: list[Tensor] = []
     posterior.kl = lambda: made.append(torch.tensor([1.0, 2.0], requires_grad=True)) or made[-1]  # type: ignore[method-assign]
-    out = replace(OUT, posteriors={"semantic": posterior})
-    Elbo(10, 0.0, semantic_weight=0.3)(out, 5).total.backward()
+    out = replace(OUT, posteriors={"semantic": {"semantic": posterior}})
+    Elbo(10, 0.0, {"semantic": 0.3})(out, 5).total.backward()
     torch.testing.assert_close(made[0].grad, torch.full((2,), 0.15))
 
 
@@ -95,8 +102,8 @@ UNITS = Gaussian(  # two sentences, three units: KL is half the squared mean
 
 @pytest.mark.parametrize(("free", "nats"), [(0.0, 2.5), (2.0, 2.5), (3.0, 3.0)])
 def test_free_nats(free: float, nats: float) -> None:
-    out = Outputs({}, {"semantic": UNITS, "en": UNITS})
-    loss = Elbo(10, 0.0, language_weight=3.0, language_free_nats=free)(out, 5)
+    out = Outputs({}, {"semantic": {"semantic": UNITS}, "language": {"en": UNITS}})
+    loss = Elbo(10, 0.0, {"language": 3.0}, {"language": free})(out, 5)
     assert loss.total.item() == pytest.approx(0.5 * 2 * (2.5 + 3 * nats))  # of two sentences; meaning is never free
     assert loss.terms["kl/en"].item() == pytest.approx(5.0)  # what is reported is the KL
 
@@ -104,10 +111,11 @@ def test_free_nats(free: float, nats: float) -> None:
 def test_what_is_free_is_not_pressed_down() -> None:
     for free, gradient in ((0.5, [[1.0, 0.1]]), (0.51, [[0.0, 0.0]])):
         mean = torch.tensor([[1.0, 0.1]], requires_grad=True)
-        Elbo(0, language_free_nats=free)(Outputs({}, {"en": Gaussian(mean, torch.zeros(1, 2))}), 0).total.backward()
+        out = Outputs({}, {"language": {"en": Gaussian(mean, torch.zeros(1, 2))}})
+        Elbo(0, free_nats={"language": free})(out, 0).total.backward()
         torch.testing.assert_close(mean.grad, torch.tensor(gradient))
 
 
 def test_negative_numbers_are_refused() -> None:
-    with pytest.raises(BgtError, match="language_free_nats -1 must not be negative"):
-        Elbo(language_free_nats=-1)
+    with pytest.raises(BgtError, match=r"free_nats\.language -1 must not be negative"):
+        Elbo(free_nats={"language": -1})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -13,20 +14,25 @@ import torch
 from torch import nn
 
 from bgt_core import checkpoint, run
-from bgt_core.contracts import BOS, Batch, Outputs, Prediction, Read, Tokens
+from bgt_core.contracts import BOS, Batch, Outputs, Readout, Tokens
 from bgt_core.data.batching import StepBatch, validation
-from bgt_core.data.store import Corpus, prepare
+from bgt_core.data.corpus import Corpus
+from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
+from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder, GaussianHead
 from bgt_core.nets.output import PlainOutput
 from bgt_core.nets.packing import Layout
+from bgt_core.nets.prediction import SentencePrediction
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.recipes import Recipe
-from bgt_core.training.aggressive import GROUP, mi_increases, split, train_inference_network
+from bgt_core.run import session
+from bgt_core.training import aggressive as module
+from bgt_core.training.aggressive import GROUP, Aggressive, inference_and_generation_parameters, mi_increases
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.loop import Hooks, batching, make_optimizer, total_steps, train
-from bgt_core.training.step import frozen, train_step
+from bgt_core.training.step import Sums, Trainer, frozen, train_step
 from bgt_core.training.validate import information_of
 from bgt_core.training.workers import SINGLE_PROCESS, Workers
 
@@ -38,7 +44,7 @@ CONFIG = TrainConfig(
     learning_rate=3e-2,
     warmup_steps=0,
     clip=5.0,
-    inner_steps=10,
+    aggressive_steps=10,
     precision="fp32",
 )
 WIDTH, UNITS, WORDS = 16, 4, 25
@@ -56,19 +62,17 @@ class Bag(nn.Module):
         return torch.tanh(self.hidden(layout.mean(self.table(layout.pack(side.ids)))))
 
 
-class Topics(nn.Module):
+class Topics(LatentModel):
     """A VAE whose decoder reads all words before, from which it can tell the topic without a latent: it collapses."""
 
     def __init__(self, pieces: int):
-        super().__init__()
-        self.encoders = nn.ModuleDict(
-            {"semantic": Encoder(Bag(nn.Embedding(pieces, WIDTH)), GaussianHead(WIDTH, UNITS))}
-        )
+        encoder = Encoder(Bag(nn.Embedding(pieces, WIDTH)), GaussianHead(WIDTH, UNITS))
+        super().__init__(("en",), {"semantic": encoder})
         self.table = nn.Embedding(pieces, WIDTH)
         self.hidden = nn.Linear(WIDTH + UNITS, WIDTH)
         self.layer = PlainOutput(nn.Linear(WIDTH, pieces, bias=False))
 
-    def forward(self, batch: Batch, read: Read | None = None) -> Outputs:
+    def forward(self, batch: Batch, read: Readout | None = None) -> Outputs:
         side = batch.sides["en"]
         posterior = self.encoders["semantic"](side)
         z = read(posterior) if read else posterior.rsample()
@@ -77,7 +81,8 @@ class Topics(nn.Module):
         layout = Layout.of(side)
         past = past.flatten(0, 1)[layout.places]  # (N, H)
         features = torch.tanh(self.hidden(torch.cat([past, layout.repeat(z)], 1)))
-        return Outputs({}, {"semantic": posterior}, [Prediction("reconstruct/en", features, z, self.layer, side)])
+        prediction = SentencePrediction("reconstruct", "en", features, z, self.layer, side)
+        return Outputs({}, {"semantic": {"semantic": posterior}}, [prediction])
 
 
 @pytest.fixture(scope="module")
@@ -114,11 +119,10 @@ class Log:
             start, before = begun.done, begun.informations
         left = iter(range(start + 1, total_steps(corpus, config) + 1))
         hooks = Hooks(self.rows.append, lambda step: None, lambda: next(left) == stop)
-        arguments = (self.model, self.optimizer, Elbo(0), corpus, valid, config, CPU, hooks)
-        self.done = train(*arguments, start, informations=before)
+        trainer = Trainer(self.model, self.optimizer, Elbo(0), config, CPU, SINGLE_PROCESS)
+        self.done = train(trainer, corpus, valid, hooks, start, informations=before)
         self.informations = [*before, *(row["information"] for row in self.rows if row["kind"] == "information")]
-        found = information_of(self.model, validation(valid, config.micro_tokens), CPU, "fp32", seed=1)
-        self.information = found["information/semantic"]
+        self.information = information_of(trainer, validation(valid, config.micro_tokens))["information/semantic"]
 
     def weights(self) -> torch.Tensor:
         return torch.cat([parameter.detach().flatten() for parameter in self.model.parameters()])
@@ -130,7 +134,7 @@ def aggressive(topics: tuple[Corpus, int]) -> Log:
 
 
 def test_the_latent_keeps_what_ordinary_training_loses(topics: tuple[Corpus, int], aggressive: Log) -> None:
-    ordinary = Log(topics, replace(CONFIG, inner_steps=0))
+    ordinary = Log(topics, replace(CONFIG, aggressive_steps=0))
     assert ordinary.done == aggressive.done
     assert ordinary.informations == []
     assert ordinary.information < 0.05 < 0.25 < aggressive.information  # nats
@@ -141,7 +145,7 @@ def test_decoders_stand_still_while_encoders_catch_up(topics: tuple[Corpus, int]
     torch.manual_seed(0)
     model = Topics(pieces).train()
     optimizer = make_optimizer(model, replace(CONFIG, weight_decay=0.1))
-    inference, generation = split(model)
+    inference, generation = inference_and_generation_parameters(model)
     assert {id(parameter) for parameter in inference} == {id(parameter) for parameter in model.encoders.parameters()}
     assert len(inference) + len(generation) == len(list(model.parameters()))
 
@@ -149,7 +153,7 @@ def test_decoders_stand_still_while_encoders_catch_up(topics: tuple[Corpus, int]
         parts = (inference, generation)
         before = [[parameter.detach().clone() for parameter in part] for part in parts]
         update = batching(CONFIG).update(corpus, step)
-        train_step(model, optimizer, Elbo(0), CONFIG, CPU, SINGLE_PROCESS, step, update, *inner)
+        train_step(Trainer(model, optimizer, Elbo(0), CONFIG, CPU, SINGLE_PROCESS), step, update, *inner)
         return [
             [not torch.equal(parameter, old) for parameter, old in zip(part, olds, strict=True)]
             for part, olds in zip(parts, before, strict=True)
@@ -167,7 +171,9 @@ def test_decoders_stand_still_while_encoders_catch_up(topics: tuple[Corpus, int]
 
 def test_a_table_that_both_use_goes_with_the_decoders(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:
     model = tiny("bgt-small").build(tokenizer)
-    inference, generation = ({id(parameter) for parameter in part} for part in split(model))
+    inference, generation = (
+        {id(parameter) for parameter in part} for part in inference_and_generation_parameters(model)
+    )
     assert not inference & generation
     assert inference | generation == {id(parameter) for parameter in model.parameters()}
     decoders = [*model.decoders.parameters(), *model.translators.parameters()]
@@ -184,19 +190,24 @@ def test_a_table_that_both_use_goes_with_the_decoders(tiny: Callable[..., Recipe
         ([5.0], 7, 7),
     ],
 )
-def test_encoders_catch_up_until_a_group_is_no_better(groups: Sequence[float], most: int, updates: int) -> None:
-    """Loss a token: sentences of any length count by their tokens."""
+def test_encoders_catch_up_until_a_group_is_no_better(
+    groups: Sequence[float], most: int, updates: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loss per token: sentences of any length count by their tokens."""
     numbers = []
 
-    def scripted(update: StepBatch, number: int) -> tuple[dict[str, torch.Tensor | int], torch.Tensor]:
+    def scripted(trainer: Trainer, step: int, update: StepBatch, number: int) -> Sums:
         numbers.append(number)
         tokens = 10 * number
         loss = torch.tensor(groups[(number - 1) // GROUP] * tokens)
-        return {"loss": loss, "tokens": tokens, "pairs": 3}, torch.tensor(0.0)
+        return Sums({"loss": loss}, {"loss": 3}, tokens)
 
-    spent = train_inference_network(scripted, islice(iter(lambda: StepBatch(3, {}), None), most), SINGLE_PROCESS)
+    monkeypatch.setattr(module, "train_step", scripted)
+    trainer = Trainer(Topics(10), None, None, CONFIG, CPU, SINGLE_PROCESS)  # type: ignore[arg-type]
+    ahead = Aggressive(trainer, lambda step: islice(iter(lambda: StepBatch(3, {}), None), most))
+    assert ahead.train_inference_network(5) == 10 * sum(numbers)
     assert numbers == list(range(1, updates + 1))
-    assert spent == {"updates": updates, "tokens": 10 * sum(numbers)}
+    assert (ahead.reported(), ahead.reported()) == (updates, 0)
 
 
 def test_it_ends_when_information_rises_no_more() -> None:
@@ -210,7 +221,7 @@ def test_reports_say_how_long_it_lasted(topics: tuple[Corpus, int], aggressive: 
     epoch = batching(CONFIG).updates(corpus)
     assert ends == [epoch * (number + 1) for number in range(len(ends))]
     inner = sum(row["inner_steps"] for row in aggressive.rows if row["kind"] == "train")
-    assert inner == CONFIG.inner_steps * ends[-1]  # one group: none to compare it with
+    assert inner == CONFIG.aggressive_steps * ends[-1]  # one group: none to compare it with
     assert [row["information"] for row in aggressive.rows if row["kind"] == "information"] == [
         row["information/semantic"] for row in aggressive.rows if row["kind"] == "information"
     ]
@@ -230,28 +241,25 @@ def test_it_goes_on_where_it_was_stopped(topics: tuple[Corpus, int]) -> None:
 
 
 def test_a_run_finds_what_it_needs_to_go_on(
-    tiny: Callable[..., Recipe], tokenizer: Tokenizer, tsv: Path, tmp_path: Path
+    tiny: Callable[..., Recipe], tokenizer: Tokenizer, tsv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tokenizer.save(tmp_path / "pieces.model")
-    recipe = tiny("english-vae", inner_steps=2, epochs=2.0, batch_tokens=1000, learning_rate=1e-3, warmup_steps=0)
-    recipe = replace(recipe, train=replace(recipe.train, save_every=2))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run.recipes, "build", lambda name, arguments: recipe)
-        last = run.start(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "pieces.model", device="cpu")
-        expected = (last / checkpoint.WEIGHTS).read_bytes()
-        rows = (tmp_path / "run" / "metrics.jsonl").read_text("utf-8")
-        assert '"kind": "information"' in rows
-        seen = []
-        original = run.train
-        patch.setattr(run, "train", lambda *arguments: seen.append(arguments[-1]) or original(*arguments))
-        run.remove(last)
-        assert (run.resume(tmp_path / "run", device="cpu") / checkpoint.WEIGHTS).read_bytes() == expected
+    sizes = {"epochs": 2.0, "batch_tokens": 1000, "learning_rate": 1e-3, "warmup_steps": 0, "save_every": 2}
+    recipe = tiny("english-vae", aggressive_steps=2, **sizes)
+    last = run.start(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "pieces.model", device="cpu")
+    expected = (last / checkpoint.WEIGHTS).read_bytes()
+    assert '"kind": "information"' in (tmp_path / "run" / "metrics.jsonl").read_text("utf-8")
+    seen: list[Sequence[float]] = []
+    original = session.train_loop
+    monkeypatch.setattr(session, "train_loop", lambda *parts: seen.append(parts[-1]) or original(*parts))
+    shutil.rmtree(last)
+    assert (run.resume(tmp_path / "run", device="cpu") / checkpoint.WEIGHTS).read_bytes() == expected
     assert seen[0]
 
 
 def test_points_are_refused_before_the_work(tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path) -> None:
-    recipe = tiny("english-ae", inner_steps=10)
-    with pytest.raises(BgtError, match=r"inner_steps: .* points") as error:
+    recipe = tiny("english-ae", aggressive_steps=10)
+    with pytest.raises(BgtError, match=r"aggressive_steps: .* points") as error:
         run.start(recipe, [tsv], tmp_path / "run", device="cpu")
     assert error.value.exit_code == 2
 
@@ -264,5 +272,5 @@ def test_one_worker_measures_for_all(topics: tuple[Corpus, int]) -> None:
             assert values == {}
             return {"information/semantic": torch.tensor(0.7)}
 
-    found = information_of(nn.Identity(), [], CPU, "fp32", 1, Second(rank=1, count=2))
-    assert found == {"information/semantic": pytest.approx(0.7)}
+    trainer = Trainer(nn.Identity(), None, None, CONFIG, CPU, Second(rank=1, count=2))  # type: ignore[arg-type]
+    assert information_of(trainer, []) == {"information/semantic": pytest.approx(0.7)}

@@ -19,7 +19,7 @@ from bgt_core.training.config import TrainConfig
         ("learning_rate", 0.0),
         ("warmup_steps", -1),
         ("mega_batch", -1),
-        ("mega_growth", -1),
+        ("mega_batch_warmup", -1),
         ("scramble", 1.1),
         ("scramble", -0.1),
         ("clip", 0.0),

@@ -11,12 +11,15 @@ import torch
 from torch import nn
 
 from bgt_core.contracts import Batch, Tokens
-from bgt_core.data.store import Corpus, prepare
+from bgt_core.data.corpus import Corpus
+from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.grammar import Pair
 from bgt_core.recipes import Recipe
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.loop import Hooks, make_optimizer, total_steps, train
+from bgt_core.training.step import Trainer
+from bgt_core.training.workers import SINGLE_PROCESS
 
 CPU = torch.device("cpu")
 CONFIG = TrainConfig(
@@ -66,9 +69,8 @@ def exact(tiny: Callable[..., Recipe], tokenizer: Tokenizer, stir: Callable[[nn.
 
 
 def run(model: nn.Module, objective: object, corpus: Corpus, config: TrainConfig, log: Log, **options: int) -> int:
-    optimizer = make_optimizer(model, config)
-    valid = Corpus.open(corpus.folder, "valid")
-    return train(model, optimizer, objective, corpus, valid, config, CPU, log, **options)  # type: ignore[arg-type]
+    trainer = Trainer(model, make_optimizer(model, config), objective, config, CPU, SINGLE_PROCESS)  # type: ignore[arg-type]
+    return train(trainer, corpus, Corpus.open(corpus.folder, "valid"), log, **options)
 
 
 def test_an_update_is_the_mean_over_its_pairs_however_it_is_cut(
@@ -92,7 +94,7 @@ def test_an_update_is_the_mean_over_its_pairs_however_it_is_cut(
         config = replace(CONFIG, micro_tokens=micro)
         optimizer = Descent(model.parameters())
         valid = Corpus.open(mirrored.folder, "valid")
-        train(model, optimizer, objective, mirrored, valid, config, CPU, Log(stop=1))
+        train(Trainer(model, optimizer, objective, config, CPU, SINGLE_PROCESS), mirrored, valid, Log(stop=1))
         gradients[micro] = optimizer.seen
 
     model, objective = exact(tiny, tokenizer, stirred)
@@ -158,7 +160,7 @@ def test_a_run_that_is_stopped_and_begun_again_ends_in_the_same_weights(
         model = recipe.build(tokenizer).train()
         optimizer, valid = make_optimizer(model, CONFIG), Corpus.open(mirrored.folder, "valid")
         log = Log(stop)
-        done = train(model, optimizer, recipe.objective, mirrored, valid, CONFIG, CPU, log)
+        done = train(Trainer(model, optimizer, recipe.objective, CONFIG, CPU, SINGLE_PROCESS), mirrored, valid, log)
         if stop:
             assert done == stop == log.saved[-1] == log.rows[-1]["step"]
             torch.randn(7)  # what a process that starts again has drawn meanwhile
@@ -167,7 +169,8 @@ def test_a_run_that_is_stopped_and_begun_again_ends_in_the_same_weights(
             model.load_state_dict(state)
             optimizer = make_optimizer(model, CONFIG)
             optimizer.load_state_dict(moments)
-            train(model, optimizer, recipe.objective, mirrored, valid, CONFIG, CPU, Log(), start=done)
+            trainer = Trainer(model, optimizer, recipe.objective, CONFIG, CPU, SINGLE_PROCESS)
+            train(trainer, mirrored, valid, Log(), start=done)
         return [parameter.detach().clone() for parameter in model.parameters()]
 
     whole = weights(None)
@@ -185,7 +188,8 @@ def test_a_large_gradient_is_clipped(
     before = [parameter.detach().clone() for parameter in model.parameters()]
     config = replace(CONFIG, clip=1e-3, learning_rate=1.0, warmup_steps=1)
     optimizer, log = torch.optim.SGD(model.parameters()), Log(stop=1)
-    train(model, optimizer, objective, mirrored, Corpus.open(mirrored.folder, "valid"), config, CPU, log)
+    trainer = Trainer(model, optimizer, objective, config, CPU, SINGLE_PROCESS)
+    train(trainer, mirrored, Corpus.open(mirrored.folder, "valid"), log)
     moved = torch.cat([(now - then).flatten() for now, then in zip(model.parameters(), before, strict=True)])
     assert log.rows[0]["gradient_norm"] > 1
     assert moved.norm().item() == pytest.approx(1e-3, rel=1e-3)

@@ -10,7 +10,7 @@ import torch
 
 from bgt_core.contracts import EOS, Batch, Tokens
 from bgt_core.data.batching import StepBatch
-from bgt_core.training.negatives import mega_batch, nearest_other, with_negatives
+from bgt_core.training.negatives import mega_batch_size, nearest_other, with_negatives
 
 
 @pytest.mark.parametrize("block", [1, 3, 100])
@@ -42,14 +42,14 @@ def test_mega_batches_grow_by_one() -> None:
     """The rule of the released code: one update at first, one more each time 150 have been done, 60 at most."""
     sizes, done = [], 0
     while done < 20_000:
-        sizes.append(mega_batch(done, 60, 150))
+        sizes.append(mega_batch_size(done, 60, 150))
         done += sizes[-1]
     assert sizes[:150] == [1] * 150
     assert sizes[150:225] == [2] * 75
     assert sizes[225:275] == [3] * 50
     assert sizes[-1] == max(sizes) == 60
     assert all(later - earlier in (0, 1) for earlier, later in pairwise(sizes))
-    assert mega_batch(0, 60, 0) == 60
+    assert mega_batch_size(0, 60, 0) == 60
 
 
 def update(*lengths: tuple[int, int], start: int) -> StepBatch:
@@ -65,7 +65,7 @@ def update(*lengths: tuple[int, int], start: int) -> StepBatch:
 def test_each_pair_gets_the_sentences_that_it_is_told() -> None:
     updates = [update((3, 4), (9, 3), (2, 2), start=0), update((5, 5), (2, 8), start=3)]
     rows = {"en": np.array([1, 0, 4, 2, 3]), "fr": np.array([4, 2, 3, 0, 1])}
-    made = with_negatives(updates, rows, micro_tokens=18)
+    made = with_negatives(updates, {("en", "fr"): rows}, micro_tokens=18)
     assert [one.pairs for one in made] == [3, 2]
     for one, expected in zip(made, ({0, 1, 2}, {3, 4}), strict=True):
         seen = set()
@@ -85,9 +85,8 @@ def test_each_pair_gets_the_sentences_that_it_is_told() -> None:
 
 
 def test_negatives_move_with_their_batch() -> None:
-    batch = with_negatives([update((3, 4), (2, 2), start=0)], {lang: np.array([1, 0]) for lang in ("en", "fr")}, 100)[
-        0
-    ].batches[0]
+    wrong = {("en", "fr"): {lang: np.array([1, 0]) for lang in ("en", "fr")}}
+    batch = with_negatives([update((3, 4), (2, 2), start=0)], wrong, 100)[0].batches[0]
     moved = batch.to("meta")
     assert all(side.ids.is_meta for side in moved.negatives.values())
     assert list(moved.negatives) == ["en", "fr"]

@@ -13,15 +13,25 @@ from torch import nn
 
 from bgt_core.contracts import EOS, UNK, Batch
 from bgt_core.data.batching import Batching, StepBatch
-from bgt_core.data.store import Corpus, prepare
+from bgt_core.data.corpus import Corpus
+from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.recipes import Recipe
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.loop import Hooks, make_optimizer, train
-from bgt_core.training.mining import mined
-from bgt_core.training.workers import Workers
+from bgt_core.training.negatives import mined as mine_negatives
+from bgt_core.training.step import Trainer
+from bgt_core.training.workers import SINGLE_PROCESS, Workers
 
 CPU = torch.device("cpu")
+
+
+def mined(
+    updates: Iterator[StepBatch], model: nn.Module, config: TrainConfig, workers: Workers = SINGLE_PROCESS
+) -> Iterator[StepBatch]:
+    return mine_negatives(updates, 0, Trainer(model, None, None, config, CPU, workers))  # type: ignore[arg-type]
+
+
 CONFIG = TrainConfig(
     epochs=2.0,
     batch_tokens=500,
@@ -30,7 +40,7 @@ CONFIG = TrainConfig(
     warmup_steps=0,
     scramble=0.3,
     mega_batch=3,
-    mega_growth=2,  # mega-batches of 1, 1, 2, 3, 3, ... updates: they end after 1, 2, 4, 7, 10, 13, ...
+    mega_batch_warmup=2,  # mega-batches of 1, 1, 2, 3, 3, ... updates: they end after 1, 2, 4, 7, 10, 13, ...
     valid_every=100,
     save_every=3,
     precision="fp32",
@@ -78,9 +88,9 @@ def test_negatives_are_the_hardest_under_the_weights_of_the_start(
 ) -> None:
     """Brute force over the mega-batch; each update is followed by a change of all weights."""
     model, _ = build()
-    config = replace(CONFIG, mega_growth=0)
+    config = replace(CONFIG, mega_batch_warmup=0)
     found, weights = [], []
-    for update in mined(raw(corpus), 0, model, config, CPU):
+    for update in mined(raw(corpus), model, config):
         assert model.training
         weights.append({name: value.clone() for name, value in model.state_dict().items()})
         found.append(update)
@@ -103,7 +113,7 @@ def test_negatives_are_the_hardest_under_the_weights_of_the_start(
 
 def test_every_pair_is_still_trained_on_once(corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]) -> None:
     model, _ = build()
-    for plain, update in zip(raw(corpus), mined(raw(corpus), 0, model, CONFIG, CPU), strict=True):
+    for plain, update in zip(raw(corpus), mined(raw(corpus), model, CONFIG), strict=True):
         assert update.pairs == plain.pairs
         told, expected = (
             sorted(zip(sentences(batches, "en"), sentences(batches, "fr"), strict=True))
@@ -114,8 +124,8 @@ def test_every_pair_is_still_trained_on_once(corpus: Corpus, build: Callable[[],
 
 def test_workers_share_out_what_one_finds(corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]) -> None:
     model, _ = build()
-    alone = list(mined(raw(corpus), 0, model, CONFIG, CPU))
-    shares = [list(mined(raw(corpus), 0, model, CONFIG, CPU, Workers(rank, 2))) for rank in range(2)]
+    alone = list(mined(raw(corpus), model, CONFIG))
+    shares = [list(mined(raw(corpus), model, CONFIG, Workers(rank, 2))) for rank in range(2)]
     for whole, *parts in zip(alone, *shares, strict=True):
         assert {number % 2 for number in parts[1].batches} <= {1}
         together = parts[0].batches | parts[1].batches
@@ -139,7 +149,8 @@ def test_a_run_stops_between_mega_batches_and_goes_on_to_the_same_weights(
         model, recipe = build()
         optimizer = make_optimizer(model, CONFIG)
         log, saved = hooks(stop)
-        done = train(model, optimizer, recipe.objective, corpus, valid, CONFIG, CPU, log)
+        trainer = Trainer(model, optimizer, recipe.objective, CONFIG, CPU, SINGLE_PROCESS)
+        done = train(trainer, corpus, valid, log)
         if stop:
             assert done == saved[-1] == 7
             state, moments = model.state_dict(), optimizer.state_dict()
@@ -147,7 +158,8 @@ def test_a_run_stops_between_mega_batches_and_goes_on_to_the_same_weights(
             model.load_state_dict(state)
             optimizer = make_optimizer(model, CONFIG)
             optimizer.load_state_dict(moments)
-            train(model, optimizer, recipe.objective, corpus, valid, CONFIG, CPU, hooks(None)[0], start=done)
+            trainer = Trainer(model, optimizer, recipe.objective, CONFIG, CPU, SINGLE_PROCESS)
+            train(trainer, corpus, valid, hooks(None)[0], start=done)
         return [parameter.detach().clone() for parameter in model.parameters()], saved
 
     whole, saved = run(None)

@@ -106,20 +106,32 @@ def clean(
         if not rows:
             why = ", ".join(f"{count} {name}" for name, count in dropped.items() if count)
             raise DataError(f"no pair is left of {', '.join(map(str, sources))}: {why}.")
-    licences = [licence] if licence else sorted({manifest.licence(file) for file in files})
-    card = {
-        "schema": manifest.CARD,
-        "file": {**manifest.facts(out), "columns": list(langs), "rows": rows},
-        "dropped": dict(dropped),
-        "skipped": dict(skipped.counts),
+    cleaned = Cleaned(rows, dict(dropped), skipped)
+    excluded = [file for path in exclude for file in _files(path)]
+    facts = {**manifest.facts(out), "columns": list(langs), "rows": rows}
+    card = _card(cleaned, rules, files, excluded, tokenizer, licence)
+    manifest.write_card(out, {"schema": manifest.CARD, "file": facts, **card})
+    return cleaned
+
+
+def _card(
+    cleaned: Cleaned,
+    rules: CleaningRules,
+    files: Sequence[Path],
+    excluded: Sequence[Path],
+    tokenizer: Path | None,
+    licence: str | None,
+) -> manifest.Json:
+    """How the pairs were made: from what, by which rules, and what was left out."""
+    return {
+        "dropped": cleaned.dropped,
+        "skipped": dict(cleaned.skipped.counts),
         "rules": asdict(rules),
         "sources": {str(file): manifest.facts(file) for file in files},
-        "excluded": {str(file): manifest.facts(file) for path in exclude for file in _files(path)},
+        "excluded": {str(file): manifest.facts(file) for file in excluded},
         "tokenizer": manifest.facts(tokenizer) if tokenizer else None,
-        "licence": "; ".join(licences),
+        "licence": licence or "; ".join(sorted({manifest.licence(file) for file in files})),
     }
-    manifest.write_card(out, card)
-    return Cleaned(rows, dict(dropped), skipped)
 
 
 class _Reader(NamedTuple):

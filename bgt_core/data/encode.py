@@ -46,7 +46,7 @@ class Encoded(NamedTuple):
     lengths: list[bytes]  # int64 of each language: pieces of the pairs that stay, EOS included
     ids: list[bytes]  # of each language: their pieces, one sentence after another
     hashes: bytes  # 8 bytes a row that stays: of the first column's case-folded text
-    kept: bytes  # int64: the places of the rows that stay
+    kept: bytes  # int64: the indices of the rows that stay
     labels: bytes  # float32 of the rows that stay; empty without a column of labels
 
 
@@ -72,7 +72,7 @@ class RowTokenizer(NamedTuple):
 
     def __call__(self, rows: Sequence[Row]) -> Encoded:
         pairs, bad = check(rows, self.columns)
-        sound = np.setdiff1d(np.arange(len(rows)), [place for place, *_ in bad])  # where each of `pairs` stood
+        sound = np.setdiff1d(np.arange(len(rows)), [index for index, *_ in bad])  # where each of `pairs` stood
         columns = list(zip(*pairs, strict=True)) or [() for _ in self.columns]
         labels = np.zeros(len(pairs), np.float32)
         if self.label >= 0:

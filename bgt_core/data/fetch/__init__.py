@@ -51,7 +51,7 @@ def download(
     agree: Callable[[Offer], None] = lambda offer: None,
     report: transfer.Report = lambda done, total: None,
 ) -> Downloaded:
-    """Downloads what is asked for into the folder `out`, unless it is there.
+    """Downloads what is requested into the folder `out`, unless it is there.
 
     `agree` gets the offer before anything large moves, and raises to refuse. `report` gets the bytes of the current
     archive. Raises NotFound for a failing server and a full disk, and DataError for a damaged archive and one whose

@@ -1,4 +1,4 @@
-"""What can be downloaded, what is asked for, and what comes of it: the nouns of this package."""
+"""The nouns of this package: what can be downloaded, what a user requests, and what a download leaves."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class DataSource:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is asked of a source."""
+    """One download: a source, and what is wanted of it."""
 
     source: DataSource
     langs: tuple[str, ...] = ()  # in the order of the columns

@@ -10,13 +10,12 @@ baseline:words|tfidf|random what a model must beat; baseline:random@SEED for oth
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from pathlib import Path
 
 from bgt_core import PRETRAINED, load
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, did_you_mean
 
 __all__ = ["open_encoder"]
 
@@ -32,8 +31,7 @@ def open_encoder(spec: str | Path = PRETRAINED, *, device: str = "auto", precisi
     if not colon or Path(spec).exists():
         return load(spec, device, precision)
     if kind not in KINDS:
-        near = difflib.get_close_matches(kind, KINDS, n=1)
-        hint = f" Did you mean '{near[0]}:'?" if near else ""
+        hint = did_you_mean(f"{kind}:", [f"{known}:" for known in KINDS])
         raise UsageError(f"{spec}: no such file, and no kind of encoder '{kind}'.{hint} There are: {FORMS}.")
     if not rest:
         raise UsageError(f"{spec}: names no encoder; expected one of {FORMS}.")

@@ -71,7 +71,7 @@ def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: s
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = recipe.build(tokenizer)
-    return Embedder(model.to(pick_device(device)), tokenizer, recipe.reads, precision)
+    return Embedder(model.to(pick_device(device)), tokenizer, model.langs, precision)
 
 
 def pieces(bgt: Embedder) -> ExternalEncoder:

@@ -19,7 +19,7 @@ def model_card(name: str, found: Checkpoint, use: str) -> str:
     """
     config = found.config
     card = config.get("card", {})
-    langs = ", ".join(found.recipe.reads)
+    langs = ", ".join(found.model.langs)
     parts = [
         f"---\nlanguage: [{langs}]\nlibrary_name: bgt\npipeline_tag: sentence-similarity\n"
         "tags: [sentence-similarity, feature-extraction, bgt]\n---",

@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import bgt_core
-from bgt_core.cli.export import read_card
+from bgt_core.adapters.publish import read_figures
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.retrieval import precision_at_1
@@ -69,7 +69,7 @@ def measure() -> None:
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
 
-    about = read_card(asked.about) if asked.about else {}
+    about = read_figures(asked.about) if asked.about else {}
     bgt = bgt_core.load(asked.model)
     first, second = bgt.langs
     sets = read_sets(asked.sts, asked.years, lang=first)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 from bgt_core import PRETRAINED
 from bgt_core.cli.options import open_encoder, open_models, unnamed
 from bgt_core.contracts import LANGUAGE, SEMANTIC
-from bgt_core.errors import BgtError, NotFound, UsageError
+from bgt_core.errors import BgtError, NotFound, UsageError, did_you_mean
 from probes.cells import Model, material_of, measured, without_text
 from probes.classifiers.baselines import BASELINES
 from probes.cli.wishes import ALL, LANGS, CliOptions, Rule
@@ -141,9 +140,8 @@ def get(folder: Path) -> None:
     from bgt_core.data import fetch
 
     with rows_bar("downloading") as report:
-        fetch.download(
-            fetch.source("senteval-probing"), folder, agree=lambda offer: agree(offer, yes=True), report=report
-        )
+        request = fetch.Request.parse(fetch.source("senteval-probing"))
+        fetch.download(request, folder, agree=lambda offer: agree(offer, yes=True), report=report)
 
 
 def compared(wanted: Sequence[str], models: Sequence[Model]) -> list[tuple[Side, Side]]:
@@ -167,9 +165,8 @@ def side(name: str, models: Sequence[Model]) -> Side:
         if len(models) == 1:
             known |= {predictor: Side(model.name, predictor) for predictor in predictors}
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"Did you mean '{near[0]}'?" if near else f"Choose from {', '.join(known)}."
-        raise UsageError(f"--compare: there is no '{name}'. {hint}")
+        hint = did_you_mean(name, known) or f" Choose from {', '.join(known)}."
+        raise UsageError(f"--compare: there is no '{name}'.{hint}")
     return known[name]
 
 

@@ -179,7 +179,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path / "site"))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}/subj_number.txt"
-    source = fetch.Source("senteval-probing", "sets", "no licence stated", (address,), layouts.as_is)
+    source = fetch.DataSource("senteval-probing", "sets", "no licence stated", (address,), layouts.as_is)
     monkeypatch.setattr(fetch, "source", lambda name: {"senteval-probing": source}[name])
     yield []
     server.shutdown()

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from bgt_core.errors import NotFound, UsageError
-from bgt_core.vectors.file import writing
+from bgt_core.files import writing
 
 if TYPE_CHECKING:
     from bgt_core.evaluation.bootstrap import Estimate

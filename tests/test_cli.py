@@ -213,7 +213,7 @@ def test_embed_goes_on_where_it_was_stopped(bgt: Bgt, here: Path, monkeypatch: p
     monkeypatch.setattr(bgt_core.Embedder, "embed", stopped)
     done = bgt(*command)
     assert (done.code, done.out) == (130, "")
-    assert done.err == "bgt: Stopped; the same command goes on after the rows written so far.\n"
+    assert done.err == "bgt: Stopped; the same command continues after the rows written so far.\n"
     assert not Path("x.npy").exists()
     done = bgt(*command)
     assert (done.code, done.err) == (0, "x.npy: 2 x 12 float32, semantic latent\n")

@@ -14,9 +14,9 @@ from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.parallel import lines
 from bgt_core.data.text import normalise
 from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.files import writing
 from bgt_core.mining.margin import Pairs
 from bgt_core.mining.neighbours import BLOCK, Rows
-from bgt_core.vectors.file import writing
 
 
 class Sentences(NamedTuple):

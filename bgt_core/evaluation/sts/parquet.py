@@ -17,7 +17,7 @@ from pyarrow import parquet
 from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.sts.parse import named
 from bgt_core.evaluation.sts.score import StsScores, StsSet
-from bgt_core.vectors.file import writing
+from bgt_core.files import writing
 
 WORDS = ("system", "year", "dataset", "left_lang", "right_lang")  # the same for all rows of a set
 COLUMNS = pa.schema(

@@ -38,7 +38,8 @@ class Once:
     and would cost as much again."""
 
     def __init__(self, embedder: Embedder, sets: Sequence[StsSet], latent: str):
-        self.langs, self.latents = embedder.langs, embedder.latents
+        self.langs, self.latents, self.fingerprint = embedder.langs, embedder.latents, embedder.fingerprint
+        self.similarity, self.similarity_pairwise = embedder.similarity, embedder.similarity_pairwise
         self.places: dict[str, dict[str, int]] = {}  # language -> sentence -> row
         for data in sets:
             for _, sentences, lang in data.sides:

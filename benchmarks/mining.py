@@ -55,19 +55,19 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
 
     def fast(number: int) -> None:
         plan = approximate(left, right, seed=number)
-        _, found = search(left, right, plan.forward, K, plan.assignments)
-        last["fast"] = plan, found, search(right, left, plan.backward, K, plan.assignments)[1]
+        _, nearest = search(left, right, plan.forward, K, plan.assignments)
+        last["fast"] = plan, nearest, search(right, left, plan.backward, K, plan.assignments)[1]
 
     def straight(number: int) -> None:
         some_left, some_right = parts[number]
-        _, found = search(some_left, right, exact(some_left, right).forward, K)
-        last["straight"] = found, search(some_right, left, exact(some_right, left).forward, K)[1]
+        _, nearest = search(some_left, right, exact(some_left, right).forward, K)
+        last["straight"] = nearest, search(some_right, left, exact(some_right, left).forward, K)[1]
 
     times, part_times = interleave(fast, straight, options.threads, options.rounds)
     full_times = [PART * seconds for seconds in part_times]
-    plan, *found = last["fast"]
+    plan, *nearest = last["fast"]
     number = options.rounds - 1
-    same = [ours[number::PART, 0] == exact[:, 0] for ours, exact in zip(found, last["straight"], strict=True)]
+    same = [ours[number::PART, 0] == exact[:, 0] for ours, exact in zip(nearest, last["straight"], strict=True)]
     ops = operations(plan, left, right)
     yield Row(
         work=f"nearest neighbours both ways, {SENTENCES:,} x {SENTENCES:,} vectors of {WIDTH}, approximate",
@@ -97,12 +97,12 @@ def products(left: Rows, right: Rows, rate: float, options: argparse.Namespace) 
     def by_torch(dtype: torch.dtype) -> None:
         queries, candidates = theirs[dtype]
         best = torch.full((len(queries), K), -math.inf, dtype=dtype)
-        place = torch.zeros((len(queries), K), dtype=torch.int64)
+        rows = torch.zeros((len(queries), K), dtype=torch.int64)
         for start in range(0, len(candidates), 8_192):
-            cosines, found = (queries @ candidates[start : start + 8_192].T).topk(K, 1)
+            cosines, nearest = (queries @ candidates[start : start + 8_192].T).topk(K, 1)
             best, order = torch.cat([best, cosines], 1).topk(K, 1)
-            place = torch.cat([place, found + start], 1).gather(1, order)
-        kept[dtype] = place.numpy()
+            rows = torch.cat([rows, nearest + start], 1).gather(1, order)
+        kept[dtype] = rows.numpy()
 
     ours, full = interleave(by_faiss, lambda _: by_torch(torch.float32), options.threads, options.rounds)
     again, half = interleave(by_faiss, lambda _: by_torch(torch.bfloat16), options.threads, options.rounds)

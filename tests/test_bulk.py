@@ -94,9 +94,9 @@ def test_a_row_a_line(model: Embedder, text: Path, expected: np.ndarray, sentenc
     np.testing.assert_allclose(np.load("x.npy"), model.embed(sentences, lang="en"), rtol=1e-4, atol=1e-5)
     assert done == [(rows, 22) for rows in (0, 4, 8, 12, 16, 20, 22)]
     bulk.embed_file(model, text, Path("x.safetensors"), lang="en")
-    (name, found), *more = load_file("x.safetensors").items()
-    assert (name, found.dtype, more) == ("vectors", np.float32, [])
-    np.testing.assert_array_equal(found, expected)
+    (name, vectors), *more = load_file("x.safetensors").items()
+    assert (name, vectors.dtype, more) == ("vectors", np.float32, [])
+    np.testing.assert_array_equal(vectors, expected)
     assert names() == ["text.txt", "x.npy", "x.npy.json", "x.safetensors", "x.safetensors.json"]
 
 
@@ -340,8 +340,8 @@ def test_a_shard_is_continued_too(model: Embedder, text: Path, expected: np.ndar
     with pytest.raises(Stop):
         bulk.embed_file(model, text, Path("x.npy"), lang="en", shard=(2, 2), report=stop_at(4))
     assert "x-00002-of-00002.npy.partial" in names()
-    found = bulk.embed_file(model, text, Path("x.npy"), lang="en", shard=(2, 2))
-    np.testing.assert_array_equal(np.load(found.path), expected[12:])
+    written = bulk.embed_file(model, text, Path("x.npy"), lang="en", shard=(2, 2))
+    np.testing.assert_array_equal(np.load(written.path), expected[12:])
 
 
 def test_join_takes_whole_parts_of_one_making(model: Embedder, text: Path, expected: np.ndarray) -> None:

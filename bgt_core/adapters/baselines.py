@@ -47,8 +47,8 @@ def tfidf() -> ExternalEncoder:
     """tf-idf of pieces: those of the shipped model's tokenizer, counted, each times -log of its probability.
 
     The probability is the tokenizer's own, of its training text in English and French: nothing is fitted here, so a
-    sentence has the same vector in every text. (`bgt-probe card` fits one of words on the test sentences instead.)
-    Text in other languages falls into short pieces.
+    sentence has the same vector in every text. Text in other languages falls into short pieces. (The one of model
+    cards, `FittedTfIdf`, is of words, and fitted on the sentences that it is tested on.)
     """
     tokenizer = Tokenizer.load(PRETRAINED / checkpoint.TOKENIZER)
     rarity = -np.log(tokenizer.probabilities())  # (V,), 0 for special pieces

@@ -101,11 +101,11 @@ def test_what_opens_nothing_is_named(mine: None, spec: str, message: str, code: 
 
 def test_functions_objects_classes_and_factories_of_the_current_folder(mine: None) -> None:
     expected = [[15, 1, 1], [14, 1, 1], [21, 2, 1]]
-    found = open_encoder("python:my_encoders:lengths")
-    vectors = found.embed(TEXTS, lang="xx")
+    encoder = open_encoder("python:my_encoders:lengths")
+    vectors = encoder.embed(TEXTS, lang="xx")
     assert vectors.dtype == np.float32 and vectors.tolist() == expected
-    assert (found.langs, found.latents) == ((), ("semantic",))
-    assert found.embed([], lang="en").shape == (0, 3)
+    assert (encoder.langs, encoder.latents) == ((), ("semantic",))
+    assert encoder.embed([], lang="en").shape == (0, 3)
     for name in ("model", "Model"):
         own = open_encoder(f"python:my_encoders:{name}")
         assert (own.langs, own.latents) == (("en", "de"), ("semantic", "language"))
@@ -156,12 +156,12 @@ def test_vectors_that_embed_wrote_are_looked_up(saved: Path, tmp_path: Path) -> 
     (tmp_path / "text.txt").write_text("\n".join([*TEXTS, "", TEXTS[0]]) + "\n", "utf-8")
     model = bgt_core.load(saved)
     bulk.embed_file(model, tmp_path / "text.txt", tmp_path / "text.npy", lang="en")
-    found = open_encoder(f"vectors:{tmp_path / 'text.npy'}")
+    encoder = open_encoder(f"vectors:{tmp_path / 'text.npy'}")
     expected = model.embed([TEXTS[2], TEXTS[0], ""], lang="en")
-    assert np.array_equal(found.embed([TEXTS[2], f"  {TEXTS[0]} ", ""], lang="en"), expected)
-    assert found.embed([], lang="en").shape == (0, 12)
+    assert np.array_equal(encoder.embed([TEXTS[2], f"  {TEXTS[0]} ", ""], lang="en"), expected)
+    assert encoder.embed([], lang="en").shape == (0, 12)
     with pytest.raises(BgtError, match=r"no vector for 'A cat.' \(2 of 3 missing\)"):
-        found.embed([TEXTS[0], "A cat.", "Two cats."], lang="en")
+        encoder.embed([TEXTS[0], "A cat.", "Two cats."], lang="en")
 
 
 def test_vectors_of_an_npz_and_what_is_wrong_with_files(tmp_path: Path) -> None:

@@ -61,9 +61,9 @@ def test_a_table_of_files_models_and_searches(bgt: Bgt, grammar: list[Pair]) -> 
 @pytest.mark.usefixtures("here")
 def test_one_document_of_json(bgt: Bgt) -> None:
     code, out, _ = bgt("same.tsv --langs en,en --json --model model --margin ratio")
-    found = json.loads(out)
-    assert (code, found["schema"], found["k"]) == (0, "bgt-retrieve/1", 4)
-    cosine, ratio = found["results"]
+    document = json.loads(out)
+    assert (code, document["schema"], document["k"]) == (0, "bgt-retrieve/1", 4)
+    cosine, ratio = document["results"]
     assert (cosine["by"], cosine["mining"], ratio["by"]) == ("cosine", None, "ratio")
     there = cosine["precision_at_1"][0]
     assert (there["from"], there["to"]) == ("en", "en")
@@ -89,8 +89,8 @@ def test_one_document_of_json(bgt: Bgt) -> None:
     ],
 )
 def test_bad_input_is_one_line(bgt: Bgt, arguments: str, code: int, message: str) -> None:
-    found, out, err = bgt(arguments if "--model" in arguments else f"{arguments} --model model")
-    assert (found, out) == (code, "")
+    status, out, err = bgt(arguments if "--model" in arguments else f"{arguments} --model model")
+    assert (status, out) == (code, "")
     assert message in err
     assert err.count("\n") == 1
     assert err.startswith("bgt: ")

@@ -158,10 +158,10 @@ def test_sentences_are_read_once_each(suffix: str, tmp_path: Path) -> None:
     packed = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}[suffix]
     path = tmp_path / f"text.txt{suffix}"
     path.write_bytes(packed(TEXT.encode()))
-    found = read_sentences(path)
-    assert found.texts == ["One dog.", "Two dogs.", "One cat."]
-    assert found.first.tolist() == [0, 3, 5]
-    assert found.of_line.tolist() == [0, -1, 0, 1, -1, 2, 1]
+    sentences = read_sentences(path)
+    assert sentences.texts == ["One dog.", "Two dogs.", "One cat."]
+    assert sentences.first.tolist() == [0, 3, 5]
+    assert sentences.of_line.tolist() == [0, -1, 0, 1, -1, 2, 1]
 
 
 def sentences(tmp_path: Path, text: str = "a\nb\n\na\nc\n") -> Sentences:
@@ -174,11 +174,11 @@ def test_vectors_are_those_of_the_first_lines_and_stay_on_disk(tmp_path: Path) -
     text = sentences(tmp_path)
     vectors = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
     np.save(tmp_path / "x.npy", vectors)
-    found = read_vectors(tmp_path / "x.npy", text)
-    assert isinstance(found.vectors, np.memmap)
+    side = read_vectors(tmp_path / "x.npy", text)
+    assert isinstance(side.vectors, np.memmap)
     expected = vectors[[0, 1, 4]]
     np.testing.assert_allclose(
-        found.read(np.arange(3)), expected / np.linalg.norm(expected, axis=1, keepdims=True), rtol=1e-6
+        side.read(np.arange(3)), expected / np.linalg.norm(expected, axis=1, keepdims=True), rtol=1e-6
     )
 
 

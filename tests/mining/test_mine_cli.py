@@ -29,11 +29,11 @@ class Bag(ComparesByCosine):
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
         if lang not in self.langs:
             raise UsageError(f"no language '{lang}'")
-        found = np.zeros((len(sentences), 32), dtype=np.float32)
-        for row, sentence in zip(found, sentences, strict=True):
+        vectors = np.zeros((len(sentences), 32), dtype=np.float32)
+        for row, sentence in zip(vectors, sentences, strict=True):
             for word in sentence.lower().split():
                 row += np.random.default_rng(list(word.encode())).normal(size=32)
-        return found
+        return vectors
 
 
 ENGLISH = ["The dog sleeps", "A red car", "", "Anna reads books", "The dog sleeps", "Only here in English"]
@@ -64,11 +64,11 @@ def test_the_command_writes_pairs_best_first(bgt: Callable[..., tuple[int, str, 
     code, out, err = bgt("en.txt fr.txt --langs en,fr --out pairs.tsv --threads 1")
     assert (code, out) == (0, "")
     assert err.startswith("pairs.tsv: ") and err.endswith("pairs of 4 x 4 different sentences; exact\n")
-    found = mined()
-    scores = [float(line[0]) for line in found]
+    lines = mined()
+    scores = [float(line[0]) for line in lines]
     assert scores == sorted(scores, reverse=True)
-    assert {(int(one), int(two)) for _, one, two, *_ in found[:3]} == PAIRS
-    for _, one, two, left, right in found:
+    assert {(int(one), int(two)) for _, one, two, *_ in lines[:3]} == PAIRS
+    for _, one, two, left, right in lines:
         assert (left, right) == (ENGLISH[int(one) - 1], FRENCH[int(two) - 1])
 
 
@@ -103,11 +103,11 @@ def test_the_command_scores_against_known_pairs(bgt: Callable[..., tuple[int, st
     assert code == 0
     head, *table = [line.split("\t") for line in out.splitlines()]
     assert head == ["kept", "threshold", "pairs", "precision %", "recall %", "F1 %"]
-    found = {name: values for name, *values in table}
-    assert found["all"][2:] in (["75.0", "100.0", "85.7"], ["100.0", "100.0", "100.0"])
-    assert found["--threshold"] == ["999", "0", "0.0", "0.0", "0.0"]
-    assert found["best threshold"][1:] == ["3", "100.0", "100.0", "100.0"]
-    assert "best of the other half" in found
+    rows_of = {name: values for name, *values in table}
+    assert rows_of["all"][2:] in (["75.0", "100.0", "85.7"], ["100.0", "100.0", "100.0"])
+    assert rows_of["--threshold"] == ["999", "0", "0.0", "0.0", "0.0"]
+    assert rows_of["best threshold"][1:] == ["3", "100.0", "100.0", "100.0"]
+    assert "best of the other half" in rows_of
 
 
 def test_one_call_does_the_same(bgt: Callable[..., tuple[int, str, str]]) -> None:
@@ -197,8 +197,8 @@ use_threads(2)
 vectors = np.random.default_rng(0).normal(size=(3000, 64)).astype(np.float32)
 for _ in range(3):
     product = torch.from_numpy(vectors) @ torch.from_numpy(vectors).T
-    _, found = faiss.knn(vectors, vectors, 1, faiss.METRIC_INNER_PRODUCT)
-    assert (torch.from_numpy(found[:, 0]) == product.argmax(1)).float().mean() > 0.999
+    _, nearest = faiss.knn(vectors, vectors, 1, faiss.METRIC_INNER_PRODUCT)
+    assert (torch.from_numpy(nearest[:, 0]) == product.argmax(1)).float().mean() > 0.999
 assert faiss.omp_get_max_threads() == torch.get_num_threads() == 2
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
@@ -219,6 +219,6 @@ def test_a_models_own_translations_are_found(
     with pytest.raises(SystemExit) as end:
         cli.main()
     assert not end.value.code
-    found = mined()
-    assert len(found) == len(set(texts))
-    assert all(left == right for *_, left, right in found)
+    lines = mined()
+    assert len(lines) == len(set(texts))
+    assert all(left == right for *_, left, right in lines)

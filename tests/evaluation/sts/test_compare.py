@@ -27,11 +27,11 @@ def systems(*noises: float, seed: int = 0) -> dict[str, StsScores]:
         text = [[f"{side} {number}" for number in range(pairs)] for side in ("left", "right")]
         sets.append(StsSet(year, name, rng.integers(0, 26, pairs) / 5, *text, "en", name[-2:] if "-" in name else "en"))
         shared.append(rng.normal(size=pairs))
-    found = {}
+    named = {}
     for number, noise in enumerate(noises):
         errors = [(one + rng.normal(size=len(one))) * noise / np.sqrt(2) for one in shared]
-        found[f"s{number}"] = StsScores(sets, [data.gold / 5 + e for data, e in zip(sets, errors, strict=True)])
-    return found
+        named[f"s{number}"] = StsScores(sets, [data.gold / 5 + e for data, e in zip(sets, errors, strict=True)])
+    return named
 
 
 def test_scores_are_those_of_each_system_alone_and_lie_in_their_intervals() -> None:
@@ -137,9 +137,9 @@ def test_other_pairs_are_not_compared() -> None:
 def test_kept_scores_come_back_as_they_were(tmp_path: Path) -> None:
     given = systems(0.3, 0.4)
     write_scores(tmp_path / "kept.parquet", given)
-    found = read_scores(tmp_path / "kept.parquet")
-    assert list(found) == list(given)
-    for name, scores in found.items():
+    restored = read_scores(tmp_path / "kept.parquet")
+    assert list(restored) == list(given)
+    for name, scores in restored.items():
         for data, known in zip(scores.sets, given[name].sets, strict=True):
             assert (str(data), data.left_lang, data.right_lang) == (str(known), known.left_lang, known.right_lang)
         assert compare({"a": scores, "b": given[name]}, resamples=100).differences[0].difference.value == 0

@@ -97,9 +97,9 @@ def test_every_aggregation_is_what_scipy_makes_of_the_pairs() -> None:
             expected[ScoreKey(year, "all", name, sum(sizes))] = years[-1]
     for name, years in over.items():
         expected[ScoreKey("2012-2014", "average", name, 385)] = np.mean(years)
-    found = scores.table(AGGREGATES)
-    assert found.keys() == expected.keys()
-    for row, score in found.items():
+    table = scores.table(AGGREGATES)
+    assert table.keys() == expected.keys()
+    for row, score in table.items():
         assert score == pytest.approx(expected[row], abs=1e-9), row
     assert scores.average == pytest.approx(np.mean(over["mean Pearson"]), abs=1e-9)
     assert list(scores.years) == ["2012", "2013", "2014"]

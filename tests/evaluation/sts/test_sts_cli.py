@@ -42,9 +42,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path) -> Path:
 
 def test_sts_prints_json_and_a_table_of_the_same_numbers(bgt: Bgt, here: Path) -> None:
     command = ("--data", "sts", "--sets", "2012", "--model", "model", "--resamples", "100", "--aggregate", "all")
-    found = json.loads(bgt(*command, "--json").out)
-    assert found["schema"] == "bgt-sts/2"
-    assert [(row["dataset"], row["score"]) for row in found["scores"]] == [
+    document = json.loads(bgt(*command, "--json").out)
+    assert document["schema"] == "bgt-sts/2"
+    assert [(row["dataset"], row["score"]) for row in document["scores"]] == [
         ("A", "Pearson"),
         ("A", "Spearman"),
         *((name, score) for name in ("all", "average") for score in MADE),
@@ -52,13 +52,13 @@ def test_sts_prints_json_and_a_table_of_the_same_numbers(bgt: Bgt, here: Path) -
     done = bgt(*command, "--compare")
     table, differences = ([line.split("\t") for line in part.splitlines()] for part in done.out.split("\n\n"))
     assert table[0] == ["STS", "score", "pairs", "model semantic", "model language"]
-    for line, row in zip(table[1:], found["scores"], strict=True):
+    for line, row in zip(table[1:], document["scores"], strict=True):
         cells = [
             f"{cell['value']:z.1f} [{cell['ci_low']:z.1f}, {cell['ci_high']:z.1f}]" for cell in row["systems"].values()
         ]
         assert line[:3] == [f"{row['year']} {row['dataset']}", row["score"], "3"]
         assert [cell.rstrip(" =*") for cell in line[3:]] == cells
-    assert [line[2] for line in differences[1:]] == ["model semantic - model language"] * len(found["differences"])
+    assert [line[2] for line in differences[1:]] == ["model semantic - model language"] * len(document["differences"])
     assert "Sentence-BERT" in done.err
     assert "2012 is without MSRpar" in done.err
     assert "2013" not in done.err  # with or without SMT is a matter of 2013 alone
@@ -104,8 +104,8 @@ def test_sts_writes_the_same_table_in_every_format(bgt: Bgt, here: Path) -> None
     document = json.loads(done.out)["scores"]
     for row, known in zip(rows, document, strict=True):
         for name, cell in known["systems"].items():
-            found = {"value": row[name], **{part: row[f"{name} {part}"] for part in ("ci_low", "ci_high", "mark")}}
-            assert found == cell
+            entry = {"value": row[name], **{part: row[f"{name} {part}"] for part in ("ci_low", "ci_high", "mark")}}
+            assert entry == cell
     with Path("t.csv").open(newline="") as file:
         assert [float(row["model semantic"]) for row in csv.DictReader(file)] == [row["model semantic"] for row in rows]
     assert f"{document[0]['systems']['model semantic']['value']:.1f}" in Path("t.tex").read_text()

@@ -29,16 +29,17 @@ from bgt_core.evaluation.retrieval import precision_at_1
 from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.evaluation.sts.score import StsSet, explain, sts
 from bgt_core.evaluation.style import style_scores
+from bgt_core.vectors.compare import ComparesByCosine
 from probes.data.build import read_sentences
 from probes.run import run_probe
 
 PROBED = {"Length": "length", "Punctuation": "punct-num"}  # what a card calls it -> task
 
 
-class TfIdf:
+class FittedTfIdf(ComparesByCosine):
     """A bag of words weighted by rarity, fitted on the very sentences it is scored on (no gold scores)."""
 
-    langs, latents = (), ("semantic",)
+    langs, latents, fingerprint = (), ("semantic",), ""
 
     def __init__(self, sets: Sequence[StsSet]):
         self.bag = TfidfVectorizer().fit([text for data in sets for text in (*data.left, *data.right)])
@@ -74,7 +75,7 @@ def measure() -> None:
     first, second = bgt.langs
     sets = read_sets(asked.sts, asked.years, lang=first)
     scores = {latent: sts(bgt, sets, latent=latent).average for latent in bgt.latents}
-    bag = sts(TfIdf(sets), sets).average
+    bag = sts(FittedTfIdf(sets), sets).average
 
     pairs = list(read_pairs(asked.retrieval, bgt.langs, Skipped()))
     here, there = (bgt.embed([pair[side] for pair in pairs], lang=bgt.langs[side]) for side in (0, 1))

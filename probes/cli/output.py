@@ -6,8 +6,9 @@ import json
 import sys
 from collections.abc import Sequence
 
+from bgt_core.cli.options import on_stdout
 from bgt_core.errors import BgtError
-from bgt_core.tables import LEGEND, on_stdout, save, show
+from bgt_core.tables import LEGEND, save, show
 from probes.cli.wishes import CliOptions
 from probes.measures.significance import CORRECTIONS
 from probes.result import SCHEMA, Difference

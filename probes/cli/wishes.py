@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bgt_core.cli.options import check_files
 from bgt_core.errors import NotFound, UsageError
-from bgt_core.tables import check_files
 from probes.measures.significance import CORRECTIONS
 from probes.measures.study import ProbeConfig
 from probes.tasks import GROUPS, TASKS, find

@@ -54,11 +54,13 @@ def open_all(wishes: CliOptions) -> list[Model]:
     seeds = tuple(open_encoder(spec, wishes.device, wishes.precision) for spec in wishes.encoder_seeds)
     others = None
     if wishes.untrained:
-        from bgt_core.adapters.baselines import to_beat
+        from bgt_core.adapters.baselines import reference_encoders
+        from bgt_core.embedder import Embedder
 
-        if not hasattr(next(iter(opened.values())), "tokenizer"):
+        first = next(iter(opened.values()))
+        if not isinstance(first, Embedder):
             raise UsageError(f"--untrained: {specs[0]} is no checkpoint of ours.")
-        others = to_beat(next(iter(opened.values())), Path(unnamed(specs[0])), wishes.device)
+        others = reference_encoders(first, Path(unnamed(specs[0])), wishes.device)
     models = []
     for name, encoder in opened.items():
         latents = tuple(wishes.latents or encoder.latents)

@@ -66,11 +66,11 @@ def predictor_warnings(row: Row, measured: Measured, n_dev: int) -> list[str]:
 def encoder_warnings(encoder: SentenceEncoder, study: Study) -> list[str]:
     """A warning where an encoder reads only the beginning of too many sentences.
 
-    One that cuts them says how many by a method `shortened(sentences, lang=...)`; others are taken to read all.
+    One that cuts them says how many by a method `count_truncated(sentences, lang=...)`; others are taken to read all.
     """
-    if not hasattr(encoder, "shortened"):
+    if not hasattr(encoder, "count_truncated"):
         return []
-    count, items = encoder.shortened(study.items.sentences, lang=study.lang), len(study.labels)
+    count, items = encoder.count_truncated(study.items.sentences, lang=study.lang), len(study.labels)
     if count <= CUT_SHORT * items:
         return []
     return [f"{count:,} of {items:,} sentences are longer than the encoder reads: it never saw their ends."]

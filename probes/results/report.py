@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from bgt_core.tables import save
+from bgt_core.tables import p_text, save
 from probes.results.cache import replacing
 from probes.results.separation import Line, as_table, counts, separation
 from probes.results.store import Cell
@@ -138,7 +138,7 @@ def signs(lines: Sequence[Line]) -> str:
 
 
 def small(p: float) -> str:
-    return f"{p:.2g}" if p >= 1e-4 else "&lt;0.0001"
+    return escape(p_text(p))
 
 
 def drawn(line: Line, most: float) -> str:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import UsageError
-from bgt_core.evaluation.bootstrap import Estimate
-from bgt_core.tables import Table
+from bgt_core.tables import Estimate, Table, p_text
 from probes.measures.significance import correct
 from probes.result import Difference, Row
 from probes.results.compare import gap, has
@@ -82,7 +81,7 @@ def as_table(lines: Sequence[Line]) -> Table:
                 line.difference.lang,
                 *(Estimate(100 * row.accuracy, 100 * row.ci_low, 100 * row.ci_high) for row in both),
                 Estimate(gap.points, gap.ci_low, gap.ci_high),
-                f"{gap.adjusted_p:.2g}" if gap.adjusted_p >= 1e-4 else "<0.0001",
+                p_text(gap.adjusted_p),
                 line.holds,
                 None if line.paper is None else line.paper.semantic,
                 None if line.paper is None else line.paper.language,

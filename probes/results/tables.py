@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from bgt_core.evaluation.bootstrap import Estimate
-from bgt_core.tables import Table
+from bgt_core.tables import Estimate, Table
 from probes.classifiers.baselines import MAJORITY
 from probes.measures.significance import correct
 from probes.result import Difference

@@ -125,7 +125,7 @@ def test_max_items_and_rare_labels_are_counted_out() -> None:
     [
         ({"lang": "es"}, "Model is en-fr; `lang` es needs a model trained with 'es'"),
         ({"latents": ["meaning"]}, "There is no latent 'meaning'; choose from semantic, language"),
-        ({"latents": ["semantic", "semantic"]}, "different latents"),
+        ({"latents": ["semantic", "semantic"]}, "different `latents`"),
         ({"lang": "en-fr", "latents": ["language"]}, "for `lang` en-fr choose `latents` semantic"),
         ({"sentences": SENTENCES[:50]}, "Task 'length' got 0 items with 0 labels; it needs 200 and 2"),
         ({"sentences": []}, "got 0 items"),

@@ -93,16 +93,8 @@ def run(
         report(f"{task.name} {lang}: {latent}, controls")
         scores[latent] = replace(scores[latent], **extra_scores(study, inputs[latent], measured[latent], config))
     result = summarise(study, latents, scores, measured, runs, config)
-    return replace(
-        result,
-        warnings=warnings + result.warnings,
-        erasures=[controls.erase(study, inputs[name], name, config.erase, config) for name in latents]
-        if config.erase
-        else [],
-        curve=[point for name in latents for point in controls.curve(study, inputs[name][0], name, config)]
-        if config.curve
-        else [],
-    )
+    erasures, curve = controls.erasures(study, inputs, config), controls.curves(study, inputs, config)
+    return replace(result, warnings=warnings + result.warnings, erasures=erasures, curve=curve)
 
 
 def run_senteval_protocol(

@@ -68,7 +68,7 @@ class CliOptions:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> CliOptions:
         """From the values of the command line, by the names of the parameters of `probe`."""
-        paths = {name: Path(values[name]) if values[name] else None for name in PATHS}
+        paths: dict[str, Any] = {name: Path(values[name]) if values[name] else None for name in PATHS}
         return cls(
             langs=split(values["lang"]),
             tasks=split(values["task"]) or [ALL],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -66,6 +66,11 @@ def capacity(study: Study, vectors: Vectors, task: Measured, config: ProbeConfig
     return float((probe.predict(vectors[train]) == mixed[train]).mean())
 
 
+def erasures(study: Study, inputs: Mapping[str, Sequence[Vectors]], config: ProbeConfig) -> list[Erasure]:
+    """`erase` for each latent, if `config.erase` wants it; `inputs` are one (N, D) per encoder seed, by latent."""
+    return [erase(study, inputs[name], name, config.erase, config) for name in inputs if config.erase]
+
+
 def erase(study: Study, inputs: Sequence[Vectors], latent: str, method: str, config: ProbeConfig) -> Erasure:
     """Erase the labels with what train and dev say of them, and probe again; the same with random directions.
 
@@ -84,6 +89,11 @@ def erase(study: Study, inputs: Sequence[Vectors], latent: str, method: str, con
             ranks.append(eraser.rank)
     accuracy, random_accuracy = np.mean(accuracies, axis=0)
     return Erasure(latent, method, round(np.mean(ranks)), float(accuracy), float(random_accuracy))
+
+
+def curves(study: Study, inputs: Mapping[str, Sequence[Vectors]], config: ProbeConfig) -> list[CurvePoint]:
+    """`curve` for each latent of the first encoder, if `config.curve` wants it."""
+    return [point for name in inputs if config.curve for point in curve(study, inputs[name][0], name, config)]
 
 
 def curve(study: Study, vectors: Vectors, latent: str, config: ProbeConfig) -> list[CurvePoint]:

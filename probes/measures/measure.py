@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -20,7 +20,7 @@ from probes.measures.splits import Cut
 from probes.measures.study import Study
 
 ProbeFactory = Callable[[int], ClassifierMixin]  # seed -> new probe
-Vectors = np.ndarray | csr_matrix  # (N, D)
+Vectors: TypeAlias = np.ndarray | csr_matrix  # (N, D)
 
 
 @dataclass(frozen=True, eq=False)

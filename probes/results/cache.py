@@ -77,9 +77,9 @@ class Cache:
         """The (N, D) vectors of that name, made and kept if they are not there."""
         path = self.path(VECTORS, name)
         try:
-            kept = np.load(path, allow_pickle=False)
+            vectors = np.load(path, allow_pickle=False)
             os.utime(path)
-            return kept
+            return vectors
         except (OSError, ValueError, EOFError):
             pass  # absent or damaged: made below
         vectors = make()

@@ -100,8 +100,8 @@ def read_cell(path: Path, model: str) -> Cell | None:
     """What `write_cell` wrote; None where it is absent or damaged."""
     try:
         table = parquet.read_table(path, memory_map=False)
-        kept = json.loads(table.schema.metadata[METADATA])
-        result, trail = as_result(kept["result"]), kept["trail"]
+        document = json.loads(table.schema.metadata[METADATA])
+        result, trail = as_result(document["result"]), document["trail"]
         os.utime(path)
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):
         return None

@@ -43,16 +43,16 @@ def measured(
 
 
 def test_a_card_holds_every_figure_and_what_it_was_told(measured: Callable[..., tuple[int, str, str]]) -> None:
-    found = json.loads(measured("--transfers", "3")[1])
-    scores = found["scores"]
+    document = json.loads(measured("--transfers", "3")[1])
+    scores = document["scores"]
     similarity = scores["STS 2013-2013, Pearson x 100"]
     assert similarity["semantic"] > 90  # gold is 5 where both sentences are the same
     assert similarity["baseline"] > 90
     assert 0 <= scores["Retrieval en to fr, %"]["semantic"] <= 100
     assert set(scores["Length probe, accuracy %"]) == {"semantic", "language", "baseline"}
-    assert "with SMT" in found["protocol"][0]["how"]
-    assert {row["latent"] for row in found["probes"]} > {"semantic", "language", "majority"}
-    assert found["command"] == "made by hand"
+    assert "with SMT" in document["protocol"][0]["how"]
+    assert {row["latent"] for row in document["probes"]} > {"semantic", "language", "majority"}
+    assert document["command"] == "made by hand"
 
 
 @pytest.mark.parametrize(

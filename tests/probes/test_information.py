@@ -27,9 +27,11 @@ def channel(items: int, flip: float, seed: int = 0) -> tuple[np.ndarray, np.ndar
 def test_v_information_of_a_binary_channel_is_its_capacity(flip: float) -> None:
     vectors, labels = channel(20_000, flip)
     rows = np.arange(20_000)
-    found = measure(probe_factory("linear"), [vectors], labels, [(rows[:10_000], rows[10_000:12_000], rows[12_000:])])
-    assert np.nanmean(found.saved) == pytest.approx(1 - entropy([flip, 1 - flip], base=2), abs=0.03)
-    told = found.saved[0, 0, 12_000:]
+    measured = measure(
+        probe_factory("linear"), [vectors], labels, [(rows[:10_000], rows[10_000:12_000], rows[12_000:])]
+    )
+    assert np.nanmean(measured.saved) == pytest.approx(1 - entropy([flip, 1 - flip], base=2), abs=0.03)
+    told = measured.saved[0, 0, 12_000:]
     flipped = vectors[12_000:, 0] != labels[12_000:]
     if flip == 0.1:  # a flipped item misleads by log2(0.1 / 0.5), another tells log2(0.9 / 0.5)
         assert told[flipped].mean() == pytest.approx(math.log2(0.2), abs=0.15)
@@ -59,8 +61,8 @@ def test_the_schedule_is_voitas() -> None:
 def test_a_code_without_vectors_is_the_shares_of_what_came_before() -> None:
     """Closed form, block by block, with the order that the code itself drew."""
     labels = np.random.default_rng(0).choice(3, 1_000, p=[0.7, 0.2, 0.1])
-    found = codelength(lambda seed: DummyClassifier(strategy="prior"), np.zeros((1_000, 1)), labels, range(1_000), 3, 2)
-    for shuffle, blocks in enumerate(found.blocks):
+    code = codelength(lambda seed: DummyClassifier(strategy="prior"), np.zeros((1_000, 1)), labels, range(1_000), 3, 2)
+    for shuffle, blocks in enumerate(code.blocks):
         sent = labels[np.argsort(np.random.default_rng((0, shuffle)).permutation(1_000), kind="stable")]
         expected, cuts = [math.log2(3) * block_boundaries(1_000)[0]], block_boundaries(1_000)
         for begin, end in itertools.pairwise(cuts):
@@ -68,9 +70,9 @@ def test_a_code_without_vectors_is_the_shares_of_what_came_before() -> None:
             shares = counts / begin if counts.all() else (counts + 1) / (begin + 3)
             expected.append(-np.log2(shares[sent[begin:end]]).sum())
         assert blocks == pytest.approx(expected)
-    assert found.bits == pytest.approx(np.mean([sum(blocks) for blocks in found.blocks]))
-    assert found.uniform == pytest.approx(1_000 * math.log2(3))
-    assert found.compression == pytest.approx(found.uniform / found.bits)
+    assert code.bits == pytest.approx(np.mean([sum(blocks) for blocks in code.blocks]))
+    assert code.uniform == pytest.approx(1_000 * math.log2(3))
+    assert code.compression == pytest.approx(code.uniform / code.bits)
 
 
 def test_the_first_block_costs_log2_k_a_label_and_an_easy_property_little_else() -> None:

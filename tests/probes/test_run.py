@@ -32,8 +32,8 @@ class Fake:
     latents = ("semantic", "language")
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        told = np.eye(12, dtype=np.float32)[[words(sentence) for sentence in sentences]]
-        return told if latent == "semantic" else np.ones((len(sentences), 4), dtype=np.float32)
+        vectors = np.eye(12, dtype=np.float32)[[words(sentence) for sentence in sentences]]
+        return vectors if latent == "semantic" else np.ones((len(sentences), 4), dtype=np.float32)
 
 
 def by_name(result: ProbeResult) -> dict[str, ProbeScore]:
@@ -86,8 +86,8 @@ def test_a_latent_below_a_baseline_says_so() -> None:
         def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
             return np.array([[words(sentence) > 6] for sentence in sentences], dtype=np.float32)
 
-    found = probes.run(Weak(), "length", SENTENCES, lang="fr", latents=["language"], config=ProbeConfig(seeds=2))
-    row = by_name(found)["language"]
+    outcome = probes.run(Weak(), "length", SENTENCES, lang="fr", latents=["language"], config=ProbeConfig(seeds=2))
+    row = by_name(outcome)["language"]
     assert row.note in ("below length", "below word 1-2-grams", "below character 3-5-grams")
 
 
@@ -101,19 +101,19 @@ def test_gender_of_built_in_sentences_at_chance_is_not_separable() -> None:
             return np.zeros((len(sentences), 2), dtype=np.float32)
 
     config = ProbeConfig(max_items=600, seeds=2)
-    found = probes.run(Constant(), "gender", lang="fr", latents=["language"], config=config)
-    rows = by_name(found)
+    outcome = probes.run(Constant(), "gender", lang="fr", latents=["language"], config=config)
+    rows = by_name(outcome)
     assert rows["language"].accuracy == rows["majority"].accuracy == 0.5
     assert rows["language"].note == "not separable from majority"
     assert rows["word 1-2-grams"].accuracy > 0.6  # seen articles and nouns
-    assert found.difference is None
+    assert outcome.difference is None
 
 
 def test_max_items_and_rare_labels_are_counted_out() -> None:
     config = ProbeConfig(max_items=260, seeds=1, baselines=False)
-    found = probes.run(Fake(), "length", SENTENCES, lang="fr", config=config)
-    assert found.left_out == 100
-    assert found.rows[0].n_test == 26
+    outcome = probes.run(Fake(), "length", SENTENCES, lang="fr", config=config)
+    assert outcome.left_out == 100
+    assert outcome.rows[0].n_test == 26
     rare = SENTENCES[:300] + ["a, b, c, d."] * 3
     punctuated = [text + "!" * (place % 2) for place, text in enumerate(rare)]
     config = ProbeConfig(seeds=1, baselines=False)
@@ -155,8 +155,8 @@ class Other(Fake):
     """Another training: right of every second item, whatever it is."""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        told = super().embed(sentences, lang=lang, latent=latent)
-        return told * (np.arange(len(told)) % 2)[:, None]
+        vectors = super().embed(sentences, lang=lang, latent=latent)
+        return vectors * (np.arange(len(vectors)) % 2)[:, None]
 
 
 def test_encoder_seeds_are_averaged_and_their_spread_is_kept_apart() -> None:
@@ -178,7 +178,7 @@ def test_encoder_seeds_are_averaged_and_their_spread_is_kept_apart() -> None:
 
 
 def test_reference_encoders_are_rows_to_beat() -> None:
-    found = probes.run(
+    outcome = probes.run(
         Fake(),
         "length",
         SENTENCES,
@@ -187,10 +187,10 @@ def test_reference_encoders_are_rows_to_beat() -> None:
         references={"untrained": [Other(), Other(), Fake()]},
         config=ProbeConfig(seeds=2),
     )
-    row = by_name(found)["untrained"]
+    row = by_name(outcome)["untrained"]
     assert (row.encoders, row.probe) == (3, "linear")
-    assert row.accuracy > by_name(found)["language"].accuracy
-    (gap,) = found.over_baseline
+    assert row.accuracy > by_name(outcome)["language"].accuracy
+    (gap,) = outcome.over_baseline
     assert (gap.first, gap.second) == ("language", "length")
     assert gap.ci_high < 0
 
@@ -221,26 +221,26 @@ def test_the_result_is_plain_json_without_items(result: ProbeResult) -> None:
 
 def test_paper_mode_is_sentevals_protocol_once() -> None:
     config = ProbeConfig(mdl=True, probe="mlp10")
-    found = probes.run_senteval_protocol(Fake(), TASKS["length"], SENTENCES, lang="fr", config=config)
-    assert found.seeds == 1
-    rows = by_name(found)
+    outcome = probes.run_senteval_protocol(Fake(), TASKS["length"], SENTENCES, lang="fr", config=config)
+    assert outcome.seeds == 1
+    rows = by_name(outcome)
     assert set(rows) == {"semantic", "language"}
     assert rows["semantic"].probe.startswith("senteval, 10 hidden units, L2 ")
-    assert rows["semantic"].codelength is rows["semantic"].selectivity is found.difference is None
-    train, dev, test = cuts_of(found.items, 1, 0)[0]
-    vectors, labels = Fake().embed(found.items.sentences, lang="fr"), np.array(found.items.labels)
-    tokens = [len(sentence.split()) for sentence in found.items.sentences]
+    assert rows["semantic"].codelength is rows["semantic"].selectivity is outcome.difference is None
+    train, dev, test = cuts_of(outcome.items, 1, 0)[0]
+    vectors, labels = Fake().embed(outcome.items.sentences, lang="fr"), np.array(outcome.items.labels)
+    tokens = [len(sentence.split()) for sentence in outcome.items.sentences]
     ordered = [sorted(rows, key=lambda row: (tokens[row], labels[row])) for rows in (train, dev, test)]
     same = split_classify(*((vectors[rows], labels[rows]) for rows in ordered), SentEval(hidden=10))
     assert round(100 * rows["semantic"].accuracy, 2) == same.test_accuracy
-    kept = found.predictions["semantic"].labels[0, 0, ordered[2]]
-    assert (np.array(found.labels)[kept] == same.predicted).all()
+    kept = outcome.predictions["semantic"].labels[0, 0, ordered[2]]
+    assert (np.array(outcome.labels)[kept] == same.predicted).all()
 
 
 def test_word_content_has_no_hidden_layer_in_paper_mode() -> None:
     given = replace(TASKS["length"], name="word-content")
-    found = probes.run_senteval_protocol(Fake(), given, SENTENCES, lang="fr", config=ProbeConfig(probe="mlp10"))
-    assert found.rows[0].probe.startswith("senteval, 0 hidden units")
+    outcome = probes.run_senteval_protocol(Fake(), given, SENTENCES, lang="fr", config=ProbeConfig(probe="mlp10"))
+    assert outcome.rows[0].probe.startswith("senteval, 0 hidden units")
 
 
 def test_many_labels() -> None:

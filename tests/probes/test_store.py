@@ -46,12 +46,12 @@ def first(count: int) -> np.ndarray:
 
 class Fake:
     langs, latents, fingerprint = ("en", "fr"), ("semantic", "language"), "fake"
-    asked = 0
+    calls = 0
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        self.asked += 1
-        found = [[len(sentence), sentence.count(" "), sentence.count(".")] for sentence in sentences]
-        return np.array(found, dtype=np.float32)[:, : 3 if latent == "language" else 1]
+        self.calls += 1
+        numbers = [[len(sentence), sentence.count(" "), sentence.count(".")] for sentence in sentences]
+        return np.array(numbers, dtype=np.float32)[:, : 3 if latent == "language" else 1]
 
 
 def measure(encoder: Fake, **options: object) -> Cell:
@@ -98,20 +98,24 @@ def test_rows_of_predictions_give_the_accuracies() -> None:
 
 def test_a_kept_difference_is_the_measured_one() -> None:
     cell = measure(Fake(), seeds=5, max_items=2_000, control=None, baselines=False)
-    found, fresh = cell_gap(cell, "semantic", cell, "language"), cell.result.difference
+    kept, fresh = cell_gap(cell, "semantic", cell, "language"), cell.result.difference
     for name in ("points", "ci_low", "ci_high", "p"):  # the resamples are the same
-        assert getattr(found, name) == pytest.approx(getattr(fresh, name))
+        assert getattr(kept, name) == pytest.approx(getattr(fresh, name))
     table = cell.predictions
-    assert gap(table, "semantic", table, "language", task="punct-num", lang="fr") == found  # no cell is needed
+    assert gap(table, "semantic", table, "language", task="punct-num", lang="fr") == kept  # no cell is needed
 
 
 def test_a_difference_of_two_encoders_is_paired_on_items() -> None:
     left, right = planted({"semantic": first(6_000)}), planted({"semantic": first(5_900)}, "other")
-    found = cell_gap(left, "semantic", right, "semantic", ("m", "other"))
-    assert found.points == pytest.approx(1)
-    assert found.ci_low == pytest.approx(1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02)  # not 1.4 points wide
-    assert found.p == pytest.approx(2 * norm.sf(np.sqrt(100 / (1 - 0.01))), rel=1)  # of 1e-23: rounding of resamples
-    assert (found.first, found.second) == ("m", "other")
+    difference = cell_gap(left, "semantic", right, "semantic", ("m", "other"))
+    assert difference.points == pytest.approx(1)
+    assert difference.ci_low == pytest.approx(
+        1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02
+    )  # not 1.4 points wide
+    assert difference.p == pytest.approx(
+        2 * norm.sf(np.sqrt(100 / (1 - 0.01))), rel=1
+    )  # of 1e-23: rounding of resamples
+    assert (difference.first, difference.second) == ("m", "other")
 
 
 def test_other_items_are_not_compared() -> None:
@@ -132,30 +136,30 @@ def test_notes_say_what_majority_does_as_well_after_holm() -> None:
 
     cell = planted({"semantic": at(0.507), "language": at(0.526), "majority": majority})
     stale = [replace(row, note="not separable from majority; did not converge") for row in cell.result.rows]
-    (found,) = corrected([replace(cell, result=replace(cell.result, rows=stale))])
-    notes = {row.latent: row.note for row in found.result.rows}
+    (after,) = corrected([replace(cell, result=replace(cell.result, rows=stale))])
+    notes = {row.latent: row.note for row in after.result.rows}
     assert notes["semantic"].startswith("did not converge; not separable from majority 50.0 after Holm (p=0.")
     assert notes["language"] == "did not converge"
 
 
 def test_a_latent_below_majority_is_called_so() -> None:
     cell = planted({"semantic": first(4_000), "majority": first(5_000)})
-    (found,) = corrected([cell])
-    assert found.row("semantic").note.startswith("below majority 50.0 after Holm")
-    assert found.row("majority").note == ""
+    (after,) = corrected([cell])
+    assert after.row("semantic").note.startswith("below majority 50.0 after Holm")
+    assert after.row("majority").note == ""
 
 
 def test_holm_is_over_the_whole_table() -> None:
     cells = [measure(Fake(), seed=seed) for seed in (0, 1)]
-    found = corrected(cells)
+    after = corrected(cells)
     ps = [one.p for cell in cells for one in (cell.result.difference, *cell.result.over_baseline)]
-    adjusted = [one.adjusted_p for cell in found for one in (cell.result.difference, *cell.result.over_baseline)]
+    adjusted = [one.adjusted_p for cell in after for one in (cell.result.difference, *cell.result.over_baseline)]
     assert len(ps) == 6
     assert adjusted[int(np.argmin(ps))] == pytest.approx(min(1, 6 * min(ps)))
 
 
 def test_correctness_keeps_encoders_and_seeds_apart() -> None:
-    found = correctness(measure(Fake()).predictions, "language")
-    assert found.right.shape == (1, 2, 80)
-    assert (found.tested.sum(0) == 1).all()
-    assert not found.right[0][~found.tested].any()
+    verdicts = correctness(measure(Fake()).predictions, "language")
+    assert verdicts.right.shape == (1, 2, 80)
+    assert (verdicts.tested.sum(0) == 1).all()
+    assert not verdicts.right[0][~verdicts.tested].any()

@@ -10,6 +10,7 @@ import numpy as np
 from probes.task import Items
 
 SCHEMA = "bgt-probe/3"  # the form of `bgt-probe --json`, and with it of what is below
+MAJORITY = "majority"  # the baseline that every score stands beside
 
 
 @dataclass(frozen=True)

@@ -224,9 +224,8 @@ def _checked(name: str, split: Split, classes: np.ndarray, width: int) -> tuple[
     """(N, D) float32 vectors and (N,) numbers of classes of a split."""
     vectors, labels = np.asarray(split[0], np.float32), np.asarray(split[1])
     if not vectors.size or vectors.shape != (len(labels), width):
-        raise DataError(
-            f"The {name} vectors have shape {vectors.shape}: give one of width {width} for each of {len(labels)} labels."
-        )
+        expected = f"one of width {width} for each of {len(labels)} labels"
+        raise DataError(f"The {name} vectors have shape {vectors.shape}: give {expected}.")
     if not math.isfinite(vectors.sum(dtype=np.float64)):  # one NaN or infinity is enough to spoil the sum
         raise DataError(f"The {name} vectors hold NaN or infinity: mend the model, or leave those items out.")
     if len(classes) < 2:

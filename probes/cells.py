@@ -12,10 +12,10 @@ from pathlib import Path
 from bgt_core import __version__
 from bgt_core.contracts import LANGUAGE, SentenceEncoder
 from bgt_core.errors import BgtError
-from probes.data.build import default_sentences
 from probes.data.items import SIZES
 from probes.data.load import load_task
 from probes.data.splitfile import read_splits, with_splits
+from probes.data.texts import default_sentences
 from probes.measures.study import ProbeConfig
 from probes.results.cache import RESULTS, Cache, key, with_cache
 from probes.results.store import Cell, cell_of, read_cell, write_cell

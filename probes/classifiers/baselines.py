@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from probes.classifiers.classifier import LinearProbe
 from probes.result import MAJORITY as MAJORITY
-from probes.words import words
+from probes.words import count_words
 
 MANY_LABELS = 50  # from here on n-grams are read by naive Bayes: a weight per n-gram and label would take hours to fit
 FEATURES = 20_000  # n-grams kept, the most frequent
@@ -78,7 +78,7 @@ class BagProbe(ClassifierMixin, BaseEstimator):
 
 def lengths(sentences: Sequence[str]) -> np.ndarray:
     """Numbers of words and of characters, (N, 2)."""
-    return np.array([(words(sentence), len(sentence)) for sentence in sentences], dtype=np.float32)
+    return np.array([(count_words(sentence), len(sentence)) for sentence in sentences], dtype=np.float32)
 
 
 def word_grams(sentences: Sequence[str]) -> csr_matrix:

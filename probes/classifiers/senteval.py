@@ -93,7 +93,7 @@ class Candidate:
 def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval | None = None) -> SplitResult:
     """Train on `train`, stop and choose the penalty on `dev`, report on `test`; the same whenever it is called.
 
-    Vectors are read and never written; float32 ones are not copied as a whole. Raises BgtError for vectors that are
+    Vectors are read and never written; float32 ones are not copied as a whole. Raises DataError for vectors that are
     not finite, not one per label or not of the width of train, for fewer than two classes, and for a label that is not
     in train.
     """

@@ -29,7 +29,7 @@ from bgt_core.evaluation.retrieval import precision_at_1
 from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.evaluation.sts.score import StsSet, explain, sts
 from bgt_core.evaluation.style import style_scores
-from probes.data.build import read_sentences
+from probes.data.texts import read_sentences
 from probes.run import run_probe
 
 PROBED = {"Length": "length", "Punctuation": "punct-num"}  # what a card calls it -> task

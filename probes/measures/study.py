@@ -10,8 +10,9 @@ from random import Random
 import numpy as np
 
 from bgt_core.errors import DataError, UsageError
-from probes.data.build import FOLDS, default_sentences, splits
+from probes.data.folds import FOLDS, folds
 from probes.data.items import SIZES, common
+from probes.data.texts import default_sentences
 from probes.measures.control_task import CONTROLS
 from probes.measures.significance import RESAMPLES
 from probes.task import SPLITS, Items, ProbeTask
@@ -134,7 +135,7 @@ def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
     its optimum would else be the same each time.
     """
     if items.splits is None:
-        return [tuple(map(np.array, cut)) for cut in splits(items.groups, seeds, seed)]
+        return [tuple(map(np.array, cut)) for cut in folds(items.groups, seeds, seed)]
     kept, groups = np.array(items.splits), np.array(items.groups)
     train, dev, test = (np.flatnonzero(kept == name) for name in SPLITS)
     if seeds == 1:

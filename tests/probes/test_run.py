@@ -17,7 +17,7 @@ from probes.result import ProbeResult, Row
 from probes.run import run_probe
 from probes.task import Items
 from probes.tasks import TASKS
-from probes.words import words
+from probes.words import count_words
 
 SENTENCES = [f"Le mot {number} est " + "très " * (number % 6) + "long." for number in range(360)]
 
@@ -29,7 +29,7 @@ class Fake:
     latents = ("semantic", "language")
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        told = np.eye(12, dtype=np.float32)[[words(sentence) for sentence in sentences]]
+        told = np.eye(12, dtype=np.float32)[[count_words(sentence) for sentence in sentences]]
         return told if latent == "semantic" else np.ones((len(sentences), 4), dtype=np.float32)
 
 
@@ -83,7 +83,7 @@ def test_baselines_are_in_the_table_and_the_length_baseline_knows_length(result:
 def test_a_latent_below_a_baseline_says_so() -> None:
     class Weak(Fake):
         def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-            return np.array([[words(sentence) > 6] for sentence in sentences], dtype=np.float32)
+            return np.array([[count_words(sentence) > 6] for sentence in sentences], dtype=np.float32)
 
     row = by_name(run_probe(Weak(), "length", "fr", SENTENCES, latents=["language"], seeds=2))["language"]
     assert row.note in ("below length", "below word 1-2-grams", "below character 3-5-grams")

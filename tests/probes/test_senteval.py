@@ -30,7 +30,7 @@ def task(items: int, width: int, classes: int, noise: float, seed: int = 0) -> T
 
 @pytest.fixture(scope="module")
 def easy() -> Task:
-    """The label is the sign of one number, far from 0: right at the first look, and at every later one."""
+    """The label is the sign of one number, far from 0: right on dev at once, and ever after."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 400)
     vectors = np.stack([20.0 * labels - 10.0, rng.standard_normal(400)], axis=1).astype(np.float32)
@@ -81,7 +81,7 @@ def test_passes_are_those_of_torch(hidden: int, fused: bool, monkeypatch: pytest
         if number == 3:
             stack.keep([0, 2])
         stack.train(torch.from_numpy(vectors), labels, order, batch_size=10)
-    for place, penalty in enumerate((1e-3, 1.0)):
+    for network, penalty in enumerate((1e-3, 1.0)):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(3)
             layers = [nn.Linear(inside, outside) for inside, outside in pairwise(sizes)]
@@ -93,7 +93,7 @@ def test_passes_are_those_of_torch(hidden: int, fused: bool, monkeypatch: pytest
             nn.functional.cross_entropy(logits, torch.from_numpy(labels[rows])).backward()
             optimiser.step()
         for part, expected in zip(stack.parameters, model.parameters(), strict=True):
-            torch.testing.assert_close(part[place].view_as(expected), expected.detach(), rtol=1e-5, atol=1e-6)
+            torch.testing.assert_close(part[network].view_as(expected), expected.detach(), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ VECTORS, LABELS = np.eye(4, 3, dtype=np.float32), ["a", "b", "a", "b"]
 
 
 @pytest.mark.parametrize(
-    ("place", "split", "message"),
+    ("index", "split", "message"),
     [
         (0, (VECTORS[:3], LABELS), "train vectors have shape (3, 3): give one of width 3 for each of 4 labels"),
         (0, (VECTORS[:0], []), "train vectors have shape (0, 3)"),
@@ -168,9 +168,9 @@ VECTORS, LABELS = np.eye(4, 3, dtype=np.float32), ["a", "b", "a", "b"]
         (2, (VECTORS, ["a", "b", "c", "d"]), "Label 'c' of test is not in train"),
     ],
 )
-def test_what_is_refused(place: int, split: Split, message: str) -> None:
+def test_what_is_refused(index: int, split: Split, message: str) -> None:
     splits = [(VECTORS, LABELS)] * 3
-    splits[place] = split
+    splits[index] = split
     with pytest.raises(BgtError) as caught:
         split_classify(*splits)
     assert message in str(caught.value)

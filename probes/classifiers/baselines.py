@@ -21,7 +21,7 @@ from sklearn.naive_bayes import MultinomialNB
 from threadpoolctl import threadpool_limits
 
 from probes.classifiers.classifier import LinearProbe
-from probes.result import MAJORITY as MAJORITY
+from probes.result import MAJORITY
 from probes.words import count_words
 
 MANY_LABELS = 50  # from here on n-grams are read by naive Bayes: a weight per n-gram and label would take hours to fit

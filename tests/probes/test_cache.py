@@ -74,7 +74,7 @@ def test_a_failure_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pyte
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "save", full)
-    with pytest.raises(BgtError, match=r"No space left on device.*--no-cache") as error:
+    with pytest.raises(BgtError, match=r"No space left on device.*give `cache` another folder") as error:
         Cache(tmp_path).vectors("x", lambda: np.zeros((1, 1)))
     assert error.value.exit_code == 3
     assert not Cache(tmp_path).entries()
@@ -97,7 +97,7 @@ def test_pruning_goes_by_the_last_use(tmp_path: Path) -> None:
 
 def test_what_another_process_is_writing_is_left_alone(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    with cache.writing(VECTORS, "x") as partial:
+    with cache.writing(cache.path(VECTORS, "x")) as partial:
         partial.write_bytes(b"half")
         assert cache.prune() == (0, 0)
         partial.write_bytes(b"whole")
@@ -120,9 +120,8 @@ def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BGT_CACHE", str(tmp_path))
     assert default_folder() == tmp_path
     monkeypatch.delenv("BGT_CACHE")
-    monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert default_folder() == tmp_path / "bgt"
+    monkeypatch.setattr("probes.results.cache.user_cache_path", lambda name, appauthor: tmp_path / "system" / name)
+    assert default_folder() == Cache().folder == tmp_path / "system" / "bgt"
 
 
 def test_encoders_say_what_they_are_made_of(saved: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_stopped_command_keeps_what_is_done_and_goes_on(fake: Fake) -> None:
     stopped = probe(*asked)
     assert stopped.exit_code == 130
     assert [one["lang"] for one in results(stopped)] == ["en"]
-    assert "goes on from there" in stopped.stderr
+    assert "continues from there" in stopped.stderr
     fake.before = lambda: None
     whole = probe(*asked)
     assert whole.exit_code == 0
@@ -283,7 +283,7 @@ def test_a_cache_that_cannot_be_written_is_said(fake: Fake, tmp_path: Path) -> N
     asked = ("--lang", "fr", "--task", "punct-num", *QUICK)
     result = probe(*asked, "--cache-dir", str(tmp_path / "file"))
     assert result.exit_code == 3
-    assert "give another --cache-dir, or --no-cache" in result.stderr
+    assert "give --cache-dir another folder, or measure without one" in result.stderr
     assert probe(*asked, "--cache-dir", str(tmp_path / "file"), "--no-cache").exit_code == 0
 
 

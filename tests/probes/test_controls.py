@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+import probes
 from bgt_core.errors import BgtError
+from probes import ProbeConfig
 from probes.measures.control_task import control_labels, keys, shuffled
-from probes.result import ProbeResult, Row
-from probes.run import run_probe
+from probes.result import ProbeResult, ProbeScore
 from probes.task import Items
 from probes.tasks import TASKS
 
@@ -39,10 +40,10 @@ class Known:
         return self.vectors[[int(sentence.split()[-1]) for sentence in sentences]]
 
 
-def probe(vectors: np.ndarray, labels: Sequence[object] = LABELS, **asked: object) -> ProbeResult:
+def probe(vectors: np.ndarray, labels: Sequence[object] = LABELS, **options: object) -> ProbeResult:
     given = labels if isinstance(labels, Items) else items(labels)
-    wishes = {"latents": ["semantic"], "baselines": False, "seeds": 2, "control": "first"} | asked
-    return run_probe(Known(vectors), TASKS["length"], "en", given, **wishes)
+    config = ProbeConfig(**{"baselines": False, "seeds": 2, "control": "first"} | options)
+    return probes.run(Known(vectors), TASKS["length"], given, lang="en", config=config)
 
 
 def test_keys_are_the_first_token_or_the_rarest_of_the_frequent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +71,7 @@ def test_shuffling_keeps_the_labels_and_the_other_rows() -> None:
     assert (mixed[50:] == labels[50:]).all()
 
 
-def row(result: ProbeResult) -> Row:
+def row(result: ProbeResult) -> ProbeScore:
     return result.rows[0]
 
 
@@ -183,25 +184,26 @@ def test_an_encoder_that_cuts_sentences_is_warned_of() -> None:
             return self.count
 
     bgt = Cuts(LABELS[:, None])
-    wishes = {"latents": ["semantic"], "baselines": False, "seeds": 1}
-    assert warned(run_probe(bgt, "length", "en", items(LABELS), **wishes), "21 of 2,000 sentences are longer")
+    config = ProbeConfig(baselines=False, seeds=1)
+    result = probes.run(bgt, "length", items(LABELS), lang="en", config=config)
+    assert warned(result, "21 of 2,000 sentences are longer")
     bgt.count = 20
-    assert run_probe(bgt, "length", "en", items(LABELS), **wishes).warnings == []
+    assert probes.run(bgt, "length", items(LABELS), lang="en", config=config).warnings == []
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("options", "message"),
     [
         ({"probe": "tree"}, "Unknown probe 'tree': choose linear, or mlp50"),
         ({"probe": "mlp0"}, "Unknown probe 'mlp0'"),
-        ({"control": "last"}, "--control last: choose from first, rare"),
-        ({"erase": "all"}, "--erase all: choose from leace, inlp"),
+        ({"control": "last"}, "^control last: choose from first, rare"),
+        ({"erase": "all"}, "^erase all: choose from leace, inlp"),
         ({"seeds": 0}, "choose 1 to 10"),
     ],
 )
-def test_wishes_that_mean_nothing_are_said(asked: dict[str, object], message: str) -> None:
+def test_options_that_mean_nothing_are_said(options: dict[str, object], message: str) -> None:
     with pytest.raises(BgtError, match=message) as caught:
-        probe(LABELS[:, None], **asked)
+        probe(LABELS[:, None], **options)
     assert caught.value.exit_code == 2
 
 

@@ -39,11 +39,11 @@ def measure(options: argparse.Namespace, width: int, protocol: SentEval, part: s
     fast, slow = Side(split_classify, data, protocol), Side(sequential_senteval.split_classify, data, protocol)
     ours, peer = interleave(fast, slow, options.threads, options.rounds)
     found, its, seconds = fast.result, slow.result, statistics.median(ours)
-    passes, vectors = max(found.passes), data[0][0]
+    passes, vectors = max(found.epochs), data[0][0]
 
     reading = passes * least(lambda: vectors.sum(), clock)  # a sum of them all takes as long as reading them
     weights = width * HIDDEN + HIDDEN * CLASSES if protocol.hidden else width * CLASSES
-    products = sum(found.passes) * ITEMS * 4 * weights / product_rate(torch.float32, 1)  # forward, backward
+    products = sum(found.epochs) * ITEMS * 4 * weights / product_rate(torch.float32, 1)  # forward, backward
     floor = max(reading, products)
     gathering = passes * least(lambda: gather(vectors, protocol.batch_size), clock)
     gap = max(abs(a - b) for a, b in zip(found.dev_accuracies, its.dev_accuracies, strict=True))
@@ -56,7 +56,7 @@ def measure(options: argparse.Namespace, width: int, protocol: SentEval, part: s
         peer=f"{statistics.median(peer):.2f} s",
         error=f"test accuracy {found.test_accuracy:.2f} against {its.test_accuracy:.2f}, dev accuracies at most "
         f"{gap:.2f} points apart, {np.sum(found.predicted != its.predicted)} of {TESTED:,} predictions differ, "
-        f"passes {'equal' if found.passes == its.passes else 'differ'}",
+        f"passes {'equal' if found.epochs == its.epochs else 'differ'}",
         floor=f"{floor:.3f} s, the longer of reading the vectors ({reading:.3f} s) and the products ({products:.3f} s)",
         share=floor / seconds,
         next=f"gathering minibatches {100 * gathering / seconds:.0f}% of the time; "

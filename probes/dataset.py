@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from bgt_core.errors import BgtError
-from probes.data.build import default_sentences
 from probes.data.items import SIZES
 from probes.data.load import load_task
 from probes.data.splitfile import read_splits, with_splits
+from probes.data.texts import default_sentences
 from probes.task import Items, ProbeTask
 
 BUILT_IN = "built-in grammar"

@@ -28,7 +28,7 @@ from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.evaluation.sts.score import StsSet, explain, sts
 from bgt_core.evaluation.style import style_scores
 from probes.cli.options import FLAGS, split
-from probes.data.build import read_sentences
+from probes.data.texts import read_sentences
 from probes.result import ProbeResult
 
 Scores = dict[str, dict[str, float]]  # what was scored -> latent or baseline -> score

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from bgt_core.errors import UsageError
-from probes.data.build import FOLDS
+from probes.data.folds import FOLDS
 from probes.measures.control_task import CONTROLS
 from probes.measures.significance import MIN_RESAMPLES, RESAMPLES
 

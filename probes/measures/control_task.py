@@ -10,21 +10,20 @@ interval of 17 points over five draws where the rare key's has 4: subject number
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
+from probes.words import split_tokens
+
 FREQUENT = 2_000  # kinds of tokens that may be keys, where the rarest is taken
 CONTROLS = ("first", "rare")
-# a character of Chinese or Japanese, a word, a mark
-_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+|[^\w\s]")
 
 
 def keys(sentences: Sequence[str], kind: str) -> list[str]:
     """The key of each sentence: its "first" token, or its "rare" one, the rarest among the 2,000 most frequent."""
-    tokens = [_TOKEN.findall(sentence.lower()) for sentence in sentences]
+    tokens = [split_tokens(sentence.lower()) for sentence in sentences]
     if kind == "first":
         return [words[0] if words else "" for words in tokens]
     counts = Counter(token for words in tokens for token in set(words))

@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 
-from probes.data.build import FOLDS, splits
+from probes.data.folds import FOLDS, folds
 from probes.data.items import common
 from probes.task import SPLITS, Items
 
@@ -38,8 +38,8 @@ def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
     its optimum would otherwise be the same each time.
     """
     if items.splits is None:
-        folds = splits(items.groups, seeds, seed)
-        return [(np.array(train), np.array(dev), np.array(test)) for train, dev, test in folds]
+        cuts = folds(items.groups, seeds, seed)
+        return [(np.array(train), np.array(dev), np.array(test)) for train, dev, test in cuts]
     names, groups = np.array(items.splits), np.array(items.groups)
     train, dev, test = (np.flatnonzero(names == name) for name in SPLITS)
     if seeds == 1:

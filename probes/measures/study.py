@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bgt_core.errors import DataError
-from probes.data.build import default_sentences
+from probes.data.texts import default_sentences
 from probes.measures.config import MIN_ITEMS, ProbeConfig
 from probes.measures.splits import Cut, cuts_of, select, subsample
 from probes.task import SPLITS, Items, ProbeTask

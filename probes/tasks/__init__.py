@@ -47,7 +47,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def find(name: str) -> ProbeTask:
-    """The task called `name`; BgtError suggests the nearest name."""
+    """The task called `name`; UsageError suggests the nearest name."""
     if name in TASKS:
         return TASKS[name]
     near = get_close_matches(name, [*TASKS, *GROUPS], n=1)

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 import probes
 from bgt_core.errors import BgtError
 from probes import ProbeConfig
-from probes.classifiers.classifier import LinearProbe
 from probes.measures.control_task import control_labels, keys, shuffled
 from probes.result import ProbeResult, ProbeScore
 from probes.task import Items
@@ -165,8 +163,7 @@ def test_dev_and_test_far_apart_are_warned_of() -> None:
 
 
 def test_a_probe_that_did_not_converge_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    two_steps = LinearProbe((0.1,), 1e-9, 2)  # no gain is enough, and two evaluations are all
-    monkeypatch.setattr("probes.probe.probe_factory", lambda probe, l2: lambda seed: clone(two_steps))
+    monkeypatch.setattr("probes.classifiers.classifier.MAX_EVALUATIONS", 2)
     result = probe(LABELS[:, None] + RNG.standard_normal((2_000, 5)))
     assert warned(result, "semantic: 2 of 2 probes did not converge")
     assert "did not converge" in row(result).note

@@ -20,7 +20,7 @@ from probes.probe import senteval_config
 from probes.result import ProbeResult, ProbeScore
 from probes.task import Items
 from probes.tasks import TASKS
-from probes.words import words
+from probes.words import count_words
 
 SENTENCES = [f"Le mot {number} est " + "très " * (number % 6) + "long." for number in range(360)]
 
@@ -32,7 +32,7 @@ class Fake:
     latents = ("semantic", "language")
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        vectors = np.eye(12, dtype=np.float32)[[words(sentence) for sentence in sentences]]
+        vectors = np.eye(12, dtype=np.float32)[[count_words(sentence) for sentence in sentences]]
         return vectors if latent == "semantic" else np.ones((len(sentences), 4), dtype=np.float32)
 
 
@@ -84,7 +84,7 @@ def test_baselines_are_in_the_table_and_the_length_baseline_knows_length(result:
 def test_a_latent_below_a_baseline_says_so() -> None:
     class Weak(Fake):
         def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-            return np.array([[words(sentence) > 6] for sentence in sentences], dtype=np.float32)
+            return np.array([[count_words(sentence) > 6] for sentence in sentences], dtype=np.float32)
 
     outcome = probes.run(Weak(), "length", SENTENCES, lang="fr", latents=["language"], config=ProbeConfig(seeds=2))
     row = by_name(outcome)["language"]

@@ -9,7 +9,6 @@ import numpy as np
 
 from probes.task import Items
 
-MAJORITY = "majority"  # the baseline that says the commonest label of train
 SCHEMA = "bgt-probe/3"  # the form of `bgt-probe --json`, and with it of what is below
 MAJORITY = "majority"  # the baseline that every score stands beside
 

@@ -29,15 +29,15 @@ import numpy as np
 import torch
 
 from benchmarks.measure import Row, interleave, over, page, product_rate
-from bgt_core.mining.margin import mine
-from bgt_core.mining.neighbours import ITERATIONS, POINTS, Plan, Rows, approximate, exact, search
+from bgt_core.mining.margin import margin_pairs
+from bgt_core.mining.neighbours import ITERATIONS, POINTS, Rows, SearchPlan, approximate, exact, search
 
 SENTENCES, MILLION, WIDTH = 50_000, 1_000_000, 256
 TOPICS = 4  # of a sentence
 ALL_TOPICS = 20  # times the root of the sentences, as the words of a growing text; their frequencies fall as 1 / rank
 OWN = 0.5  # of a meaning's squared length
 NOISE = (0.05, 0.6)  # of a vector's squared length, from and to
-SINGLE_PROCESS = 5  # each 5th sentence of the right side translates nothing
+UNTRANSLATED = 5  # each 5th sentence of the right side translates nothing
 PART = 20  # each 20th row asks in exact search
 BLOCK = 50_000  # vectors drawn together
 K = 4
@@ -51,12 +51,12 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
     draw(*vectors)
     left, right = (Rows(side, np.arange(SENTENCES)) for side in vectors)
     parts = [part(left, right, number) for number in range(options.rounds)]
-    last: dict[str, tuple[Plan, np.ndarray, np.ndarray]] = {}
+    last: dict[str, tuple[SearchPlan, np.ndarray, np.ndarray]] = {}
 
     def fast(number: int) -> None:
         plan = approximate(left, right, seed=number)
-        _, found = search(left, right, plan.forward, K, plan.homes)
-        last["fast"] = plan, found, search(right, left, plan.backward, K, plan.homes)[1]
+        _, found = search(left, right, plan.forward, K, plan.assignments)
+        last["fast"] = plan, found, search(right, left, plan.backward, K, plan.assignments)[1]
 
     def straight(number: int) -> None:
         some_left, some_right = parts[number]
@@ -132,8 +132,8 @@ def draw(left: np.ndarray, right: np.ndarray) -> None:
         noise = rng.uniform(*NOISE, (len(meant), 1)).astype(np.float32)
         for side in (left, right):
             side[start : start + BLOCK] = np.sqrt(1 - noise) * meant + np.sqrt(noise) * directions(rng, *meant.shape)
-            meant[-start % SINGLE_PROCESS :: SINGLE_PROCESS] = meanings(
-                rng, topics, len(meant[-start % SINGLE_PROCESS :: SINGLE_PROCESS])
+            meant[-start % UNTRANSLATED :: UNTRANSLATED] = meanings(
+                rng, topics, len(meant[-start % UNTRANSLATED :: UNTRANSLATED])
             )
 
 
@@ -158,10 +158,10 @@ def part(left: Rows, right: Rows, number: int) -> tuple[Rows, Rows]:
     return tuple(Rows(side.vectors, side.chosen[number::PART]) for side in (left, right))
 
 
-def operations(plan: Plan, left: Rows, right: Rows) -> float:
+def operations(plan: SearchPlan, left: Rows, right: Rows) -> float:
     """Multiplications and additions of an approximate search both ways: comparisons, lists, k-means."""
     compared = sum(len(asking) * len(held) for asking, held in plan.forward + plan.backward)
-    to_lists = plan.lists * (len(left) + len(right) + POINTS * plan.lists * ITERATIONS)
+    to_lists = plan.nlist * (len(left) + len(right) + POINTS * plan.nlist * ITERATIONS)
     return 2.0 * WIDTH * (compared + to_lists)
 
 
@@ -191,10 +191,10 @@ def million() -> None:
             plan = approximate(left, right)
             planned = time.process_time()
             print(f"{plan}; {planned - begun:.0f} s", flush=True)
-            pairs = mine(left, right, plan, k=K)
+            pairs = margin_pairs(left, right, plan, k=K)
             seconds, wall = time.process_time() - begun, time.perf_counter() - wall
-    known = MILLION - MILLION // SINGLE_PROCESS
-    true = (pairs.left == pairs.right) & (pairs.left % SINGLE_PROCESS != 0)
+    known = MILLION - MILLION // UNTRANSLATED
+    true = (pairs.left == pairs.right) & (pairs.left % UNTRANSLATED != 0)
     needed, full = operations(plan, left, right), 2 * 2.0 * WIDTH * MILLION**2
     best = 100 * true[:known].mean()
     print(f"compared, scored and paired: {begun + seconds - planned:.0f} s")

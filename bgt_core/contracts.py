@@ -187,9 +187,25 @@ class SentenceEncoder(Protocol):
     No `langs` means any language: encoders of others do not ask for one. They mostly have one latent, "semantic".
     """
 
-    langs: Sequence[str]
-    latents: Sequence[str]
+    @property
+    def langs(self) -> Sequence[str]: ...
+
+    @property
+    def latents(self) -> Sequence[str]: ...
+
+    @property
+    def fingerprint(self) -> str:
+        """What decides the vectors, in a line; "" where that is unknown, and then nothing may be reused."""
+        ...
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         """N sentences -> (N, D) float32, in the order given."""
+        ...
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Of each row of left (N, D) with each row of right (M, D): (N, M)."""
+        ...
+
+    def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Of each row of left (N, D) with the same row of right (N, D): (N,)."""
         ...

@@ -16,13 +16,13 @@ from bgt_core.device import INT8, PRECISIONS, autocast, check_precision, resolve
 from bgt_core.errors import UsageError
 from bgt_core.nets.encoders import NoLatent
 from bgt_core.nets.quantised import quantised
-from bgt_core.vectors.compare import cosines
+from bgt_core.vectors.compare import ComparesByCosine
 
 BATCH_TOKENS = 8_192  # padded, that a batch may have
 SAME_LENGTH_FROM = 2_048  # from here on a batch is worth keeping even
 
 
-class Embedder:
+class Embedder(ComparesByCosine):
     """A trained model with its tokenizer.
 
     `langs` are the languages it reads, `latents` what can be read: "semantic", one space for all languages, and, where
@@ -80,11 +80,6 @@ class Embedder:
             found.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
             found.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
         return f"{found.hexdigest()} {self.precision} {self.device.type}"
-
-    @staticmethod
-    def similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Cosine of each row of left with the same row of right: (N, D), (N, D) -> (N,)."""
-        return cosines(left, right)
 
     def encoder_name(self, lang: str, latent: str) -> str:
         """The encoder that reads `latent` from a sentence of `lang`."""

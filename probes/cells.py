@@ -13,7 +13,7 @@ from bgt_core.contracts import SentenceEncoder
 from probes.dataset import Dataset, label_sentences
 from probes.measures.config import ProbeConfig
 from probes.probe import DEFAULT, Report, check, probeable, run, run_senteval_protocol, silent
-from probes.results.cache import RESULTS, Cache, fingerprint, key, with_cache
+from probes.results.cache import RESULTS, Cache, key, with_cache
 from probes.results.store import Cell, cell_of, read_cell, write_cell
 from probes.task import ProbeTask
 from probes.tasks import find
@@ -94,7 +94,7 @@ def trail_of(subject: Subject, dataset: Dataset, latents: Sequence[str], probe: 
     """Which weights, data, code and day a cell comes from."""
     return {
         **dataset.about,
-        "fingerprint": fingerprint(subject.encoder) or "unknown",
+        "fingerprint": subject.encoder.fingerprint or "unknown",
         "version": __version__,
         "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
         "probe": probe,
@@ -117,7 +117,7 @@ def cell_path(
     references = [(name, len(several)) for name, several in subject.references.items()]
     encoders = [subject.encoder, *subject.encoder_seeds]
     encoders += [encoder for several in subject.references.values() for encoder in several]
-    fingerprints = [fingerprint(encoder) for encoder in encoders]
+    fingerprints = [encoder.fingerprint for encoder in encoders]
     if not cache or not all(fingerprints):
         return None
     name = key(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import BgtError, NotFound, UsageError
+from bgt_core.tables.table import Plain
 from probes.cells import Subject, measure_cell
 from probes.dataset import Dataset, load_items, why_not_applicable
 from probes.measures.config import ProbeConfig
@@ -20,9 +21,6 @@ from probes.results.store import Cell
 from probes.results.tables import long_table
 from probes.task import ProbeTask
 from probes.tasks import GROUPS, TASKS, find
-
-if TYPE_CHECKING:
-    from bgt_core.tables import Plain
 
 ALL = "all"
 LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")  # what "all" is for an encoder of any language

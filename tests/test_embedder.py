@@ -35,7 +35,7 @@ def test_bf16_turns_vectors_by_less_than_a_degree(grammar: list[Pair]) -> None:
             for precision in ("fp32", "bf16")
         )
         assert rough.dtype == np.float32
-        assert shipped.similarity(exact, rough).min() > 0.9999
+        assert shipped.similarity_pairwise(exact, rough).min() > 0.9999
         assert latent == "semantic" or np.abs(exact - rough).max() > 1e-4  # an average multiplies no matrices
 
 
@@ -46,7 +46,7 @@ def test_int8_turns_vectors_by_a_few_degrees(grammar: list[Pair]) -> None:
     exact = shipped.embed(sentences, lang="en", latent="language")
     rough = in_precision(shipped, "int8").embed(sentences, lang="en", latent="language")
     assert rough.dtype == np.float32
-    assert shipped.similarity(exact, rough).min() > 0.997
+    assert shipped.similarity_pairwise(exact, rough).min() > 0.997
     assert np.abs(exact - rough).max() > 1e-3
     assert all(torch.equal(value, before[name]) for name, value in shipped.model.state_dict().items())
     assert np.array_equal(shipped.embed(sentences, lang="en", latent="language"), exact)
@@ -136,9 +136,9 @@ def test_what_the_model_lacks_is_named(model: bgt_core.Embedder) -> None:
 def test_similarity_is_the_cosine_of_rows(model: bgt_core.Embedder) -> None:
     left = np.array([[1, 0], [3, 4], [0, 0], [2, 2], [-1, 0]], dtype=np.float32)
     right = np.array([[5, 0], [4, -3], [1, 1], [1, 0], [7, 0]], dtype=np.float32)
-    np.testing.assert_allclose(model.similarity(left, right), [1, 0, 0, 0.5**0.5, -1], atol=1e-6)
+    np.testing.assert_allclose(model.similarity_pairwise(left, right), [1, 0, 0, 0.5**0.5, -1], atol=1e-6)
     tiny = np.full((1, 3), 1e-30, dtype=np.float32)
-    assert np.isfinite(model.similarity(tiny, tiny)).all()
+    assert np.isfinite(model.similarity_pairwise(tiny, tiny)).all()
 
 
 def test_large_batches_hold_one_length(monkeypatch: pytest.MonkeyPatch) -> None:

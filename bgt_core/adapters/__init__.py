@@ -1,4 +1,4 @@
-"""Any encoder on our bench, and ours on everyone's: `open_encoder` for the one, a file a tool for the other.
+"""Any encoder on our bench, and ours on everyone's: `open_encoder` for the former, one file per tool for the latter.
 
 PATH                        a checkpoint or run of ours
 ORG/NAME, ORG/NAME@REVISION one of ours on the hub
@@ -25,8 +25,9 @@ def open_encoder(spec: str | Path = PRETRAINED, *, device: str = "auto", precisi
     """The encoder that `spec` names, as listed above; a file or folder of that name wins over all else.
 
     Encoders that are not ours read one latent, "semantic", take any `lang` (their `langs` are empty) unless they
-    say otherwise, and their vectors are checked as they come. `precision` is of ours and of sentence-transformers,
-    which "auto" leaves as it is. Raises BgtError for what is unknown, absent or no encoder.
+    say otherwise, and their vectors are checked as they come. `precision` is for ours and those of
+    sentence-transformers, which "auto" leaves as they are. Raises UsageError for what is unknown, NotFound for what is
+    absent, DataError for what is no encoder.
     """
     kind, colon, rest = str(spec).partition(":")
     if not colon or Path(spec).exists():

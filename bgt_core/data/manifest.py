@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bgt_core.errors import DataError, NotFound
-from bgt_core.vectors.file import writing
+from bgt_core.files import writing
 
 NAME = "bgt-data.json"
 SCHEMA = "bgt-data/1"

@@ -14,7 +14,7 @@ import zstandard
 
 from bgt_core.data.parallel import Row
 from bgt_core.errors import UsageError
-from bgt_core.vectors.file import writing
+from bgt_core.files import writing
 
 SUFFIXES = (".tsv", ".tsv.gz", ".tsv.xz", ".tsv.zst", ".parquet")
 GROUP = 2**16  # pairs of a Parquet row group

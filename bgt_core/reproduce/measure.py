@@ -13,7 +13,7 @@ import numpy as np
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.store import Corpus
 from bgt_core.embedder import Embedder
-from bgt_core.evaluation.retrieval import retrieval, side
+from bgt_core.evaluation.retrieval import retrieve
 from bgt_core.evaluation.sts.score import StsScores, StsSet, sts
 from bgt_core.recipes import Recipe
 from bgt_core.reproduce.datasets import Material
@@ -38,7 +38,8 @@ class Once:
     and would cost as much again."""
 
     def __init__(self, embedder: Embedder, sets: Sequence[StsSet], latent: str):
-        self.langs, self.latents = embedder.langs, embedder.latents
+        self.langs, self.latents, self.fingerprint = embedder.langs, embedder.latents, embedder.fingerprint
+        self.similarity, self.similarity_pairwise = embedder.similarity, embedder.similarity_pairwise
         self.places: dict[str, dict[str, int]] = {}  # language -> sentence -> row
         for data in sets:
             for _, sentences, lang in data.sides:
@@ -63,9 +64,8 @@ def hits(embedder: Embedder, material: Material) -> dict[str, np.ndarray]:
         return {}
     found = {}
     for name, columns in material.translations.items():
-        both = (side(embedder, texts, lang) for texts, lang in zip(columns, material.langs, strict=True))
-        ways = retrieval(*both)
-        found[name] = np.stack([ways.there, ways.back])
+        (by_cosine,) = retrieve(embedder, *columns, langs=material.langs)
+        found[name] = np.stack([by_cosine.forward, by_cosine.backward])
     return found
 
 

@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from bgt_core.evaluation.bootstrap import Estimate
 from bgt_core.reproduce.experiments import AVERAGE, Table
 from bgt_core.reproduce.results import MEAN, NOT_RUN, is_shown, published
 from bgt_core.reproduce.stored import Records
+from bgt_core.tables import Estimate, markdown, p_text, plain
 from bgt_core.tables import Table as Grid
-from bgt_core.tables import markdown, plain
 
 SHOWN_SETTINGS = ("recipe", "langs", "seed", "fuse")  # said in other columns
 ABOUT = """\
@@ -77,8 +76,8 @@ def differences(found: Records) -> Grid:
 
 
 def chance(p: float | None) -> str:
-    """Below 0.0001 a normal tail says no more than that."""
-    return "" if p is None else f"{p:.2g}" if p >= 1e-4 else "<0.0001"
+    """Nothing where there was no test."""
+    return "" if p is None else p_text(p)
 
 
 def trainings(found: Records) -> Grid:

@@ -11,9 +11,9 @@ import numpy as np
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError
 from bgt_core.evaluation.bootstrap import resample
-from bgt_core.evaluation.sts.compare import drawn
+from bgt_core.evaluation.sts.compare import bootstrap_scores
 from bgt_core.evaluation.sts.parquet import read_scores
-from bgt_core.evaluation.sts.score import Row, StsScores
+from bgt_core.evaluation.sts.score import ScoreKey, StsScores
 from bgt_core.reproduce import runner
 from bgt_core.reproduce.cells import Cell
 from bgt_core.reproduce.contrasts import Sample
@@ -49,7 +49,7 @@ def sampled(place: runner.Place, table: Table, there: Mapping[str, Sequence[Cell
         groups.setdefault(tuple(map(str, of.sets)), []).append(which)
     found: dict[tuple[str, str], dict[str, tuple[float, np.ndarray]]] = {}
     for members in groups.values():
-        values, draws = drawn([scores[which] for which in members], resamples=how.resamples, seed=how.seed)
+        values, draws = bootstrap_scores([scores[which] for which in members], resamples=how.resamples, seed=how.seed)
         for column, which in enumerate(members):
             found[which] = {
                 name: (float(values[row][column]), draws[row][:, column]) for row in values if (name := measure_of(row))
@@ -69,7 +69,7 @@ def sampled(place: runner.Place, table: Table, there: Mapping[str, Sequence[Cell
     return samples
 
 
-def measure_of(row: Row) -> str | None:
+def measure_of(row: ScoreKey) -> str | None:
     """What a score is called in our tables; None for a year's own data sets."""
     if row.dataset == "average":
         return AVERAGE

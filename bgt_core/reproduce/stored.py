@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bgt_core.errors import DataError, NotFound
-from bgt_core.vectors.file import writing
+from bgt_core.files import writing
 
 KINDS = {
     "scores": "system,latent,seed,measure,value,ci_low,ci_high,published,cell",

@@ -12,12 +12,12 @@ from itertools import permutations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import bgt_core
 import probes
+from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.cli.errors import in_flags, run
 from bgt_core.cli.export import read_card
 from bgt_core.data.parallel import Skipped, read_pairs
@@ -39,17 +39,10 @@ COLUMNS = ("task", "latent", "n_test", "accuracy", "ci_low", "ci_high")
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-class TfIdf:
+def fitted_tfidf(sets: Sequence[StsSet]) -> ExternalEncoder:
     """A bag of words weighted by rarity, fitted on the very sentences it is scored on (no gold scores)."""
-
-    langs, latents = (), ("semantic",)
-
-    def __init__(self, sets: Sequence[StsSet]):
-        self.bag = TfidfVectorizer().fit([text for data in sets for text in (*data.left, *data.right)])
-
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        """(N, words) float32."""
-        return self.bag.transform(sentences).toarray().astype(np.float32)
+    bag = TfidfVectorizer().fit([text for data in sets for text in (*data.left, *data.right)])
+    return ExternalEncoder("tf-idf", lambda texts, lang, latent: bag.transform(texts).toarray())
 
 
 @app.command()
@@ -129,7 +122,7 @@ def own_sentences(files: Sequence[Translations], lang: str) -> list[str]:
 def sts_scores(bgt: Embedder, sets: Sequence[StsSet], years: Sequence[str]) -> Scores:
     """Of each latent, and of tf-idf."""
     scores = {latent: sts(bgt, sets, latent=latent).average for latent in bgt.latents}
-    return {f"STS {years[0]}-{years[-1]}, Pearson x 100": {**scores, "baseline": sts(TfIdf(sets), sets).average}}
+    return {f"STS {years[0]}-{years[-1]}, Pearson x 100": {**scores, "baseline": sts(fitted_tfidf(sets), sets).average}}
 
 
 def retrieval_scores(bgt: Embedder, langs: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Scores:

@@ -91,12 +91,12 @@ def open_subjects(options: CliOptions) -> list[Subject]:
     encoder_seeds = [open_encoder(spec, options.device, options.precision) for spec in options.encoder_seeds]
     references: Mapping[str, Sequence[SentenceEncoder]] = {}
     if options.untrained:
-        from bgt_core.adapters.baselines import to_beat
+        from bgt_core.adapters.baselines import reference_encoders
 
         encoder = next(iter(opened.values()))
         if not isinstance(encoder, Embedder):
             raise UsageError(f"--untrained: {specs[0]} is no checkpoint of ours.")
-        references = to_beat(encoder, Path(unnamed(specs[0])), options.device)
+        references = reference_encoders(encoder, Path(unnamed(specs[0])), options.device)
     subjects = []
     for name, encoder in opened.items():
         latents = tuple(options.latents or encoder.latents)

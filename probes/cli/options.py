@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bgt_core.cli.options import check_files
 from bgt_core.errors import UsageError
-from bgt_core.tables import check_files
 from probes import grid
 from probes.cli.fail_on import Rule, read_rules
 from probes.grid import ALL

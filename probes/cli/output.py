@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 from pyarrow import parquet
 
+from bgt_core.cli.options import on_stdout
 from bgt_core.errors import BgtError
 from bgt_core.files import atomic_file
-from bgt_core.tables import LEGEND, on_stdout, save, show
+from bgt_core.tables import LEGEND, save, show
 from probes.cli.options import CliOptions
 from probes.measures.significance import CORRECTIONS
 from probes.result import SCHEMA, Difference

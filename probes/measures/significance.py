@@ -16,13 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 
 import numpy as np
 from scipy.stats import t
 
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.bootstrap import holm, resample
+from bgt_core.evaluation.bootstrap import wilson as wilson
 from probes.result import Difference
 
 RESAMPLES = 2_000
@@ -34,16 +34,6 @@ CORRECTIONS: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
     "none": ("no correction", lambda p: p),
 }
 MIN_ERROR = 1 / 3  # of the error by test items alone: few seeds may agree by luck, and are not believed below it
-
-
-def wilson(right: float, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's score interval of the fraction right / n; `right` may be a mean over seeds."""
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    p, scale = right / n, 1 + z * z / n
-    middle = (p + z * z / (2 * n)) / scale
-    half = z / scale * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    low, high = middle - half, middle + half
-    return (0.0 if right == 0 else low), (1.0 if right == n else high)  # exact where rounding would miss
 
 
 @dataclass(frozen=True, eq=False)

@@ -65,11 +65,12 @@ def predictor_warnings(score: ProbeScore, measured: Measured, n_dev: int) -> lis
 def encoder_warnings(encoder: SentenceEncoder, study: Study) -> list[str]:
     """A warning where an encoder reads only the beginning of too many sentences.
 
-    One that cuts them says how many by a method `shortened(sentences, lang=...)`; others are taken to read all.
+    One that truncates them has a method `count_truncated(sentences, lang=...)`; others are taken to read all.
     """
-    if not hasattr(encoder, "shortened"):
+    count_truncated = getattr(encoder, "count_truncated", None)
+    if count_truncated is None:
         return []
-    count, items = encoder.shortened(study.items.sentences, lang=study.lang), len(study.labels)
+    count, items = count_truncated(study.items.sentences, lang=study.lang), len(study.labels)
     if count <= MAX_TRUNCATED * items:
         return []
     return [f"{count:,} of {items:,} sentences are longer than the encoder reads: it never saw their ends."]

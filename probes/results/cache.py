@@ -120,15 +120,10 @@ class CachedEncoder:
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         """N sentences -> (N, D) float32, in the order given."""
-        name = key(fingerprint=fingerprint(self.encoder), lang=lang, latent=latent, sentences=list(sentences))
+        name = key(fingerprint=self.encoder.fingerprint, lang=lang, latent=latent, sentences=list(sentences))
         return self.cache.vectors(name, lambda: self.encoder.embed(sentences, lang=lang, latent=latent))
 
 
 def with_cache(encoder: SentenceEncoder, cache: Cache | None) -> SentenceEncoder:
     """The encoder, its vectors kept where it says what they are made of."""
-    return cast("SentenceEncoder", CachedEncoder(encoder, cache)) if cache and fingerprint(encoder) else encoder
-
-
-def fingerprint(encoder: SentenceEncoder) -> str:
-    """What decides the vectors of an encoder; "" where nobody knows."""
-    return getattr(encoder, "fingerprint", "")
+    return cast("SentenceEncoder", CachedEncoder(encoder, cache)) if cache and encoder.fingerprint else encoder

@@ -8,10 +8,10 @@ from html import escape
 from pathlib import Path
 
 from bgt_core.files import write_text
-from bgt_core.tables import save
+from bgt_core.tables import p_text, save
 from probes.results.separation import Line, as_table, counts, separation
 from probes.results.store import Cell
-from probes.results.tables import p_text, short_table
+from probes.results.tables import short_table
 from probes.tasks import TASKS
 
 WIDTH, HEIGHT = 160, 18  # of the drawing of an interval, pixels
@@ -124,7 +124,7 @@ def signs(lines: Sequence[Line]) -> str:
             f"{100 * line.language.accuracy:.1f}",
             f"{gap.points:+.1f} <small>[{gap.ci_low:+.1f}, {gap.ci_high:+.1f}]</small>",
             drawing(line, limit),
-            escape(p_text(gap.adjusted_p)),
+            escape(p_text(line.p)),
             f'<span class="{line.holds}">{line.holds}</span>',
             "" if line.paper is None else f"{line.paper.semantic:.1f} / {line.paper.language:.1f}",
             f"{SIGNS[line.against_paper]} {line.against_paper}" if line.paper else "",

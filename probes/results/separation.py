@@ -7,21 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import UsageError
-from bgt_core.evaluation.bootstrap import Estimate
-from bgt_core.tables import Table
+from bgt_core.tables import Estimate, Table, Value, p_text
 from probes.measures.significance import correct
 from probes.result import Difference, ProbeScore
 from probes.results.compare import cell_gap, has_predictor
 from probes.results.published import Published, published
 from probes.results.store import Cell
-from probes.results.tables import p_text
-
-if TYPE_CHECKING:
-    from bgt_core.tables import Value
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +31,15 @@ class Line:
     alpha: float
 
     @property
+    def p(self) -> float:
+        """Of the difference, adjusted over all lines."""
+        adjusted = self.difference.adjusted_p
+        return self.difference.p if adjusted is None else adjusted
+
+    @property
     def holds(self) -> str:
         """The latent that holds more, or "neither" where they can't be told apart."""
-        if self.difference.adjusted_p is None or self.difference.adjusted_p >= self.alpha:
+        if self.p >= self.alpha:
             return "neither"
         return SEMANTIC if self.difference.points > 0 else LANGUAGE
 
@@ -87,7 +87,7 @@ def as_table(lines: Sequence[Line]) -> Table:
                 line.difference.lang,
                 *(Estimate(100 * row.accuracy, 100 * row.ci_low, 100 * row.ci_high) for row in both),
                 Estimate(gap.points, gap.ci_low, gap.ci_high),
-                p_text(gap.adjusted_p),
+                p_text(line.p),
                 line.holds,
                 None if line.paper is None else line.paper.semantic,
                 None if line.paper is None else line.paper.language,

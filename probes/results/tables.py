@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from bgt_core.evaluation.bootstrap import Estimate
-from bgt_core.tables import Table
+from bgt_core.tables import Estimate, Table, Value
 from probes.measures.significance import correct
 from probes.result import MAJORITY, Difference, ProbeScore
 from probes.results.compare import cell_gap
 from probes.results.store import Cell
-
-if TYPE_CHECKING:
-    from bgt_core.tables import Value
 
 Setting = tuple[str, str, str]  # task, language, probe
 TRAIL = ("data", "fingerprint", "items_sha256", "version", "measured")
@@ -139,10 +135,3 @@ def _marked(column: Column, name: str, best: str, tied: set[str], count: int) ->
         mark = "best"
     score = column.score
     return Estimate(100 * score.accuracy, 100 * score.ci_low, 100 * score.ci_high, mark)
-
-
-def p_text(p: float | None) -> str:
-    """p with two digits, "<0.0001" below that, and "" where there is none."""
-    if p is None:
-        return ""
-    return f"{p:.2g}" if p >= 1e-4 else "<0.0001"

@@ -94,7 +94,7 @@ def run(model: Any, task: Any, cache: Path) -> tuple[Any, dict[str, float]]:
 def test_sts_scores_are_scipy_s_and_filed_under_the_hash(saved: Path, tmp_path: Path, latent: str) -> None:
     found, scores = run(load_mteb(saved, latent=latent, precision="fp32"), SmallSts(), tmp_path)
     ours = bgt_core.load(saved, precision="fp32")
-    cosines = ours.similarity(*(ours.embed(side, lang="en", latent=latent) for side in (LEFT, RIGHT)))
+    cosines = ours.similarity_pairwise(*(ours.embed(side, lang="en", latent=latent) for side in (LEFT, RIGHT)))
     assert scores["cosine_pearson"] == pytest.approx(
         pearsonr(cosines, GOLD)[0], abs=1e-5
     )  # mteb's cosines are in single precision

@@ -41,11 +41,11 @@ def test_the_output_is_the_librarys(opened: Open, ask: Callable, saved: Path) ->
     assert app.code[0].value == expected
     output, source, style = bgt.embed([expected, "The cat sleeps.", "Is it late?"], lang="en")
     shown = app.dataframe[0].value.set_index("")["Meaning: cosine"]
-    assert shown["Source"] == pytest.approx(bgt.similarity(output, source), abs=1e-5)
-    assert shown["Style"] == pytest.approx(bgt.similarity(output, style), abs=1e-5)
+    assert shown["Source"] == pytest.approx(bgt.similarity_pairwise(output, source), abs=1e-5)
+    assert shown["Style"] == pytest.approx(bgt.similarity_pairwise(output, style), abs=1e-5)
     manners = bgt.embed([expected, "Is it late?"], lang="en", latent="language")
     table = app.dataframe[0].value.set_index("")
-    assert table.loc["Style", "Manner: cosine"] == pytest.approx(bgt.similarity(*manners), abs=1e-5)
+    assert table.loc["Style", "Manner: cosine"] == pytest.approx(bgt.similarity_pairwise(*manners), abs=1e-5)
     for name, text in (("Source", "The cat sleeps."), ("Style", "Is it late?")):
         (again,) = bgt_core.transfer(bgt, [text], [text], lang="en", search=bgt_core.Beam(5))
         assert table.loc[f"{name}, rebuilt", "Text"] == again

@@ -78,7 +78,7 @@ def clustered(count: int) -> tuple[np.ndarray, np.ndarray]:
 def test_approximate_keeps_its_recall_and_is_right_about_what_it_compares(wanted: float) -> None:
     left, right = clustered(3000)
     plan = approximate(rows(left), rows(right), recall=wanted)
-    found, nearest = search(rows(left), rows(right), plan.forward, 4, plan.homes)
+    found, nearest = search(rows(left), rows(right), plan.forward, 4, plan.assignments)
     matrix = cosines(left, right)
     reached = (nearest[:, 0] == matrix.argmax(1)).mean()
     assert plan.recall >= wanted
@@ -97,18 +97,18 @@ def test_no_row_is_its_neighbour_twice() -> None:
     met = sum(len(asking) * len(held) for asking, held in plan.forward)
     pairs = {(a, b) for asking, held in plan.forward for a in asking.tolist() for b in held.tolist()}
     assert met > len(pairs)
-    _, nearest = search(rows(left), rows(right), plan.forward, 4, plan.homes)
+    _, nearest = search(rows(left), rows(right), plan.forward, 4, plan.assignments)
     matrix = np.full((1000, 1000), -2.0)
     places = tuple(np.array(list(pairs)).T)
     matrix[places] = cosines(left, right)[places]
     np.testing.assert_array_equal(nearest, np.argsort(-matrix, axis=1)[:, :4])
 
 
-def test_to_ask_every_list_is_exact() -> None:
+def test_to_probe_every_list_is_exact() -> None:
     left, right = drawn(400), drawn(300, seed=1)  # no clusters: nearest neighbours are anywhere
     plan = approximate(rows(left), rows(right), recall=1.0)
     assert plan.recall == 1.0
-    _, nearest = search(rows(left), rows(right), plan.forward, 1, plan.homes)
+    _, nearest = search(rows(left), rows(right), plan.forward, 1, plan.assignments)
     np.testing.assert_array_equal(nearest[:, 0], cosines(left, right).argmax(1))
 
 
@@ -117,16 +117,16 @@ def test_approximate_of_few_rows_finds_something_for_each(sizes: tuple[int, int]
     left, right = (rows(drawn(size, seed=size)) for size in sizes)
     plan = approximate(left, right, recall=0.9)
     for one, other, cells in ((left, right, plan.forward), (right, left, plan.backward)):
-        _, nearest = search(one, other, cells, 2, plan.homes)
+        _, nearest = search(one, other, cells, 2, plan.assignments)
         assert nearest.shape == (len(one), 2)
         assert nearest.max() < len(other)
-    assert (search(left, right, plan.forward, 1, plan.homes)[1] >= 0).mean() > 0.8
+    assert (search(left, right, plan.forward, 1, plan.assignments)[1] >= 0).mean() > 0.8
 
 
 def test_equal_vectors_are_no_trouble() -> None:
     side = rows(np.ones((200, 4), dtype=np.float32))
     plan = approximate(side, side)
-    found, _ = search(side, side, plan.forward, 2, plan.homes)
+    found, _ = search(side, side, plan.forward, 2, plan.assignments)
     np.testing.assert_allclose(found[:, 0], 1, atol=1e-6)
 
 
@@ -147,7 +147,11 @@ def test_progress_reaches_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("index", "recall", "says"),
-    [("flat", 0.9, "'flat'; choose from exact, approximate"), ("approximate", 0.0, "recall 0.0"), ("exact", 95, "95")],
+    [
+        ("flat", 0.9, "'flat'; choose from exact, approximate"),
+        ("approximate", 0.0, "`recall` 0.0"),
+        ("exact", 95, "95"),
+    ],
 )
 def test_bad_plans_are_refused(index: str, recall: float, says: str) -> None:
     with pytest.raises(BgtError, match=says) as caught:

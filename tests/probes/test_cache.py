@@ -42,7 +42,7 @@ def test_vectors_are_made_once_for_the_same_content(tmp_path: Path) -> None:
     kept.embed(["a", "bb"], lang="en")
     assert encoder.calls == 3
     assert kept.langs == ("en",)
-    assert not hasattr(kept, "shortened")
+    assert not hasattr(kept, "count_truncated")
 
 
 def test_an_encoder_of_unknown_content_is_not_kept(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from probes.cli import app
 class Fake:
     langs = ("en", "fr")
     latents = ("semantic", "language")
+    fingerprint = ""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
         rows = [[len(sentence), sentence.count(" "), sentence.count(".")] for sentence in sentences]

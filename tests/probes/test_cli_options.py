@@ -276,7 +276,7 @@ def test_a_terminal_that_knows_ascii_alone_is_no_error(tmp_path: Path) -> None:
     code = (
         "import numpy as np, bgt_core.adapters as adapters\n"
         "class Fake:\n"
-        "    langs, latents = ('fr',), ('semantic',)\n"
+        "    langs, latents, fingerprint = ('fr',), ('semantic',), ''\n"
         "    def embed(self, sentences, *, lang, latent): return np.ones((len(sentences), 1), np.float32)\n"
         "adapters.load = lambda *_: Fake()\n"
         "from probes.cli import main; main()"

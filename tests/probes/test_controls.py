@@ -180,7 +180,7 @@ def test_an_encoder_that_cuts_sentences_is_warned_of() -> None:
     class Cuts(Known):
         count = 21
 
-        def shortened(self, sentences: Sequence[str], *, lang: str) -> int:
+        def count_truncated(self, sentences: Sequence[str], *, lang: str) -> int:
             return self.count
 
     bgt = Cuts(LABELS[:, None])

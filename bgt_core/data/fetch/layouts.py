@@ -21,7 +21,7 @@ from bgt_core.data.fetch.unpack import damaged, unpack
 from bgt_core.data.pairfile import pair_file
 from bgt_core.data.parallel import LONGEST_LINE, Row, lines
 from bgt_core.errors import DataError
-from bgt_core.vectors.file import writing
+from bgt_core.files import writing
 
 Archives = Mapping[str, Path]  # the last part of the address -> the file downloaded from there
 MANY = 4096  # rows written together

@@ -23,7 +23,7 @@ import requests
 import urllib3
 
 from bgt_core.errors import NotFound, UsageError
-from bgt_core.vectors.file import writing
+from bgt_core.files import writing
 
 BLOCK = 2**20  # bytes read, hashed and written together
 WAITS = (1.0, 2.0, 4.0, 8.0, 16.0)  # seconds before each new attempt; one that got further starts them again

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from bgt_core.errors import DataError
-from bgt_core.vectors.file import writing
+from bgt_core.files import writing
 
 JUNK = ("__MACOSX/", "._", ".DS_Store")  # what one system leaves in its archives
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+import lzma
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.sts.files import read_sets
@@ -33,6 +36,27 @@ def contents(data: StsSet) -> tuple:
 
 
 EXPECTED = ([4.5, 0, 2.25], ["A man plays.", "The cat.", "One."], ["A man is playing.", "A car.", "Two."], "en", "en")
+
+
+COMPRESS = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_compressed_files_are_the_same(suffix: str, write: Write, tmp_path: Path) -> None:
+    for name, content in {
+        "a/2012/OnWN.tsv": PLAIN,
+        "a/STS/STS13-en-test/STS.input.OnWN.txt": SENTENCES,
+        "a/STS/STS13-en-test/STS.gs.OnWN.txt": GOLD,
+        "a/stsb/dev.tsv": PLAIN,
+        "a/sick/test.tsv": PLAIN,
+        "a/sts17/STS.input.track5.en-en.txt": SENTENCES,
+        "a/sts17/gs/STS.gs.track5.en-en.txt": GOLD,
+    }.items():
+        write(name, content)
+        write(name.replace("a/", "b/", 1) + suffix, COMPRESS[suffix](content.encode()))
+    names = ["2012", "2013", "stsb-dev", "sick", "sts17"]
+    plain, packed = (list(map(contents, read_sets(tmp_path / folder, names))) for folder in ("a", "b"))
+    assert packed == plain and len(plain) == 5
 
 
 @pytest.mark.parametrize(

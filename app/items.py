@@ -6,9 +6,8 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from probes.result import Difference, ProbeResult
+from probes.result import Difference
 from probes.results.compare import gap
-from probes.results.store import Cell
 
 
 def predictors(table: pa.Table) -> list[str]:
@@ -30,7 +29,5 @@ def by_information(table: pa.Table, predictor: str) -> pd.DataFrame:
 
 def difference(place: tuple[str, str, str, str], table: pa.Table, first: str, second: str) -> Difference:
     """The first predictor minus the second, paired on the same sentences; `place` is model, task, language, probe."""
-    model, task, lang, probe = place
-    result = ProbeResult(task, lang, seeds=0, seed=0, ci=0.95, rows=[], difference=None, left_out=0)
-    cell = Cell(model, result, table, {"probe": probe})
-    return gap(cell, first, cell, second)
+    _, task, lang, _ = place
+    return gap(table, first, table, second, task=task, lang=lang)

@@ -150,6 +150,10 @@ class Shared:
     def latents(self) -> Sequence[str]:
         return self.loaded.bgt.latents
 
+    @property
+    def fingerprint(self) -> str:
+        return self.loaded.bgt.fingerprint
+
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         return embed(self.loaded, sentences, lang, latent)
 

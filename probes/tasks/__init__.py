@@ -45,7 +45,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def find(name: str) -> ProbeTask:
-    """The task called `name`; BgtError suggests the nearest name."""
+    """The task called `name`; UsageError suggests the nearest name."""
     if name in TASKS:
         return TASKS[name]
     names = [*TASKS, *GROUPS]

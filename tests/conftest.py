@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import NamedTuple, TextIO
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_limits
 
 import bgt_core
 from bgt_core import checkpoint, cli, recipes
@@ -21,7 +23,10 @@ from bgt_core.recipes import RECIPES, Recipe
 from probes.results.store import Cell, cell_of
 from probes.run import run_probe
 
-torch.set_num_threads(1)  # sums in one order, whatever the machine
+# Sums in one order, whatever the machine, and test processes side by side keep out of each other's way.
+torch.set_num_threads(1)
+threadpool_limits(1)
+os.environ["OMP_NUM_THREADS"] = "1"  # in the processes that tests start
 
 LANGS = ("en", "fr")
 TINY: dict[str, dict[str, object]] = {
@@ -51,6 +56,30 @@ SIAMESE = {"width": 16, "valid_pairs": 20, "batch_tokens": 600, "mega_batch": 3,
 TINY |= {"sp": SIAMESE, "bilstm": SIAMESE}
 TINY |= {name: TINY["bgt"] for name in RECIPES if name not in TINY}
 SHARED = {"vocab_size": 400}
+
+
+# Started before all others when tests run in parallel: those of the browser, then the longest of the rest.
+FIRST = ("browser", "end_to_end", "app", "reproduce", "training", "test_run.py")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what this machine has no device for; deal out the tests to parallel workers.
+
+    A file stays with one worker, so that its fixtures are made once. All browser tests stay with one: they share an
+    app, and two browsers side by side on two cores would time out.
+    """
+    if not torch.cuda.is_available():
+        for item in items:
+            if item.get_closest_marker("gpu"):
+                item.add_marker(pytest.mark.skip(reason="no CUDA device"))
+    if not config.getoption("loadgroup", False):
+        return
+    ranks = {name: rank for rank, name in enumerate(FIRST)}
+    files = {item: item.path.relative_to(Path(__file__).parent) for item in items}
+    for item, file in files.items():
+        item.add_marker(pytest.mark.xdist_group("browser" if item.get_closest_marker("browser") else file.as_posix()))
+    items.sort(key=lambda item: ranks.get(files[item].parts[0], len(FIRST)))
 
 
 @pytest.fixture(autouse=True)

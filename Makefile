@@ -6,7 +6,7 @@ BGT_CHROMIUM ?= $(shell for name in chromium chromium-browser google-chrome; do 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # tests/conftest.py deals out the tests; each worker is a process that needs about a gigabyte
-WORKERS := --numprocesses auto --maxprocesses 8 --dist loadgroup --no-loadscope-reorder
+WORKERS := --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 import pytest
@@ -62,24 +62,28 @@ SHARED = {"vocab_size": 400}
 FIRST = ("browser", "end_to_end", "app", "reproduce", "training", "test_run.py")
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what this machine has no device for; deal out the tests to parallel workers.
-
-    A file stays with one worker, so that its fixtures are made once. All browser tests stay with one: they share an
-    app, and two browsers side by side on two cores would time out.
-    """
+    """Skip what this machine has no device for; in a parallel worker, put what takes long first."""
     if not torch.cuda.is_available():
         for item in items:
             if item.get_closest_marker("gpu"):
                 item.add_marker(pytest.mark.skip(reason="no CUDA device"))
-    if not config.getoption("loadgroup", False):
-        return
-    ranks = {name: rank for rank, name in enumerate(FIRST)}
-    files = {item: item.path.relative_to(Path(__file__).parent) for item in items}
-    for item, file in files.items():
-        item.add_marker(pytest.mark.xdist_group("browser" if item.get_closest_marker("browser") else file.as_posix()))
-    items.sort(key=lambda item: ranks.get(files[item].parts[0], len(FIRST)))
+    if hasattr(config, "workerinput"):
+        ranks = {name: rank for rank, name in enumerate(FIRST)}
+        items.sort(key=lambda item: ranks.get(item.path.relative_to(Path(__file__).parent).parts[0], len(FIRST)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """`--dist loadfile`, but all browser tests stay with one worker: they share an app, and two browsers side by side
+    on two cores would time out."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneBrowser(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "browser" if "browser/" in nodeid else super()._split_scope(nodeid)
+
+    return OneBrowser(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(autouse=True)

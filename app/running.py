@@ -6,12 +6,14 @@ import hashlib
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
-from app.options import Corpus
 from app.spaces import sentences
-from app.state import Loaded, Shared
+from app.startup import ParallelText
+from app.state import Loaded
 from bgt_core import __version__
 from probes.cells import BUILT_IN
+from probes.result import ProbeResult
 from probes.results.store import Cell, cell_of
 from probes.run import run_probe
 from probes.tasks import TASKS
@@ -22,36 +24,43 @@ def tasks(lang: str) -> list[str]:
     return [task.name for task in TASKS.values() if "text" in task.builds and lang in (task.langs or (lang,))]
 
 
-def measured(
+def run(
     loaded: Loaded,
     task: str,
     lang: str,
-    corpus: Corpus | None,
+    text: ParallelText | None,
     items: int,
     seeds: int,
     report: Callable[[str], None],
     curve: bool = False,
 ) -> Cell:
-    """What `bgt-probe` measures, on the built-in sentences where no corpus is given.
+    """What `bgt-probe` measures, on the built-in sentences where no text is given.
 
     `report` is told each step; what it raises ends the work.
     """
-    file = corpus.file if corpus else None
-    texts = None
-    if file:
-        table = sentences(corpus, items)
-        texts = table.loc[table["lang"] == lang, "text"].tolist()
-    found = run_probe(Shared(loaded), task, lang, texts, max_items=items, seeds=seeds, curve=curve, report=report)
-    used = found.items
-    text = json.dumps([used.sentences, used.labels, used.groups, used.splits])
-    trail = {
-        "data": str(file) if file else BUILT_IN,
-        "items_sha256": hashlib.sha256(text.encode()).hexdigest(),
-        "fingerprint": loaded.bgt.fingerprint,
+    lines = None
+    if text and text.file:
+        table = sentences(text, items)
+        lines = table.loc[table["lang"] == lang, "text"].tolist()
+    result = run_probe(
+        loaded.encoder, task, lang, lines, latents=loaded.encoder.latents, max_items=items, seeds=seeds, curve=curve,
+        report=report,
+    )  # fmt: skip
+    return cell_of(loaded.title, result, trail_of(loaded, result, text))
+
+
+def trail_of(loaded: Loaded, result: ProbeResult, text: ParallelText | None) -> dict[str, Any]:
+    """Which weights, data, code and day a result comes from."""
+    items = result.items
+    assert items is not None  # a fresh result has them
+    content = json.dumps([items.sentences, items.labels, items.groups, items.splits])
+    return {
+        "data": str(text.file) if text and text.file else BUILT_IN,
+        "items_sha256": hashlib.sha256(content.encode()).hexdigest(),
+        "fingerprint": loaded.encoder.fingerprint,
         "version": __version__,
         "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
         "probe": "linear",
-        "langs": list(loaded.bgt.langs),
-        "latents": list(loaded.bgt.latents),
+        "langs": list(loaded.encoder.langs),
+        "latents": list(loaded.encoder.latents),
     }
-    return cell_of(loaded.title, found, trail)

@@ -10,27 +10,29 @@ from probes.result import Difference, ProbeResult
 from probes.results.compare import gap
 from probes.results.store import Cell
 
+Key = tuple[str, str, str, str]  # model, task, language, probe
+
 
 def predictors(table: pa.Table) -> list[str]:
-    """The latents and baselines that predictions were kept of; rows as `probes.results.store` has them."""
+    """The latents and baselines whose predictions were kept; rows as in `probes.results.store`."""
     return table["predictor"].unique().to_pylist()
 
 
 def by_information(table: pa.Table, predictor: str) -> pd.DataFrame:
-    """A row a tested sentence, those first that the predictor knows most about: pointwise V-information in bits.
+    """One row per tested sentence, those first that the predictor knows most about: pointwise V-information in bits.
 
-    Below zero it does worse than the shares of the labels do (Ethayarajh et al. 2022). What was predicted is that of
+    Below zero it does worse than the label frequencies alone (Ethayarajh et al. 2022). The predicted label is that of
     the first probe that tested the sentence.
     """
     own = table.filter(compute.equal(table["predictor"], predictor))
-    found = own.select(["item", "sentence", "label", "predicted", "pvi"]).to_pandas()
-    found = found.drop_duplicates("item").drop(columns="item")
-    return found.sort_values("pvi", ascending=False, kind="stable", ignore_index=True)
+    rows = own.select(["item", "sentence", "label", "predicted", "pvi"]).to_pandas()
+    rows = rows.drop_duplicates("item").drop(columns="item")
+    return rows.sort_values("pvi", ascending=False, kind="stable", ignore_index=True)
 
 
-def difference(place: tuple[str, str, str, str], table: pa.Table, first: str, second: str) -> Difference:
-    """The first predictor minus the second, paired on the same sentences; `place` is model, task, language, probe."""
-    model, task, lang, probe = place
+def difference(key: Key, table: pa.Table, first: str, second: str) -> Difference:
+    """The first predictor minus the second, paired on the same sentences."""
+    model, task, lang, probe = key
     result = ProbeResult(task, lang, seeds=0, seed=0, ci=0.95, rows=[], difference=None, left_out=0)
     cell = Cell(model, result, table, {"probe": probe})
     return gap(cell, first, cell, second)

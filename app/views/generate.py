@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-import bgt_core
 from app import exports, rows, state, writing
 from app.address import BOUND
-from app.views import directions
+from app.views import decoding, directions
 from bgt_core.errors import BgtError
 
 EXAMPLE = ("Can you help me?", "He is my friend.")
@@ -51,7 +49,7 @@ def example(loaded: state.Loaded) -> None:
             st.space("stretch")
             pressed = st.button("Generate", type="primary", shortcut="ctrl+enter")
     with st.expander("Decoding options"):
-        search, seed, max_length, mix = settings()
+        search, seed, max_length, mix = decoding.settings()
     history = st.session_state.setdefault("history", [])
     if pressed and not (source.strip() and style.strip()):
         st.warning("Type a sentence for its meaning and one for its manner.", icon=":material/edit:")
@@ -60,7 +58,7 @@ def example(loaded: state.Loaded) -> None:
             st.caption("The mix is left out: the language latents of two languages share no axes.")
         source, style = bounded("Source", source), bounded("Style", style)
         try:
-            with progress() as report:
+            with decoding.progress() as report:
                 transferred = writing.transfer(
                     loaded, source, style, lang, search, source_lang=source_lang, mix=mix, seed=seed,
                     max_length=max_length, report=report,
@@ -82,47 +80,11 @@ def language(title: str, langs: Sequence[str], key: str) -> str:
     )
 
 
-@contextmanager
-def progress() -> Iterator[writing.Report]:
-    """Shows how far the writing is, beside a button that stops it.
-
-    Reporting talks to the browser; where a button was pressed meanwhile, or the browser has left, Streamlit ends the
-    script there, and with it the search.
-    """
-    slot = st.empty()
-    with slot.container(horizontal=True, vertical_alignment="center"):
-        message = st.empty()
-        st.button("Stop", key="stop", icon=":material/stop:")
-
-    def report(pieces: int) -> None:
-        message.caption(f"Writing, piece {pieces + 1}")
-
-    try:
-        yield report
-    finally:
-        slot.empty()
-
-
 def bounded(title: str, text: str) -> str:
     """The text that is read, with a warning where it is not all of it."""
     if len(text) > writing.MAX_CHARACTERS:
         st.warning(f"{title} is long: only its first {writing.MAX_CHARACTERS} characters are read.")
     return text[: writing.MAX_CHARACTERS]
-
-
-def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int, float]:
-    """The search, its seed, the maximum number of pieces, and how much of the style's manner to take."""
-    kind = st.segmented_control("Search", ["Beam", "Sample"], default="Beam", required=True, key="search", **BOUND)
-    left, middle, right = st.columns(3)
-    max_length = right.slider("Longest output, in pieces", 5, 100, 60, key="length", **BOUND)
-    mix = right.slider("Manner: 0 the source's own, 1 the style's", 0.0, 1.0, 1.0, 0.05, key="mix", **BOUND)
-    if kind == "Beam":
-        size = left.slider("Beam size", 1, 8, 5, key="beam", help="1 is greedy search.", **BOUND)
-        return bgt_core.Beam(size), 0, max_length, mix
-    temperature = left.slider("Temperature", 0.1, 2.0, 0.7, 0.1, key="temperature", **BOUND)
-    seed = left.number_input("Seed", 0, 2**31 - 1, 0, key="seed", width=160, **BOUND)
-    top_p = middle.slider("Top p", 0.1, 1.0, 0.9, 0.05, key="top_p", **BOUND)
-    return bgt_core.Sample(temperature, top_p), seed, max_length, mix
 
 
 def result(transferred: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The maps of all latents, what is selected on them, and the neighbours of one sentence."""
+"""The maps of all latents, and what is selected on them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ import streamlit as st
 from app import controls, exports, geometry, rows, spaces, state
 from app.address import BOUND
 from app.charts import maps, theme
+from app.views import neighbours
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 
-NEAREST = 10
 MAX_LISTED = 1_000  # rows of the table
-MAX_OFFERED = 200  # sentences to choose one from
 MAP_HEIGHT = 260  # pixels of each language's map
 COLUMNS = {"lang": "Language", "text": "Sentence", "translation": "Translation", **rows.COUNTED}
 
@@ -72,7 +71,7 @@ def explore(
         if len(listed) < (len(chosen) or len(table)):
             st.caption(f"The first {MAX_LISTED:,}; the export holds them all.")
         st.dataframe(listed[list(COLUMNS)].rename(columns=COLUMNS), hide_index=True, alt="The sentences on the maps")
-    neighbours(loaded, table, fitted, chosen)
+    neighbours.nearest(loaded, table, fitted, chosen)
 
 
 def map_figures(
@@ -148,21 +147,3 @@ def caption(method: geometry.Method, fitted: spaces.Spaces) -> str:
 
 def enumerated(values: Mapping[str, float | None], form: str) -> str:
     return ", ".join(f"{name} {value:{form}}" for name, value in values.items() if value is not None)
-
-
-def neighbours(loaded: state.Loaded, table: pd.DataFrame, fitted: spaces.Spaces, chosen: Sequence[str]) -> None:
-    st.subheader("Nearest sentences")
-    offered = list(chosen[:MAX_OFFERED]) or table.index[:MAX_OFFERED].tolist()
-    row = st.selectbox("Of", offered, format_func=table["text"].get, label_visibility="collapsed")
-    lang = table.loc[row, "lang"]
-    sides = {"Semantic latent: any language": fitted.semantic}
-    if lang in fitted.language:
-        sides[f"Language latent: {rows.language_name(lang)} only"] = fitted.language[lang]
-    for column, (title, space) in zip(st.columns(len(sides)), sides.items(), strict=True):
-        column.markdown(f"**{title}**")
-        column.dataframe(
-            spaces.nearest(loaded, space, row, NEAREST),
-            hide_index=True,
-            column_config={"Cosine": st.column_config.NumberColumn(format="%.2f", width="small")},
-            alt=f"{title}: nearest sentences with their cosines",
-        )

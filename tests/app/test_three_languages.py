@@ -39,7 +39,7 @@ PREDICATES = [
     ("sleeps", "dort", "schläft"),
     ("reads a book", "lit un livre", "liest ein Buch"),
     ("buys bread every morning", "achète du pain tous les matins", "kauft jeden Morgen Brot"),
-    ("sings, and dances", "chante, et danse", "singt und tanzt"),
+    ("sings, and dances", "chante, et danse", "singt, und tanzt"),
     ("is waiting at the station", "attend à la gare", "wartet am Bahnhof"),
     ("is tired of all this rain", "en a assez de toute cette pluie", "hat genug von all dem Regen"),
 ]
@@ -185,6 +185,18 @@ def test_a_style_may_be_of_any_language(opened: Open, press: Press) -> None:
     loaded = state.model()
     semantic, language = loaded.bgt.embed([source], lang="de"), loaded.bgt.embed([style], lang="fr", latent="language")
     assert [app.code[0].value] == writing.write(loaded, semantic, language, "fr")
+
+
+def test_directions_are_found_in_the_third_language(opened: Open, run: Run) -> None:
+    app = opened("generate")
+    app.button_group(key="dlang").set_value("de")
+    run(app)
+    app.text_input(key="sentence_de").set_value("Die Katze schläft.")
+    run(app)
+    assert not app.error
+    table = app.dataframe[0].value
+    assert len(table) == sum(len(steps) for _, _, steps in writing.FACTORS.values())
+    assert set(table.loc[table["Step"] == 0, "Written there"]) == {app.code[0].value}
 
 
 def test_sentences_of_two_of_them_are_compared(opened: Open, run: Run, trilingual: Path) -> None:

@@ -71,9 +71,9 @@ def test_an_empty_side_is_asked_for(opened: Open, run: Run) -> None:
 
 
 def test_correlations_are_pearsons_with_an_interval_around_them(scored: pd.DataFrame) -> None:
-    found = scoring.correlations(scored).set_index("system")
+    correlations = scoring.correlations(scored).set_index("system")
     for name in ("semantic", "words"):
-        row = found.loc[scoring.SYSTEMS[name]]
+        row = correlations.loc[scoring.SYSTEMS[name]]
         r, test = row["pearson"] / 100, pearsonr(scored[name], scored["gold"])
         assert r == pytest.approx(test.statistic)
         low, high = test.confidence_interval()  # Fisher's; the bootstrap is near it

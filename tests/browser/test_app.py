@@ -117,6 +117,7 @@ def test_a_style_is_changed_with_the_keyboard_alone(
             if page.evaluate("document.activeElement.tagName") == "TEXTAREA":
                 break
             page.keyboard.press("Tab")
+        page.keyboard.press("Control+A")  # the example that is there
         page.keyboard.type(text)
         page.keyboard.press("Tab")
     for _ in range(8):

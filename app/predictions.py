@@ -6,9 +6,8 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from probes.result import Difference, ProbeResult
+from probes.result import Difference
 from probes.results.compare import gap
-from probes.results.store import Cell
 
 Key = tuple[str, str, str, str]  # model, task, language, probe
 
@@ -32,7 +31,5 @@ def by_information(table: pa.Table, predictor: str) -> pd.DataFrame:
 
 def difference(key: Key, table: pa.Table, first: str, second: str) -> Difference:
     """The first predictor minus the second, paired on the same sentences."""
-    model, task, lang, probe = key
-    result = ProbeResult(task, lang, seeds=0, seed=0, ci=0.95, rows=[], difference=None, left_out=0)
-    cell = Cell(model, result, table, {"probe": probe})
-    return gap(cell, first, cell, second)
+    _, task, lang, _ = key
+    return gap(table, first, table, second, task=task, lang=lang)

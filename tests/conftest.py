@@ -13,13 +13,12 @@ import pytest
 import torch
 
 import bgt_core
+import probes
 from bgt_core import checkpoint, cli, recipes
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.grammar import Pair, pairs
 from bgt_core.recipes import RECIPES, Recipe
-from probes.results.store import Cell, cell_of
-from probes.run import run_probe
 
 torch.set_num_threads(1)  # sums in one order, whatever the machine
 
@@ -157,15 +156,7 @@ def random_tokens() -> Callable[..., Tokens]:
 
 
 @pytest.fixture(scope="session")
-def cell(saved: Path) -> Cell:
+def cell(saved: Path) -> probes.Cell:
     """What `bgt-probe` measures of the untrained model: English length, with a learning curve and codelengths."""
-    bgt = bgt_core.load(saved)
-    found = run_probe(bgt, "length", "en", max_items=300, seeds=1, curve=True, mdl=True)
-    trail = {
-        "data": "built-in grammar",
-        "items_sha256": "0",
-        "fingerprint": bgt.fingerprint,
-        "version": "0",
-        "measured": "0",
-    }
-    return cell_of(str(saved), found, trail | {"probe": "linear", "langs": bgt.langs, "latents": bgt.latents})
+    config = probes.ProbeConfig(max_items=300, seeds=1, curve=True, mdl=True)
+    return probes.measure_cell(bgt_core.load(saved), "length", lang="en", name=str(saved), config=config)

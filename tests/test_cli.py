@@ -92,7 +92,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, what the line
     "generate in an unknown language": ("generate --source a --style b --lang de --model model", 2, "'de'"),
     "an empty beam": ("generate --source a --style b --beam 0 --model model", 2, "beam of 0"),
     "no temperature": ("generate --source a --style b --sample --temperature 0 --model model", 2, "Temperature 0"),
-    "no length": ("generate --source a --style b --max-length 0 --model model", 2, "max_length 0"),
+    "no length": ("generate --source a --style b --max-length 0 --model model", 2, "--max-length 0"),
     "sts without data": ("sts --model model", 2, "--data: say which folder"),
     "sts without its folder": ("sts --data nowhere --model model", 3, "nowhere: no such folder"),
     "sts of absent years": (

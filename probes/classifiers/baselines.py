@@ -21,9 +21,9 @@ from sklearn.naive_bayes import MultinomialNB
 from threadpoolctl import threadpool_limits
 
 from probes.classifiers.classifier import LinearProbe
+from probes.result import MAJORITY
 from probes.words import words
 
-MAJORITY = "majority"
 MANY = 50  # labels from which on n-grams are read by naive Bayes: a weight for each of both would take hours
 FEATURES = 20_000  # n-grams kept, the most frequent
 

@@ -11,15 +11,15 @@ import pytest
 from pyarrow import compute, parquet
 
 import bgt_core
+import probes
 from app import languages, predictions, probe_results, running, startup, state
 from app.charts import scores, theme
 from bgt_core.errors import BgtError
 from bgt_core.tables import save
 from probes.cli.output import document
-from probes.result import SCHEMA, Difference, Point, ProbeResult, Row
+from probes.result import SCHEMA, CurvePoint, Difference, ProbeResult, ProbeScore
 from probes.results.store import Cell, all_predictions
 from probes.results.tables import long_table
-from probes.run import run_probe
 
 LATENTS = {"semantic": 0.4, "language": 0.7, "majority": 0.2}
 
@@ -40,7 +40,7 @@ def document_of() -> Callable[..., dict]:
         entries = []
         for task in ("length", "punct-num"):
             rows = [
-                Row(task, lang, name, 800, 100, 5, value, value - 0.1, value + 0.1, 0.01)
+                ProbeScore(task, lang, name, 800, 100, 5, value, value - 0.1, value + 0.1, 0.01)
                 for name, value in LATENTS.items()
             ]
             gap = Difference(task, lang, "semantic", "language", points, points - 5, points + 5, 0.01)
@@ -194,7 +194,8 @@ def test_a_probe_on_the_spot_is_the_commands(saved: Path, start: Callable[..., N
     start("--model", saved)
     reports: list[str] = []
     cell = running.run(state.model(), "length", "fr", startup.GRAMMAR, 300, 1, reports.append)
-    expected = run_probe(bgt_core.load(saved), "length", "fr", max_items=300, seeds=1)
+    config = probes.ProbeConfig(max_items=300, seeds=1)
+    expected = probes.run(bgt_core.load(saved), "length", lang="fr", config=config)
     assert cell.result.as_dict() == expected.as_dict() and reports[0] == "length fr: semantic"
     items = probe_results.from_cells([cell]).items
     assert items[cell.model, "length", "fr", "linear"].num_rows == len(cell.predictions)
@@ -202,7 +203,7 @@ def test_a_probe_on_the_spot_is_the_commands(saved: Path, start: Callable[..., N
 
 def test_a_learning_curve_is_a_line_a_latent_and_a_mark_a_family() -> None:
     points = [
-        vars(Point(latent, family, n, 0.5 + n / 1000, 0.4, 0.9))
+        vars(CurvePoint(latent, family, n, 0.5 + n / 1000, 0.4, 0.9))
         for latent in ("semantic", "language")
         for family, n in (("linear", 100), ("linear", 200), ("mlp50", 200))
     ]

@@ -86,7 +86,7 @@ def test_ones_own_sentences(tmp_path: Path) -> None:
 
 def test_several_tasks_in_the_order_asked_each_once() -> None:
     result = probe(*QUICK, "--task", "length,punct-num", "--no-baselines", "--json")
-    assert [found["task"] for found in json.loads(result.stdout)["results"]] == ["punct-num", "length"]
+    assert [entry["task"] for entry in json.loads(result.stdout)["results"]] == ["punct-num", "length"]
 
 
 def test_listing_tasks_needs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import probes
-from app.options import Corpus
 from app.spaces import sentences
-from app.state import Loaded, Shared
+from app.startup import ParallelText
+from app.state import Loaded
 from probes.dataset import label_sentences
 from probes.tasks import TASKS
 
@@ -17,26 +17,26 @@ def tasks(lang: str) -> list[str]:
     return [task.name for task in TASKS.values() if "text" in task.builds and lang in (task.langs or (lang,))]
 
 
-def measured(
+def run(
     loaded: Loaded,
     task: str,
     lang: str,
-    corpus: Corpus | None,
+    text: ParallelText | None,
     items: int,
     seeds: int,
     report: Callable[[str], None],
     curve: bool = False,
 ) -> probes.Cell:
-    """What `bgt-probe` measures, on the built-in sentences where no corpus is given.
+    """What `bgt-probe` measures, on the built-in sentences where no text is given.
 
     `report` is told each step; what it raises ends the work.
     """
     config = probes.ProbeConfig(max_items=items, seeds=seeds, curve=curve)
     dataset = None
-    if corpus and corpus.file:
-        table = sentences(corpus, items)
-        texts = table.loc[table["lang"] == lang, "text"].tolist()
-        dataset = label_sentences(TASKS[task], texts, lang, source=str(corpus.file))
+    if text and text.file:
+        table = sentences(text, items)
+        lines = table.loc[table["lang"] == lang, "text"].tolist()
+        dataset = label_sentences(TASKS[task], lines, lang, source=str(text.file))
     return probes.measure_cell(
-        Shared(loaded), task, dataset, lang=lang, name=loaded.title, config=config, report=report
+        loaded.encoder, task, dataset, lang=lang, name=loaded.title, config=config, report=report
     )

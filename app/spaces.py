@@ -121,7 +121,7 @@ def _clusters(digest: str, _vectors: np.ndarray, _given: np.ndarray) -> np.ndarr
 
 def digest(vectors: np.ndarray) -> str:
     """A hash of the content of a matrix."""
-    return hashlib.sha256(vectors.tobytes()).hexdigest()
+    return hashlib.sha256(np.ascontiguousarray(vectors).data).hexdigest()
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)

@@ -17,10 +17,8 @@ import streamlit as st
 
 import bgt_core
 from app import rows, startup
-from bgt_core.checkpoint import hub
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import NotFound
-from bgt_core.vectors.compare import cosines, unit
 
 PATIENCE = 60  # seconds to wait for another session's request
 AT_ONCE = 1_000  # sentences embedded before other sessions get a turn, and the progress bar moves
@@ -84,7 +82,7 @@ def model() -> Loaded:
 
 @st.cache_resource(max_entries=3, show_spinner="Loading the model")
 def _load(title: str, path: str) -> Loaded:
-    info = bgt_core.info(hub.folder(path))
+    info = bgt_core.info(path)
     folder = Path(info["folder"])
     logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # a checkpoint's own; a run's
     log = next((read_log(file) for file in logs if file.is_file()), [])
@@ -159,13 +157,11 @@ class SharedEncoder:
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """How alike the model finds each row of left and each of right: (N, D), (M, D) -> (N, M)."""
-        if hasattr(self.loaded.bgt, "similarity_pairwise"):  # before it came, `similarity` was row by row
-            return self.loaded.bgt.similarity(left, right)
-        return unit(left) @ unit(right).T
+        return self.loaded.bgt.similarity(left, right)
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """The same, row by row: (N, D), (N, D) -> (N,)."""
-        return getattr(self.loaded.bgt, "similarity_pairwise", cosines)(left, right)
+        return self.loaded.bgt.similarity_pairwise(left, right)
 
 
 def clear() -> None:

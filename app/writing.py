@@ -40,9 +40,8 @@ def write(
     report: Report = quiet,
 ) -> list[str]:
     """A sentence of `lang` for each row of both latents, (N, L) and (N, L_lang). The caller holds `inference()`."""
-    return decode(
-        loaded.bgt, semantic, language, lang=lang, search=search, seed=seed, max_length=max_length, report=report
-    )
+    latents = {SEMANTIC: semantic, LANGUAGE: language}
+    return decode(loaded.bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length, report=report)
 
 
 def transfer(

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from probes.run import run_probe
 
 from bgt_core.adapters import open_encoder
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.evaluation.retrieval import precision_at_1
 from bgt_core.evaluation.sts.score import StsSet, sts
 from bgt_core.grammar import pairs
-from probes.run import run_probe
 
 WIDTH = 512
 

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-import bgt_core
 from probes.run import run_probe
+
+import bgt_core
 from probes.task import Items, ProbeTask
 
 WORDS = {"en": r"\b(not|never)\b|n't\b", "fr": r"\bne\b|\bn'"}

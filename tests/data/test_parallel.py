@@ -132,7 +132,7 @@ def test_absent_files_are_named(tmp_path: Path) -> None:
             read(source)
         assert error.value.exit_code == 3
     (tmp_path / "corpus.en.gz").write_bytes(b"")
-    with pytest.raises(BgtError, match=r"texts .*corpus\.en\.gz, but no .*corpus\.fr beside it"):
+    with pytest.raises(BgtError, match=r"found .*corpus\.en\.gz, but no .*corpus\.fr beside it"):
         read(tmp_path / "corpus")
 
 

@@ -5,10 +5,12 @@ ARGS ?=
 BGT_CHROMIUM ?= $(shell for name in chromium chromium-browser google-chrome; do command -v $$name && break; done)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# tests/conftest.py deals out the tests; each worker is a process that needs about a gigabyte
+WORKERS := --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help app test check bench clean
+.PHONY: help app test check docs bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -16,21 +18,25 @@ help: ## list these targets
 app: .venv/with-app ## install what the app needs and open it; ARGS="-- --model PATH" reaches the app
 	$(BIN)/streamlit run app/main.py $(ARGS)
 
-test: check ## check, then all tests; ARGS="-k probes" reaches pytest
+test: check ## check, then all tests in parallel; ARGS="-k probes" reaches pytest, ARGS="-m 'not slow'" is quicker
 	@$(if $(BGT_CHROMIUM),,echo "Browser tests skipped: no Chromium found. Install one, or set BGT_CHROMIUM to its path.")
-	BGT_CHROMIUM="$(BGT_CHROMIUM)" $(BIN)/python -m pytest $(ARGS)
+	BGT_CHROMIUM="$(BGT_CHROMIUM)" $(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
-check: .venv/with-dev ## lint, formatting, import contracts
+check: .venv/with-dev ## lint, formatting, import contracts, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+docs: .venv/with-dev ## the API pages, from the docstrings, into docs/api
+	$(BIN)/python docs/build.py $(ARGS)
 
 bench: .venv/with-bench ## measure every figure of benchmarks/RESULTS.md anew; ARGS="--sts FOLDER" adds STS scores
 	$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove the environment and every cache; runs and data stay
-	rm -rf .venv dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	find app bgt_core probes tests benchmarks analysis -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf .venv dist docs/api *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
+	find app bgt_core probes tests benchmarks analysis docs examples -name __pycache__ -prune -exec rm -rf {} +
 
 # .venv/with-EXTRA is a stamp: it is made again when the wanted versions change, and costs nothing otherwise.
 .venv/with-%: .venv/with-torch pyproject.toml

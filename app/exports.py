@@ -1,4 +1,4 @@
-"""What a page gives away: its rows, its figure, a link to this view."""
+"""What a user can take away from a page: its rows, its figure, a link to this view."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from urllib.parse import urlencode
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from app.address import link
 from bgt_core.tables import Table, save
 
-FORMULA = ("=", "+", "-", "@", "\t")  # a spreadsheet would compute a cell that starts so
+FORMULA = ("=", "+", "-", "@", "\t")  # a spreadsheet would compute a cell that starts like this
 MIME = {
     "csv": "text/csv",
     "parquet": "application/vnd.apache.parquet",
@@ -36,7 +37,7 @@ def offer(
     latex: pd.DataFrame | None = None,
     title: str = "Export",
 ) -> None:
-    """A button that opens the ways out; files are made when they are asked for. `latex` is a table as it is read."""
+    """A button that opens the export formats; files are made on request. `latex` is the table as a reader sees it."""
     with st.popover(title, icon=":material/download:"):
         if table is not None:
             st.markdown("**Rows**")
@@ -54,7 +55,7 @@ def offer(
             st.code(SNIPPET.format(name=name), language="python", wrap_lines=True)
         st.markdown("**Link to this view**")
         st.code(link(), language=None, wrap_lines=True)
-        st.caption("It holds what is set here, but no file and no list of sentences that you brought.")
+        st.caption("It holds what is set here, but no file and no list of sentences that you uploaded.")
 
 
 def download(name: str, kind: str, make: Callable[[], str | bytes]) -> None:
@@ -63,15 +64,8 @@ def download(name: str, kind: str, make: Callable[[], str | bytes]) -> None:
     )
 
 
-def link() -> str:
-    """The address of this page with what is set on it, whatever the address bar still says."""
-    address = (st.context.url or "").rstrip("/")
-    asked = urlencode(st.query_params.to_dict())
-    return f"{address}?{asked}" if asked else address
-
-
 def as_csv(table: pd.DataFrame) -> bytes:
-    """UTF-8 with a mark that spreadsheets look for; text that they would compute gets an apostrophe in front."""
+    """UTF-8 with the byte order mark that spreadsheets look for; text that they would compute gets an apostrophe."""
     text = table.select_dtypes(exclude="number").columns
     safe = {name: table[name].map(lambda cell: f"'{cell}" if str(cell).startswith(FORMULA) else cell) for name in text}
     return table.assign(**safe).to_csv(index=False).encode("utf-8-sig")
@@ -89,14 +83,14 @@ def as_jsonl(table: pd.DataFrame) -> str:
 
 def as_latex(table: pd.DataFrame) -> str:
     """A booktabs tabular."""
-    found = Table(list(table.columns), [[plain(value) for value in row] for row in table.itertuples(index=False)])
+    cells = [[plain(value) for value in row] for row in table.itertuples(index=False)]
     with TemporaryDirectory() as folder:
         path = Path(folder) / "table.tex"
-        save(found, {"latex": path})
+        save(Table(list(table.columns), cells), {"latex": path})
         return path.read_text("utf-8")
 
 
-def plain(value: object) -> str | int | float | None:
+def plain(value: Any) -> str | int | float | None:
     """numpy's numbers as Python's own; nothing for NaN."""
     value = value.item() if hasattr(value, "item") else value
     return None if value != value else value

@@ -1,4 +1,4 @@
-"""Maths on latent vectors: maps to two dimensions, neighbours, and what is near what in the full space."""
+"""Maths on latent vectors: maps to two dimensions, clusters, and what is near what in the full space."""
 
 from __future__ import annotations
 
@@ -10,15 +10,10 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE, trustworthiness
 
-from bgt_core.evaluation.retrieval import precision_at_1
-from bgt_core.vectors.compare import cosines, unit
-from probes.classifiers.classifier import LinearProbe
-from probes.measures.measure import fit as probed
-from probes.measures.significance import wilson
+from bgt_core.vectors.compare import unit
 
-AMID = 5  # neighbours that place a row on a map of t-SNE
-NEAR, TRUSTED = 15, 1_000  # neighbours and rows that trustworthiness is taken of
-FOLDS = 5
+TSNE_NEIGHBOURS = 5  # whose mean position a new row takes on a map of t-SNE
+TRUST_NEIGHBOURS, TRUST_ROWS = 15, 1_000
 
 
 @dataclass(frozen=True)
@@ -30,13 +25,13 @@ class Method:
     seed: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Projection:
-    """A fitted map: `xy` (N, 2) of the rows it was fitted on, `place` for further ones, (M, D) -> (M, 2)."""
+    """A fitted map: `xy` (N, 2) of the rows it was fitted on, `project` for further ones, (M, D) -> (M, 2)."""
 
     xy: np.ndarray
-    place: Callable[[np.ndarray], np.ndarray]
-    share: float | None  # of the variance that the map shows; only PCA has one
+    project: Callable[[np.ndarray], np.ndarray]
+    variance: float | None  # the fraction that the map shows; only PCA has one
 
 
 def fit(vectors: np.ndarray, method: Method) -> Projection:
@@ -44,25 +39,25 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
     the same map."""
     if method.name == "PCA":
         pca = PCA(2, svd_solver="full").fit(unit(vectors))
-        share = float(pca.explained_variance_ratio_.sum())
-        return Projection(pca.transform(unit(vectors)), lambda new: pca.transform(unit(new)), share)
-    few = min(method.neighbours, len(vectors) - 1)
+        variance = float(pca.explained_variance_ratio_.sum())
+        return Projection(pca.transform(unit(vectors)), lambda new: pca.transform(unit(new)), variance)
+    neighbours = min(method.neighbours, len(vectors) - 1)
     if method.name == "t-SNE":
-        perplexity = min(few, (len(vectors) - 1) / 3)
+        perplexity = min(neighbours, (len(vectors) - 1) / 3)
         tsne = TSNE(2, perplexity=perplexity, init="pca", random_state=method.seed, n_jobs=1)
         xy = tsne.fit_transform(unit(vectors))
-        return Projection(xy, lambda new: between(vectors, xy, new), None)
-    from umap import UMAP  # seconds to import, more to compile: only when somebody asks
+        return Projection(xy, lambda new: among_neighbours(vectors, xy, new), None)
+    from umap import UMAP  # takes seconds to import, and longer to compile: only on request
 
-    reducer = UMAP(n_neighbors=few, metric="cosine", random_state=method.seed, n_jobs=1).fit(vectors)
+    reducer = UMAP(n_neighbors=neighbours, metric="cosine", random_state=method.seed, n_jobs=1).fit(vectors)
     return Projection(reducer.embedding_, reducer.transform, None)
 
 
-def between(vectors: np.ndarray, xy: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Where further rows (M, D) go on a map that cannot be asked: amid their nearest rows of it by cosine, (M, 2)."""
-    near = unit(new) @ unit(vectors).T
-    rows = np.argsort(-near, axis=1, kind="stable")[:, :AMID]
-    return xy[rows].mean(1)
+def among_neighbours(vectors: np.ndarray, xy: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Where further rows (M, D) go on a map that has no transform: the mean of their nearest rows by cosine, (M, 2)."""
+    similarities = unit(new) @ unit(vectors).T
+    nearest_rows = np.argsort(-similarities, axis=1, kind="stable")[:, :TSNE_NEIGHBOURS]
+    return xy[nearest_rows].mean(1)
 
 
 def trust(vectors: np.ndarray, xy: np.ndarray) -> float | None:
@@ -70,10 +65,10 @@ def trust(vectors: np.ndarray, xy: np.ndarray) -> float | None:
 
     Of at most 1,000 rows, evenly spread; None for fewer than 31.
     """
-    rows = np.linspace(0, len(vectors) - 1, min(len(vectors), TRUSTED), dtype=int)
-    if len(rows) <= 2 * NEAR:
+    rows = np.linspace(0, len(vectors) - 1, min(len(vectors), TRUST_ROWS), dtype=int)
+    if len(rows) <= 2 * TRUST_NEIGHBOURS:
         return None
-    return float(trustworthiness(unit(vectors[rows]), xy[rows], n_neighbors=NEAR))
+    return float(trustworthiness(unit(vectors[rows]), xy[rows], n_neighbors=TRUST_NEIGHBOURS))
 
 
 def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarray:
@@ -83,50 +78,39 @@ def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarr
     return np.argsort(order)[means.predict(unit(vectors))]
 
 
-def language_probe_accuracy(left: np.ndarray, right: np.ndarray) -> tuple[float, float, float]:
-    """How often a linear probe tells two languages apart on held-out pairs (N, D), (N, D), and its 95% interval."""
-    part = np.tile(np.arange(len(left)) % FOLDS, 2)  # a sentence and its translation are in the same
-    vectors, labels = np.concatenate([left, right]), np.repeat([0, 1], len(left))
-    train, dev, test = part > 1, part == 1, part == 0
-    probe, _ = probed(LinearProbe(), vectors, labels, train, dev)
-    right_ones = probe.predict(vectors[test]) == labels[test]
-    return float(right_ones.mean()), *wilson(right_ones.sum(), len(right_ones))
-
-
-def nearest(vectors: np.ndarray, row: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The `count` rows of (N, D) nearest to one of them by cosine, itself left out, and their cosines."""
-    near = unit(vectors) @ unit(vectors[row])
-    order = np.argsort(-near, kind="stable")
+def nearest(similarities: np.ndarray, row: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The `count` rows most similar to one of them, itself left out, and their similarities; `similarities` (N,)."""
+    order = np.argsort(-similarities, kind="stable")
     order = order[order != row][:count]
-    return order, near[order]
+    return order, similarities[order]
 
 
 @dataclass(frozen=True)
 class PairScores:
     """How well row i of one language finds row i of another, and what chance gives."""
 
-    there: float  # share of rows whose nearest row on the other side is their own
-    back: float
+    left_finds_right: float  # fraction of rows whose nearest row on the other side is their own
+    right_finds_left: float
     chance: float
-    translations: float  # mean cosine of row i with row i
-    others: float  # mean cosine of row i with row i + 1
+    translations: float  # mean similarity of row i with row i
+    others: float  # mean similarity of row i with row i + 1
 
 
-def pair_scores(left: np.ndarray, right: np.ndarray) -> PairScores:
-    """Scores of N translation pairs, (N, D) and (N, D), in the full space."""
+def pair_scores(similarities: np.ndarray) -> PairScores:
+    """Scores of N translation pairs from the similarity of each left sentence (rows) to each right one, (N, N)."""
+    own = np.arange(len(similarities))
     return PairScores(
-        there=precision_at_1(left, right),
-        back=precision_at_1(right, left),
-        chance=1 / len(left),
-        translations=float(cosines(left, right).mean()),
-        others=float(cosines(left, np.roll(right, -1, axis=0)).mean()),
+        left_finds_right=float((similarities.argmax(1) == own).mean()),
+        right_finds_left=float((similarities.argmax(0) == own).mean()),
+        chance=1 / len(similarities),
+        translations=float(similarities.diagonal().mean()),
+        others=float(similarities[own, np.roll(own, -1)].mean()),
     )
 
 
-def agreement(vectors: np.ndarray, values: Sequence[object]) -> tuple[float, float]:
-    """Share of rows (N, D) whose nearest other row, by cosine, has the same value; and what chance gives."""
-    near = unit(vectors) @ unit(vectors).T
-    np.fill_diagonal(near, -np.inf)
+def agreement(similarities: np.ndarray, values: Sequence[object]) -> tuple[float, float]:
+    """Fraction of N rows whose nearest other row has the same value, and what chance gives; `similarities` (N, N)."""
+    to_others = similarities - np.diag(np.full(len(similarities), np.inf))
     codes, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)[1:]
-    found = float((codes[near.argmax(1)] == codes).mean())
-    return found, float((counts * (counts - 1)).sum() / (len(codes) * (len(codes) - 1)))
+    same = float((codes[to_others.argmax(1)] == codes).mean())
+    return same, float((counts * (counts - 1)).sum() / (len(codes) * (len(codes) - 1)))

@@ -12,12 +12,12 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:  # Streamlit puts this folder on the path, not the one that holds `app`
     sys.path.insert(0, ROOT)
 
-from app import options, state  # noqa: E402
+from app import startup, state  # noqa: E402
 from app.views import card, compare, generate, latents, overview, probing, similarity  # noqa: E402
 from bgt_core.errors import BgtError  # noqa: E402
 
 # Streamlit writes on its main buttons in white, which the light blue of the dark theme leaves unreadable.
-BUTTONS = '<style>button[kind^="primary"] p, button[kind^="primary"] span { color: #0e1117 !important; }</style>'
+BUTTON_STYLE = '<style>button[kind^="primary"] p, button[kind^="primary"] span { color: #0e1117 !important; }</style>'
 PAPER = "https://aclanthology.org/2020.emnlp-main.122/"
 
 
@@ -39,12 +39,12 @@ def main() -> None:
         default=True,
     )
     if state.theme() == "dark":
-        st.html(BUTTONS)
+        st.html(BUTTON_STYLE)
     page = st.navigation([home, two, style, alike, probes, langs, about])
     try:
-        models = options.read().models
+        models = startup.read().models
     except BgtError as error:
-        refused("The app can't start like this", "What was said after `--` is not understood.", error)
+        refused("The app can't start like this", "The options after `--` are not understood.", error)
         return
     picker(models)
     try:
@@ -52,14 +52,14 @@ def main() -> None:
     except BgtError as error:
         refused("This model cannot be opened", "The app is fine; the checkpoint is not.", error)
         st.caption(
-            "Choose another model at the side, or mend this one and reload the page, "
-            "or start the app anew: `streamlit run app/main.py -- --model PATH`"
+            "Choose another model at the side, or repair this one and reload the page, "
+            "or restart the app: `streamlit run app/main.py -- --model PATH`"
         )
         return
-    told(loaded)
+    describe(loaded)
     try:
         page.run()
-    except BgtError as error:  # the model is busy with somebody else's request, or a file can't be read
+    except BgtError as error:  # the model is busy with another session's request, or a file can't be read
         st.error(str(error), icon=":material/hourglass:")
         st.button("Try again")
 
@@ -72,16 +72,16 @@ def refused(title: str, explained: str, error: BgtError) -> None:
 
 def picker(models: dict[str, str]) -> None:
     """The model of this session; the address keeps its name."""
-    asked = st.query_params.get("ckpt")
+    linked = st.query_params.get("ckpt")
     with st.sidebar:
         st.selectbox("Model", list(models), key="ckpt", bind="query-params")
-        if asked is not None and asked not in models:
-            st.session_state["unknown_model"] = asked[:80]
+        if linked is not None and linked not in models:
+            st.session_state["unknown_model"] = linked[:80]
         if unknown := st.session_state.pop("unknown_model", None):
             st.warning(f"This app was not started with a model called “{unknown}”.")
 
 
-def told(loaded: state.Loaded) -> None:
+def describe(loaded: state.Loaded) -> None:
     with st.sidebar:
         st.text(f"{loaded.name}\n{loaded.languages}\n{loaded.device}")
         st.link_button("The paper", PAPER, icon=":material/menu_book:")

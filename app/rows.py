@@ -1,4 +1,4 @@
-"""Sentences as tables: a row a sentence, with what can be counted on its surface."""
+"""Sentences as tables: one row per sentence, with what can be counted on its surface."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bgt_core import grammar
 from bgt_core.data.text import normalise
 from probes.tasks import TASKS
 
-LANGUAGES = {
+LANGUAGE_NAMES = {
     "ar": "Arabic",
     "de": "German",
     "en": "English",
@@ -32,16 +32,16 @@ COUNTED = {"words": "Length in words", "punctuation": "Punctuation marks", "mark
 PROBED = {"length": "Length, as probed", "punct-first": "First mark, as probed"}  # labels of probing tasks
 CLUSTER = "cluster"
 COLOURS = {**COUNTED, "lang": "Language", **PROBED, CLUSTER: "Cluster of meaning"}
-NUMBERS = ("words", "punctuation")  # the counted ones that are no category
+NUMBERS = ("words", "punctuation")  # the counted columns that are not categories
 MARKS = {".": "full stop", "!": "exclamation", "?": "question", "…": "ellipsis"}
 MAX_OWN = 200
-CATEGORIES = 6  # at most: colours that can be told apart
+CATEGORIES = 6  # at most: more colours could not be distinguished
 OTHER, NONE = "other", "none"
 
 
-def name(lang: str) -> str:
+def language_name(lang: str) -> str:
     """A language's name, or its code where we have none."""
-    return LANGUAGES.get(lang, lang)
+    return LANGUAGE_NAMES.get(lang, lang)
 
 
 def words(text: str) -> int:
@@ -49,10 +49,10 @@ def words(text: str) -> int:
     return sum(any(map(str.isalnum, run)) for run in text.split())
 
 
-def overlap(one: str, other: str) -> float:
-    """The share of two sentences' words that both have, whatever their case (Jaccard); 0 where neither has one."""
-    left, right = (set(re.findall(r"\w+", text.lower())) for text in (one, other))
-    return len(left & right) / max(1, len(left | right))
+def overlap(left: str, right: str) -> float:
+    """The fraction of two sentences' words that both have, ignoring case (Jaccard); 0 where neither has any."""
+    left_words, right_words = (set(re.findall(r"\w+", text.lower())) for text in (left, right))
+    return len(left_words & right_words) / max(1, len(left_words | right_words))
 
 
 def punctuation(text: str) -> int:
@@ -67,7 +67,7 @@ def mark(text: str) -> str:
 
 
 def counts(text: str) -> dict[str, int | str]:
-    """All that is counted of a sentence, as `COUNTED` names it."""
+    """All that is counted in a sentence, by the names in `COUNTED`."""
     return {"words": words(text), "punctuation": punctuation(text), "mark": mark(text)}
 
 
@@ -90,47 +90,52 @@ def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, s
     )
 
 
-def pairs(texts: Sequence[Sequence[str]], langs: Sequence[str]) -> pd.DataFrame:
-    """N translations, a text a language each -> the rows of the first language, then those of the second."""
-    left, right = ([pair[side] for pair in texts] for side in (0, 1))
-    both = [table(left, langs[0], right), table(right, langs[1], left)]
-    return pd.concat(both, ignore_index=True)
+def translations(texts: Sequence[Sequence[str]], langs: Sequence[str]) -> pd.DataFrame:
+    """N translations, each with a text per language -> the N rows of the first language, then of the second, ...
+
+    `translation` holds the texts in all other languages.
+    """
+    tables = []
+    for column, lang in enumerate(langs):
+        others = [" / ".join(text for at, text in enumerate(row) if at != column) for row in texts]
+        tables.append(table([row[column] for row in texts], lang, others))
+    return pd.concat(tables, ignore_index=True)
 
 
 def built_in(count: int) -> pd.DataFrame:
     """`count` translation pairs of our grammar."""
     langs = ("en", "fr")
-    return pairs([[pair.texts[lang] for lang in langs] for pair in grammar.pairs(count)], langs)
+    return translations([[pair.texts[lang] for lang in langs] for pair in grammar.pairs(count)], langs)
 
 
 def labelled(texts: Sequence[str], task: str) -> pd.Categorical:
     """The labels of a probing task; past six the rarer ones are "other", and sentences it skips have "none"."""
-    items = TASKS[task].items(texts, "en")  # these tasks read every language alike
-    known = dict(zip(items.sentences, items.labels, strict=True))
-    labels = pd.Series([known.get(text, NONE) for text in texts])
-    found = labels[labels != NONE].value_counts().index.tolist()
-    if len(found) > CATEGORIES:
-        found = [*found[: CATEGORIES - 1], OTHER]
-    labels = labels.where(labels.isin([*found, NONE]), OTHER)
-    return pd.Categorical(labels, [*sorted(found, key=in_order), NONE])
+    items = TASKS[task].items(texts, "en")  # these tasks treat every language alike
+    label_of = dict(zip(items.sentences, items.labels, strict=True))
+    labels = pd.Series([label_of.get(text, NONE) for text in texts])
+    categories = labels[labels != NONE].value_counts().index.tolist()
+    if len(categories) > CATEGORIES:
+        categories = [*categories[: CATEGORIES - 1], OTHER]
+    labels = labels.where(labels.isin([*categories, NONE]), OTHER)
+    return pd.Categorical(labels, [*sorted(categories, key=label_order), NONE])
 
 
-def in_order(label: str) -> tuple[bool, int, str]:
+def label_order(label: str) -> tuple[bool, int, str]:
     """Sorts "4-6" before "10-12", and "other" last."""
     first = label.partition("-")[0]
     return label == OTHER, int(first) if first.isdecimal() else 0, label
 
 
-def matching(rows: pd.DataFrame, wanted: str) -> list[str]:
-    """Ids of the rows whose sentence contains a text, whatever its case."""
-    return rows.loc[rows["text"].str.contains(wanted, case=False, regex=False), "id"].tolist()
+def matching(rows: pd.DataFrame, text: str) -> list[str]:
+    """Ids of the rows whose sentence contains a text, ignoring case."""
+    return rows.loc[rows["text"].str.contains(text, case=False, regex=False), "id"].tolist()
 
 
 def typed(lines: str, lang: str, taken: int) -> tuple[pd.DataFrame, int]:
-    """A user's sentences, one a line -> their rows, and how many lines were over the limit.
+    """A user's sentences, one per line -> their rows, and how many lines were over the limit.
 
     Blank lines and repetitions are dropped; `taken` rows were typed before.
     """
     texts = list(dict.fromkeys(filter(None, map(normalise, lines.splitlines()))))
-    kept = texts[: max(0, MAX_OWN - taken)]
-    return table(kept, lang, None, taken), len(texts) - len(kept)
+    within = texts[: max(0, MAX_OWN - taken)]
+    return table(within, lang, None, taken), len(texts) - len(within)

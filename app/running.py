@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 
-from app.options import Corpus
+import probes
 from app.spaces import sentences
-from app.state import Loaded, Shared
-from bgt_core import __version__
-from probes.cells import BUILT_IN
-from probes.results.store import Cell, cell_of
-from probes.run import run_probe
+from app.startup import ParallelText
+from app.state import Loaded
+from probes.dataset import label_sentences
 from probes.tasks import TASKS
 
 
@@ -22,36 +17,26 @@ def tasks(lang: str) -> list[str]:
     return [task.name for task in TASKS.values() if "text" in task.builds and lang in (task.langs or (lang,))]
 
 
-def measured(
+def run(
     loaded: Loaded,
     task: str,
     lang: str,
-    corpus: Corpus | None,
+    text: ParallelText | None,
     items: int,
     seeds: int,
     report: Callable[[str], None],
     curve: bool = False,
-) -> Cell:
-    """What `bgt-probe` measures, on the built-in sentences where no corpus is given.
+) -> probes.Cell:
+    """What `bgt-probe` measures, on the built-in sentences where no text is given.
 
     `report` is told each step; what it raises ends the work.
     """
-    file = corpus.file if corpus else None
-    texts = None
-    if file:
-        table = sentences(corpus, items)
-        texts = table.loc[table["lang"] == lang, "text"].tolist()
-    found = run_probe(Shared(loaded), task, lang, texts, max_items=items, seeds=seeds, curve=curve, report=report)
-    used = found.items
-    text = json.dumps([used.sentences, used.labels, used.groups, used.splits])
-    trail = {
-        "data": str(file) if file else BUILT_IN,
-        "items_sha256": hashlib.sha256(text.encode()).hexdigest(),
-        "fingerprint": loaded.bgt.fingerprint,
-        "version": __version__,
-        "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "probe": "linear",
-        "langs": list(loaded.bgt.langs),
-        "latents": list(loaded.bgt.latents),
-    }
-    return cell_of(loaded.title, found, trail)
+    config = probes.ProbeConfig(max_items=items, seeds=seeds, curve=curve)
+    dataset = None
+    if text and text.file:
+        table = sentences(text, items)
+        lines = table.loc[table["lang"] == lang, "text"].tolist()
+        dataset = label_sentences(TASKS[task], lines, lang, source=str(text.file))
+    return probes.measure_cell(
+        loaded.encoder, task, dataset, lang=lang, name=loaded.title, config=config, report=report
+    )

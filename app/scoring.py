@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.state import Loaded, Shared, embed
+from app.state import Loaded, embed
 from bgt_core.adapters import open_encoder
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.errors import DataError
@@ -22,21 +22,23 @@ SPLITS = ("all", "Hard+", "Hard-", NEGATION)
 
 @st.cache_resource(max_entries=1)
 def baseline() -> SentenceEncoder:
-    """What a model must beat: the words of a sentence, the rare ones more."""
+    """What a model must beat: the words of a sentence, rare ones weighted more."""
     return open_encoder("baseline:tfidf")
 
 
 def similarities(loaded: Loaded, pairs: pd.DataFrame, left_lang: str, right_lang: str) -> pd.DataFrame:
-    """The pairs (left, right[, gold]) with the cosine of each system, and the symmetric word error rate.
+    """The pairs (left, right[, gold]) with each system's similarity, and the symmetric word error rate.
 
-    The language latents of two languages share no axes, so there is no such cosine across languages.
+    The language latents of two languages share no axes, so they are compared within one language only.
     """
     sides = (("left", left_lang), ("right", right_lang))
-    found = {"semantic": [embed(loaded, pairs[side], lang, SEMANTIC) for side, lang in sides]}
-    if loaded.manner and left_lang == right_lang:
-        found["language"] = [embed(loaded, pairs[side], lang, LANGUAGE) for side, lang in sides]
-    found["words"] = [baseline().embed(pairs[side].tolist(), lang=lang) for side, lang in sides]
-    scores = {name: cosines(*vectors).astype(float) for name, vectors in found.items()}
+    latents = [SEMANTIC, LANGUAGE] if loaded.has_language_latent and left_lang == right_lang else [SEMANTIC]
+    scores = {}
+    for latent in latents:
+        vectors = [embed(loaded, pairs[side], lang, latent) for side, lang in sides]
+        scores[latent] = loaded.encoder.similarity_pairwise(*vectors).astype(float)
+    words = [baseline().embed(pairs[side].tolist(), lang=lang) for side, lang in sides]
+    scores["words"] = cosines(*words).astype(float)
     return pairs.assign(**scores, swer=swer(pairs["left"].tolist(), pairs["right"].tolist()))
 
 
@@ -53,7 +55,7 @@ def split(scored: pd.DataFrame, name: str) -> pd.DataFrame:
     return scored[np.asarray(inside)]
 
 
-@st.cache_data(max_entries=16, show_spinner="Drawing pairs again and again")
+@st.cache_data(max_entries=16, show_spinner="Resampling pairs")
 def correlations(scored: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """Pearson's r with the gold scores, x 100, and its 95% bootstrap interval; the systems meet the same resamples.
 
@@ -74,15 +76,15 @@ def correlations(scored: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
 
 
 def alike(loaded: Loaded, left: str, right: str, left_lang: str, right_lang: str) -> pd.DataFrame:
-    """One pair, a row a measure."""
+    """One pair, one row per measure."""
     pair = pd.DataFrame({"left": [left], "right": [right]})
     scored = similarities(loaded, pair, left_lang, right_lang).iloc[0]
-    measured = [(title, float(scored[name])) for name, title in SYSTEMS.items() if name in scored]
-    return pd.DataFrame([*measured, ("Word error rate", float(scored["swer"]))], columns=["measure", "value"])
+    measures = [(title, float(scored[name])) for name, title in SYSTEMS.items() if name in scored]
+    return pd.DataFrame([*measures, ("Word error rate", float(scored["swer"]))], columns=["measure", "value"])
 
 
 def random_pairs(loaded: Loaded, table: pd.DataFrame, latent: str, lang: str) -> float:
-    """The mean cosine of sentences that have nothing to do with each other: what a cosine is to be held against."""
+    """The mean similarity of unrelated sentences: what a similarity should be compared with."""
     part = table.loc[table["lang"] == lang, "text"]
-    vectors = Shared(loaded).embed(part, lang=lang, latent=latent)
-    return float(cosines(vectors, np.roll(vectors, 1, axis=0)).mean())
+    vectors = embed(loaded, part, lang, latent)
+    return float(loaded.encoder.similarity_pairwise(vectors, np.roll(vectors, 1, axis=0)).mean())

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +16,19 @@ import numpy as np
 import streamlit as st
 
 import bgt_core
-from app import options, rows
-from bgt_core.checkpoint import hub
+from app import rows, startup
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import NotFound
 
 PATIENCE = 60  # seconds to wait for another session's request
-AT_ONCE = 1_000  # sentences embedded before others get a turn, and whoever waits is told
-FEW = 64  # sentences that are quicker made than kept
+AT_ONCE = 1_000  # sentences embedded before other sessions get a turn, and the progress bar moves
+FEW = 64  # sentences that are embedded faster than they are looked up
 _inference = threading.Lock()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Loaded:
-    """A model in use, what its checkpoint says of itself, and the rows of its training log."""
+    """A model in use, what its checkpoint says about it, and the rows of its training log."""
 
     title: str
     bgt: bgt_core.Embedder
@@ -46,8 +46,8 @@ class Loaded:
         return self.info["files"]["model.safetensors"][:8]
 
     @property
-    def manner(self) -> bool:
-        """Whether it has language latents: what siamese and translation models lack."""
+    def has_language_latent(self) -> bool:
+        """Siamese and translation models have none."""
         return LANGUAGE in self.bgt.latents
 
     @property
@@ -56,7 +56,11 @@ class Loaded:
 
     @property
     def languages(self) -> str:
-        return ", ".join(map(rows.name, self.bgt.langs))
+        return ", ".join(map(rows.language_name, self.bgt.langs))
+
+    @cached_property
+    def encoder(self) -> SharedEncoder:
+        return SharedEncoder(self)
 
     @property
     def device(self) -> str:
@@ -70,7 +74,7 @@ def theme() -> str:
 
 def model() -> Loaded:
     """The model this session has chosen, at first the first one named; BgtError as `bgt_core.load`."""
-    models = options.read().models
+    models = startup.read().models
     chosen = st.session_state.get("ckpt")
     title = chosen if chosen in models else next(iter(models))
     return _load(title, models[title])
@@ -78,16 +82,16 @@ def model() -> Loaded:
 
 @st.cache_resource(max_entries=3, show_spinner="Loading the model")
 def _load(title: str, path: str) -> Loaded:
-    info = bgt_core.info(hub.folder(path))
+    info = bgt_core.info(path)
     folder = Path(info["folder"])
     logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # a checkpoint's own; a run's
     log = next((read_log(file) for file in logs if file.is_file()), [])
-    log = [row for row in log if row["step"] <= info["step"]]  # the run may have gone on
+    log = [row for row in log if row["step"] <= info["step"]]  # the run may have continued
     return Loaded(title, bgt_core.load(folder), info, log)
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """The whole rows of a training log; the last may be half written."""
+    """The complete rows of a training log; the last may be half written."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     return [json.loads(line) for line in lines if line.endswith("\n")]
 
@@ -104,7 +108,7 @@ def inference() -> Iterator[None]:
 
 
 def embed(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> np.ndarray:
-    """Vectors (N, D); those of many sentences are made once, whoever asks, are read-only, and show their progress."""
+    """Vectors (N, D). Those of many sentences are computed once for all sessions, are read-only, and show progress."""
     texts = list(texts)
     if len(texts) <= FEW:
         with inference():
@@ -112,13 +116,13 @@ def embed(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> np.nd
     parts = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
     if len(parts) == 1:
         return _vectors(loaded.digest, content(texts), lang, latent, texts, loaded.bgt)
-    bar, found = st.empty(), []
-    for number, part in enumerate(parts):  # parts are kept: who is stopped here, goes on from here
-        if missing := number * AT_ONCE:
-            bar.progress(number / len(parts), f"Embedding: {missing:,} of {len(texts):,} sentences")
-        found.append(_vectors(loaded.digest, content(part), lang, latent, part, loaded.bgt))
+    bar, vectors = st.empty(), []
+    for number, part in enumerate(parts):  # each part is cached: a run that is stopped continues from here
+        if done := number * AT_ONCE:
+            bar.progress(number / len(parts), f"Embedding: {done:,} of {len(texts):,} sentences")
+        vectors.append(_vectors(loaded.digest, content(part), lang, latent, part, loaded.bgt))
     bar.empty()
-    return np.concatenate(found)
+    return np.concatenate(vectors)
 
 
 def content(texts: Sequence[str]) -> str:
@@ -130,31 +134,37 @@ def content(texts: Sequence[str]) -> str:
 def _vectors(
     digest: str, content: str, lang: str, latent: str, _texts: Sequence[str], _bgt: bgt_core.Embedder
 ) -> np.ndarray:
-    with inference():  # by turns, so that a long text keeps nobody waiting
-        found = _bgt.embed(_texts, lang=lang, latent=latent)
-    found.setflags(write=False)  # shared by all sessions
-    return found
+    with inference():  # in turns, so that a long text keeps nobody waiting
+        vectors = _bgt.embed(_texts, lang=lang, latent=latent)
+    vectors.setflags(write=False)  # shared by all sessions
+    return vectors
 
 
-@dataclass(frozen=True)
-class Shared:
+class SharedEncoder:
     """A loaded model as probes and evaluation see one (`contracts.SentenceEncoder`), through the cache and the lock."""
 
-    loaded: Loaded
+    def __init__(self, loaded: Loaded):
+        self.loaded = loaded
+        self.langs: Sequence[str] = loaded.bgt.langs
+        self.latents: Sequence[str] = loaded.bgt.latents
 
-    @property
-    def langs(self) -> Sequence[str]:
-        return self.loaded.bgt.langs
-
-    @property
-    def latents(self) -> Sequence[str]:
-        return self.loaded.bgt.latents
+    @cached_property
+    def fingerprint(self) -> str:
+        return self.loaded.bgt.fingerprint
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         return embed(self.loaded, sentences, lang, latent)
 
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """How alike the model finds each row of left and each of right: (N, D), (M, D) -> (N, M)."""
+        return self.loaded.bgt.similarity(left, right)
+
+    def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The same, row by row: (N, D), (N, D) -> (N,)."""
+        return self.loaded.bgt.similarity_pairwise(left, right)
+
 
 def clear() -> None:
-    """Drop every cached model, vector, map and table, of all sessions; they are made again when asked for."""
+    """Drop every cached model, vector, map and table, of all sessions; they are computed again when needed."""
     st.cache_data.clear()
     st.cache_resource.clear()

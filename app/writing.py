@@ -1,4 +1,4 @@
-"""Sentences written from latents: a style borrowed, a direction followed, the way from one sentence to another."""
+"""Sentences written from latents: a style borrowed, a direction followed, a line from one sentence to another."""
 
 from __future__ import annotations
 
@@ -11,21 +11,37 @@ import pandas as pd
 import streamlit as st
 
 from app import rows
-from app.options import Corpus
 from app.spaces import sentences
+from app.startup import ParallelText
 from app.state import Loaded, embed, inference
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.generation.directions import Directions, directions
-from bgt_core.generation.search import Report, Search, decode, quiet
-from bgt_core.vectors.compare import cosines
+from bgt_core.generation.search import Beam, Report, Search, decode, quiet
 
-MAX_CHARACTERS = 500  # of a sentence to generate from: far past what models are trained on
-FITTED_ON = 2_000  # translation pairs that directions are fitted on
-FACTORS = {  # what a direction changes, and the stops it is shown at, in its own unit
+MAX_CHARACTERS = 500  # of a sentence to generate from: far longer than what models are trained on
+FITTED_ON = 2_000  # translations that directions are fitted on
+DEFAULT_SEARCH = Beam()
+FACTORS = {  # what a direction changes, and the steps it is shown at, in its own unit
     "words": ("Longer", "words", (-6, -3, 0, 3, 6, 9)),
     "punctuation": ("More punctuation", "marks", (-4, -2, 0, 2, 4, 6)),
     "question": ("More of a question", "steps from statement to question", (-4, -2, 0, 2, 4, 6)),
 }
+
+
+def write(
+    loaded: Loaded,
+    semantic: np.ndarray,
+    language: np.ndarray,
+    lang: str,
+    *,
+    search: Search = DEFAULT_SEARCH,
+    seed: int = 0,
+    max_length: int = 60,
+    report: Report = quiet,
+) -> list[str]:
+    """A sentence of `lang` for each row of both latents, (N, L) and (N, L_lang). The caller holds `inference()`."""
+    latents = {SEMANTIC: semantic, LANGUAGE: language}
+    return decode(loaded.bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length, report=report)
 
 
 def transfer(
@@ -38,112 +54,125 @@ def transfer(
     source_lang: str | None = None,
     mix: float = 1.0,
     seed: int = 0,
-    length: int = 60,
+    max_length: int = 60,
     report: Report = quiet,
 ) -> dict[str, Any]:
-    """The meaning of `source` in the manner of `style`, with what can be measured of all three, and of both sentences
-    written again from their own latents: the best that the decoder does.
+    """The meaning of `source` in the manner of `style`, with measures of all three, and of both sentences written
+    again from their own latents: the best that the decoder does.
 
-    `mix` below 1 keeps that much of the manner the source has itself: only where both are of one language, for
-    language latents of two share no axes.
+    `mix` below 1 keeps that much of the source's own manner: only where both are of one language, for the language
+    latents of two languages share no axes.
     """
     source_lang = source_lang or lang
-    meaning, own = (embed(loaded, [source], source_lang, latent) for latent in (SEMANTIC, LANGUAGE))
-    other, styled = (embed(loaded, [style], lang, latent) for latent in (SEMANTIC, LANGUAGE))
-    manner = mix * styled + (1 - mix) * own if source_lang == lang else styled
-    how = {"search": search, "seed": seed, "max_length": length, "report": report}
+    source_semantic, source_language = (embed(loaded, [source], source_lang, latent) for latent in (SEMANTIC, LANGUAGE))
+    style_semantic, style_language = (embed(loaded, [style], lang, latent) for latent in (SEMANTIC, LANGUAGE))
+    language = mix * style_language + (1 - mix) * source_language if source_lang == lang else style_language
+
+    def write_one(semantic: np.ndarray, language: np.ndarray, lang: str) -> str:
+        return write(loaded, semantic, language, lang, search=search, seed=seed, max_length=max_length, report=report)[
+            0
+        ]
+
     with inference():
         started = perf_counter()
-        (output,) = decode(loaded.bgt, {SEMANTIC: meaning, LANGUAGE: manner}, lang=lang, **how)
+        output = write_one(source_semantic, language, lang)
         seconds = perf_counter() - started
-        (source_again,) = decode(loaded.bgt, {SEMANTIC: meaning, LANGUAGE: own}, lang=source_lang, **how)
-        (style_again,) = decode(loaded.bgt, {SEMANTIC: other, LANGUAGE: styled}, lang=lang, **how)
+        source_again = write_one(source_semantic, source_language, source_lang)
+        style_again = write_one(style_semantic, style_language, lang)
         pieces = len(loaded.bgt.tokenizer.encode([output])[0])
     texts = {"Output": (output, lang), "Source": (source, source_lang), "Style": (style, lang)}
     texts |= {"Source, rebuilt": (source_again, source_lang), "Style, rebuilt": (style_again, lang)}
-    asked = {"source": source, "source_lang": source_lang, "style": style, "lang": lang, "mix": mix}
-    asked |= {"search": repr(search), "seed": seed, "max_length": length, "model": loaded.short}
-    return {"output": output, **asked, "pieces_per_second": pieces / seconds, "measures": measured(loaded, texts)}
+    settings = {"source": source, "source_lang": source_lang, "style": style, "lang": lang, "mix": mix}
+    settings |= {"search": repr(search), "seed": seed, "max_length": max_length, "model": loaded.short}
+    return {"output": output, **settings, "pieces_per_second": pieces / seconds, "measures": measures(loaded, texts)}
 
 
-def measured(loaded: Loaded, texts: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
-    """Named sentences and their languages, "Output" and "Source" among them: cosines to the output in both latents
+def measures(loaded: Loaded, texts: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
+    """Named sentences and their languages, "Output" and "Source" among them: similarity to the output in both latents
     (the language latent's within one language), words shared with the source (Jaccard), and what is counted."""
-    output, lang = texts["Output"]
+    output, output_lang = texts["Output"]
     source, _ = texts["Source"]
 
-    def near(text: str, of: str, latent: str) -> float:
-        return float(cosines(embed(loaded, [text], of, latent), embed(loaded, [output], lang, latent))[0])
+    def to_output(text: str, lang: str, latent: str) -> float:
+        pair = embed(loaded, [text], lang, latent), embed(loaded, [output], output_lang, latent)
+        return float(loaded.encoder.similarity_pairwise(*pair)[0])
 
     return [
         {
             "sentence": name,
             "text": text,
-            "cosine": None if name == "Output" else near(text, of, SEMANTIC),
-            "manner": None if name == "Output" or of != lang else near(text, of, LANGUAGE),
+            "cosine": None if name == "Output" else to_output(text, lang, SEMANTIC),
+            "manner": None if name == "Output" or lang != output_lang else to_output(text, lang, LANGUAGE),
             "shared": None if name == "Source" else rows.overlap(text, source),
             **rows.counts(text),
         }
-        for name, (text, of) in texts.items()
+        for name, (text, lang) in texts.items()
     ]
 
 
-def way(
-    loaded: Loaded, start: str, end: str, lang: str, moved: Sequence[str], stops: int, report: Report = quiet
+def interpolate(
+    loaded: Loaded, start: str, end: str, lang: str, moved: Sequence[str], steps: int, report: Report = quiet
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    """A sentence at each stop of the straight way from one to another, and the latents there, {latent: (stops, D)}.
+    """A sentence at each step of the straight line from one to another, and the latents there, {latent: (steps, D)}.
 
     Latents that are not `moved` stay those of the start.
     """
-    share = np.linspace(0, 1, stops, dtype=np.float32)[:, None]
+    fraction = np.linspace(0, 1, steps, dtype=np.float32)[:, None]
     latents = {}
     for latent in (SEMANTIC, LANGUAGE):
-        one, other = embed(loaded, [start, end], lang, latent)
-        latents[latent] = one + share * ((other if latent in moved else one) - one)
+        first, last = embed(loaded, [start, end], lang, latent)
+        latents[latent] = first + fraction * ((last if latent in moved else first) - first)
     with inference():
-        written = decode(loaded.bgt, latents, lang=lang, report=report)
-        vectors = loaded.bgt.embed([start, end, *written], lang=lang, latent=SEMANTIC)
+        texts = write(loaded, latents[SEMANTIC], latents[LANGUAGE], lang, report=report)
+        vectors = loaded.bgt.embed([start, end, *texts], lang=lang, latent=SEMANTIC)
+    similarities = loaded.encoder.similarity(vectors[2:], vectors[:2])  # (steps, 2)
     table = pd.DataFrame(
         {
-            "stop": range(1, stops + 1),
-            "text": written,
-            "to_start": cosines(vectors[2:], vectors[:1]),
-            "to_end": cosines(vectors[2:], vectors[1:2]),
+            "step": range(1, steps + 1),
+            "text": texts,
+            "to_start": similarities[:, 0],
+            "to_end": similarities[:, 1],
         }
     )
     return table, {latent: latents[latent] for latent in moved}
 
 
 @st.cache_resource(max_entries=8, show_spinner="Finding directions")
-def found(digest: str, corpus: Corpus, lang: str, _loaded: Loaded) -> Directions:
-    """Directions of the language latent, fitted on a corpus' sentences of that language."""
-    table = sentences(corpus, FITTED_ON)
+def fitted_directions(digest: str, text: ParallelText, lang: str, _loaded: Loaded) -> Directions:
+    """Directions of the language latent, fitted on a text's sentences of that language."""
+    table = sentences(text, FITTED_ON)
     table = table[table["lang"] == lang]
     factors = np.column_stack([table["words"], table["punctuation"], table["mark"] == "question"])
     return directions(embed(_loaded, table["text"], lang, LANGUAGE), factors, tuple(FACTORS))
 
 
-def moved(
-    loaded: Loaded, known: Directions, source: str, lang: str, steps: Sequence[Sequence[float]], report: Report = quiet
+def write_moved(
+    loaded: Loaded,
+    directions: Directions,
+    source: str,
+    lang: str,
+    steps: Sequence[Sequence[float]],
+    report: Report = quiet,
 ) -> list[str]:
-    """The source written anew with its manner moved, once for each row of steps (S, K), in units of the factors."""
-    manner = embed(loaded, [source], lang, LANGUAGE)
-    there = known.move(manner, np.asarray(steps, dtype=float))
-    meaning = np.repeat(embed(loaded, [source], lang, SEMANTIC), len(there), axis=0)
+    """The source written again with its language latent moved, once for each row of steps (S, K), in units of the
+    factors."""
+    language = directions.move(embed(loaded, [source], lang, LANGUAGE), np.asarray(steps, dtype=float))
+    semantic = np.repeat(embed(loaded, [source], lang, SEMANTIC), len(language), axis=0)
     with inference():
-        return decode(loaded.bgt, {SEMANTIC: meaning, LANGUAGE: there}, lang=lang, report=report)
+        return write(loaded, semantic, language, lang, report=report)
 
 
-def along(loaded: Loaded, known: Directions, source: str, lang: str, report: Report = quiet) -> pd.DataFrame:
-    """The source at every stop of every direction, one at a time."""
-    asked = [
-        (name, stop, [stop * (name == other) for other in FACTORS])
-        for name, (_, _, stops) in FACTORS.items()
-        for stop in stops
+def every_step(loaded: Loaded, directions: Directions, source: str, lang: str, report: Report = quiet) -> pd.DataFrame:
+    """The source at every step of every direction, one direction at a time."""
+    moves = [
+        (title, step, [step * (name == other) for other in FACTORS])
+        for name, (title, _, steps) in FACTORS.items()
+        for step in steps
     ]
-    written = moved(loaded, known, source, lang, [steps for _, _, steps in asked], report)
-    made = [
-        {"direction": FACTORS[name][0], "step": stop, "text": text, **rows.counts(text)}
-        for (name, stop, _), text in zip(asked, written, strict=True)
-    ]
-    return pd.DataFrame(made)
+    texts = write_moved(loaded, directions, source, lang, [steps for _, _, steps in moves], report)
+    return pd.DataFrame(
+        [
+            {"direction": title, "step": step, "text": text, **rows.counts(text)}
+            for (title, step, _), text in zip(moves, texts, strict=True)
+        ]
+    )

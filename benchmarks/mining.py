@@ -29,8 +29,8 @@ import numpy as np
 import torch
 
 from benchmarks.measure import Measurement, interleave, over, page, product_rate
-from bgt_core.mining.margin import mine
-from bgt_core.mining.neighbours import ITERATIONS, POINTS, Plan, Rows, approximate, exact, search
+from bgt_core.mining.margin import margin_pairs
+from bgt_core.mining.neighbours import ITERATIONS, POINTS, Rows, SearchPlan, approximate, exact, search
 
 SENTENCES, MILLION, WIDTH = 50_000, 1_000_000, 256
 TOPICS = 4  # of a sentence
@@ -51,12 +51,12 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     draw(*vectors)
     left, right = (Rows(side, np.arange(SENTENCES)) for side in vectors)
     parts = [part(left, right, number) for number in range(options.rounds)]
-    last: dict[str, tuple[Plan, np.ndarray, np.ndarray]] = {}
+    last: dict[str, tuple[SearchPlan, np.ndarray, np.ndarray]] = {}
 
     def fast(number: int) -> None:
         plan = approximate(left, right, seed=number)
-        _, neighbours = search(left, right, plan.forward, K, plan.homes)
-        last["fast"] = plan, neighbours, search(right, left, plan.backward, K, plan.homes)[1]
+        _, neighbours = search(left, right, plan.forward, K, plan.assignments)
+        last["fast"] = plan, neighbours, search(right, left, plan.backward, K, plan.assignments)[1]
 
     def straight(number: int) -> None:
         some_left, some_right = parts[number]
@@ -158,10 +158,10 @@ def part(left: Rows, right: Rows, number: int) -> tuple[Rows, Rows]:
     return tuple(Rows(side.vectors, side.chosen[number::PART]) for side in (left, right))
 
 
-def operations(plan: Plan, left: Rows, right: Rows) -> float:
+def operations(plan: SearchPlan, left: Rows, right: Rows) -> float:
     """Multiplications and additions of an approximate search both ways: comparisons, lists, k-means."""
     compared = sum(len(asking) * len(held) for asking, held in plan.forward + plan.backward)
-    to_lists = plan.lists * (len(left) + len(right) + POINTS * plan.lists * ITERATIONS)
+    to_lists = plan.nlist * (len(left) + len(right) + POINTS * plan.nlist * ITERATIONS)
     return 2.0 * WIDTH * (compared + to_lists)
 
 
@@ -191,7 +191,7 @@ def million() -> None:
             plan = approximate(left, right)
             planned = time.process_time()
             print(f"{plan}; {planned - begun:.0f} s", flush=True)
-            pairs = mine(left, right, plan, k=K)
+            pairs = margin_pairs(left, right, plan, k=K)
             seconds, wall = time.process_time() - begun, time.perf_counter() - wall
     known = MILLION - MILLION // UNTRANSLATED
     true = (pairs.left == pairs.right) & (pairs.left % UNTRANSLATED != 0)

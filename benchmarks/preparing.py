@@ -24,7 +24,7 @@ import sentencepiece
 
 from benchmarks.measure import Measurement, interleave, over, page
 from bgt_core import PRETRAINED
-from bgt_core.data.encode import COMMAND, MOST, cores
+from bgt_core.data.encode import COMMAND, MAX_PROCESSES, cores
 from bgt_core.data.parallel import Skipped, check, chunks, read_pairs
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
@@ -57,7 +57,7 @@ print(peak(), getrusage(RUSAGE_CHILDREN).ru_maxrss)
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     """Speed, scaling and memory."""
-    workers = min(cores(), MOST)
+    workers = min(cores(), MAX_PROCESSES)
     with TemporaryDirectory() as folder:
         yield from speed(Path(folder), workers, options.rounds)
         yield memory(Path(folder), workers)

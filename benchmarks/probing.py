@@ -40,11 +40,11 @@ def measure(options: argparse.Namespace, width: int, protocol: SentEval, part: s
     slow = TimedForm(sequential_senteval.split_classify, data, protocol)
     ours, peer = interleave(fast, slow, options.threads, options.rounds)
     result, expected, seconds = fast.result, slow.result, statistics.median(ours)
-    passes, vectors = max(result.passes), data[0][0]
+    passes, vectors = max(result.epochs), data[0][0]
 
     reading = passes * least(lambda: vectors.sum(), clock)  # a sum of them all takes as long as reading them
     weights = width * HIDDEN + HIDDEN * CLASSES if protocol.hidden else width * CLASSES
-    products = sum(result.passes) * ITEMS * 4 * weights / product_rate(torch.float32, 1)  # forward, backward
+    products = sum(result.epochs) * ITEMS * 4 * weights / product_rate(torch.float32, 1)  # forward, backward
     floor = max(reading, products)
     gathering = passes * least(lambda: gather(vectors, protocol.batch_size), clock)
     gap = max(abs(a - b) for a, b in zip(result.dev_accuracies, expected.dev_accuracies, strict=True))
@@ -57,7 +57,7 @@ def measure(options: argparse.Namespace, width: int, protocol: SentEval, part: s
         peer=f"{statistics.median(peer):.2f} s",
         error=f"test accuracy {result.test_accuracy:.2f} against {expected.test_accuracy:.2f}, dev accuracies at most "
         f"{gap:.2f} points apart, {np.sum(result.predicted != expected.predicted)} of {TESTED:,} predictions differ, "
-        f"passes {'equal' if result.passes == expected.passes else 'differ'}",
+        f"passes {'equal' if result.epochs == expected.epochs else 'differ'}",
         floor=f"{floor:.3f} s, the longer of reading the vectors ({reading:.3f} s) and the products ({products:.3f} s)",
         reached=floor / seconds,
         bottleneck=f"gathering minibatches {100 * gathering / seconds:.0f}% of the time; "

@@ -19,11 +19,11 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval) ->
     """What `probes.classifiers.senteval.split_classify` says of the same arguments."""
     classes = np.unique(train[1])
     train, dev, test = ((vectors, np.searchsorted(classes, labels)) for vectors, labels in (train, dev, test))
-    dev_accuracies, passes = [], []
+    dev_accuracies, epochs = [], []
     for penalty in protocol.penalties:
         model, passed = fit(train, dev, len(classes), penalty, protocol)
         dev_accuracies.append(round(100 * score(model, *dev, protocol.batch_size), 2))
-        passes.append(passed)
+        epochs.append(passed)
     winner = int(np.argmax(dev_accuracies))
     model, _ = fit(train, dev, len(classes), protocol.penalties[winner], protocol)
     return SplitResult(
@@ -31,7 +31,7 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval) ->
         dev_accuracy=dev_accuracies[winner],
         test_accuracy=round(100 * score(model, *test, protocol.batch_size), 2),
         dev_accuracies=tuple(dev_accuracies),
-        passes=tuple(passes),
+        epochs=tuple(epochs),
         predicted=classes[predict(model, test[0], protocol.batch_size)],
     )
 

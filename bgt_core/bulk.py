@@ -1,9 +1,10 @@
-"""Files of any size to files of vectors, in constant memory: lines -> chunks -> Embedder -> .npy or .safetensors.
+"""Files of any size to files of vectors, in constant memory: lines -> chunks -> encoder -> .npy or .safetensors.
 
     embed_file(bgt_core.load(), Path("text.txt.zst"), Path("vectors.npy"), lang="en")
 
-Killed at any moment, the same call goes on where it was, and ends in the same bytes on the same kind of device with
-the same number of threads; where the file is complete it does nothing. `vectorfile` says how.
+Killed at any moment, the same call continues where it was, and ends in the same bytes on the same kind of device with
+the same number of threads; where the file is complete it does nothing. `vectors.file` says how. What tells two encoders
+apart is their `fingerprint`: vectors of an encoder without one are never continued.
 
 Shards are for processes side by side, on one machine or many: shard (2, 4) embeds the second quarter of the lines
 into vectors-00002-of-00004.npy. The parts in order are the whole, bit for bit, as shards are cut where chunks are;
@@ -15,20 +16,18 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from bgt_core import __version__
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.data.parallel import lines
 from bgt_core.errors import DataError, UsageError
-from bgt_core.vectors.file import ResumableWriter, read, unlike, writing
-
-if TYPE_CHECKING:
-    from bgt_core.embedder import Embedder
+from bgt_core.files import writing
+from bgt_core.vectors.file import ResumableWriter, describe_difference, read
 
 CHUNK = 8_192  # lines embedded and written together
 CHUNK_BYTES = 8 * 2**20  # of text, after which a chunk ends early: many long lines don't fill the memory
@@ -43,43 +42,44 @@ class Written(NamedTuple):
 
 
 def embed_file(
-    embedder: SentenceEncoder,
+    encoder: SentenceEncoder,
     source: Path,
     out: Path,
     *,
     lang: str,
     latent: str = SEMANTIC,
     shard: tuple[int, int] | None = None,
-    made_by: Mapping[str, str] | None = None,
     report: Callable[[int, int], None] = lambda rows, total: None,
 ) -> Written:
-    """SentenceEncoder each line of `source`, empty ones too, as a row of `out`; order kept.
+    """Embed each line of `source`, empty ones too, as a row of `out`; order kept.
 
     `source` is UTF-8 text: a file (plain, .gz, .xz, .zst), or "-" or a pipe, which is first copied to a file beside
-    `out`, so that it too is checked before the work and can be gone on with when it comes again. `out` is a .npy of
+    `out`, so that it too is checked before the work and can be resumed when it comes again. `out` is a .npy of
     (N, D) float32, or a .safetensors with that as "vectors"; with `shard`, (number from 1, of how many), it is
-    `part(out, *shard)`. A file of that name is replaced when the new one is complete. `made_by` says what decides the
-    vectors of a text where the encoder is not ours. `report` gets the rows done and all rows, after each chunk.
+    `part(out, *shard)`. A file of that name is replaced when the new one is complete. `report` gets the rows done and
+    all rows, after each chunk.
 
-    Raises `BgtError` for text that is absent, damaged, blank, not UTF-8 or changed meanwhile, for a language or latent
-    that the model lacks, and where `out` can't be written, is being written by another process, or was begun from
-    other text, by another model or with other settings.
+    Raises NotFound for text that is absent and where `out` can't be written, DataError for text that is damaged,
+    blank, not UTF-8 or changed meanwhile, UsageError for a language or latent that the encoder lacks, and where `out`
+    is being written by another process, or was begun from other text, with other settings, by another encoder, or by
+    one without a fingerprint.
     """
     if shard:
         out = part(out, *shard)
-    width = embedder.embed([], lang=lang, latent=latent).shape[1]
+    width = encoder.embed([], lang=lang, latent=latent).shape[1]
     with ResumableWriter(out, width) as rows, _file(source, out) as file:
-        before = _stamp(file)
-        total, text = survey(file, source)
-        first, last = _range(total, *(shard or (1, 1)))
-        rows.go_on(
-            {"lines": [first, last], "text": text, "lang": lang, "latent": latent, **(made_by or _made_by(embedder))}
+        before = stat_signature(file)
+        total, text = validate_and_hash(file, source)
+        first, last = shard_range(total, *(shard or (1, 1)))
+        made_of = {"lines": [first, last], "text": text, "lang": lang, "latent": latent}
+        (rows.resume if encoder.fingerprint else rows.begin)(
+            {**made_of, "encoder": encoder.fingerprint, "version": __version__}
         )
         report(rows.count, last - first)
         for start, chunk in _chunks(file, first + rows.count, last):
-            rows.append(embedder.embed(_texts(chunk, start, source), lang=lang, latent=latent))
+            rows.append(encoder.embed(_texts(chunk, start, source), lang=lang, latent=latent))
             report(rows.count, last - first)
-        if rows.count != last - first or _stamp(file) != before:
+        if rows.count != last - first or stat_signature(file) != before:
             raise DataError(f"{source}: changed while it was read; embed it again.")
     return Written(out, rows.count, width)
 
@@ -94,19 +94,21 @@ def part(out: Path, number: int, shards: int) -> Path:
 def join(out: Path, shards: int) -> Written:
     """Writes the parts of `out` in order into one file, the same as without shards. The parts stay.
 
-    Raises `BgtError` where one is absent, damaged, or made of other text, by another model or with other settings.
+    Raises NotFound where one is absent, DataError where one is damaged, or made of other text, by another encoder or
+    with other settings.
     """
     paths = [part(out, number, shards) for number in range(1, max(1, shards) + 1)]
     parts = [read(path) for path in paths]
     whole, end = parts[0][0], 0
-    for path, (fingerprint, vectors) in zip(paths, parts, strict=True):
+    for path, (made_of, vectors) in zip(paths, parts, strict=True):
         expected = {**whole, "lines": [end, end := end + len(vectors)]}
-        if fingerprint != expected:
-            raise DataError(f"{path}: made with {unlike(fingerprint, expected)}, unlike {paths[0]}; embed one again.")
+        if made_of != expected:
+            difference = describe_difference(made_of, expected)
+            raise DataError(f"{path}: made with {difference}, unlike {paths[0]}; embed one again.")
     with ResumableWriter(out, whole["width"]) as rows:
-        rows.go_on({**whole, "lines": [0, end]})
-        for fingerprint, vectors in parts:
-            todo = vectors[rows.count - fingerprint["lines"][0] :]
+        rows.resume({**whole, "lines": [0, end]})
+        for made_of, vectors in parts:
+            todo = vectors[rows.count - made_of["lines"][0] :]
             for start in range(0, len(todo), CHUNK):
                 rows.append(todo[start : start + CHUNK])
     return Written(out, rows.count, rows.width)
@@ -131,16 +133,16 @@ def _file(source: Path, out: Path) -> Iterator[Path]:
         copy.unlink(missing_ok=True)
 
 
-def survey(file: Path, name: Path) -> tuple[int, str]:
-    """Reads text through before the work: (lines, sha256 of them), and every error there is in it."""
-    total, blank, seen = 0, True, hashlib.sha256()
+def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
+    """Reads all text before the work: (lines, SHA-256 of them). Raises DataError for the first error in it."""
+    total, blank, digest = 0, True, hashlib.sha256()
     for first, chunk in _chunks(file):
         total = first + len(_texts(chunk, first, name))
         blank = blank and not chunk.strip()
-        seen.update(chunk + b"\n")
+        digest.update(chunk + b"\n")
     if blank:
-        raise DataError(f"{name}: empty; expected one sentence a line.")
-    return total, seen.hexdigest()
+        raise DataError(f"{name}: empty; expected one sentence per line.")
+    return total, digest.hexdigest()
 
 
 def _chunks(file: Path, first: int = 0, last: int | None = None) -> Iterator[tuple[int, bytes]]:
@@ -168,25 +170,16 @@ def _texts(chunk: bytes, first: int, name: Path) -> list[str]:
         raise DataError(f"{name}:{number}: not UTF-8; convert the file to UTF-8.") from None
 
 
-def _range(total: int, number: int, shards: int) -> tuple[int, int]:
-    """First and last + 1 of the lines of a shard: whole chunks, as evenly as they go."""
+def shard_range(total: int, number: int, shards: int) -> tuple[int, int]:
+    """First and last + 1 of the lines of a shard: whole chunks, as even as possible."""
     chunks = -(-total // CHUNK)
     return min(total, CHUNK * (chunks * (number - 1) // shards)), min(total, CHUNK * (chunks * number // shards))
 
 
-def _stamp(file: Path) -> tuple[int, ...] | None:
+def stat_signature(file: Path) -> tuple[int, ...] | None:
     """What changes when a file does; None where it is gone."""
     try:
-        found = file.stat()
+        status = file.stat()
     except FileNotFoundError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _made_by(embedder: Embedder) -> dict[str, str]:
-    """What decides the vectors of a text, beside language and latent."""
-    seen = hashlib.sha256(embedder.tokenizer.model)
-    for name, value in embedder.model.named_parameters():
-        seen.update(name.encode() + value.detach().float().cpu().numpy().tobytes())
-    computed = {"device": embedder.device.type, "precision": embedder.precision}
-    return {"model": seen.hexdigest(), **computed, "version": __version__}
+    return status.st_ino, status.st_size, status.st_mtime_ns

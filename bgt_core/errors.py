@@ -48,6 +48,6 @@ def needs(module: str, extra: str) -> None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """ " Did you mean 'gender'?", where a known word is close; else nothing."""
+    """What ends a message about an unknown word, with a space before: Did you mean 'gender'? "" if none is close."""
     close = get_close_matches(word, list(known), n=1)
     return f" Did you mean '{close[0]}'?" if close else ""

@@ -1,10 +1,10 @@
-"""Embed a file on a Dask cluster: a task a shard, a model a worker process, rows in the order of the lines.
+"""Embed a file on a Dask cluster: one task per shard, one model per worker process, rows in the order of the lines.
 
     python examples/embed_on_dask.py text.txt.zst vectors.npy --shards 64 --scheduler tcp://head:8786
 
 Text and output lie on a file system that all workers see; without --scheduler two workers are started on this machine.
-What a lost worker had begun goes on elsewhere from its last chunk, and so does a job that is started again: parts that
-are complete are not made again. Needs `pip install "bgt[bulk]"` here and on the workers.
+What a lost worker had begun continues elsewhere from its last chunk, and so does a job that is started again: complete
+parts are not made again. Needs `pip install "bgt[bulk]"` here and on the workers.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from dask.distributed import Client, Worker, WorkerPlugin, as_completed, get_worker
+from dask.distributed import Client, WorkerPlugin, as_completed, get_worker
 
 import bgt_core
 from bgt_core import bulk
@@ -27,18 +28,19 @@ class Model(WorkerPlugin):
     def __init__(self, path: Path | None, precision: str):
         self.path, self.precision = path, precision
 
-    def setup(self, worker: Worker) -> None:
+    def setup(self, worker: Any) -> None:
         worker.embedder = bgt_core.load(self.path or bgt_core.PRETRAINED, precision=self.precision)
 
 
 def embed(number: int, source: Path, out: Path, shards: int, lang: str, latent: str) -> bulk.Written:
     """One shard, on a worker."""
-    return bulk.embed_file(get_worker().embedder, source, out, lang=lang, latent=latent, shard=(number, shards))
+    worker: Any = get_worker()
+    return bulk.embed_file(worker.embedder, source, out, lang=lang, latent=latent, shard=(number, shards))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("source", type=Path, help="one sentence a line; plain, .gz, .xz or .zst")
+    parser.add_argument("source", type=Path, help="one sentence per line; plain, .gz, .xz or .zst")
     parser.add_argument("out", type=Path, help="a .npy or .safetensors file")
     parser.add_argument("--shards", type=int, default=2, help="tasks: several for each worker even out their speeds")
     parser.add_argument("--scheduler", help="address of a running cluster")
@@ -46,17 +48,17 @@ def main() -> None:
     parser.add_argument("--lang", default="en")
     parser.add_argument("--latent", default="semantic")
     parser.add_argument("--precision", default="auto", help="name one where the workers' processors differ")
-    asked = parser.parse_args()
-    source, out = asked.source.absolute(), asked.out.absolute()  # workers have working folders of their own
+    options = parser.parse_args()
+    source, out = options.source.absolute(), options.out.absolute()  # workers have working folders of their own
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    with Client(asked.scheduler) if asked.scheduler else Client(**local) as client:
-        client.register_plugin(Model(asked.model and asked.model.absolute(), asked.precision))
-        shard = partial(embed, source=source, out=out, shards=asked.shards, lang=asked.lang, latent=asked.latent)
-        tasks = client.map(shard, range(1, asked.shards + 1), pure=False)
+    with Client(options.scheduler) if options.scheduler else Client(**local) as client:
+        client.register_plugin(Model(options.model and options.model.absolute(), options.precision))
+        shard = partial(embed, source=source, out=out, shards=options.shards, lang=options.lang, latent=options.latent)
+        tasks = client.map(shard, range(1, options.shards + 1), pure=False)
         for task in as_completed(tasks):
             part = task.result()
             print(f"{part.path}: {part.rows} x {part.width}", flush=True)
-    whole = bulk.join(out, asked.shards)
+    whole = bulk.join(out, options.shards)
     print(f"{whole.path}: {whole.rows} x {whole.width}")
 
 

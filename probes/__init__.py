@@ -1,1 +1,71 @@
-"""What a latent knows: small classifiers trained on a model's vectors, beside baselines, with intervals."""
+"""What a latent knows: small classifiers trained on a model's vectors, beside baselines, with intervals.
+
+import bgt_core, probes
+
+bgt = bgt_core.load()
+result = probes.run(bgt, "length", lang="en", config=probes.ProbeConfig(seeds=3))  # one task, one language
+table = probes.table({"mine": bgt}, ["surface"], ["en", "fr"])  # many, as `bgt-probe`
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# Names are imported when they are first used, so that `bgt-probe --help` starts without torch.
+_HOMES = {
+    "Cache": "results.cache",
+    "Cell": "results.store",
+    "Items": "task",
+    "ProbeConfig": "measures.config",
+    "ProbeResult": "result",
+    "ProbeTable": "grid",
+    "ProbeTask": "task",
+    "Subject": "cells",
+    "TASKS": "tasks",
+    "measure_cell": "cells",
+    "run": "probe",
+    "run_senteval_protocol": "probe",
+    "table": "grid",
+}
+
+__all__ = [
+    "TASKS",
+    "Cache",
+    "Cell",
+    "Items",
+    "ProbeConfig",
+    "ProbeResult",
+    "ProbeTable",
+    "ProbeTask",
+    "Subject",
+    "measure_cell",
+    "run",
+    "run_senteval_protocol",
+    "table",
+]
+
+if TYPE_CHECKING:
+    from probes.cells import Subject as Subject
+    from probes.cells import measure_cell as measure_cell
+    from probes.grid import ProbeTable as ProbeTable
+    from probes.grid import table as table
+    from probes.measures.config import ProbeConfig as ProbeConfig
+    from probes.probe import run as run
+    from probes.probe import run_senteval_protocol as run_senteval_protocol
+    from probes.result import ProbeResult as ProbeResult
+    from probes.results.cache import Cache as Cache
+    from probes.results.store import Cell as Cell
+    from probes.task import Items as Items
+    from probes.task import ProbeTask as ProbeTask
+    from probes.tasks import TASKS as TASKS
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'probes' has no attribute '{name}'")
+    return getattr(import_module(f"probes.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

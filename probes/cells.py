@@ -1,132 +1,133 @@
-"""A table of cells: which there are, what each is measured on, and those measured before."""
+"""One cell of a table: an encoder on one task in one language, measured, or loaded where it was measured before."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from bgt_core import __version__
-from bgt_core.contracts import LANGUAGE, SentenceEncoder
-from bgt_core.errors import BgtError
-from probes.data.build import default_sentences
-from probes.data.items import SIZES
-from probes.data.load import load_task
-from probes.data.splitfile import read_splits, with_splits
-from probes.measures.study import ProbeConfig
+from bgt_core.contracts import SentenceEncoder
+from probes.dataset import Dataset, label_sentences
+from probes.measures.config import ProbeConfig
+from probes.probe import DEFAULT, Report, check, probeable, run, run_senteval_protocol, silent
 from probes.results.cache import RESULTS, Cache, key, with_cache
 from probes.results.store import Cell, cell_of, read_cell, write_cell
-from probes.run import check, run_probe
-from probes.task import Items, ProbeTask
-
-BUILT_IN = "built-in grammar"
+from probes.task import ProbeTask
+from probes.tasks import find
 
 
-@dataclass(frozen=True)
-class Model:
-    """An encoder, what it is called, and what stands beside it."""
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """An encoder that is probed, what it is called, and what it is averaged with and compared to."""
 
     name: str
     encoder: SentenceEncoder
-    latents: tuple[str, ...]  # those asked for
-    seeds: tuple[SentenceEncoder, ...] = ()  # other trainings of it
-    others: Mapping[str, Sequence[SentenceEncoder]] | None = None  # to beat: untrained, the mean of its pieces
+    latents: Sequence[str] = ()  # those to probe; none named: each that it has
+    encoder_seeds: Sequence[SentenceEncoder] = ()  # other trainings of it
+    references: Mapping[str, Sequence[SentenceEncoder]] = field(default_factory=dict)  # to beat, as in `probes.run`
 
-    def latents_of(self, lang: str) -> list[str]:
-        """Those that can be probed in it: language latents have no space that two languages share."""
-        return [name for name in self.latents if "-" not in lang or name != LANGUAGE] or list(self.latents)
+    def latents_in(self, lang: str) -> list[str]:
+        """The latents to probe in this language."""
+        return probeable(self.latents or self.encoder.latents, lang)
 
     def check(self, lang: str) -> None:
-        """BgtError for a language or latent that it has not."""
-        for encoder in (self.encoder, *self.seeds):
-            check(encoder, lang, self.latents_of(lang))
+        """UsageError for a language or latent that it doesn't have."""
+        for encoder in (self.encoder, *self.encoder_seeds):
+            check(encoder, lang, self.latents_in(lang))
 
 
-def measured(
-    model: Model,
-    task: ProbeTask,
+def measure_cell(
+    encoder: SentenceEncoder,
+    task: ProbeTask | str,
+    sentences: Sequence[str] | Dataset | None = None,
+    *,
     lang: str,
-    material: tuple[Items, dict],
-    wish: ProbeConfig,
-    cache: Cache | None,
-    report: Callable[[str], None],
+    name: str = "model",
+    latents: Sequence[str] = (),
+    encoder_seeds: Sequence[SentenceEncoder] = (),
+    references: Mapping[str, Sequence[SentenceEncoder]] | None = None,
+    config: ProbeConfig = DEFAULT,
+    senteval: bool = False,
+    cache: Cache | None = None,
+    report: Report = silent,
 ) -> Cell:
-    """The cell, from the cache where it is there. `material` are the items and what their trail says of them."""
-    items, about = material
-    latents = model.latents_of(lang)
-    model.check(lang)
-    name = kept_as(model, task, lang, about, wish) if cache else None
-    if name and (found := read_cell(cache.path(RESULTS, name), model.name)):
-        report(f"{task.name} {lang}: {model.name}, measured {found.trail['measured']}")
-        return found
-    remembered = [with_cache(encoder, cache) for encoder in (model.encoder, *model.seeds)]
-    others = {other: [with_cache(one, cache) for one in several] for other, several in (model.others or {}).items()}
-    result = run_probe(
-        remembered[0],
-        task,
-        lang,
-        items,
-        latents=latents,
-        encoder_seeds=remembered[1:],
-        others=others,
-        report=report,
-        **asdict(wish),
-    )
-    trail = {
-        **about,
-        "fingerprint": getattr(model.encoder, "fingerprint", "") or "unknown",
-        "version": __version__,
-        "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "probe": "paper" if wish.paper else wish.probe,
-        "langs": list(model.encoder.langs),
-        "latents": latents,
-    }
-    cell = cell_of(model.name, result, trail)
-    if name:
-        with cache.writing(RESULTS, name) as partial:
+    """What `probes.run` measures, as a cell: with its predictions, and a trail of weights, data, code and day.
+
+        cell = probes.measure_cell(bgt_core.load(), "length", lang="en", name="shipped", cache=probes.Cache())
+
+    Args:
+        sentences: as in `probes.run`, or a `Dataset` (`label_sentences`, `load_items`), which knows its source.
+        name: what the encoder is called in tables.
+        senteval: whether to follow SentEval's protocol (`probes.run_senteval_protocol`).
+        cache: where vectors and cells are kept; a cell that is there is loaded. Nothing is kept of encoders that don't
+            know what their vectors are made of (their `fingerprint` is empty).
+
+    The other parameters are those of `probes.run`, as are the errors; NotFound where the cache can't be written.
+    """
+    task = find(task) if isinstance(task, str) else task
+    subject = Subject(name, encoder, latents, encoder_seeds, references or {})
+    subject.check(lang)
+    dataset = sentences if isinstance(sentences, Dataset) else label_sentences(task, sentences, lang, seed=config.seed)
+    path = cell_path(cache, subject, task, dataset, lang=lang, config=config, senteval=senteval)
+    if path and (kept := read_cell(path, name)):
+        report(f"{task.name} {lang}: {name}, measured {kept.trail['measured']}")
+        return kept
+    latents, cached = subject.latents_in(lang), with_cache(encoder, cache)
+    options: dict[str, Any] = {"lang": lang, "latents": latents, "config": config, "report": report}
+    if senteval:
+        result = run_senteval_protocol(cached, task, dataset.items, **options)
+    else:
+        trainings = [with_cache(trained, cache) for trained in encoder_seeds]
+        beside = {other: [with_cache(each, cache) for each in several] for other, several in subject.references.items()}
+        result = run(cached, task, dataset.items, encoder_seeds=trainings, references=beside, **options)
+    cell = cell_of(name, result, trail_of(subject, dataset, latents, "paper" if senteval else config.probe))
+    if cache and path:
+        with cache.writing(path) as partial:
             write_cell(partial, cell)
     return cell
 
 
-def kept_as(model: Model, task: ProbeTask, lang: str, about: Mapping[str, object], wish: ProbeConfig) -> str | None:
-    """The name of a cell in the cache; None where an encoder doesn't say what it is made of."""
-    others = model.others or {}
-    encoders = [model.encoder, *model.seeds, *(one for several in others.values() for one in several)]
-    fingerprint = [getattr(encoder, "fingerprint", "") for encoder in encoders]
-    if not all(fingerprint):
+def trail_of(subject: Subject, dataset: Dataset, latents: Sequence[str], probe: str) -> dict[str, Any]:
+    """Which weights, data, code and day a cell comes from."""
+    return {
+        **dataset.about,
+        "fingerprint": subject.encoder.fingerprint or "unknown",
+        "version": __version__,
+        "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "probe": probe,
+        "langs": list(subject.encoder.langs),
+        "latents": list(latents),
+    }
+
+
+def cell_path(
+    cache: Cache | None,
+    subject: Subject,
+    task: ProbeTask,
+    dataset: Dataset,
+    *,
+    lang: str,
+    config: ProbeConfig,
+    senteval: bool = False,
+) -> Path | None:
+    """Where a cell is kept; None without a cache, or where an encoder doesn't know what its vectors are made of."""
+    references = [(name, len(several)) for name, several in subject.references.items()]
+    encoders = [subject.encoder, *subject.encoder_seeds]
+    encoders += [encoder for several in subject.references.values() for encoder in several]
+    fingerprints = [encoder.fingerprint for encoder in encoders]
+    if not cache or not all(fingerprints):
         return None
-    names = [(other, len(several)) for other, several in others.items()]
-    asked = {"fingerprint": fingerprint, "others": names, "latents": model.latents_of(lang), "about": about}
-    return key(task=task.name, lang=lang, wish=asdict(wish), **asked)
-
-
-def material_of(
-    task: ProbeTask, lang: str, data: Path | None, column: int | None, wish: ProbeConfig, split_file: Path | None = None
-) -> tuple[Items, dict]:
-    """The items of a task, from `data` or the built-in grammar, and what a trail says of them."""
-    if data is None:
-        items, card = task.items(default_sentences(lang, wish.seed), lang, wish.seed), None
-    else:
-        sizes = SIZES if wish.paper and not split_file else None
-        items, card = load_task(task, lang, data, wish.seed, sizes, column)
-    if split_file:
-        items = with_splits(items, read_splits(split_file))
-    text = json.dumps([items.sentences, items.labels, items.groups, items.splits])
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    where = {"data": str(data) if data else BUILT_IN, "items_sha256": digest}
-    where |= {"split_file": str(split_file)} if split_file else {}
-    return items, where | ({"card": card.as_dict()} if card else {})
-
-
-def without_text(task: ProbeTask, lang: str, data: Path | None) -> str:
-    """Why a task can't be asked in a language, or "": it has no definition there, or nothing to be labelled from."""
-    try:
-        task.check(lang)
-    except BgtError as error:
-        return str(error)
-    if data is None and "text" not in task.builds:
-        return f"Task '{task.name}' can't be labelled from sentences alone: give --data."
-    return ""
+    name = key(
+        task=task.name,
+        lang=lang,
+        latents=subject.latents_in(lang),
+        fingerprints=fingerprints,
+        references=references,
+        dataset=dict(dataset.about),
+        config=asdict(config),
+        senteval=senteval,
+    )
+    return cache.path(RESULTS, name)

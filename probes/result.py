@@ -1,4 +1,4 @@
-"""The nouns of a result: rows, differences, and what is kept of each item."""
+"""The nouns of a result: scores, differences, and what is kept of each item."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import numpy as np
 from probes.task import Items
 
 SCHEMA = "bgt-probe/3"  # the form of `bgt-probe --json`, and with it of what is below
+MAJORITY = "majority"  # the baseline that every score stands beside
 
 
 @dataclass(frozen=True)
-class Row:
+class ProbeScore:
     """What one latent or baseline scores; accuracies are fractions of the test items."""
 
     task: str
@@ -32,7 +33,7 @@ class Row:
     encoder_sd: float = 0.0  # of accuracy over encoder seeds, means over their probes
     boot_low: float | None = None  # new sentences, new probes, and new encoders where there are several
     boot_high: float | None = None
-    information: float | None = None  # V-information, bits an item
+    information: float | None = None  # V-information, bits per item
     selectivity: float | None = None  # points: accuracy minus that on the control task, on the same items
     selectivity_low: float | None = None
     selectivity_high: float | None = None
@@ -55,7 +56,7 @@ class Difference:
     ci_high: float
     p: float  # two-sided, of the same standard error as the interval
     adjusted_p: float | None = None  # among the differences of a table, see `significance.correct`
-    correction: str = ""  # how it was: Holm
+    correction: str = ""  # how it was adjusted: Holm
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ class Erasure:
 
 
 @dataclass(frozen=True)
-class Point:
-    """One place of a learning curve: the test accuracy of one probe."""
+class CurvePoint:
+    """A point on a learning curve: the test accuracy of one probe."""
 
     latent: str
     probe: str
@@ -81,11 +82,11 @@ class Point:
     ci_high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Predictions:
-    """What was predicted of each item: E encoder seeds, S probe seeds, N items; NaN or -1 where a seed did not test."""
+    """The prediction for each item: E encoder seeds, S probe seeds, N items; NaN or -1 where a seed did not test it."""
 
-    labels: np.ndarray  # (E, S, N) int32, places in `ProbeResult.labels`
+    labels: np.ndarray  # (E, S, N) int32, indices into `ProbeResult.labels`
     bits: np.ndarray  # (E, S, N) float32, -log2 of the probability of the true label
     pvi: np.ndarray  # (N,) float32, pointwise V-information in bits, mean over the seeds that tested the item
 
@@ -99,18 +100,18 @@ class ProbeResult:
     seeds: int
     seed: int
     ci: float
-    rows: list[Row]
+    rows: list[ProbeScore]
     difference: Difference | None  # of the first two latents
-    left_out: int  # items left out because their label is rare or --max-items was reached
+    left_out: int  # items left out because their label is rare or `max_items` was reached
     resamples: int = 2_000  # of the test items
     over_baseline: list[Difference] = field(default_factory=list)  # each latent minus the best baseline
     over_majority: list[Difference] = field(default_factory=list)  # each latent minus the majority
     erasures: list[Erasure] = field(default_factory=list)
-    curve: list[Point] = field(default_factory=list)
+    curve: list[CurvePoint] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)  # every label, sorted
     items: Items | None = field(default=None, compare=False)  # those used, in the order of the predictions
-    predictions: dict[str, Predictions] = field(default_factory=dict, compare=False)  # latent or baseline -> its own
+    predictions: dict[str, Predictions] = field(default_factory=dict, compare=False)  # by latent or baseline
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; items and predictions belong in a table of their own."""

@@ -23,36 +23,43 @@ class Items:
 
     def take(self, rows: Sequence[int]) -> Items:
         """The items at `rows`, in that order."""
-        parts = (self.sentences, self.labels, self.groups, self.splits)
-        return Items(*(None if part is None else [part[row] for row in rows] for part in parts))
+        return Items(
+            [self.sentences[row] for row in rows],
+            [self.labels[row] for row in rows],
+            [self.groups[row] for row in rows],
+            None if self.splits is None else [self.splits[row] for row in rows],
+        )
 
 
-Build = Callable[[Any, str, Random], Items]  # (material, language, generator) -> items without splits
+Build = Callable[[Any, str, Random], Items]  # (what a source holds, language, generator) -> items without splits
 
 
 @dataclass(frozen=True)
 class ProbeTask:
-    """A property of sentences, and how labels are made from each kind of material.
+    """A property of sentences, and how labels are made from each kind of source.
 
     Kinds: "text", different sentences; "texts", {language: `Text`}; "conllu", parsed sentences; "trees", bracketed
-    ones. Groups made from "text" are places in it, so that whoever read it can say which sentences belong together.
+    ones. Groups made from "text" are indices of its sentences, so that its reader can tell which belong together.
     """
 
     name: str
     about: str  # one line: what is predicted
     builds: Mapping[str, Build]  # kind -> labels; the first kind that a folder has is used
     langs: tuple[str, ...] = ()  # none: any language
-    file: str = ""  # how SentEval calls its file of labels, without ".txt"
+    file: str = ""  # SentEval's name for its file of labels, without ".txt"
     classes: int = 0  # labels of the published set, where their number may shrink with the data
-    reordered: bool = False  # labelled versions of a sentence differ in the order of words alone
+    reordered: bool = False  # labelled versions of a sentence differ only in the order of words
 
     def check(self, lang: str) -> None:
-        """BgtError for a language the task is not defined in."""
+        """UsageError for a language that the task has no definition for."""
         if self.langs and lang not in self.langs:
             raise UsageError(f"Task '{self.name}' has no definition for '{lang}'; available: {', '.join(self.langs)}.")
 
     def items(self, sentences: Sequence[str], lang: str, seed: int = 0) -> Items:
-        """Labelled versions of the different `sentences` that the task can use; the others are skipped."""
+        """Labelled versions of the different `sentences` that the task can use; the others are skipped.
+
+        Raises UsageError for a language without a definition, or a task that needs more than sentences.
+        """
         self.check(lang)
         if "text" not in self.builds:
             raise UsageError(f"Task '{self.name}' can't be labelled from sentences alone: it needs {needs(self)}.")
@@ -66,7 +73,7 @@ def needs(task: ProbeTask, lang: str = "LANG") -> str:
         "trees": f"bracketed trees ({first}/*.mrg)",
         "conllu": f"CoNLL-U ({first}_*.conllu, {first}/*.conllu)",
         "text": f"text ({lang}.txt, xx-{lang}.*.tsv)",
-        "texts": "text of each language (en.txt and fr.txt, or en-fr.*.tsv) and --lang en-fr",
+        "texts": "text of each language (en.txt and fr.txt, or en-fr.*.tsv), named together as en-fr",
     }
     labelled = [f"{task.file}.txt or .tsv in SentEval's format"] if task.file else []
     return ", or ".join([*labelled, *(kinds[kind] for kind in task.builds)])

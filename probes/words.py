@@ -1,14 +1,20 @@
-"""What counts as a word, for every task that looks at words.
+"""Words and punctuation marks, for every task that counts or compares them.
 
-Words are runs of letters and digits, so l'eau has two and punctuation counts for nothing; in Chinese and Japanese
-a character is a word.
+A word is a run of letters and digits, so l'eau has two and punctuation counts for nothing; in Chinese and Japanese,
+written without spaces, each character is a word.
 """
 
 from __future__ import annotations
 
 import re
+import string
+import unicodedata
+from functools import cache
 
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
+CJK = r"\u3040-\u30ff\u3400-\u9fff"  # kana and Chinese characters, as the inside of a regular expression's brackets
+
+_WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+")
+_TOKEN = re.compile(rf"{_WORD.pattern}|[^\w\s]")
 
 
 def split_words(sentence: str) -> list[str]:
@@ -16,6 +22,17 @@ def split_words(sentence: str) -> list[str]:
     return _WORD.findall(sentence)
 
 
-def words(sentence: str) -> int:
+def split_tokens(sentence: str) -> list[str]:
+    """The words and marks of a sentence, in order; every other character but a space is a mark."""
+    return _TOKEN.findall(sentence)
+
+
+def count_words(sentence: str) -> int:
     """The number of words of a sentence."""
     return len(_WORD.findall(sentence))
+
+
+@cache
+def is_punctuation(char: str) -> bool:
+    """Whether a character is a punctuation mark: one of ASCII's 32, $ + < = > ^ ` | ~ among them, or of Unicode's."""
+    return char in string.punctuation or unicodedata.category(char).startswith("P")

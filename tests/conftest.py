@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_limits
 
 import bgt_core
+import probes
 from bgt_core import checkpoint, cli, recipes
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.grammar import Pair, pairs
 from bgt_core.recipes import RECIPES, Recipe, legacy
-from probes.results.store import Cell, cell_of
-from probes.run import run_probe
 
-torch.set_num_threads(1)  # sums in one order, whatever the machine
+# Sums in one order, whatever the machine, and test processes side by side keep out of each other's way.
+torch.set_num_threads(1)
+threadpool_limits(1)
+os.environ["OMP_NUM_THREADS"] = "1"  # in the processes that tests start
 
 LANGS = ("en", "fr")
 TINY: dict[str, dict[str, object]] = {
@@ -62,6 +66,34 @@ TINY["pair-classifier"] = {
 }
 TINY |= {name: TINY["bgt"] for name in RECIPES if name not in TINY}
 SHARED = {"vocab_size": 400}
+
+
+# Started before all others when tests run in parallel: those of the browser, then the longest of the rest.
+FIRST = ("browser", "end_to_end", "app", "reproduce", "training", "test_run.py")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what this machine has no device for; in a parallel worker, put what takes long first."""
+    if not torch.cuda.is_available():
+        for item in items:
+            if item.get_closest_marker("gpu"):
+                item.add_marker(pytest.mark.skip(reason="no CUDA device"))
+    if hasattr(config, "workerinput"):
+        ranks = {name: rank for rank, name in enumerate(FIRST)}
+        items.sort(key=lambda item: ranks.get(item.path.relative_to(Path(__file__).parent).parts[0], len(FIRST)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """`--dist loadfile`, but all browser tests stay with one worker: they share an app, and two browsers side by side
+    on two cores would time out."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneBrowser(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "browser" if "browser/" in nodeid else super()._split_scope(nodeid)
+
+    return OneBrowser(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(autouse=True)
@@ -168,15 +200,7 @@ def random_tokens() -> Callable[..., Tokens]:
 
 
 @pytest.fixture(scope="session")
-def cell(saved: Path) -> Cell:
+def cell(saved: Path) -> probes.Cell:
     """What `bgt-probe` measures of the untrained model: English length, with a learning curve and codelengths."""
-    bgt = bgt_core.load(saved)
-    found = run_probe(bgt, "length", "en", max_items=300, seeds=1, curve=True, mdl=True)
-    trail = {
-        "data": "built-in grammar",
-        "items_sha256": "0",
-        "fingerprint": bgt.fingerprint,
-        "version": "0",
-        "measured": "0",
-    }
-    return cell_of(str(saved), found, trail | {"probe": "linear", "langs": bgt.langs, "latents": bgt.latents})
+    config = probes.ProbeConfig(max_items=300, seeds=1, curve=True, mdl=True)
+    return probes.measure_cell(bgt_core.load(saved), "length", lang="en", name=str(saved), config=config)

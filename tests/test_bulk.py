@@ -25,8 +25,9 @@ from safetensors.numpy import load_file
 import bgt_core
 from bgt_core import bulk
 from bgt_core.embedder import Embedder
-from bgt_core.errors import BgtError
+from bgt_core.errors import BgtError, UsageError
 from bgt_core.grammar import Pair
+from bgt_core.vectors.compare import ComparesByCosine
 
 ROOT = Path(__file__).resolve().parent.parent
 CHUNK = 4
@@ -76,7 +77,7 @@ class Stop(BaseException):
 
 
 def stop_at(rows: int) -> Callable[[int, int], None]:
-    """A report that stops once so many rows are done."""
+    """A report that stops once that many rows are done."""
 
     def report(done: int, total: int) -> None:
         if done >= rows:
@@ -93,9 +94,9 @@ def test_a_row_a_line(model: Embedder, text: Path, expected: np.ndarray, sentenc
     np.testing.assert_allclose(np.load("x.npy"), model.embed(sentences, lang="en"), rtol=1e-4, atol=1e-5)
     assert done == [(rows, 22) for rows in (0, 4, 8, 12, 16, 20, 22)]
     bulk.embed_file(model, text, Path("x.safetensors"), lang="en")
-    (name, found), *more = load_file("x.safetensors").items()
-    assert (name, found.dtype, more) == ("vectors", np.float32, [])
-    np.testing.assert_array_equal(found, expected)
+    (name, vectors), *more = load_file("x.safetensors").items()
+    assert (name, vectors.dtype, more) == ("vectors", np.float32, [])
+    np.testing.assert_array_equal(vectors, expected)
     assert names() == ["text.txt", "x.npy", "x.npy.json", "x.safetensors", "x.safetensors.json"]
 
 
@@ -125,7 +126,9 @@ def test_every_source_gives_the_same_bytes(
     assert not list(Path().glob("*.partial*"))
 
 
-def test_stopped_at_any_moment_it_goes_on_to_the_same_bytes(model: Embedder, text: Path, sentences: list[str]) -> None:
+def test_stopped_at_any_moment_it_continues_to_the_same_bytes(
+    model: Embedder, text: Path, sentences: list[str]
+) -> None:
     """Around each call that settles something on disk the folder is copied as a kill would leave it, and as a power
     cut may leave it: of the rows only what was synced."""
     work = Path("work")
@@ -169,7 +172,7 @@ def test_stopped_at_any_moment_it_goes_on_to_the_same_bytes(model: Embedder, tex
     assert set(begun) == {0, 4, 8, 10}
 
 
-def test_a_process_killed_goes_on(text: Path, saved: Path, expected: np.ndarray, model: Embedder) -> None:
+def test_a_killed_process_is_continued(text: Path, saved: Path, expected: np.ndarray, model: Embedder) -> None:
     code = """
 import sys, time
 from bgt_core import bulk, cli
@@ -188,7 +191,7 @@ cli.main()
         assert process.stdout is not None
         assert process.stdout.readline() == b"eight rows\n"
         process.kill()
-    assert names() == ["text.txt", "x.npy.partial", "x.npy.partial.json"]
+    assert names() == ["text.txt", "x.npy.partial", "x.npy.partial.json", "x.npy.partial.lock"]
     begun: list[int] = []
     bulk.embed_file(model, text, Path("x.npy"), lang="en", report=lambda rows, _: begun.append(rows))
     assert begun[0] == 8
@@ -208,14 +211,15 @@ def test_what_was_begun_with_something_else_is_left_alone(
     if changed == "text":
         text.write_bytes(raw.replace(b"e", b"o", 1))
     elif changed == "model":
-        other = copy.deepcopy(model)
+        other = Embedder(copy.deepcopy(model.model), model.tokenizer, model.langs, model.precision)
         with torch.no_grad():
             next(other.model.parameters()).flatten()[-1] += 1e-3
     elif changed == "precision":
         other = bgt_core.load(saved, "cpu", "bf16")
     else:
         arguments |= {changed: {"lang": "fr", "latent": "language"}[changed]}
-    with pytest.raises(BgtError, match=rf"x\.npy\.partial: begun with .*{changed}.*remove it to begin anew") as error:
+    named = {"model": r"encoder \w{16} fp32 cpu", "precision": "encoder"}.get(changed, changed)
+    with pytest.raises(BgtError, match=rf"x\.npy\.partial: begun with .*{named}.*remove it to begin anew") as error:
         bulk.embed_file(other, text, out, **arguments)
     assert error.value.exit_code == 2
     assert {name: Path(name).read_bytes() for name in names() if name != text.name} == before
@@ -223,6 +227,41 @@ def test_what_was_begun_with_something_else_is_left_alone(
     os.utime(text, (0, 0))  # a new date is no change
     bulk.embed_file(model, text, out, lang="en")
     assert out.read_bytes() == saved_by_numpy(expected)
+
+
+class Outside(ComparesByCosine):
+    """An encoder of somebody else: every unit of a vector is `value`."""
+
+    langs, latents = (), ("semantic",)
+
+    def __init__(self, value: float, fingerprint: str):
+        self.value, self.fingerprint = value, fingerprint
+
+    def embed(self, sentences: list[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        return np.full((len(sentences), 3), self.value, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        ("weights 1", "weights 2", "begun with encoder weights 1; embed with the same to continue"),
+        ("weights 1", "", "begun with an encoder that has no fingerprint"),
+        ("", "weights 2", "begun with encoder ; embed with the same"),
+        ("", "", "begun with an encoder that has no fingerprint"),
+    ],
+)
+def test_rows_of_two_outside_encoders_are_not_mixed(text: Path, first: str, second: str, reason: str) -> None:
+    out = Path("x.npy")
+    with pytest.raises(Stop):
+        bulk.embed_file(Outside(1, first), text, out, lang="en", report=stop_at(8))
+    with pytest.raises(UsageError, match=reason) as error:
+        bulk.embed_file(Outside(2, second), text, out, lang="en")
+    assert "\n" not in str(error.value) and not out.exists()
+    Path("x.npy.partial").unlink()
+    bulk.embed_file(Outside(2, second), text, out, lang="en")
+    assert (np.load(out) == 2).all()
+    bulk.embed_file(Outside(3, second), text, out, lang="en")  # complete: nothing to do, where that is certain
+    assert (np.load(out) == (2 if second else 3)).all()
 
 
 def test_removing_the_partial_file_begins_anew(model: Embedder, text: Path) -> None:
@@ -297,12 +336,12 @@ def test_shards_in_order_are_the_whole(
     assert (out.read_bytes(), Path(f"{out}.json").read_bytes()) == joined
 
 
-def test_a_shard_goes_on_too(model: Embedder, text: Path, expected: np.ndarray) -> None:
+def test_a_shard_is_continued_too(model: Embedder, text: Path, expected: np.ndarray) -> None:
     with pytest.raises(Stop):
         bulk.embed_file(model, text, Path("x.npy"), lang="en", shard=(2, 2), report=stop_at(4))
     assert "x-00002-of-00002.npy.partial" in names()
-    found = bulk.embed_file(model, text, Path("x.npy"), lang="en", shard=(2, 2))
-    np.testing.assert_array_equal(np.load(found.path), expected[12:])
+    written = bulk.embed_file(model, text, Path("x.npy"), lang="en", shard=(2, 2))
+    np.testing.assert_array_equal(np.load(written.path), expected[12:])
 
 
 def test_join_takes_whole_parts_of_one_making(model: Embedder, text: Path, expected: np.ndarray) -> None:
@@ -326,7 +365,7 @@ def test_join_takes_whole_parts_of_one_making(model: Embedder, text: Path, expec
         with pytest.raises(BgtError, match=r"00002\.npy: damaged, or x-00002-of-00002\.npy\.json is not its record"):
             bulk.join(out, 2)
     second.write_bytes(good)
-    for damaged in (record[:-1], "[]", "{}", record.replace('"rows": 10', '"rows": -1')):
+    for damaged in (record[:-2], "[]", "{}", record.replace('"rows": 10', '"rows": -1')):
         Path(f"{second}.json").write_text(damaged)
         with pytest.raises(BgtError, match=r"00002\.npy: damaged"):
             bulk.join(out, 2)
@@ -336,7 +375,7 @@ def test_join_takes_whole_parts_of_one_making(model: Embedder, text: Path, expec
     assert names() == ["text.txt", first.name, f"{first.name}.json", second.name, f"{second.name}.json"]
     with pytest.raises(Stop):
         bulk.embed_file(model, text, out, lang="en", report=stop_at(8))
-    assert bulk.join(out, 2).rows == 22  # goes on with the eight
+    assert bulk.join(out, 2).rows == 22  # continues after the eight
     assert out.read_bytes() == saved_by_numpy(expected)
 
 
@@ -444,7 +483,7 @@ def test_long_lines_make_short_chunks(
     with pytest.raises(Stop):
         bulk.embed_file(seen, text, Path("y.npy"), lang="en", report=stop_at(len(whole[0])))
     bulk.embed_file(seen, text, Path("y.npy"), lang="en")
-    assert [chunk for chunk in chunks if chunk] == whole  # gone on with where a short chunk ended
+    assert [chunk for chunk in chunks if chunk] == whole  # continued where a short chunk ended
     chunks.clear()
     for number in (1, 2, 3):
         bulk.embed_file(seen, text, Path("z.npy"), lang="en", shard=(number, 3))

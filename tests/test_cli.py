@@ -92,7 +92,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, what the line
     "generate in an unknown language": ("generate --source a --style b --lang de --model model", 2, "'de'"),
     "an empty beam": ("generate --source a --style b --beam 0 --model model", 2, "beam of 0"),
     "no temperature": ("generate --source a --style b --sample --temperature 0 --model model", 2, "Temperature 0"),
-    "no length": ("generate --source a --style b --max-length 0 --model model", 2, "max_length 0"),
+    "no length": ("generate --source a --style b --max-length 0 --model model", 2, "--max-length 0"),
     "sts without data": ("sts --model model", 2, "--data: say which folder"),
     "sts without its folder": ("sts --data nowhere --model model", 3, "nowhere: no such folder"),
     "sts of absent years": (
@@ -107,7 +107,11 @@ ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, what the line
     "sts in an unknown language": ("sts --data sts --sets 2012 --lang de --model model", 2, "2012 A: .*'de'.*en, fr"),
     "sts averaged otherwise": ("sts --data sts --sets 2012 --aggregate sum --model model", 2, "'sum'.*concatenated"),
     "sts into no folder": ("sts --data sts --latex no/t.tex --model model", 3, "--latex no/t.tex: there is no folder"),
-    "sts of few resamples": ("sts --data sts --sets 2012 --resamples 9 --model model", 2, "9 resamples"),
+    "sts of few resamples": (
+        "sts --data sts --sets 2012 --resamples 9 --model model",
+        2,
+        "--resamples 9, --level 0.95",
+    ),
     "sts, strictly": ("sts --data sts --sets 2012 --strict --model model", 4, "2012 is without MSRpar"),
     "hard sts of few pairs": ("sts --data sts --sets 2012 --hard --model model", 4, "Hard STS: .*pool more data sets"),
     "sts of no kept scores": ("sts --model pairs.parquet", 3, "pairs.parquet: can't be read"),
@@ -213,7 +217,7 @@ def test_embed_goes_on_where_it_was_stopped(bgt: Bgt, here: Path, monkeypatch: p
     monkeypatch.setattr(bgt_core.Embedder, "embed", stopped)
     done = bgt(*command)
     assert (done.code, done.out) == (130, "")
-    assert done.err == "bgt: Stopped; the same command goes on after the rows written so far.\n"
+    assert done.err == "bgt: Stopped; the same command continues after the rows written so far.\n"
     assert not Path("x.npy").exists()
     done = bgt(*command)
     assert (done.code, done.err) == (0, "x.npy: 2 x 12 float32, semantic latent\n")

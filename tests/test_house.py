@@ -150,3 +150,23 @@ def test_every_requirement_is_pinned_within_its_range() -> None:
         (pin,) = pins[canonicalize_name(requirement.name)].specifier
         assert pin.operator == "==", f"{requirement.name} is not pinned"
         assert pin.version in requirement.specifier, f"{pin} is outside {requirement}"
+
+
+def test_every_module_imports_without_fcntl() -> None:
+    """As on Windows, which has no such module."""
+    script = """
+import importlib, pkgutil, sys
+sys.modules["fcntl"] = None
+import bgt_core, probes
+failed = []
+for package in (bgt_core, probes):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if not module.name.endswith("__main__"):
+            try:
+                importlib.import_module(module.name)
+            except ImportError as error:  # of another module: an extra that is not installed
+                failed += [module.name] if error.name == "fcntl" else []
+print(*failed)
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout.split()) == (0, []), done.stderr

@@ -162,6 +162,7 @@ def wait_for_checkpoints(process: subprocess.Popen, out: Path, count: int) -> No
         time.sleep(0.002)
 
 
+@pytest.mark.slow
 def test_a_process_killed_or_asked_to_stop_ends_in_the_same_weights(
     whole: Path, recipe: Recipe, tsv: Path, tmp_path: Path
 ) -> None:

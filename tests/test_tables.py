@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
+from bgt_core.cli.options import check_files
 from bgt_core.errors import BgtError
-from bgt_core.evaluation.bootstrap import Estimate
-from bgt_core.tables import Table, check_files, save, show
+from bgt_core.tables import Estimate, Table, p_text, save, show
 
 TABLE = Table(
     ["set", "pairs", "50% of_#1 & {co}", "b"],
@@ -24,10 +24,10 @@ TABLE = Table(
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, Path]:
-    found = {"csv": tmp_path / "t.csv", "latex": tmp_path / "t.tex", "parquet": tmp_path / "t.parquet"}
-    save(TABLE, {**found, "other": None}, "two notes\non two lines")
+    written = {"csv": tmp_path / "t.csv", "latex": tmp_path / "t.tex", "parquet": tmp_path / "t.parquet"}
+    save(TABLE, {**written, "other": None}, "two notes\non two lines")
     assert {path.name for path in tmp_path.iterdir()} == {"t.csv", "t.tex", "t.parquet"}
-    return found
+    return written
 
 
 def test_files_of_values_hold_the_same_whole_numbers(files: dict[str, Path]) -> None:
@@ -86,6 +86,16 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
     with pytest.raises(BgtError, match=r"--latex .*t\.tex: there is no folder"):
         check_files({"csv": tmp_path / "u.csv", "parquet": None, "latex": tmp_path / "nowhere" / "t.tex"})
+
+
+def test_a_p_value_says_no_more_than_a_normal_tail_can() -> None:
+    assert [p_text(p) for p in (1.0, 0.0123, 1e-4, 9e-5, 0.0)] == ["1", "0.012", "0.0001", "<0.0001", "<0.0001"]
+
+
+def test_a_text_on_stdout_is_that_of_the_file(files: dict[str, Path], capsys: pytest.CaptureFixture) -> None:
+    for name in ("csv", "latex"):
+        save(TABLE, {name: Path("-")}, "two notes\non two lines")
+        assert capsys.readouterr().out == files[name].read_text("utf-8")
 
 
 def test_two_columns_of_one_name_are_refused() -> None:

@@ -7,29 +7,29 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.charts.theme import PALETTE, REST, SYMBOLS, finish, of
-from app.rows import name
+from app.charts.theme import PALETTE, REST, SYMBOLS, cycled, finish, shape
+from app.rows import language_name
 
 
 def elbo_curve(log: Sequence[Mapping[str, object]], theme: str = "light") -> go.Figure:
     """The ELBO of held-out pairs over training steps."""
     reports = validations(log)
-    return curves([line(reports, "elbo", "ELBO", REST, "circle")], "ELBO, nats a pair", theme)
+    return curves([line(reports, "elbo", "ELBO", REST, "circle")], "ELBO, nats per pair", theme)
 
 
 def kl_curves(log: Sequence[Mapping[str, object]], langs: Sequence[str], theme: str = "light") -> go.Figure:
     """KL of each latent that has a prior on held-out pairs; languages look as they do on the maps."""
     reports = validations(log)
     traces = [
-        line(reports, f"kl/{latent}", name(latent), of(PALETTE[theme], at), of(SYMBOLS, at))
+        line(reports, f"kl/{latent}", language_name(latent), cycled(PALETTE[theme], at), shape(SYMBOLS, at))
         for at, latent in enumerate([*langs, "semantic"])
         if f"kl/{latent}" in reports
     ]
-    return curves(traces[::-1], "KL of each latent, nats a pair", theme)
+    return curves(traces[::-1], "KL of each latent, nats per pair", theme)
 
 
 def validations(log: Sequence[Mapping[str, object]]) -> pd.DataFrame:
-    """The reports on held-out pairs in a training log, a row each."""
+    """The reports on held-out pairs in a training log, one per row."""
     return pd.DataFrame([row for row in log if row["kind"] == "valid"])
 
 

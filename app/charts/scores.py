@@ -8,25 +8,26 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.charts.theme import EDGE, PALETTE, REST, SYMBOLS, finish, of, plain
-from app.rows import name
+from app.charts.theme import EDGE, PALETTE, REST, SYMBOLS, cycled, finish, plain, shape
+from app.rows import language_name
+from bgt_core.contracts import LANGUAGE, SEMANTIC
 
 ROW = 34  # pixels
-TWO = ("semantic", "language")
+LATENTS = (SEMANTIC, LANGUAGE)
 
 
 def probe_dots(scores: pd.DataFrame, theme: str = "light", by: str = "accuracy") -> go.Figure:
-    """Accuracy of each latent and baseline with its interval, or `by` "compression"; rows as `results.SCORES`.
+    """Accuracy of each latent and baseline with its interval, or `by` "compression"; columns `probe_results.SCORES`.
 
-    A line a task, language and model; baselines are grey, and the majority is a tick.
+    One line per task, language and model; baselines are grey, and the majority is a tick.
     """
     scores = scores.assign(row=[label(row.task, row.lang, row.model, scores) for row in scores.itertuples()])
     order = list(dict.fromkeys(scores["row"]))[::-1]
     scale = 100 if by == "accuracy" else 1
     figure = go.Figure()
-    for place, latent in enumerate(dict.fromkeys(scores["latent"])):
+    for index, latent in enumerate(dict.fromkeys(scores["latent"])):
         part = scores[scores["latent"] == latent]
-        own = latent in TWO
+        own = latent in LATENTS
         figure.add_trace(
             go.Scatter(
                 x=scale * part[by],
@@ -35,8 +36,8 @@ def probe_dots(scores: pd.DataFrame, theme: str = "light", by: str = "accuracy")
                 mode="markers",
                 marker={
                     "size": 11 if own else 9,
-                    "symbol": "line-ns" if latent == "majority" else of(SYMBOLS, place),
-                    "color": of(PALETTE[theme], TWO.index(latent)) if own else REST,
+                    "symbol": "line-ns" if latent == "majority" else shape(SYMBOLS, index),
+                    "color": cycled(PALETTE[theme], LATENTS.index(latent)) if own else REST,
                     "line": {"width": 2 if latent == "majority" else 0.6, "color": REST if not own else EDGE},
                 },
                 error_x=bars(100 * part["accuracy"], 100 * part["ci_low"], 100 * part["ci_high"])
@@ -53,27 +54,27 @@ def probe_dots(scores: pd.DataFrame, theme: str = "light", by: str = "accuracy")
 
 
 def paper_dots(figure: go.Figure, gaps: pd.DataFrame) -> go.Figure:
-    """The figure of `probe_dots` with the paper's accuracies in grey, where it has any; rows of `languages.placed`."""
-    told = gaps.dropna(subset=["paper_gap"])
-    at = [label(row.task, row.lang, row.model, gaps) for row in told.itertuples()]
-    for latent, symbol in zip(TWO, SYMBOLS, strict=False):
+    """The figure of `probe_dots` with the paper's accuracies, if any, in grey; rows of `languages.with_paper`."""
+    published = gaps.dropna(subset=["paper_gap"])
+    lines = [label(row.task, row.lang, row.model, gaps) for row in published.itertuples()]
+    for latent, symbol in zip(LATENTS, SYMBOLS, strict=False):
         mark = {"size": 10, "symbol": f"{symbol}-open", "color": REST, "line": {"width": 1.5}}
         title = f"paper, {latent}"
         figure.add_trace(
-            go.Scatter(x=told[f"paper_{latent}"], y=at, name=title, mode="markers", marker=mark, visible=len(told) > 0,
-                       hovertemplate="%{y}<br>" + title + " %{x:.1f}<extra></extra>")
+            go.Scatter(x=published[f"paper_{latent}"], y=lines, name=title, mode="markers", marker=mark,
+                       visible=len(published) > 0, hovertemplate="%{y}<br>" + title + " %{x:.1f}<extra></extra>")
         )  # fmt: skip
     return figure
 
 
 def learning_curves(curve: pd.DataFrame, theme: str = "light") -> go.Figure:
-    """Test accuracy over training items, a line a latent, and at their end probes of more capacity.
+    """Test accuracy over training items, one line per latent, and probes of more capacity at the end.
 
     Rows (latent, family, n_train, accuracy, ci_low, ci_high) of one result, fractions.
     """
     figure = go.Figure()
-    for place, (latent, part) in enumerate(curve.groupby("latent", sort=False)):
-        colour = of(PALETTE[theme], TWO.index(latent) if latent in TWO else place)
+    for index, (latent, part) in enumerate(curve.groupby("latent", sort=False)):
+        colour = cycled(PALETTE[theme], LATENTS.index(latent) if latent in LATENTS else index)
         first = part["family"].iloc[0]
         for nth, (family, points) in enumerate(part.groupby("family", sort=False)):
             points = points.sort_values("n_train")
@@ -84,7 +85,7 @@ def learning_curves(curve: pd.DataFrame, theme: str = "light") -> go.Figure:
                     name=plain(latent if family == first else f"{latent}, {family}"),
                     mode="lines+markers",
                     line={"color": colour, "width": 2},
-                    marker={"size": 9, "color": colour, "symbol": of(SYMBOLS, nth) + ("-open" if nth else "")},
+                    marker={"size": 9, "color": colour, "symbol": shape(SYMBOLS, nth) + ("-open" if nth else "")},
                     error_y=None
                     if nth
                     else bars(100 * points["accuracy"], 100 * points["ci_low"], 100 * points["ci_high"]),
@@ -102,24 +103,24 @@ def learning_curves(curve: pd.DataFrame, theme: str = "light") -> go.Figure:
 
 def label(task: str, lang: str, model: str, among: pd.DataFrame) -> str:
     """What a line of a figure is called; the model is named where there are several."""
-    parts = [task, name(lang)] + ([model] if among["model"].nunique() > 1 else [])
+    parts = [task, language_name(lang)] + ([model] if among["model"].nunique() > 1 else [])
     return plain(" · ".join(parts))
 
 
 def bars(value: pd.Series, low: pd.Series, high: pd.Series) -> dict[str, object]:
-    """Error bars from the two ends of an interval."""
+    """Error bars from both ends of an interval."""
     return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "width": 0}
 
 
 def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
-    """Semantic minus language in points, an interval each, the paper's in grey; rows of `languages.placed`."""
+    """Semantic minus language in points, an interval each, the paper's in grey; rows of `languages.with_paper`."""
     tasks = list(dict.fromkeys(gaps["task"]))[::-1]
     figure = go.Figure()
     figure.add_vline(0, line={"color": REST, "width": 1})
     groups = list(gaps.groupby(["model", "lang"], sort=False))
-    for place, ((model, lang), part) in enumerate(groups):
-        shift = 0.5 * ((place + 0.5) / len(groups) - 0.5)
-        title = name(lang) + (f" · {model}" if gaps["model"].nunique() > 1 else "")
+    for index, ((model, lang), part) in enumerate(groups):
+        shift = 0.5 * ((index + 0.5) / len(groups) - 0.5)
+        title = language_name(lang) + (f" · {model}" if gaps["model"].nunique() > 1 else "")
         figure.add_trace(
             go.Scatter(
                 x=part["points"],
@@ -128,8 +129,8 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
                 mode="markers",
                 marker={
                     "size": 11,
-                    "symbol": of(SYMBOLS, place),
-                    "color": of(PALETTE[theme], place),
+                    "symbol": shape(SYMBOLS, index),
+                    "color": cycled(PALETTE[theme], index),
                     "line": {"width": 0.6, "color": EDGE},
                 },
                 error_x=bars(part["points"], part["ci_low"], part["ci_high"]),
@@ -137,18 +138,23 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
                 hovertemplate="%{text} %{x:+.1f} points<extra>" + plain(title) + "</extra>",
             )
         )
-        told = part.dropna(subset=["paper_gap"])
-        if len(told):
+        published = part.dropna(subset=["paper_gap"])
+        if len(published):
             figure.add_trace(
                 go.Scatter(
-                    x=told["paper_gap"],
-                    y=[tasks.index(task) - shift for task in told["task"]],
+                    x=published["paper_gap"],
+                    y=[tasks.index(task) - shift for task in published["task"]],
                     name="the paper",
                     legendgroup="paper",
                     showlegend=not any(trace.legendgroup == "paper" for trace in figure.data),
                     mode="markers",
-                    marker={"size": 10, "symbol": f"{of(SYMBOLS, place)}-open", "color": REST, "line": {"width": 1.5}},
-                    text=told["task"],
+                    marker={
+                        "size": 10,
+                        "symbol": f"{shape(SYMBOLS, index)}-open",
+                        "color": REST,
+                        "line": {"width": 1.5},
+                    },
+                    text=published["task"],
                     hovertemplate="%{text} %{x:+.1f} points<extra>the paper</extra>",
                 )
             )
@@ -160,23 +166,23 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
 
 
 def gap_by_distance(gaps: pd.DataFrame, distance: Mapping[str, int], axis: str, theme: str = "light") -> go.Figure:
-    """The gap of each task against the distance of the model's other language to English; a line a task."""
+    """The gap of each task against the distance of the model's other language to English; one line per task."""
     figure = go.Figure()
     figure.add_hline(0, line={"color": REST, "width": 1})
-    known = gaps[gaps["other"].isin(distance)]
-    for place, (task, part) in enumerate(known.groupby("task", sort=False)):
+    with_distance = gaps[gaps["other"].isin(distance)]
+    for index, (task, part) in enumerate(with_distance.groupby("task", sort=False)):
         part = part.assign(distance=[distance[lang] for lang in part["other"]]).sort_values("distance")
-        colour = of(PALETTE[theme], place)
+        colour = cycled(PALETTE[theme], index)
         figure.add_trace(
             go.Scatter(
                 x=part["distance"],
                 y=part["points"],
                 name=plain(task),
                 mode="lines+markers+text",
-                text=[name(lang) for lang in part["other"]],
+                text=[language_name(lang) for lang in part["other"]],
                 textposition="top center",
                 line={"color": colour, "width": 1},
-                marker={"size": 9, "symbol": of(SYMBOLS, place), "color": colour},
+                marker={"size": 9, "symbol": shape(SYMBOLS, index), "color": colour},
                 error_y=bars(part["points"], part["ci_low"], part["ci_high"]),
             )
         )
@@ -187,22 +193,27 @@ def gap_by_distance(gaps: pd.DataFrame, distance: Mapping[str, int], axis: str, 
 
 
 def gold_scatter(scored: pd.DataFrame, systems: Mapping[str, str], theme: str = "light") -> go.Figure:
-    """The cosine of each system against the gold score of people; rows (left, right, gold, and a column a system)."""
+    """The cosine of each system against the gold score of people; rows (left, right, gold, and a column per system)."""
     figure = go.Figure()
     kind = go.Scatter if len(scored) <= 5_000 else go.Scattergl
     rng = np.random.default_rng(0)
-    shift = rng.uniform(-0.06, 0.06, len(scored))  # people give few different scores: equal ones would hide each other
-    for place, (column, title) in enumerate((key, value) for key, value in systems.items() if key in scored):
+    shift = rng.uniform(-0.06, 0.06, len(scored))  # people give few different scores: equal ones would overlap
+    for index, (column, title) in enumerate((key, value) for key, value in systems.items() if key in scored):
         figure.add_trace(
             kind(
                 x=scored["gold"] + shift,
                 y=scored[column],
                 name=title,
                 mode="markers",
-                marker={"size": 5, "opacity": 0.6, "symbol": of(SYMBOLS, place), "color": of(PALETTE[theme], place)},
+                marker={
+                    "size": 5,
+                    "opacity": 0.6,
+                    "symbol": shape(SYMBOLS, index),
+                    "color": cycled(PALETTE[theme], index),
+                },
                 text=[f"{plain(row.left[:60])}<br>{plain(row.right[:60])}" for row in scored.itertuples()],
                 hovertemplate="%{text}<br>%{y:.2f}<extra></extra>",
-                visible=True if place == 0 else "legendonly",
+                visible=True if index == 0 else "legendonly",
             )
         )
     figure = finish(figure, "Cosine against the score people gave", 400, theme)

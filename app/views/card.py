@@ -26,10 +26,10 @@ def page() -> None:
     info = loaded.info
     st.title("Model and data")
     st.markdown("Where does this model come from, how was it made, and what may be done with it?")
-    told = {name: value for name, value in info.get("card", {}).items() if name not in ("scores", "probes")}
-    if not told:
+    card = {name: value for name, value in info.get("card", {}).items() if name not in ("scores", "probes")}
+    if not card:
         st.info("This checkpoint has no card; `bgt export --card FILE` adds one: data, licences, limits.")
-    records(told)
+    records(card)
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader("Files")
@@ -50,7 +50,7 @@ def page() -> None:
                      alt="Versions of what runs here")  # fmt: skip
     with right:
         st.subheader("Settings")
-        values = {name: said(value) for name, value in {"recipe": info["recipe"], **info["arguments"]}.items()}
+        values = {name: readable(value) for name, value in {"recipe": info["recipe"], **info["arguments"]}.items()}
         st.dataframe(pd.DataFrame(values.items(), columns=["Argument", "Value"]), hide_index=True, height=420,
                      alt="The arguments of the recipe that trained this model")  # fmt: skip
     exports.offer(f"bgt-settings-{loaded.short}", pd.DataFrame(values.items(), columns=["Argument", "Value"]))
@@ -60,21 +60,21 @@ def page() -> None:
     st.markdown("Models, vectors and maps stay in memory so that pages open at once. Clearing loses nothing but time.")
     if st.button("Clear the caches", icon=":material/delete:"):
         state.clear()
-        st.success("Cleared; what is needed is made again.")
+        st.success("Cleared; whatever is needed is computed again.")
 
 
-def said(value: object) -> str:
+def readable(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return ", ".join(map(said, value)) if isinstance(value, list) else str(value)
+    return ", ".join(map(readable, value)) if isinstance(value, list) else str(value)
 
 
-def records(told: Mapping[str, object]) -> None:
+def records(card: Mapping[str, object]) -> None:
     """The model's card: lists of records as tables (data, licences), anything else as a line."""
-    for name, value in told.items():
+    for name, value in card.items():
         st.subheader(name.capitalize())
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
-            table = pd.DataFrame(value).map(said)
+            table = pd.DataFrame(value).map(readable)
             st.table(table, border="horizontal", hide_index=True, alt=f"The model's card: {name}")
         else:
-            st.text(said(value))
+            st.text(readable(value))

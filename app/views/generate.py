@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-import bgt_core
 from app import exports, rows, state, writing
-from app.views import directions
+from app.address import BOUND
+from app.views import decoding, directions
 from bgt_core.errors import BgtError
 
 EXAMPLE = ("Can you help me?", "He is my friend.")
-KEPT = 20  # results a session remembers
-BOUND = {"bind": "query-params"}
+REMEMBERED = 20  # results of a session
 
 
 def page() -> None:
     loaded = state.model()
     st.title("Change the style, keep the meaning")
-    if not loaded.manner:
+    if not loaded.has_language_latent:
         st.info(
-            "This model has no language latents: nothing of it holds a manner that could be changed. "
-            "Choose another model at the side, one that was trained by a `bgt` recipe.",
+            "This model has no language latents, so it has no manner that could be changed. "
+            "Choose another model at the side, one that was trained with a `bgt` recipe.",
             icon=":material/edit_off:",
         )
         return
@@ -48,23 +47,26 @@ def example(loaded: state.Loaded) -> None:
             source_lang = language("Language of Source", langs, "source_lang")
             lang = language("Language of Style and output", langs, "lang")
             st.space("stretch")
-            asked = st.button("Generate", type="primary", shortcut="ctrl+enter")
-    with st.expander("How to write"):
-        search, seed, length, mix = settings()
+            pressed = st.button("Generate", type="primary", shortcut="ctrl+enter")
+    with st.expander("Decoding options"):
+        search, seed, max_length, mix = decoding.settings()
     history = st.session_state.setdefault("history", [])
-    if asked and not (source.strip() and style.strip()):
+    if pressed and not (source.strip() and style.strip()):
         st.warning("Type a sentence for its meaning and one for its manner.", icon=":material/edit:")
-    elif asked:
+    elif pressed:
         if mix < 1 and source_lang != lang:
             st.caption("The mix is left out: the language latents of two languages share no axes.")
         source, style = bounded("Source", source), bounded("Style", style)
-        asked_for = {"source_lang": source_lang, "mix": mix, "seed": seed, "length": length}
         try:
-            with progress() as report:
-                history.insert(0, writing.transfer(loaded, source, style, lang, search, report=report, **asked_for))
+            with decoding.progress() as report:
+                transferred = writing.transfer(
+                    loaded, source, style, lang, search, source_lang=source_lang, mix=mix, seed=seed,
+                    max_length=max_length, report=report,
+                )  # fmt: skip
+            history.insert(0, transferred)
         except BgtError as error:
             st.error(str(error))
-        del history[KEPT:]
+        del history[REMEMBERED:]
     if history:
         result(history[0])
         earlier(history)
@@ -73,70 +75,42 @@ def example(loaded: state.Loaded) -> None:
 
 
 def language(title: str, langs: Sequence[str], key: str) -> str:
-    return st.segmented_control(title, langs, default=langs[0], required=True, format_func=rows.name, key=key, **BOUND)
-
-
-@contextmanager
-def progress() -> Iterator[writing.Report]:
-    """Shows how far the writing is, beside a button that stops it.
-
-    Reporting talks to the browser; where a button was pressed meanwhile, or the browser has left, Streamlit ends the
-    script there, and with it the search.
-    """
-    place = st.empty()
-    with place.container(horizontal=True, vertical_alignment="center"):
-        said = st.empty()
-        st.button("Stop", key="stop", icon=":material/stop:")
-    try:
-        yield lambda pieces: said.caption(f"Writing, piece {pieces + 1}")
-    finally:
-        place.empty()
+    return st.segmented_control(
+        title, langs, default=langs[0], required=True, format_func=rows.language_name, key=key, **BOUND
+    )
 
 
 def bounded(title: str, text: str) -> str:
-    """The text that is read, with a word to the user where it is not all of it."""
+    """The text that is read, with a warning where it is not all of it."""
     if len(text) > writing.MAX_CHARACTERS:
         st.warning(f"{title} is long: only its first {writing.MAX_CHARACTERS} characters are read.")
     return text[: writing.MAX_CHARACTERS]
 
 
-def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int, float]:
-    """The search, its seed, the most pieces to write, and how much of the style's manner to take."""
-    kind = st.segmented_control("Search", ["Beam", "Sample"], default="Beam", required=True, key="search", **BOUND)
-    left, middle, right = st.columns(3)
-    length = right.slider("Longest output, in pieces", 5, 100, 60, key="length", **BOUND)
-    mix = right.slider("Manner: 0 the source's own, 1 the style's", 0.0, 1.0, 1.0, 0.05, key="mix", **BOUND)
-    if kind == "Beam":
-        size = left.slider("Beam size", 1, 8, 5, key="beam", help="1 is greedy search.", **BOUND)
-        return bgt_core.Beam(size), 0, length, mix
-    temperature = left.slider("Temperature", 0.1, 2.0, 0.7, 0.1, key="temperature", **BOUND)
-    seed = left.number_input("Seed", 0, 2**31 - 1, 0, key="seed", width=160, **BOUND)
-    top_p = middle.slider("Top p", 0.1, 1.0, 0.9, 0.05, key="top_p", **BOUND)
-    return bgt_core.Sample(temperature, top_p), seed, length, mix
-
-
-def result(found: dict) -> None:
+def result(transferred: dict[str, Any]) -> None:
     st.subheader("Output")
-    st.code(found["output"] or "(nothing)", language=None, wrap_lines=True)
-    named = {"cosine": "Meaning: cosine", "manner": "Manner: cosine", "shared": "Words shared"}
+    st.code(transferred["output"] or "(nothing)", language=None, wrap_lines=True)
+    titles = {"cosine": "Meaning: cosine", "manner": "Manner: cosine", "shared": "Words shared"}
     two = st.column_config.NumberColumn(format="%.2f")
     st.dataframe(
-        pd.DataFrame(found["measures"]).rename(columns={"sentence": "", "text": "Text", **named, **rows.COUNTED}),
+        pd.DataFrame(transferred["measures"]).rename(
+            columns={"sentence": "", "text": "Text", **titles, **rows.COUNTED}
+        ),
         hide_index=True,
-        column_config=dict.fromkeys(named.values(), two),
+        column_config=dict.fromkeys(titles.values(), two),
         placeholder="",
         alt="Output, source and style, and both rebuilt: cosines in both latents, words shared, length, punctuation",
     )
     st.caption(
         "Done well, the output is nearer to Source in meaning, and follows Style in length and marks. Rebuilt: written "
         "again from its own latents, the best the decoder does. Cosines are to the output, words shared with Source. "
-        f"Written at {found['pieces_per_second']:.0f} pieces a second."
+        f"Written at {transferred['pieces_per_second']:.0f} pieces per second."
     )
 
 
-def earlier(history: list[dict]) -> None:
+def earlier(history: list[dict[str, Any]]) -> None:
     st.subheader("This session")
     shown = pd.DataFrame(history)[["output", "source", "style", "search", "seed"]].rename(columns=str.capitalize)
-    st.dataframe(shown, hide_index=True, alt=f"The last {KEPT} results, newest first")
-    flat = pd.DataFrame([{**found, "measures": json.dumps(found["measures"])} for found in history])
+    st.dataframe(shown, hide_index=True, alt=f"The last {REMEMBERED} results, newest first")
+    flat = pd.DataFrame([{**row, "measures": json.dumps(row["measures"])} for row in history])
     exports.offer(f"bgt-transfers-{history[0]['model']}", flat)

@@ -12,7 +12,7 @@ from app import exports, rows, state
 from app.charts import curves, theme
 from app.views.card import records
 
-EXAMPLES = {  # what is asked for: a sentence for its meaning, one for its manner, the language of each
+EXAMPLES = {  # what it shows: a sentence for its meaning, one for its manner, the language of each
     "Turn a question into a statement": ("Can you help me?", "en", "He is my friend.", "en"),
     "Say in English what is written in French": ("Il fait très froid aujourd'hui.", "fr", "It's late.", "en"),
     "Say in French what is written in English": ("I want to buy a new car.", "en", "Il fait froid.", "fr"),
@@ -31,10 +31,10 @@ def page(two_latents: Page, style: Page, similarity: Page, probes: Page) -> None
     links(loaded.bgt.langs, two_latents, style)
     st.page_link(similarity, label="Compare two sentences", icon=":material/compare_arrows:")
     st.page_link(probes, label="Probe what a latent knows", icon=":material/science:")
-    told = dict(loaded.info.get("card", {}))
-    scores(told.pop("scores", None), loaded.short)
+    card = loaded.info.get("card", {})
+    scores(card.get("scores"), loaded.short)
     training(loaded)
-    records({name: told[name] for name in ("limits", "known limits") if name in told})
+    records({name: card[name] for name in ("limits", "known limits") if name in card})
 
 
 def cards(loaded: state.Loaded) -> None:
@@ -43,8 +43,7 @@ def cards(loaded: state.Loaded) -> None:
         st.metric("Languages", loaded.languages, border=True)
         st.metric("Parameters", f"{info['parameters'] / 1e6:.1f} M", border=True)
         st.metric("Training steps", f"{info['step']:,}", border=True)
-        start = info["files"]["model.safetensors"][:8]
-        st.metric("Checkpoint", start, border=True, help="The start of its weights' SHA-256 hash.")
+        st.metric("Checkpoint", loaded.short, border=True, help="The start of its weights' SHA-256 hash.")
 
 
 def links(langs: Sequence[str], two_latents: Page, style: Page) -> None:
@@ -53,20 +52,21 @@ def links(langs: Sequence[str], two_latents: Page, style: Page) -> None:
     for label, (source, source_lang, manner, lang) in EXAMPLES.items():
         if not {source_lang, lang} <= set(langs):
             continue
-        asked = {"source": source, "source_lang": rows.name(source_lang), "style": manner, "lang": rows.name(lang)}
-        st.page_link(style, label=label, icon=":material/edit_note:", query_params=asked)
+        languages = {"source_lang": rows.language_name(source_lang), "lang": rows.language_name(lang)}
+        parameters = {"source": source, "style": manner, **languages}
+        st.page_link(style, label=label, icon=":material/edit_note:", query_params=parameters)
 
 
-def scores(measured: Mapping[str, object] | None, name: str) -> None:
+def scores(measures: Mapping[str, object] | None, name: str) -> None:
     """A table of what was measured: {measure: number} or {measure: {column: number}}."""
-    if not measured:
+    if not measures:
         return
     st.subheader("Measured")
-    table = {name: value if isinstance(value, Mapping) else {"": value} for name, value in measured.items()}
+    table = {name: value if isinstance(value, Mapping) else {"": value} for name, value in measures.items()}
     shown = pd.DataFrame.from_dict(table, orient="index").map(
         lambda value: "" if pd.isna(value) else value if isinstance(value, str) else f"{value:.3g}"
     )
-    st.table(shown, border="horizontal", alt="Scores of this model, a row a measure")
+    st.table(shown, border="horizontal", alt="Scores of this model, one row per measure")
     exports.offer(f"bgt-scores-{name}", shown.reset_index(names="measure"), latex=shown.reset_index(names="measure"))
 
 
@@ -78,13 +78,20 @@ def training(loaded: state.Loaded) -> None:
     st.subheader("On held-out pairs")
     with st.container(horizontal=True):
         if "elbo" in held_out:
-            st.metric("ELBO, nats a pair", f"{held_out['elbo']:.1f}", border=True)
+            st.metric("ELBO, nats per pair", f"{held_out['elbo']:.1f}", border=True)
         for name, value in held_out.items():
             if name.startswith("retrieval/"):
                 st.metric(f"Translations found, {name[10:]}", f"{value:.0%}", border=True)
             if name.startswith("kl/") and value:  # exactly 0: a latent without a prior
                 low = "possible collapse" if value < COLLAPSED else None
-                st.metric(f"KL {rows.name(name[3:])}, nats", f"{value:.1f}", low, "red", delta_arrow="off", border=True)
+                st.metric(
+                    f"KL {rows.language_name(name[3:])}, nats",
+                    f"{value:.1f}",
+                    low,
+                    "red",
+                    delta_arrow="off",
+                    border=True,
+                )
     if len(reports) < 2 or "elbo" not in held_out:  # no prior, no ELBO
         return
     left, right = st.columns(2)
@@ -93,8 +100,8 @@ def training(loaded: state.Loaded) -> None:
     kl = curves.kl_curves(reports, loaded.bgt.langs, state.theme())
     right.plotly_chart(kl, alt="KL of each latent on held-out pairs over training steps", config=theme.QUIET)
     st.caption(
-        "The ELBO counts every KL whole. Training weighs the latents' KL its own way, so that the ELBO may fall while "
-        "the model learns to tell more."
+        "The ELBO counts every KL in full. Training weighs the KL of each latent differently, so the ELBO may fall "
+        "while the model learns to say more."
     )
     with st.expander("The same as a table"):
         st.dataframe(curves.validations(reports).drop(columns=["kind", "steps"]), hide_index=True)

@@ -1,4 +1,4 @@
-"""Any encoder on our bench, and ours on everyone's: `open_encoder` for the one, a file a tool for the other.
+"""Any encoder on our bench, and ours on everyone's: `open_encoder` for the former, one file per tool for the latter.
 
 PATH                        a checkpoint or run of ours
 ORG/NAME, ORG/NAME@REVISION one of ours on the hub
@@ -10,13 +10,12 @@ baseline:words|tfidf|random what a model must beat; baseline:random@SEED for oth
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from pathlib import Path
 
 from bgt_core import PRETRAINED, load
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, did_you_mean
 
 __all__ = ["open_encoder"]
 
@@ -25,15 +24,15 @@ def open_encoder(spec: str | Path = PRETRAINED, *, device: str = "auto", precisi
     """The encoder that `spec` names, as listed above; a file or folder of that name wins over all else.
 
     Encoders that are not ours read one latent, "semantic", take any `lang` (their `langs` are empty) unless they
-    say otherwise, and their vectors are checked as they come. `precision` is of ours and of sentence-transformers,
-    which "auto" leaves as it is. Raises BgtError for what is unknown, absent or no encoder.
+    say otherwise, and their vectors are checked as they come. `precision` is for ours and those of
+    sentence-transformers, which "auto" leaves as they are. Raises UsageError for what is unknown, NotFound for what is
+    absent, DataError for what is no encoder.
     """
     kind, colon, rest = str(spec).partition(":")
     if not colon or Path(spec).exists():
         return load(spec, device, precision)
     if kind not in KINDS:
-        near = difflib.get_close_matches(kind, KINDS, n=1)
-        hint = f" Did you mean '{near[0]}:'?" if near else ""
+        hint = did_you_mean(f"{kind}:", [f"{known}:" for known in KINDS])
         raise UsageError(f"{spec}: no such file, and no kind of encoder '{kind}'.{hint} There are: {FORMS}.")
     if not rest:
         raise UsageError(f"{spec}: names no encoder; expected one of {FORMS}.")

@@ -1,8 +1,8 @@
-"""What a trained model must beat. None of them is fitted on the sentences that it embeds."""
+"""Encoders that a trained model must beat. None of them is fitted on the sentences that it embeds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from torch import nn
 
 from bgt_core import PRETRAINED, checkpoint, recipes
 from bgt_core.adapters.external import ExternalEncoder
-from bgt_core.contracts import EOS, SEMANTIC
+from bgt_core.contracts import EOS, SEMANTIC, SentenceEncoder
 from bgt_core.data.text import Tokenizer
 from bgt_core.device import pick_device
 from bgt_core.embedder import Embedder
@@ -25,7 +25,7 @@ UNTRAINED = 3  # initialisations: one could be lucky
 
 
 def baseline(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder | Embedder:
-    """`words`, `tfidf`, `random` or `random@SEED`; BgtError for another."""
+    """`words`, `tfidf`, `random` or `random@SEED`; UsageError for another."""
     kind, at, seed = name.partition("@")
     if kind == "random" and (not at or seed.isdigit()):
         return random(int(seed or 1), device, precision)
@@ -44,10 +44,11 @@ def words() -> ExternalEncoder:
 
 
 def tfidf() -> ExternalEncoder:
-    """Pieces of the shipped model's tokenizer, counted, each weighted by its rarity, -log of its probability.
+    """tf-idf of pieces: those of the shipped model's tokenizer, counted, each times -log of its probability.
 
     The probability is the tokenizer's own, of its training text in English and French: nothing is fitted here, so a
-    sentence has the same vector wherever it stands. Text in other languages falls into short pieces.
+    sentence has the same vector in every text. Text in other languages falls into short pieces. (The one of model
+    cards, `FittedTfIdf`, is of words, and fitted on the sentences that it is tested on.)
     """
     tokenizer = Tokenizer.load(PRETRAINED / checkpoint.TOKENIZER)
     rarity = -np.log(tokenizer.probabilities())  # (V,), 0 for special pieces
@@ -71,7 +72,7 @@ def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: s
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = recipe.build(tokenizer)
-    return Embedder(model.to(pick_device(device)), tokenizer, recipe.reads, precision)
+    return Embedder(model.to(pick_device(device)), tokenizer, model.langs, precision)
 
 
 def pieces(bgt: Embedder) -> ExternalEncoder:
@@ -91,9 +92,9 @@ def pieces(bgt: Embedder) -> ExternalEncoder:
     return ExternalEncoder("baseline:pieces", embed, tuple(bgt.langs), fingerprint=f"pieces of {bgt.fingerprint}")
 
 
-def to_beat(
+def reference_encoders(
     bgt: Embedder, folder: str | Path = PRETRAINED, device: str = "auto"
-) -> dict[str, list[ExternalEncoder | Embedder]]:
+) -> dict[str, Sequence[SentenceEncoder]]:
     """What a probe of the model in `folder` stands beside: it untrained, three times, and the mean of its pieces."""
     untrained = [random(seed, device, bgt.precision, folder) for seed in range(1, UNTRAINED + 1)]
     return {"untrained encoder": untrained, "mean of pieces": [pieces(bgt)]}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import inspect
 import os
+import re
 import sys
+from collections.abc import Callable
 from operator import attrgetter
+from typing import Any
 
-from bgt_core.adapters.external import ExternalEncoder
-from bgt_core.contracts import SEMANTIC
+from bgt_core.adapters.external import CountsTruncated, ExternalEncoder
 from bgt_core.errors import DataError, NotFound, UsageError, needs
 
 
@@ -17,40 +20,56 @@ def sentence_transformer(name: str, device: str = "auto", precision: str = "auto
     """A SentenceTransformer by its name on the hub or its folder, as it is: its own pooling, prompts and scaling.
 
     A folder that `bgt export --to sentence-transformers` made is a checkpoint too: open it by its plain path.
-    Raises BgtError where the library is absent or can't load it.
+    Raises NotFound where the library is absent or can't load it.
     """
     needs("sentence_transformers", "sentence-transformers")
+    import sentence_transformers
+    import torch
     from sentence_transformers import SentenceTransformer
 
     from bgt_core.device import autocast, check_precision, pick_device
 
     check_precision(precision)
-    where, spec = pick_device(device), f"sentence-transformers:{name}"
+    chosen, spec = pick_device(device), f"sentence-transformers:{name}"
     try:
-        model = SentenceTransformer(name, device=str(where))
+        model = SentenceTransformer(name, device=str(chosen))
     except (OSError, ValueError, ImportError) as error:
         reason = str(error).strip().split("\n")[0]
         raise NotFound(f"{spec}: sentence-transformers can't load it ({reason}). Check the name or folder.") from None
 
     def encode(sentences: list[str], lang: str, latent: str) -> object:
-        with autocast(where, "bf16" if precision == "bf16" else "fp32"):
+        with autocast(chosen, "bf16" if precision == "bf16" else "fp32"):
             return model.encode(sentences, show_progress_bar=False)
 
-    def cut(sentences: list[str]) -> int:
+    def truncated(sentences: list[str], lang: str) -> int:
         limit, tokenizer = model.max_seq_length, model.tokenizer
         if limit is None or not sentences:
             return 0
         return sum(len(ids) > limit for ids in tokenizer(sentences, truncation=False, verbose=False)["input_ids"])
 
-    return ExternalEncoder(spec, encode, cut=cut)
+    def fingerprint() -> str:
+        tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
+        if tokenizer is None:  # a slow one, which has no single form that holds all it does
+            return ""
+        layers = re.sub("0x[0-9a-f]+", "", str(model))  # with its pooling and longest sentence, without addresses
+        parts = (layers, model.prompts, model.default_prompt_name, tokenizer.to_str())
+        digest = hashlib.sha256("\n".join(map(str, parts)).encode())
+        for key, value in sorted(model.state_dict().items()):
+            digest.update(f"{key} {value.dtype} {tuple(value.shape)}".encode())
+            digest.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        how = "bf16" if precision == "bf16" else "as stored"
+        return f"{digest.hexdigest()} {how} {chosen.type} sentence-transformers {sentence_transformers.__version__}"
+
+    return ExternalEncoder(spec, encode, truncated=truncated, fingerprint=fingerprint)
 
 
 def python(name: str) -> ExternalEncoder:
     """MODULE:OBJECT, importable from the current directory too; OBJECT may be dotted, as in `model.encode`.
 
     The object, or what a class or a function gives that needs no arguments, is either something with
-    `embed(sentences, *, lang, latent)`, whose own `langs` and `latents` hold, or a function from a list of
-    sentences to an array. Raises BgtError where it is absent or neither.
+    `embed(sentences, *, lang, latent)`, or a function from a list of sentences to an array. Of the first, whatever else
+    of the protocol it has holds too: `langs`, `latents`, `fingerprint`, `similarity`, `similarity_pairwise`,
+    `count_truncated`. Raises NotFound where it is absent, DataError where it is neither.
     """
     spec = f"python:{name}"
     module, _, path = name.partition(":")
@@ -59,33 +78,38 @@ def python(name: str) -> ExternalEncoder:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        found = attrgetter(path)(importlib.import_module(module))
+        named = attrgetter(path)(importlib.import_module(module))
     except ModuleNotFoundError as error:
         raise NotFound(f"{spec}: no module '{error.name}' in the current directory or installed.") from None
     except AttributeError as error:
         raise NotFound(f"{spec}: {error}.") from None
-    if inspect.isclass(found) or (callable(found) and not hasattr(found, "embed")):
-        if _needs_nothing(found):
-            found = found()
-        elif inspect.isclass(found):
+    if inspect.isclass(named) or (callable(named) and not hasattr(named, "embed")):
+        if _needs_nothing(named):
+            named = named()
+        elif inspect.isclass(named):
             raise DataError(f"{spec}: needs arguments to be made; name an object, or a function that makes it.")
-    if hasattr(found, "embed"):
-        langs, latents = getattr(found, "langs", ()), getattr(found, "latents", (SEMANTIC,))
-        embed = found.embed
-        return ExternalEncoder(
-            spec, lambda texts, lang, latent: embed(texts, lang=lang, latent=latent), (*langs,), (*latents,)
-        )
-    if not callable(found):
-        kind = type(found).__name__
+    if hasattr(named, "embed"):
+        return _of_object(spec, named)
+    if not callable(named):
+        kind = type(named).__name__
         raise DataError(f"{spec}: is {kind}; expected an object with `embed`, or a function from sentences to vectors.")
-    return ExternalEncoder(spec, lambda texts, lang, latent: found(texts))
+    return ExternalEncoder(spec, lambda texts, lang, latent: named(texts))
 
 
-def _needs_nothing(function: object) -> bool:
+def _of_object(spec: str, own: Any) -> ExternalEncoder:
+    """An object with `embed`, and what else of the protocol it has."""
+    optional = ("langs", "latents", "fingerprint", "similarity", "similarity_pairwise")
+    given: dict[str, Any] = {name: getattr(own, name) for name in optional if hasattr(own, name)}
+    if isinstance(own, CountsTruncated):
+        given["truncated"] = lambda texts, lang: own.count_truncated(texts, lang=lang)
+    return ExternalEncoder(spec, lambda texts, lang, latent: own.embed(texts, lang=lang, latent=latent), **given)
+
+
+def _needs_nothing(function: Callable[..., Any]) -> bool:
     """Whether it can be called without arguments: then it makes an encoder, as one itself needs sentences."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # built in: takes sentences, if anything
         return False
     optional = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return all(one.default is not one.empty or one.kind in optional for one in parameters)
+    return all(each.default is not each.empty or each.kind in optional for each in parameters)

@@ -1,4 +1,4 @@
-"""The README of a model that leaves the house, made from what its checkpoint says of itself."""
+"""The README of an exported model, made from what its checkpoint says of itself."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bgt_core.checkpoint import WEIGHTS, Checkpoint
+from bgt_core.tables import Table, markdown
 
 ABOUT = """A Bilingual Generative Transformer: what a sentence means, and how its language says it, are two vectors.
 Semantic vectors of all its languages share one space; language vectors are comparable within a language. Both are
 posterior means, not normalised: compare them by cosine."""
 
+DATA = ("source", "pairs", "times", "licence")  # columns of "Trained on"
 
-def model_card(name: str, found: Checkpoint, use: str) -> str:
+
+def model_card(name: str, checkpoint: Checkpoint, use: str) -> str:
     """Markdown, with the header that the hub reads. `use` is Python that loads the model by `name`.
 
     Figures are those of the checkpoint's own card; where it has none, none are stated.
     """
-    config = found.config
+    config = checkpoint.config
     card = config.get("card", {})
-    langs = ", ".join(found.recipe.reads)
+    langs = ", ".join(checkpoint.model.langs)
     parts = [
         f"---\nlanguage: [{langs}]\nlibrary_name: bgt\npipeline_tag: sentence-similarity\n"
         "tags: [sentence-similarity, feature-extraction, bgt]\n---",
@@ -32,8 +35,8 @@ def model_card(name: str, found: Checkpoint, use: str) -> str:
         parts.append(f"## Measured\n\n{_scores(scores)}")
         parts.append("\n".join(f"- {item['score']}: {item['how']}." for item in card.get("protocol", [])))
     if data := card.get("data"):
-        rows = [[str(item.get(key, "")) for key in ("source", "pairs", "times", "licence")] for item in data]
-        parts.append(f"## Trained on\n\n{_table(['source', 'pairs', 'times', 'licence'], rows)}")
+        rows = [[str(item.get(key, "")) for key in DATA] for item in data]
+        parts.append(f"## Trained on\n\n{_table(DATA, rows)}")
     for key in ("command", "training"):
         if key in card:
             parts.append(f"{key.capitalize()}: {card[key]}")
@@ -51,6 +54,5 @@ def _scores(scores: Mapping[str, Mapping[str, Any]]) -> str:
     return _table(["measured", *columns], rows)
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---", *(["---:"] * (len(head) - 1))], *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(markdown(Table(columns, rows), text=1))

@@ -18,7 +18,7 @@ from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ScoringFunction
 
 from bgt_core import PRETRAINED, checkpoint, load
-from bgt_core.checkpoint import WEIGHTS, hub
+from bgt_core.checkpoint import WEIGHTS
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.errors import UsageError
 
@@ -81,7 +81,7 @@ def load_mteb(
 
     `name` is "bgt/FOLDER" unless given, with the latent added where it is not the semantic one.
     """
-    folder = checkpoint.find(hub.folder(path))
+    folder = checkpoint.find(path)
     encoder = load(folder, device, precision)
     revision = checkpoint.read_config(folder)["files"][WEIGHTS]
     suffix = "" if latent == SEMANTIC else f"-{latent}"

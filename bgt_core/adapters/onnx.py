@@ -45,8 +45,8 @@ def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str |
     """
     for module in ("onnx", "onnxruntime", "onnxscript"):
         needs(module, "onnx")
-    lang = lang or loaded.recipe.reads[0]
-    embedder = Embedder(loaded.model.cpu(), loaded.tokenizer, loaded.recipe.reads, "fp32")
+    lang = lang or loaded.model.langs[0]
+    embedder = Embedder(loaded.model.cpu(), loaded.tokenizer, loaded.model.langs, "fp32")
     encoder = embedder.encoder(lang, latent)
     padded = Padded(encoder).eval()
     with atomic_folder(out) as partial:
@@ -58,7 +58,7 @@ def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str |
         about = {
             "schema": "bgt-onnx/1",
             "latent": latent,
-            "langs": [lang] if latent != SEMANTIC else list(loaded.recipe.reads),
+            "langs": [lang] if latent != SEMANTIC else list(loaded.model.langs),
             "width": embedder.width(lang, latent),
             "inputs": list(INPUTS),
             "output": OUTPUT,

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from bgt_core import checkpoint
 from bgt_core.adapters.modelcard import model_card
-from bgt_core.checkpoint import CONFIG, WEIGHTS, Checkpoint, hub
+from bgt_core.checkpoint import CONFIG, WEIGHTS, Checkpoint
 from bgt_core.contracts import SEMANTIC, Tokens
 from bgt_core.embedder import Embedder
 from bgt_core.errors import UsageError
@@ -48,7 +48,7 @@ class BGTModule(InputModule):
         self.checkpoint = loaded
         self.model = loaded.model
         self.tokenizer: Any = loaded.tokenizer
-        self.reader = Embedder(loaded.model, loaded.tokenizer, loaded.recipe.reads, "fp32")
+        self.reader = Embedder(loaded.model, loaded.tokenizer, loaded.model.langs, "fp32")
         self.width = self.reader.width(self.reader.langs[0])
 
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **_: object) -> dict[str, Tensor]:
@@ -112,7 +112,7 @@ def load_sentence_transformer(path: str | Path, device: str | None = None) -> Se
 
     Results that tools file under its name carry the hash of the weights as the revision. Raises as `bgt_core.load`.
     """
-    loaded = checkpoint.load(hub.folder(path))
+    loaded = checkpoint.load(path)
     model = SentenceTransformer(modules=[BGTModule(loaded)], device=device)
     model.model_card_data.model_name = f"bgt/{loaded.folder.resolve().name}"
     model.model_card_data.base_model_revision = loaded.config["files"][WEIGHTS]

@@ -1,6 +1,6 @@
 """Vectors made elsewhere: a file of them beside their sentences, looked up by sentence.
 
-NAME.npy   (N, D) numbers, and NAME.txt beside it, one sentence a line: what `bgt embed NAME.txt --out NAME.npy` leaves
+NAME.npy   (N, D) numbers, and NAME.txt, one sentence per line, beside it: as `bgt embed NAME.txt --out NAME.npy` leaves
 NAME.npz   "vectors", (N, D) numbers, and "sentences", (N,) text, as np.savez writes them; nothing is unpickled
 """
 
@@ -21,8 +21,8 @@ from bgt_core.errors import DataError, NotFound, UsageError
 def look_up(path: Path) -> ExternalEncoder:
     """The vectors of a file as an encoder; sentences are the same where `normalise` makes them so.
 
-    Raises BgtError for a file that is absent, damaged or not of the forms above, for two different vectors of one
-    sentence, and later, naming it, for a sentence that has no vector.
+    Raises UsageError for a file of another form than those above, NotFound where it is absent, DataError where it is
+    damaged or one sentence has two different vectors; the encoder does so for a sentence that has none, naming it.
     """
     spec = f"vectors:{path}"
     sentences, vectors = read(path)
@@ -30,23 +30,21 @@ def look_up(path: Path) -> ExternalEncoder:
         raise DataError(f"{path}: {len(vectors)} vectors for {len(sentences)} sentences; expected as many.")
     if not sentences:
         raise DataError(f"{path}: empty; expected sentences and their vectors.")
-    vectors = checked(vectors, sentences, spec)
+    table = checked(vectors, sentences, spec)
     rows: dict[str, int] = {}
     for row, sentence in enumerate(sentences):
         first = rows.setdefault(normalise(sentence), row)
-        if first != row and not np.array_equal(vectors[first], vectors[row]):
+        if first != row and not np.array_equal(table[first], table[row]):
             raise DataError(f"{path}: rows {first + 1} and {row + 1} differ, for one sentence, {sentence[:60]!r}.")
 
-    def embed(wanted: list[str], lang: str, latent: str) -> np.ndarray:
-        found = [rows.get(normalise(sentence)) for sentence in wanted]
-        if None in found:
-            missing = wanted[found.index(None)]
-            raise DataError(
-                f"{path}: has no vector for {missing[:60]!r} ({found.count(None)} of {len(found)} missing)."
-            )
-        return vectors[found]
+    def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
+        keys = [normalise(sentence) for sentence in texts]
+        missing = [sentence for sentence, key in zip(texts, keys, strict=True) if key not in rows]
+        if missing:
+            raise DataError(f"{path}: has no vector for {missing[0][:60]!r} ({len(missing)} of {len(texts)} missing).")
+        return table[[rows[key] for key in keys]]
 
-    fingerprint = hashlib.sha256(vectors.tobytes() + "\n".join(sentences).encode()).hexdigest()
+    fingerprint = hashlib.sha256(table.tobytes() + "\n".join(sentences).encode()).hexdigest()
     return ExternalEncoder(spec, embed, sample=sentences[0], fingerprint=fingerprint)
 
 
@@ -75,7 +73,7 @@ def read(path: Path) -> tuple[list[str], np.ndarray]:
 
 def _text(path: Path) -> list[str]:
     if not path.is_file():
-        raise NotFound(f"{path}: absent; expected the sentences of {path.stem}.npy, one a line.")
+        raise NotFound(f"{path}: absent; expected the sentences of {path.stem}.npy, one per line.")
     try:
         return [line.decode() for line in lines(path)]
     except UnicodeDecodeError:

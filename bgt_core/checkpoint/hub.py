@@ -1,6 +1,6 @@
 """Models on the Hugging Face hub: fetched by name, and put there. Needs the extra `hub`.
 
-HF_TOKEN or `hf auth login` says who asks, HF_ENDPOINT names another hub, HF_HUB_OFFLINE=1 keeps to what was fetched.
+HF_TOKEN or `hf auth login` identifies the user, HF_ENDPOINT names another hub, HF_HUB_OFFLINE=1 uses the cache alone.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pathlib import Path
 from bgt_core.errors import BgtError, NotFound, UsageError, needs
 
 NAME = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(\S+))?")  # ORG/NAME, ORG/NAME@REVISION
-WANTED = ["config.json", "metrics.jsonl", "model.safetensors", "tokenizer.model"]
+FILES = ["config.json", "metrics.jsonl", "model.safetensors", "tokenizer.model"]
 
 
 def folder(name: str | Path) -> Path:
     """The folder that `name` means: itself where it is there or can be no name on the hub, else fetched from there.
 
-    Files are kept in the hub's own cache, and fetched again only when they have changed. Raises BgtError where there
-    is no such model or revision, no permission, or no way to ask.
+    Files are kept in the hub's own cache, and fetched again only when they have changed. Raises NotFound where there
+    is no such model or revision, no permission, or no connection.
     """
     match = NAME.fullmatch(str(name))
     if Path(name).exists() or not match:
@@ -32,14 +32,14 @@ def folder(name: str | Path) -> Path:
     from huggingface_hub import snapshot_download
 
     repository, revision = match.groups()
-    with _told(str(name)):
-        return Path(snapshot_download(repository, revision=revision, allow_patterns=WANTED, library_name="bgt"))
+    with _explained(str(name)):
+        return Path(snapshot_download(repository, revision=revision, allow_patterns=FILES, library_name="bgt"))
 
 
 def push(name: str, files: Mapping[str, Path | bytes], *, private: bool = False) -> str:
-    """Make the repository ORG/NAME, unless it is there, and put all files in it by one commit; returns its address.
+    """Create the repository ORG/NAME unless it exists, and put all files in it by one commit; returns its address.
 
-    `private` is of a new repository only. Raises BgtError as `folder` does.
+    `private` matters to a new repository only. Raises UsageError for another kind of name, and NotFound as `folder`.
     """
     if not re.fullmatch(r"[^@]+", name) or not NAME.fullmatch(name):
         raise UsageError(f"{name}: expected ORG/NAME, as in my-group/my-model.")
@@ -47,24 +47,24 @@ def push(name: str, files: Mapping[str, Path | bytes], *, private: bool = False)
     from huggingface_hub import CommitOperationAdd, HfApi
 
     api = HfApi(library_name="bgt")
-    with _told(name):
+    with _explained(name):
         address = api.create_repo(name, private=private, exist_ok=True)
-        added = [CommitOperationAdd(path, value) for path, value in files.items()]
-        api.create_commit(name, added, commit_message="BGT model")
+        additions = [CommitOperationAdd(path, value) for path, value in files.items()]
+        api.create_commit(name, additions, commit_message="BGT model")
     return str(address)
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
-    """Turns what the hub or the network says against it into one line."""
+def _explained(name: str) -> Iterator[None]:
+    """Turns errors of the hub or the network into NotFound, one line each."""
     from huggingface_hub import errors
 
     try:
         yield
     except (errors.LocalEntryNotFoundError, errors.HTTPError, ConnectionError) as error:
-        # nothing kept from before: the cause is why it could not be asked for. HTTPError is of the library below
-        first = error.__cause__ if isinstance(error, errors.LocalEntryNotFoundError) else error
-        raise NotFound(f"{name}: {_reason(first)}") from None
+        # LocalEntryNotFoundError only says that the cache has no copy either; why the hub gave none is its cause
+        cause = error.__cause__ if isinstance(error, errors.LocalEntryNotFoundError) else error
+        raise NotFound(f"{name}: {_reason(cause)}") from None
 
 
 def _reason(error: BaseException | None) -> str:
@@ -83,5 +83,5 @@ def _reason(error: BaseException | None) -> str:
             return f"no permission ({status}); log in with `hf auth login`, or set HF_TOKEN."
         case _ if status:
             return f"the hub answered {status}; try again later."
-    look = "check the network, HF_ENDPOINT and HF_HUB_OFFLINE"
-    return f"no such folder here, not fetched before, and the hub can't be reached; {look}."
+    advice = "check the network, HF_ENDPOINT and HF_HUB_OFFLINE"
+    return f"no such folder here, not fetched before, and the hub can't be reached; {advice}."

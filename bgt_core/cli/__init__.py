@@ -1,6 +1,6 @@
 """`bgt`: data, train, embed, mine, sts, retrieve, reproduce, generate, diagnose, info, export, push.
 
-A file a command: it parses, checks, calls and prints.
+One file per command: it parses, calls the library and prints. `errors` turns the library's errors into a line each.
 
 Results go to stdout, progress and warnings to stderr. torch is imported when a command runs, not
 before. Exit codes: 0 done, 1 internal error, 2 usage, 3 something needed is absent, 4 invalid data or
@@ -9,14 +9,13 @@ checkpoint, 5 some of many trainings failed, 130 interrupted with the state save
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from bgt_core import __version__
 from bgt_core.cli import data, diagnose, embed, export, generate, info, mine, reproduce, retrieve, sts, train
-from bgt_core.errors import BgtError
+from bgt_core.cli.errors import Command, run
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 app.add_typer(data.app, name="data")
@@ -33,23 +32,16 @@ for command in (
     export.export,
     export.push,
 ):
-    app.command()(command)
+    app.command(cls=Command)(command)
 
 
 def main() -> None:
-    """The `bgt` command: a foreseeable error is one line and an exit code."""
-    try:
-        app()
-    except BgtError as error:
-        print(f"bgt: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:  # the reader left, as `head` does
-        sys.stderr.close()
-        sys.exit(0)
+    """The `bgt` command."""
+    run(app, "bgt")
 
 
-def version(asked: bool) -> None:
-    if asked:
+def version(wanted: bool) -> None:
+    if wanted:
         print(__version__)
         raise typer.Exit
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bgt_core.cli.errors import Command, in_flags
 from bgt_core.cli.options import JsonOption
 from bgt_core.errors import DataError, Interrupted, UsageError
 
 if TYPE_CHECKING:
-    from bgt_core.data.fetch import Offer, Source
+    from bgt_core.data.fetch import DataSource, Offer
 
 LARGE = 10**9  # bytes that are not downloaded without asking
 
@@ -24,7 +25,7 @@ app = typer.Typer(no_args_is_help=True, help="Data sets: find, download, prepare
 PairOption = Annotated[str | None, typer.Option(help="Two languages, as in en-fr; columns follow their order.")]
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_(
     pair: Annotated[
         str | None, typer.Option(help="Ask OPUS, over the network, for all it has in two languages, as in en-fr.")
@@ -36,18 +37,18 @@ def list_(
     from bgt_core.tables import show
 
     if pair:
-        with transfer.session() as asks:
-            corpora = opus.corpora(asks, opus.languages(pair))
+        with transfer.session() as http:
+            entries = opus.corpora(http, opus.languages(pair))
         if as_json:
-            found = [corpus._asdict() for corpus in corpora]
-            print(json.dumps({"schema": "bgt-data-opus/1", "pair": pair, "corpora": found}, indent=2))
+            corpora = [entry._asdict() for entry in entries]
+            print(json.dumps({"schema": "bgt-data-opus/1", "pair": pair, "corpora": corpora}, indent=2))
             return
-        rows = [[f"opus:{c.name}", c.release, f"{c.pairs:,}", readable(c.bytes)] for c in corpora]
+        rows = [[f"opus:{e.name}", e.release, f"{e.pairs:,}", readable(e.bytes)] for e in entries]
         show(["name", "release", "pairs", "archive"], rows, text=2)
         print(f"Download one: bgt data download NAME --pair {pair} --out DIR", file=sys.stderr)
         return
     if as_json:
-        found = [
+        sources = [
             {
                 "name": source.name,
                 "what": source.what,
@@ -60,7 +61,7 @@ def list_(
             for source in SOURCES
         ]
         published = {address: {"bytes": size, "sha256": sha256} for address, (size, sha256) in PUBLISHED.items()}
-        document = {"schema": "bgt-data-list/1", "sources": found, "published": published}
+        document = {"schema": "bgt-data-list/1", "sources": sources, "published": published}
         print(json.dumps(document, indent=2, ensure_ascii=False))
         return
     rows = [[s.name, s.release, s.pairs, checksums(s), s.licence, s.what] for s in SOURCES]
@@ -73,45 +74,43 @@ def list_(
     )
 
 
-@app.command()
+@app.command(cls=Command)
 def download(
     name: Annotated[str, typer.Argument(help="A name of `bgt data list`, or opus:NAME for any corpus of OPUS.")],
     out: Annotated[Path, typer.Option(help="A folder; its bgt-data.json says what is there and where from.")],
     pair: PairOption = None,
     release: Annotated[str | None, typer.Option(help="Of a corpus, as in v2018; or latest.")] = None,
-    max_pairs: Annotated[int | None, typer.Option(help="Keep a random sample of so many pairs.")] = None,
+    max_pairs: Annotated[int | None, typer.Option(help="Keep a random sample of that many pairs.")] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Keep the source's own files as they are.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Don't ask before a gigabyte.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask before downloading a gigabyte or more.")] = False,
 ) -> None:
-    """Download a data set, verified and ready to use; stopped at any moment, the same command goes on."""
+    """Download a data set, verified and ready to use; if it is stopped, the same command continues."""
     from bgt_core.cli.progress import rows_bar
     from bgt_core.data import fetch
 
     try:
         with ExitStack() as stack:
             bar = functools.cache(lambda: stack.enter_context(rows_bar("downloading")))  # not before the question
+            source = fetch.source(name)
+            request = fetch.Request.parse(source, pair=pair, release=release, max_pairs=max_pairs, raw=raw)
             done = fetch.download(
-                fetch.source(name),
+                request,
                 out,
-                pair=pair,
-                release=release,
-                max_pairs=max_pairs,
-                raw=raw,
                 agree=lambda offer: agree(offer, yes),
-                report=lambda there, total: bar()(there, total),
+                report=lambda so_far, total: bar()(so_far, total),
             )
     except KeyboardInterrupt:
-        raise Interrupted("Stopped; the same command goes on after what has arrived.") from None
+        raise Interrupted("Stopped; the same command continues after what has arrived.") from None
     for path in done.files:
         print(path)
     left_out = ", ".join(f"{count:,} {why}" for why, count in done.left_out.items() if count)
-    said = [] if done.new else ["nothing to do: all is there; `bgt data check` verifies it"]
-    said += [f"left out: {left_out}"] if left_out else []
-    for line in said:
-        print(line, file=sys.stderr)
+    if not done.new:
+        print("nothing to do: all is there; `bgt data check` verifies it", file=sys.stderr)
+    if left_out:
+        print(f"left out: {left_out}", file=sys.stderr)
 
 
-@app.command()
+@app.command(cls=Command)
 def prepare(
     sources: Annotated[
         list[Path],
@@ -119,37 +118,38 @@ def prepare(
     ],
     langs: Annotated[str, typer.Option(help="The columns' languages, as in en,fr.")],
     out: Annotated[Path, typer.Option(help="A .tsv, .tsv.gz, .tsv.xz, .tsv.zst or .parquet; OUT.json is its card.")],
-    min_length: Annotated[int, typer.Option(help="Of every side.")] = 1,
-    max_length: Annotated[int, typer.Option(help="Of every side.")] = 100,
+    min_length: Annotated[int, typer.Option(help="Of every side, in --unit.")] = 1,
+    max_length: Annotated[int, typer.Option(help="Of every side, in --unit.")] = 100,
     max_ratio: Annotated[float, typer.Option(help="Of the longer side's length to the shorter's.")] = 9.0,
     unit: Annotated[str, typer.Option(help="Of lengths: words, characters, or pieces with --tokenizer.")] = "words",
     tokenizer: Annotated[Path | None, typer.Option(help="A SentencePiece model, to count pieces.")] = None,
     exclude: Annotated[
         list[Path] | None,
-        typer.Option(help="A file or folder of evaluation sentences: pairs with one of them are dropped. Several."),
+        typer.Option(help="A file or folder of evaluation sentences, to drop pairs with one of them; may be repeated."),
     ] = None,
-    max_pairs: Annotated[int | None, typer.Option(help="Keep a sample of so many, whatever their order.")] = None,
+    max_pairs: Annotated[int | None, typer.Option(help="Keep a random sample of that many pairs.")] = None,
     seed: Annotated[int, typer.Option(help="Of the sample.")] = 1,
-    licence: Annotated[str | None, typer.Option(help="For the card, where the sources' own is not recorded.")] = None,
+    licence: Annotated[
+        str | None, typer.Option(help="Written on the card, in place of what is recorded of the sources.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop on the first bad line.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Normalise and filter translations, drop copies and what is evaluated on, and write them with a card."""
+    """Normalise and filter translations, drop copies and evaluation sentences, and write the rest with a card."""
     from bgt_core.cli.progress import rows_bar
-    from bgt_core.data.clean import Rules, clean
+    from bgt_core.data.clean import CleaningRules, clean
 
-    rules = Rules(min_length, max_length, max_ratio, unit, max_pairs, seed)
-    with rows_bar("pairs read") as report:
+    with in_flags({"least": "--min-length", "most": "--max-length"}), rows_bar("pairs read") as report:
         done = clean(
             sources,
             langs.split(","),
             out,
-            rules,
+            CleaningRules(min_length, max_length, max_ratio, unit, max_pairs, seed),
             exclude=exclude or [],
             tokenizer=tokenizer,
             licence=licence,
             strict=strict,
-            report=lambda pairs: report(pairs, None),
+            report=report,
         )
     for example in done.skipped.examples:
         print(f"skipped {example}", file=sys.stderr)
@@ -161,31 +161,29 @@ def prepare(
     print(out)
 
 
-@app.command()
+@app.command(cls=Command)
 def check(
-    path: Annotated[Path, typer.Argument(help="A folder of downloads, a prepared file, or a table with --langs.")],
+    path: Annotated[Path, typer.Argument(help="A folder of downloads, a prepared file, or, with --langs, a table.")],
     langs: Annotated[str | None, typer.Option(help="The languages of a table that has no card, as in en,fr.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Are files still what their record says: bytes, SHA-256, rows, columns, UTF-8?"""
+    """Check that files are still as recorded: bytes, SHA-256, rows, columns, UTF-8."""
     from bgt_core.data.inspection import inspect, inspect_table
     from bgt_core.tables import show
 
-    findings = [inspect_table(path, langs.split(","))] if langs else inspect(path)
+    checks = [inspect_table(path, langs.split(","))] if langs else inspect(path)
     if as_json:
-        files = [{"path": str(f.path), "rows": f.rows, "problems": f.problems} for f in findings]
+        files = [{"path": str(f.path), "rows": f.rows, "problems": f.problems} for f in checks]
         print(json.dumps({"schema": "bgt-data-check/1", "files": files}, indent=2, ensure_ascii=False))
     else:
         rows = [
             [str(f.path), problem, "" if f.rows is None else f"{f.rows:,}"]
-            for f in findings
+            for f in checks
             for problem in f.problems or ["good"]
         ]
         show(["file", "found", "rows"], rows, text=2)
-    if bad := [f for f in findings if f.problems]:
-        raise DataError(
-            f"{path}: {len(bad)} of {len(findings)} files are not as expected; first: {bad[0].problems[0]}."
-        )
+    if bad := [check for check in checks if check.problems]:
+        raise DataError(f"{path}: {len(bad)} of {len(checks)} files are not as expected; first: {bad[0].problems[0]}.")
 
 
 def agree(offer: Offer, yes: bool) -> None:
@@ -197,12 +195,12 @@ def agree(offer: Offer, yes: bool) -> None:
     if yes or (offer.bytes is not None and offer.bytes < LARGE):
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"{offer.name} is {size}: say --yes to download so much.")
+        raise UsageError(f"{offer.name} is {size}: pass --yes to download that much.")
     if not typer.confirm("Download it?", err=True):
         raise UsageError(f"{offer.name}: not downloaded.")
 
 
-def checksums(source: Source) -> str:
+def checksums(source: DataSource) -> str:
     """Who vouches for what arrives."""
     from bgt_core.data.fetch import PUBLISHED
 
@@ -218,7 +216,7 @@ def checksums(source: Source) -> str:
 
 
 def readable(size: int) -> str:
-    """Bytes as people say them: 1.3 GB."""
+    """Bytes as people write them: 1.3 GB."""
     for unit, bytes_ in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size >= bytes_:
             return f"{size / bytes_:.1f} {unit}"

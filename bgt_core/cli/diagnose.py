@@ -54,7 +54,6 @@ def diagnose(
     + aggregate, the KL of all sentences' posteriors together to the prior. All in nats, computed in fp32.
     """
     from bgt_core import checkpoint, diagnose
-    from bgt_core.checkpoint import hub
     from bgt_core.data.batching import validation
     from bgt_core.device import pick_device
 
@@ -62,7 +61,7 @@ def diagnose(
         if value < least:
             raise UsageError(f"{name} {value}: must be at least {least}.")
     torch_device = pick_device(device)
-    trained = checkpoint.load(hub.folder(model), torch_device)
+    trained = checkpoint.load(model, torch_device)
     with TemporaryDirectory() as work:
         corpus = encoded(trained, files, langs, Path(work)) if files else held_out(trained)
         if len(corpus) < 2:

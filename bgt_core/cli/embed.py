@@ -16,7 +16,7 @@ from bgt_core.errors import Interrupted, UsageError
 
 def embed(
     source: Annotated[
-        Path, typer.Argument(metavar="IN", help="One sentence a line (.gz, .xz, .zst too); - reads stdin.")
+        Path, typer.Argument(metavar="IN", help="One sentence per line (.gz, .xz, .zst too); - reads stdin.")
     ],
     out: Annotated[Path, typer.Option(help="A .npy or .safetensors file.")],
     lang: LangOption = "en",
@@ -29,21 +29,17 @@ def embed(
         typer.Option(metavar="I/N", help="Part I of N only, as OUT-0000I-of-0000N; bgt_core.bulk.join makes them one."),
     ] = None,
 ) -> None:
-    """Embed sentences: one row a line, order kept. A run that was stopped goes on when it is started again."""
+    """Embed sentences: one row per line, in order. A run that was stopped continues when it is started again."""
     from bgt_core import bulk
     from bgt_core.cli.progress import rows_bar
-    from bgt_core.embedder import Embedder
 
     numbers = parse_shard(shard) if shard else None
     encoder = open_encoder(model, device, precision)
-    made_by = None if isinstance(encoder, Embedder) else {"model": model, "precision": precision}
     try:
         with rows_bar(out.name) as report:
-            written = bulk.embed_file(
-                encoder, source, out, lang=lang, latent=latent, shard=numbers, made_by=made_by, report=report
-            )
+            written = bulk.embed_file(encoder, source, out, lang=lang, latent=latent, shard=numbers, report=report)
     except KeyboardInterrupt:
-        raise Interrupted("Stopped; the same command goes on after the rows written so far.") from None
+        raise Interrupted("Stopped; the same command continues after the rows written so far.") from None
     print(f"{written.path}: {written.rows} x {written.width} float32, {latent} latent", file=sys.stderr)
 
 

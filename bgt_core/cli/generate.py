@@ -1,4 +1,4 @@
-"""`bgt generate`."""
+"""`bgt generate`: one sentence written anew in the manner of another."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from bgt_core.errors import UsageError
 def generate(
     source: Annotated[str, typer.Option(help="The sentence whose meaning is kept, in any language of the model.")],
     style: Annotated[str, typer.Option(help="The sentence whose manner is taken.")],
-    lang: Annotated[str, typer.Option(help="Language of the style, and of what is written.")] = "en",
+    lang: Annotated[
+        str | None,
+        typer.Option(help="Language of the style, and of what is written.", show_default="the model's first"),
+    ] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses kept; 1 is greedy.")] = 5,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw instead of searching.")] = False,
+    sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,
     temperature: Annotated[float, typer.Option(help="With --sample.")] = 1.0,
     top_p: Annotated[float, typer.Option(help="With --sample.")] = 1.0,
     seed: Annotated[int, typer.Option(help="With --sample.")] = 0,
-    max_length: Annotated[int, typer.Option(help="Pieces at most.")] = 60,
+    max_length: Annotated[int, typer.Option(help="At most that many pieces.")] = 60,
     model: ModelOption = PRETRAINED,
     device: DeviceOption = "auto",
 ) -> None:
@@ -31,6 +34,8 @@ def generate(
         if not text.strip():
             raise UsageError(f"{name} is empty; give a sentence.")
     search = Sample(temperature, top_p) if sample else Beam(beam)
-    print(
-        transfer(load(model, device), [source], [style], lang=lang, search=search, seed=seed, max_length=max_length)[0]
+    bgt = load(model, device)
+    written = transfer(
+        bgt, [source], [style], lang=lang or bgt.langs[0], search=search, seed=seed, max_length=max_length
     )
+    print(written[0])

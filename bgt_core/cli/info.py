@@ -1,4 +1,4 @@
-"""`bgt info`."""
+"""`bgt info`: what a checkpoint says of itself."""
 
 from __future__ import annotations
 
@@ -18,20 +18,18 @@ def info(
     ] = PRETRAINED,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what a checkpoint is, and check its hashes."""
+    """Say what a checkpoint holds, and check its hashes."""
     from bgt_core import checkpoint
-    from bgt_core.checkpoint import hub
 
-    found = checkpoint.info(hub.folder(path))
+    facts = checkpoint.info(path)
     if as_json:
-        print(json.dumps({"schema": "bgt-info/1", **found}, indent=2, ensure_ascii=False))
+        print(json.dumps({"schema": "bgt-info/1", **facts}, indent=2, ensure_ascii=False))
         return
-    for key, value in found.items():
+    for key, value in facts.items():
         if isinstance(value, dict):
             print(f"{key}:")
             for name, part in value.items():
-                print(
-                    f"  {name}: {part if isinstance(part, str | int | float) else json.dumps(part, ensure_ascii=False)}"
-                )
+                simple = isinstance(part, str | int | float)
+                print(f"  {name}: {part if simple else json.dumps(part, ensure_ascii=False)}")
         else:
             print(f"{key}: {value}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,13 +15,11 @@ from bgt_core.cli.options import DeviceOption, EncoderOption, open_encoder
 from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from bgt_core.mining.margin import Pairs
+    from bgt_core.mining.scores import Kept
 
 
 def mine(
-    left: Annotated[Path, typer.Argument(metavar="A", help="One sentence a line (.gz, .xz, .zst too).")],
+    left: Annotated[Path, typer.Argument(metavar="A", help="One sentence per line (.gz, .xz, .zst too).")],
     right: Annotated[Path, typer.Argument(metavar="B", help="The same, in another language.")],
     out: Annotated[Path, typer.Option(help="A TSV: score, line of A, line of B, both sentences; best first.")],
     langs: Annotated[str | None, typer.Option(help="The languages of A and B, as in en,fr.")] = None,
@@ -49,12 +48,12 @@ def mine(
     """Find translations in two texts, by how far their cosine stands out among those of other candidates."""
     from bgt_core.cli.progress import rows_bar
     from bgt_core.mining import files, neighbours
-    from bgt_core.mining.margin import check
-    from bgt_core.mining.margin import mine as mine_pairs
-    from bgt_core.mining.margin import rescore as rescored
+    from bgt_core.mining import margin as margins
+    from bgt_core.mining import mine as mine_bitext
 
-    check(k, margin, retrieval)
-    plan = neighbours.planner(index, recall)
+    neighbours.load_faiss()
+    margins.check(k, margin, retrieval)
+    neighbours.planner(index, recall)
     if (langs is None) == (vectors is None):
         raise UsageError("Give --langs to embed A and B, or --vectors where that is done.")
     if out.is_dir() or not out.parent.is_dir():
@@ -62,21 +61,27 @@ def mine(
     texts = files.read_sentences(left), files.read_sentences(right)
     known = files.read_gold(gold, *texts) if gold else None
     use_threads(threads)
-    if vectors:
-        sides = [files.read_vectors(path, text) for path, text in zip(vectors, texts, strict=True)]
-    else:
-        sides = files.embed(open_encoder(model, device), texts, langs.split(","))
-    compared = plan(*sides)
+    rows = [files.read_vectors(path, text) for path, text in zip(vectors, texts, strict=True)] if vectors else None
     with rows_bar(out.name) as report:
-        pairs = mine_pairs(*sides, compared, k=k, margin=margin, retrieval=retrieval, report=report)
-        if rescore:
-            pairs = rescored(pairs.take(pairs.scores >= threshold), *sides, k=k, margin=margin, report=report)
-    kept = pairs.take(pairs.scores >= threshold)
-    files.write_pairs(out, kept, *texts)
-    of = " x ".join(f"{len(side):,}" for side in sides)
-    print(f"{out}: {len(kept.scores):,} pairs of {of} different sentences; {compared}", file=sys.stderr)
+        mined = mine_bitext(
+            *(rows or texts),
+            encoder=None if rows else open_encoder(model, device),
+            langs=langs.split(",") if langs else None,
+            k=k,
+            margin=margin,
+            retrieval=retrieval,
+            threshold=threshold,
+            index=index,
+            recall=recall,
+            rescored=rescore,
+            report=report,
+        )
+    pairs = mined.pairs
+    files.write_pairs(out, pairs, *texts)
+    sizes = " x ".join(f"{size:,}" for size in mined.sizes)
+    print(f"{out}: {len(pairs.scores):,} pairs of {sizes} different sentences; {mined.plan}", file=sys.stderr)
     if known:
-        show_found(pairs, known, threshold)
+        show_kept(mined.against(*known))
 
 
 def use_threads(count: int | None) -> None:
@@ -89,24 +94,14 @@ def use_threads(count: int | None) -> None:
         faiss.omp_set_num_threads(count)
 
 
-def show_found(pairs: Pairs, known: tuple[np.ndarray, np.ndarray], threshold: float) -> None:
-    """A table of precision, recall and F1: of all mined pairs and at thresholds."""
-    from bgt_core.mining import scores
+def show_kept(kept: Sequence[Kept]) -> None:
+    """A table of precision, recall and F1."""
     from bgt_core.tables import show
 
-    correct, count = scores.among(pairs.left, pairs.right, *known), len(known[0])
-    odd = known[0] % 2
-    best = scores.best_threshold(pairs.scores, correct, count)
-    apart, used = scores.held_out(pairs.scores, correct, pairs.left % 2, (count - odd.sum(), odd.sum()))
-    rows = [("all", "", scores.count(pairs.scores, correct, count))]
-    if threshold > -math.inf:
-        rows.append(("--threshold", f"{threshold:g}", scores.count(pairs.scores, correct, count, threshold)))
-    rows.append(("best threshold", f"{best:.3f}", scores.count(pairs.scores, correct, count, best)))
-    rows.append(("best of the other half", " ".join(f"{value:.3f}" for value in used), apart))
-    show(
-        ["kept", "threshold", "pairs", "precision %", "recall %", "F1 %"],
-        [
-            [name, value, str(found.kept), *(f"{100 * x:.1f}" for x in (found.precision, found.recall, found.f1))]
-            for name, value, found in rows
-        ],
-    )
+    rows = []
+    for rule, thresholds, counts in kept:
+        name, digits = ("--threshold", "g") if rule == "threshold" else (rule, ".3f")
+        shares = (counts.precision, counts.recall, counts.f1)
+        values = " ".join(format(value, digits) for value in thresholds)
+        rows.append([name, values, str(counts.kept), *(f"{100 * share:.1f}" for share in shares)])
+    show(["kept", "threshold", "pairs", "precision %", "recall %", "F1 %"], rows)

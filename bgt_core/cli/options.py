@@ -1,13 +1,16 @@
-"""What several commands ask for, and how it is read."""
+"""Options that several commands have, and how they are read and checked."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from bgt_core.errors import NotFound, UsageError
+from bgt_core.tables import STDOUT
 
 if TYPE_CHECKING:
     from bgt_core.contracts import SentenceEncoder
@@ -37,6 +40,8 @@ DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
 PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, auto (bf16 where the device has it); int8 on a CPU.")]
 LangOption = Annotated[str, typer.Option(help="Language of the sentences.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+PRINTED = ("csv", "latex", "md")  # what can go to stdout
 
 
 def load(model: Path, device: str, precision: str = "auto") -> Embedder:
@@ -68,3 +73,21 @@ def unnamed(spec: str) -> str:
     """NAME=SPEC without its name; a file or folder that is so called keeps it."""
     match = re.fullmatch(r"[\w.-]+=(.+)", spec)
     return match[1] if match and not Path(spec).exists() else spec
+
+
+def on_stdout(files: Mapping[str, Path | None]) -> list[str]:
+    """Those of the files that are to be printed instead, "-"."""
+    return [name for name, path in files.items() if path == STDOUT]
+
+
+def check_files(files: Mapping[str, Path | None], as_json: bool = False) -> None:
+    """NotFound where the folder of a file is absent, UsageError where stdout can't hold all it should."""
+    printed = on_stdout(files)
+    if binary := [name for name in printed if name not in PRINTED]:
+        raise UsageError(f"--{binary[0]} -: only {', '.join(PRINTED)} can go to stdout; give a file.")
+    if len(printed) + as_json > 1:
+        names = [f"--{name} -" for name in printed] + ["--json"] * as_json
+        raise UsageError(f"{' and '.join(names)}: stdout holds one document; give files for the others.")
+    for name, path in files.items():
+        if path and not path.absolute().parent.is_dir():
+            raise NotFound(f"--{name} {path}: there is no folder {path.parent}.")

@@ -60,7 +60,7 @@ class Progress:
 
 
 @contextmanager
-def rows_bar(name: str) -> Iterator[Callable[[int, int], None]]:
+def rows_bar(name: str) -> Iterator[Callable[[int, int | None], None]]:
     """On a terminal, a bar of the rows done; elsewhere nothing."""
     with progress.Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(name, total=None)

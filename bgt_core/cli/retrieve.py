@@ -14,7 +14,7 @@ from bgt_core.cli.options import DeviceOption, JsonOption, open_models
 from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from bgt_core.evaluation.retrieval import Retrieval, Share
+    from bgt_core.evaluation.retrieval import Share
 
 
 def retrieve(
@@ -30,70 +30,46 @@ def retrieve(
     k: Annotated[int, typer.Option("--k", help="Neighbours that a margin is relative to.")] = 4,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="As of `bgt sts`; may be repeated.", show_default="the model that ships"),
+        typer.Option(help="As in `bgt sts`; may be repeated.", show_default="the model that ships"),
     ] = None,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """Count sentences whose nearest neighbour in the other language is their translation, with 95% intervals."""
     from bgt_core.data.parallel import Skipped, read_pairs
-    from bgt_core.evaluation import retrieval
+    from bgt_core.evaluation.retrieval import retrieve as retrieve_pairs
+    from bgt_core.mining.margin import check
     from bgt_core.tables import show
 
     pair = tuple(langs.split(","))
     if len(pair) != 2 or not all(pair):
         raise UsageError(f"--langs {langs}: expected two languages, as in en,fr.")
     if margin:
-        from bgt_core.mining.margin import check
-
         check(k, margin, "max")
     texts = {path: list(zip(*read_pairs(path, pair, Skipped(), strict=True), strict=True)) for path in files}
-    found: list[tuple[Path, str, str, Retrieval]] = []
-    for name, bgt in open_models(model or [str(PRETRAINED)], device).items():
-        for file, columns in texts.items():
-            sides = [retrieval.side(bgt, text, lang) for text, lang in zip(columns, pair, strict=True)]
-            found.append((file, name, "cosine", retrieval.retrieval(*sides)))
-            if margin:
-                found.append((file, name, margin, retrieval.retrieval(*sides, margin, k)))
+    results = [
+        (file, name, result)
+        for name, encoder in open_models(model or [str(PRETRAINED)], device).items()
+        for file, (left, right) in texts.items()
+        for result in retrieve_pairs(encoder, left, right, langs=pair, margin=margin, k=k)
+    ]
     for file, columns in texts.items():
         copies = [f"{len(text) - len(set(text))} in {lang}" for text, lang in zip(columns, pair, strict=True)]
         print(f"{file}: {len(columns[0]):,} pairs; sentences that repeat one: {', '.join(copies)}", file=sys.stderr)
     print("Precision at 1, strict: a copy of the translation on another line is a miss.", file=sys.stderr)
-    shares = [(retrieval.share(row.there), retrieval.share(row.back)) for *_, row in found]
     if as_json:
-        rows = [document(*row, *both, pair) for row, both in zip(found, shares, strict=True)]
-        print(json.dumps({"schema": "bgt-retrieve/1", "k": k if margin else None, "results": rows}, indent=2))
+        documents = [{"file": str(file), "model": name, **result.as_dict()} for file, name, result in results]
+        print(json.dumps({"schema": "bgt-retrieve/1", "k": k if margin else None, "results": documents}, indent=2))
         return
     head = ["file", "model", "by", "pairs", f"{pair[0]} to {pair[1]} %", f"{pair[1]} to {pair[0]} %"]
-    show(
-        [*head, *(["mining F1 %"] if margin else [])],
-        [
-            [file.name, name, by, str(len(row.there)), *map(cell, both)]
-            + ([f"{100 * row.mined.f1:.1f}" if row.mined else ""] if margin else [])
-            for (file, name, by, row), both in zip(found, shares, strict=True)
-        ],
-    )
+    rows = [
+        [file.name, name, result.by, str(len(result.forward)), *map(percent, result.shares)]
+        + ([f"{100 * result.mined.f1:.1f}" if result.mined else ""] if margin else [])
+        for file, name, result in results
+    ]
+    show([*head, *(["mining F1 %"] if margin else [])], rows)
 
 
-def cell(share: Share) -> str:
+def percent(share: Share) -> str:
     """As in 86.5 [84.2, 88.5]."""
     return f"{100 * share.value:.1f} [{100 * share.low:.1f}, {100 * share.high:.1f}]"
-
-
-def document(
-    file: Path, model: str, by: str, row: Retrieval, there: Share, back: Share, pair: tuple[str, ...]
-) -> dict[str, object]:
-    """One row as JSON; shares are fractions."""
-    ways = [(pair[0], pair[1], row.there, there), (pair[1], pair[0], row.back, back)]
-    return {
-        "file": str(file),
-        "model": model,
-        "by": by,
-        "pairs": len(row.there),
-        "precision_at_1": [
-            {"from": one, "to": two, "hits": int(hits.sum()), **share._asdict()} for one, two, hits, share in ways
-        ],
-        "mining": {"precision": row.mined.precision, "recall": row.mined.recall, "f1": row.mined.f1}
-        if row.mined
-        else None,
-    }

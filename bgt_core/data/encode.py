@@ -3,10 +3,10 @@
 Each core has a process of its own, which gets chunks of rows and gives back bytes. Results come in the order of the
 chunks, so that a store is the same whatever the number of processes.
 
-Why not a pool of the standard library: its processes import the caller's main module, which costs each of them torch
-and breaks scripts without a main guard, and they outlive a caller that is killed. These import what is named here,
-and end when the pipe to the caller does. What goes through it is `marshal`, which holds plain values and, unlike
-pickle, runs nothing when it is loaded.
+Why not a pool of a library: the standard library's processes import the caller's main module, which costs each of
+them torch and breaks scripts without a main guard; those and joblib's outlive a caller that is killed, and joblib's
+take 16% more processor time. These import what is named here, and end when the pipe to the caller does. What goes
+through it is `marshal`, which holds plain values and, unlike pickle, runs nothing when it is loaded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import blake2b
 from itertools import chain
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -31,13 +31,13 @@ from bgt_core.data.parallel import Bad, Row, check
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 
-MOST = 8  # processes that one reader keeps busy
+MAX_PROCESSES = 8  # as many as one reader keeps busy
 NO_NUMBER = "the label is no number; expected 0, 1, 2, ... for classes"
 COMMAND = (sys.executable, "-P", "-m", "bgt_core.data.encode")
 
 
 class Encoded(NamedTuple):
-    """One chunk of rows; a pair stays where every side has as many pieces as asked."""
+    """One chunk of rows; a pair stays where the number of pieces of every side is within the limits."""
 
     rows: int
     bad: list[Bad]
@@ -46,12 +46,12 @@ class Encoded(NamedTuple):
     lengths: list[bytes]  # int64 of each language: pieces of the pairs that stay, EOS included
     ids: list[bytes]  # of each language: their pieces, one sentence after another
     hashes: bytes  # 8 bytes a row that stays: of the first column's case-folded text
-    kept: bytes  # int64: the places of the rows that stay
+    kept: bytes  # int64: the indices of the rows that stay
     labels: bytes  # float32 of the rows that stay; empty without a column of labels
 
 
 class RowTokenizer(NamedTuple):
-    """All that decides what becomes of a row."""
+    """Rows to piece ids: all that decides what becomes of a row."""
 
     tokenizer: Tokenizer
     columns: tuple[str, ...]
@@ -72,7 +72,7 @@ class RowTokenizer(NamedTuple):
 
     def __call__(self, rows: Sequence[Row]) -> Encoded:
         pairs, bad = check(rows, self.columns)
-        sound = np.setdiff1d(np.arange(len(rows)), [place for place, *_ in bad])  # where each of `pairs` stood
+        sound = np.setdiff1d(np.arange(len(rows)), [index for index, *_ in bad])  # where each of `pairs` stood
         columns = list(zip(*pairs, strict=True)) or [() for _ in self.columns]
         labels = np.zeros(len(pairs), np.float32)
         if self.label >= 0:
@@ -115,7 +115,7 @@ def cores() -> int:
 
 
 def encode(
-    encoder: RowTokenizer, chunks: Iterator[tuple[int, list[Row]]], workers: int
+    tokenizer: RowTokenizer, chunks: Iterator[tuple[int, list[Row]]], workers: int
 ) -> Iterator[tuple[int, Encoded]]:
     """Each (number of its source, chunk) encoded, in order, by `workers` processes, or in this one where that is 1.
 
@@ -123,11 +123,11 @@ def encode(
     Raises RuntimeError where a process dies, as it does where the system runs out of memory.
     """
     if workers == 1:
-        yield from ((source, encoder(rows)) for source, rows in chunks)
+        yield from ((source, tokenizer(rows)) for source, rows in chunks)
         return
     waiting: deque[tuple[int, Future[Encoded]]] = deque()
     failed = None
-    with _Processes(encoder, workers) as processes:
+    with _Processes(tokenizer, workers) as processes:
         try:
             for source, rows in chunks:
                 waiting.append((source, processes.submit(rows)))
@@ -144,18 +144,18 @@ def encode(
 
 
 class _Processes:
-    """Processes that run `encoder`, each asked by a thread of its own, and started when there is work for it."""
+    """Processes that run `tokenizer`, each served by a thread of its own and started when there is work for it."""
 
-    def __init__(self, encoder: RowTokenizer, count: int):
-        self._encoder = encoder
+    def __init__(self, tokenizer: RowTokenizer, count: int):
+        self._tokenizer = tokenizer
         self._threads = ThreadPoolExecutor(count)
         self._own = threading.local()
         self._started: list[subprocess.Popen[bytes]] = []
 
     def submit(self, rows: list[Row]) -> Future[Encoded]:
-        return self._threads.submit(self._ask, rows)
+        return self._threads.submit(self._run, rows)
 
-    def _ask(self, rows: list[Row]) -> Encoded:
+    def _run(self, rows: list[Row]) -> Encoded:
         try:
             if not hasattr(self._own, "process"):
                 self._start()
@@ -166,7 +166,7 @@ class _Processes:
             raise RuntimeError(f"a process that encodes text ended with exit code {code}") from error
 
     def _start(self) -> None:
-        """The process of the current thread, told what to do."""
+        """Gives the current thread its process, and that its tokenizer."""
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),  # what can be imported here can be there
             "OPENBLAS_NUM_THREADS": "1",  # numpy would start one thread a core in each process
@@ -179,7 +179,8 @@ class _Processes:
             start_new_session=True,  # Ctrl-C reaches the caller only, which ends the others
         )
         self._started.append(process)
-        tokenizer, *rest = self._encoder
+        tokenizer, *rest = self._tokenizer
+        assert process.stdin is not None  # a pipe
         _send(process.stdin, (tokenizer.model, *rest))
 
     def __enter__(self) -> _Processes:
@@ -194,13 +195,13 @@ class _Processes:
             process.communicate()
 
 
-def _send(file: BinaryIO, value: Any) -> None:
+def _send(file: IO[bytes], value: Any) -> None:
     data = marshal.dumps(value)
     file.write(len(data).to_bytes(8, "little") + data)
     file.flush()
 
 
-def _receive(file: BinaryIO) -> Any:
+def _receive(file: IO[bytes]) -> Any:
     """Raises EOFError where the other side has ended."""
     size = int.from_bytes(file.read(8), "little")
     return marshal.loads(file.read(size))
@@ -208,13 +209,13 @@ def _receive(file: BinaryIO) -> Any:
 
 def _serve() -> None:
     """What each process does, until the caller has ended."""
-    asks, answers = sys.stdin.buffer, sys.stdout.buffer
+    requests, responses = sys.stdin.buffer, sys.stdout.buffer
     gc.disable()  # nothing here is in a cycle, and looking for cycles among the many lists takes an eighth of the time
     try:
-        model, *rest = _receive(asks)
-        encoder = RowTokenizer(Tokenizer(model), *rest)
+        model, *rest = _receive(requests)
+        tokenizer = RowTokenizer(Tokenizer(model), *rest)
         while True:
-            _send(answers, tuple(encoder(_receive(asks))))
+            _send(responses, tuple(tokenizer(_receive(requests))))
     except (EOFError, BrokenPipeError):
         os._exit(0)  # a normal end would flush to a pipe that nobody reads
 

@@ -1,7 +1,7 @@
 """Which pairs are worth training on.
 
-A filter is a function of what is known of one pair, side by side (its lengths, its keys), and is True where the pair
-stays. What needs memory of other text (copies, overlap with evaluation sets) compares keys, as hashes in `Seen`.
+A filter has a name and says which of N candidate pairs stay. What needs memory of other text (copies, overlap with
+evaluation sets) compares keys, as hashes in `Seen`.
 """
 
 from __future__ import annotations
@@ -9,27 +9,74 @@ from __future__ import annotations
 import functools
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 
 UNSPACED = {"ja", "km", "lo", "my", "th", "zh"}  # written without spaces between words
 
 
-def length(lengths: Sequence[int], least: int, most: int) -> bool:
-    """Every side has `least` to `most`."""
-    return least <= min(lengths) and max(lengths) <= most
+class Candidates:
+    """N pairs of L sides, and what filters look at: worked out when one asks, and kept for the pairs that stay."""
+
+    def __init__(self, pairs: Sequence[tuple[str, ...]], lengths: np.ndarray, seed: int = 0):
+        """Normalised pairs and how long each side is, (N, L)."""
+        self.pairs, self.lengths, self.seed = pairs, lengths, seed
+
+    @functools.cached_property
+    def keys(self) -> list[tuple[str, ...]]:
+        """Of each side of each pair, see `key`."""
+        return [tuple(map(key, pair)) for pair in self.pairs]
+
+    @functools.cached_property
+    def hashes(self) -> np.ndarray:
+        """(N,) uint64, of all keys of a pair."""
+        return hashes(["\t".join(sides) for sides in self.keys], self.seed)
+
+    def where(self, stays: np.ndarray) -> Candidates:
+        """Those that stay, (N,) bool."""
+        indices = np.flatnonzero(stays).tolist()
+        part = Candidates([self.pairs[i] for i in indices], self.lengths[stays], self.seed)
+        if "keys" in vars(self):
+            part.keys = [self.keys[i] for i in indices]
+        if "hashes" in vars(self):
+            part.hashes = self.hashes[stays]
+        return part
 
 
-def ratio(lengths: Sequence[int], most: float) -> bool:
-    """The longest side is at most `most` times as long as the shortest."""
-    return max(lengths) <= most * min(lengths)
+class Filter(NamedTuple):
+    """Drops pairs, which are counted under its name."""
+
+    name: str
+    keep: Callable[[Candidates], np.ndarray]  # -> (N,) bool
 
 
-def translated(keys: Sequence[str]) -> bool:
-    """No two sides are copies: what is copied teaches no translation."""
-    return len(set(keys)) == len(keys)
+def apply(filters: Iterable[Filter], candidates: Candidates, dropped: Counter[str]) -> Candidates:
+    """Those that every filter keeps; each pair that goes is counted once, for the first filter that drops it."""
+    for name, keep in filters:
+        stays = keep(candidates)
+        dropped[name] += len(stays) - int(stays.sum())
+        if not stays.all():
+            candidates = candidates.where(stays)
+    return candidates
+
+
+def length(lengths: np.ndarray, least: int, most: int) -> np.ndarray:
+    """Every side has `least` to `most`: (N, L) -> (N,) bool."""
+    return (lengths.min(axis=1) >= least) & (lengths.max(axis=1) <= most)
+
+
+def ratio(lengths: np.ndarray, most: float) -> np.ndarray:
+    """The longest side is at most `most` times as long as the shortest: (N, L) -> (N,) bool."""
+    return lengths.max(axis=1) <= most * lengths.min(axis=1)
+
+
+def translated(keys: Sequence[tuple[str, ...]]) -> np.ndarray:
+    """No two sides are copies, as a copied sentence teaches no translation: keys of N pairs -> (N,) bool."""
+    return np.array([len(set(sides)) == len(sides) for sides in keys], bool)
 
 
 def key(sentence: str) -> str:
@@ -39,7 +86,7 @@ def key(sentence: str) -> str:
     is its own key.
     """
     folded = unicodedata.normalize("NFKC", sentence).casefold() if not sentence.isascii() else sentence.lower()
-    return folded.translate(_others()) or folded
+    return folded.translate(_not_in_keys()) or folded
 
 
 def hashes(texts: Sequence[str], seed: int) -> np.ndarray:
@@ -51,7 +98,7 @@ def hashes(texts: Sequence[str], seed: int) -> np.ndarray:
 
 
 class Seen:
-    """A growing set of hashes, 8 bytes each, and twice as much again for the moments when it tidies up.
+    """A growing set of hashes, 8 bytes each, and twice as much again while it merges.
 
     They are kept in sorted runs, each at least twice as long as the next: N hashes cost N log N, as sorting does.
     Two of a hundred million texts share a hash in one case of 3,700: then one is taken for a copy.
@@ -65,11 +112,11 @@ class Seen:
 
     def holds(self, some: np.ndarray) -> np.ndarray:
         """Which of them are in the set, (N,) bool."""
-        found = np.zeros(len(some), bool)
+        held = np.zeros(len(some), bool)
         for run in self._runs:
-            places = np.minimum(np.searchsorted(run, some), len(run) - 1)
-            found |= run[places] == some
-        return found
+            nearest = np.minimum(np.searchsorted(run, some), len(run) - 1)
+            held |= run[nearest] == some
+        return held
 
     def add(self, some: np.ndarray) -> None:
         """Adds hashes that it does not hold yet, each once."""
@@ -93,6 +140,6 @@ class Seen:
 
 
 @functools.cache
-def _others() -> dict[int, None]:
+def _not_in_keys() -> dict[int, None]:
     """Punctuation, symbols and spaces, for `str.translate` to drop."""
     return {code: None for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code))[0] in "PSZ"}

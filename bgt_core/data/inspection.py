@@ -1,4 +1,4 @@
-"""Are files still what their lock file or card says? Bytes, SHA-256, rows, columns, UTF-8."""
+"""Are files still what their manifest or card says? Bytes, SHA-256, rows, columns, UTF-8."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bgt_core.errors import BgtError, NotFound
 
 
 class FileCheck(NamedTuple):
-    """One file; no problems: it is as recorded."""
+    """What checking one file showed; without problems it is as recorded."""
 
     path: Path
     rows: int | None
@@ -20,29 +20,29 @@ class FileCheck(NamedTuple):
 
 
 def inspect(path: Path) -> list[FileCheck]:
-    """Every file that `path` accounts for: a folder with a lock file, the lock file itself, or a prepared file.
+    """Every file that `path` accounts for: a folder with a manifest, the manifest itself, or a prepared file.
 
-    Raises BgtError where there is neither lock file nor card.
+    Raises NotFound where there is neither manifest nor card, and DataError where one is damaged.
     """
     folder = path if path.is_dir() else path.parent
     if path.is_dir() or path.name == manifest.NAME:
-        recorded = {folder / name: known for name, known in manifest.read_lock(folder)["files"].items()}
-        if not recorded and not any(folder.glob("*")):
+        expected = {folder / name: entry for name, entry in manifest.read_manifest(folder)["files"].items()}
+        if not expected and not any(folder.glob("*")):
             raise NotFound(f"{path}: nothing is there; see `bgt data download`.")
         cards = {card.with_suffix("") for card in folder.glob("*.json") if card.name != manifest.NAME}
-        recorded |= {file: card["file"] for file in sorted(cards) if (card := _card(file))}
-        if not recorded:
-            raise NotFound(f"{path}: has no {manifest.NAME} and no card; check a table with --langs.")
-    elif known := manifest.of_file(path):
-        recorded = {path: known}
+        expected |= {file: card["file"] for file in sorted(cards) if (card := _card(file))}
+        if not expected:
+            raise NotFound(f"{path}: has no {manifest.NAME} and no card; a table alone is checked with its `langs`.")
+    elif facts := manifest.recorded_facts(path):
+        expected = {path: facts}
     else:
-        raise NotFound(f"{path}: has no card and is in no lock file; check a table with --langs en,fr.")
-    return [_inspect(file, known) for file, known in recorded.items()]
+        raise NotFound(f"{path}: has no card and is in no manifest; a table alone is checked with its `langs`.")
+    return [_inspect(file, facts) for file, facts in expected.items()]
 
 
-def inspect_table(path: Path, columns: Sequence[str]) -> FileCheck:
+def inspect_table(path: Path, langs: Sequence[str]) -> FileCheck:
     """Any table of pairs: UTF-8, as many columns as languages, no empty side."""
-    rows, problems = _read(path, columns)
+    rows, problems = _read(path, langs)
     return FileCheck(path, rows, problems if rows else [*problems, "no rows"])
 
 
@@ -54,20 +54,20 @@ def _card(file: Path) -> manifest.Json | None:
         return None
 
 
-def _inspect(path: Path, known: manifest.Json) -> FileCheck:
+def _inspect(path: Path, expected: manifest.Json) -> FileCheck:
     if not path.is_file():
         return FileCheck(path, None, ["gone; download or prepare it again"])
-    found, problems, rows = manifest.facts(path), [], None
-    if found["bytes"] != known["bytes"]:
-        problems.append(f"{found['bytes']} bytes, expected {known['bytes']}")
-    if found["sha256"] != known["sha256"]:
-        problems.append(f"SHA-256 {found['sha256'][:12]}..., expected {known['sha256'][:12]}...")
-    if known["columns"]:
+    actual, problems, rows = manifest.facts(path), [], None
+    if actual["bytes"] != expected["bytes"]:
+        problems.append(f"{actual['bytes']} bytes, expected {expected['bytes']}")
+    if actual["sha256"] != expected["sha256"]:
+        problems.append(f"SHA-256 {actual['sha256'][:12]}..., expected {expected['sha256'][:12]}...")
+    if expected["columns"]:
         try:
-            rows, bad = _read(path, known["columns"])
+            rows, bad = _read(path, expected["columns"])
             problems += bad
-            if rows != known["rows"]:
-                problems.append(f"{rows} rows, expected {known['rows']}")
+            if rows != expected["rows"]:
+                problems.append(f"{rows} rows, expected {expected['rows']}")
         except BgtError as error:
             problems.append(str(error))
     return FileCheck(path, rows, problems)
@@ -75,8 +75,9 @@ def _inspect(path: Path, known: manifest.Json) -> FileCheck:
 
 def _read(path: Path, columns: Sequence[str]) -> tuple[int, list[str]]:
     """(rows, what is wrong with the first bad ones): every cell is UTF-8 and not blank, and none is missing."""
-    rows, bad, total = 0, [], 0
-    table = (row for some in chunks(path, columns) for row in some) if path.suffix == ".parquet" else None
+    rows, total = 0, 0
+    bad: list[str] = []
+    table = (row for chunk in chunks(path, columns) for row in chunk) if path.suffix == ".parquet" else None
     for rows, row in enumerate(table or (line.split(b"\t") for line in lines(path)), 1):
         if reason := _reason(row, columns):
             total += 1

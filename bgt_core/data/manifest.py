@@ -1,4 +1,4 @@
-"""What lies in a folder of data and where it came from: OUT/bgt-data.json, one document a folder.
+"""What lies in a folder of data and where it came from: the manifest FOLDER/bgt-data.json, and a card per file we made.
 
 sources.NAME   address, bytes and SHA-256 of what was downloaded, licence, when
 files.NAME     bytes, SHA-256 and, where we wrote it, columns and rows; of which source
@@ -7,13 +7,11 @@ files.NAME     bytes, SHA-256 and, where we wrote it, columns and rows; of which
 from __future__ import annotations
 
 import json
-import os
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
+from bgt_core import files
 from bgt_core.errors import DataError, NotFound
-from bgt_core.vectors.file import writing
 
 NAME = "bgt-data.json"
 SCHEMA = "bgt-data/1"
@@ -22,86 +20,85 @@ CARD = "bgt-pairs/1"
 Json = dict[str, Any]
 
 
-def read_lock(folder: Path) -> Json:
-    """That of `folder`, an empty one where it has none; BgtError for a damaged one."""
+def read_manifest(folder: Path) -> Json:
+    """The manifest of `folder`, an empty one where it has none; DataError for a damaged one."""
     path = folder / NAME
     try:
-        lock = json.loads(path.read_text(encoding="utf-8"))
-        if lock["schema"] != SCHEMA or not isinstance(lock["sources"], dict) or not isinstance(lock["files"], dict):
-            raise ValueError("not a lock file of this version")
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        if (
+            manifest["schema"] != SCHEMA
+            or not isinstance(manifest["sources"], dict)
+            or not isinstance(manifest["files"], dict)
+        ):
+            raise ValueError("not a manifest of this version")
     except FileNotFoundError:
         return {"schema": SCHEMA, "sources": {}, "files": {}}
     except OSError as error:
         raise NotFound(f"{path}: can't be read ({error.strerror}).") from None
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path}: damaged ({error}); remove it, and download again what it listed.") from None
-    return lock
+    return manifest
 
 
-def write_json(path: Path, value: Json) -> None:
-    """Whole or not there."""
-    fresh = path.with_name(path.name + ".new")
-    try:
-        with writing(path):
-            fresh.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-            os.replace(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)
+def write_manifest(folder: Path, manifest: Json) -> None:
+    """Replaces the manifest of `folder`; NotFound where it can't be written."""
+    files.write_json(folder / NAME, manifest, indent=1)
 
 
 def facts(path: Path) -> Json:
-    """Bytes and SHA-256 of a file; BgtError where it can't be read."""
+    """Bytes and SHA-256 of a file; NotFound where it can't be read."""
     try:
-        with path.open("rb") as file:
-            return {"bytes": path.stat().st_size, "sha256": file_digest(file, "sha256").hexdigest()}
+        return {"bytes": path.stat().st_size, "sha256": files.sha256_file(path)}
     except OSError as error:
         raise NotFound(f"{path}: can't be read ({error.strerror}).") from None
 
 
-def card_of(path: Path) -> Path:
-    """Where `bgt data prepare` says what a file holds."""
+def card_path(path: Path) -> Path:
+    """Where `bgt data prepare` says what the file `path` holds."""
     return path.with_name(path.name + ".json")
 
 
 def read_card(path: Path) -> Json | None:
-    """The card of a prepared file, None where it has none; BgtError for a damaged one."""
+    """The card of a prepared file, None where it has none; DataError for a damaged one."""
     try:
-        card = json.loads(card_of(path).read_text(encoding="utf-8"))
+        card = json.loads(card_path(path).read_text(encoding="utf-8"))
         if card["schema"] != CARD or not isinstance(card["file"], dict):
             raise ValueError("not a card of this version")
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{card_of(path)}: damaged ({error}); prepare {path.name} again.") from None
+        raise DataError(f"{card_path(path)}: damaged ({error}); prepare {path.name} again.") from None
     return card
 
 
-def recorded(path: Path) -> tuple[Path, Json] | None:
-    """(folder, its lock) of the nearest lock file that lists this file, None where none does."""
+def write_card(path: Path, card: Json) -> None:
+    """Replaces the card of the file `path`; NotFound where it can't be written."""
+    files.write_json(card_path(path), card, indent=1)
+
+
+def manifest_of(path: Path) -> tuple[Json, Json] | None:
+    """(manifest, its entry of this file) of the nearest manifest that lists `path`, None where none does."""
     for folder in path.absolute().parents:
         if (folder / NAME).is_file():
-            lock = read_lock(folder)
-            return (folder, lock) if _name(path, folder) in lock["files"] else None
+            manifest = read_manifest(folder)
+            entry = manifest["files"].get(path.absolute().relative_to(folder).as_posix())
+            return (manifest, entry) if entry else None
     return None
 
 
-def of_file(path: Path) -> Json | None:
-    """What its card or its lock file says of a file, None where neither does."""
+def recorded_facts(path: Path) -> Json | None:
+    """What its card or its manifest says of a file (bytes, SHA-256, columns, rows), None where neither does."""
     if card := read_card(path):
         return card["file"]
-    found = recorded(path)
-    return found[1]["files"][_name(path, found[0])] if found else None
+    listed = manifest_of(path)
+    return listed[1] if listed else None
 
 
 def licence(path: Path) -> str:
     """Of a file that `bgt data` made; "not recorded" for any other."""
     if card := read_card(path):
         return card["licence"]
-    if found := recorded(path):
-        folder, lock = found
-        return lock["sources"][lock["files"][_name(path, folder)]["source"]]["licence"]
+    if listed := manifest_of(path):
+        manifest, entry = listed
+        return manifest["sources"][entry["source"]]["licence"]
     return "not recorded"
-
-
-def _name(path: Path, folder: Path) -> str:
-    return path.absolute().relative_to(folder).as_posix()

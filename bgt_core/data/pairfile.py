@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +14,11 @@ import zstandard
 
 from bgt_core.data.parallel import Row
 from bgt_core.errors import UsageError
-from bgt_core.vectors.file import writing
+from bgt_core.files import atomic_file
 
 SUFFIXES = (".tsv", ".tsv.gz", ".tsv.xz", ".tsv.zst", ".parquet")
 GROUP = 2**16  # pairs of a Parquet row group
 LEVEL = 3  # of Zstandard: as small as gzip in a fifth of the time
-
 
 Add = Callable[[Sequence[Row]], None]
 
@@ -28,23 +27,16 @@ Add = Callable[[Sequence[Row]], None]
 def pair_file(out: Path, langs: Sequence[str]) -> Iterator[Add]:
     """A function that adds rows of UTF-8 to `out`, which is there, whole, when the `with` block ends well.
 
-    Raises BgtError for a name with another ending than `SUFFIXES`, and where it can't be written.
+    Raises UsageError for a name with another ending than `SUFFIXES`, and NotFound where it can't be written.
     """
     suffix(out)
-    partial = out.with_name(out.name + ".partial")
-    with writing(out):
-        out.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with writing(out):
-            with (_parquet if out.suffix == ".parquet" else _tsv)(partial, out.suffix, langs) as add:
-                yield add
-            os.replace(partial, out)
-    finally:
-        partial.unlink(missing_ok=True)
+    opened = _parquet if out.suffix == ".parquet" else _tsv
+    with atomic_file(out) as partial, opened(partial, out.suffix, langs) as add:
+        yield add
 
 
 def suffix(out: Path) -> str:
-    """The one of `SUFFIXES` that the name ends in; BgtError where there is none."""
+    """The one of `SUFFIXES` that the name ends in; UsageError where there is none."""
     for ending in SUFFIXES:
         if out.name.endswith(ending):
             return ending
@@ -61,7 +53,7 @@ def _tsv(partial: Path, kind: str, langs: Sequence[str]) -> Iterator[Add]:
         yield add
 
 
-def _compressed(raw: IO[bytes], kind: str) -> IO[bytes]:
+def _compressed(raw: IO[bytes], kind: str) -> IO[bytes] | io.BufferedIOBase:
     if kind == ".gz":
         return gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)  # without name and time: the same bytes
     if kind == ".xz":

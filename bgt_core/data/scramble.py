@@ -1,4 +1,4 @@
-"""Sentences out of order: a recurrent encoder then learns to lean less on it (Wieting and Gimpel 2017)."""
+"""Shuffled words, with which a recurrent encoder learns to rely less on their order (Wieting and Gimpel 2017)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 def shuffle_words(sentences: Sequence[np.ndarray], share: float, *draw: int) -> Sequence[np.ndarray]:
     """About `share` of the sentences with their pieces permuted, EOS still last; which and how follows from `draw`.
 
-    Drawn anew whenever an update is made. The released code of 2019 drew once, so that a sentence shuffle_words in the
-    first epoch stayed so in all.
+    Drawn anew for every update. The released code of 2019 drew once, so that a sentence shuffled in the first epoch
+    stayed so in all.
     """
     if not share:
         return sentences

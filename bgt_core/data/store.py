@@ -21,7 +21,7 @@ import numpy as np
 
 from bgt_core.data.columns import LABEL, Source, parse_columns
 from bgt_core.data.corpus import FORMAT, MIXTURE, SPLITS, STORE, Corpus, Json, Mixture, open_corpus
-from bgt_core.data.encode import MOST, RowTokenizer, cores, encode
+from bgt_core.data.encode import MAX_PROCESSES, RowTokenizer, cores, encode
 from bgt_core.data.parallel import Audit, Skipped, chunks, source_files
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, NotFound, UsageError
@@ -60,7 +60,7 @@ def prepare(
     """
     out = Path(out)
     langs = parse_columns(columns)
-    workers = min(cores(), MOST) if workers is None else workers
+    workers = min(cores(), MAX_PROCESSES) if workers is None else workers
     limits = {"min_pieces": min_pieces, "max_pieces": max_pieces, "valid_pairs": valid_pairs, "seed": seed}
     if not 1 <= min_pieces <= max_pieces or min(valid_pairs, seed) < 0:
         raise UsageError(f"{limits}; need 1 <= min_pieces <= max_pieces, and nothing negative")

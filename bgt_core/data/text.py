@@ -44,28 +44,28 @@ class Tokenizer:
     """
 
     def __init__(self, model: bytes):
-        """Raises `BgtError` where `model` is no SentencePiece model, or one with other special ids than ours."""
+        """Raises DataError where `model` is no SentencePiece model, or one with other special ids than ours."""
         if not model:  # SentencePiece would accept it and fail at the first sentence
             raise DataError("tokenizer is empty; expected a SentencePiece model")
         try:
             self._pieces = sentencepiece.SentencePieceProcessor(model_proto=model)
         except RuntimeError as error:
             raise DataError("tokenizer is not a SentencePiece model, or is damaged") from error
-        found = tuple(getattr(self._pieces, f"{name}_id")() for name in ("pad", "unk", "bos", "eos"))
-        if found != (PAD, UNK, BOS, EOS):
+        special = tuple(getattr(self._pieces, f"{name}_id")() for name in ("pad", "unk", "bos", "eos"))
+        if special != (PAD, UNK, BOS, EOS):
             raise DataError(
-                f"tokenizer has pad, unk, bos, eos at {found}, expected {(PAD, UNK, BOS, EOS)}; train it anew"
+                f"tokenizer has pad, unk, bos, eos at {special}, expected {(PAD, UNK, BOS, EOS)}; train it anew"
             )
         self.model = model
         self.sha256 = hashlib.sha256(model).hexdigest()
         self.vocab_size: int = self._pieces.get_piece_size()
 
     @classmethod
-    def train(cls, sentences: Iterable[str], vocab_size: int, *, lowercase: bool, threads: int = 1) -> Tokenizer:
+    def train(cls, sentences: Iterable[str], vocab_size: int, *, lowercase: bool) -> Tokenizer:
         """A unigram model of `vocab_size` pieces, special ones included.
 
-        The same sentences give the same bytes for the same number of `threads` (they decide the order of sums).
-        Raises `BgtError` where there is no text, or too little or too varied text for `vocab_size`.
+        The same sentences give the same bytes. Raises DataError where there is no text, or too little or too varied
+        text for `vocab_size`.
         """
         text = _sample(filter(None, map(normalise, sentences)), TRAINING_SENTENCES)
         if not text:
@@ -82,7 +82,7 @@ class Tokenizer:
                 unk_id=UNK,
                 bos_id=BOS,
                 eos_id=EOS,
-                num_threads=threads,
+                num_threads=1,  # their number would decide the order of sums
                 minloglevel=2,
             )
         except RuntimeError as error:
@@ -91,7 +91,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path | str) -> Tokenizer:
-        """From a file; raises `BgtError` where it is absent or no tokenizer."""
+        """From a file; raises NotFound where it is absent, and DataError where it is no tokenizer."""
         try:
             model = Path(path).read_bytes()
         except FileNotFoundError as error:
@@ -105,9 +105,9 @@ class Tokenizer:
         """To a file, byte for byte."""
         Path(path).write_bytes(self.model)
 
-    def encode(self, sentences: Sequence[str], *, threads: int = 1) -> list[list[int]]:
+    def encode(self, sentences: Sequence[str]) -> list[list[int]]:
         """N sentences, cleaned up by `normalise` -> N lists of piece ids, each ending in EOS."""
-        return self._pieces.encode([normalise(text) for text in sentences], add_eos=True, num_threads=threads)
+        return self._pieces.encode([normalise(text) for text in sentences], add_eos=True, num_threads=1)
 
     def decode(self, sentences: Sequence[Sequence[int]]) -> list[str]:
         """N lists of piece ids -> N sentences; PAD, BOS and EOS leave no trace, UNK shows as two question marks."""
@@ -118,10 +118,6 @@ class Tokenizer:
         """Unigram probability of each piece, (V,) float32, as the model estimated them; special pieces get 1."""
         scores = [self._pieces.get_score(piece) for piece in range(self.vocab_size)]
         return np.exp(np.array(scores, dtype=np.float32))
-
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        """What each id stands for; U+2581 marks the start of a word."""
-        return [self._pieces.id_to_piece(int(piece)) for piece in ids]
 
 
 def _sample(sentences: Iterable[str], size: int) -> list[str]:
@@ -134,8 +130,8 @@ def _sample(sentences: Iterable[str], size: int) -> list[str]:
     for seen, sentence in enumerate(sentences):
         if seen < size:
             kept.append(sentence)
-        elif (place := draw.randrange(seen + 1)) < size:
-            kept[place] = sentence
+        elif (index := draw.randrange(seen + 1)) < size:
+            kept[index] = sentence
     return kept
 
 

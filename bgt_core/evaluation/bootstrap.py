@@ -1,27 +1,19 @@
-"""How sure a score is, and a difference of two: items drawn again with replacement, many resamples at once.
+"""How certain a score or a difference is: intervals, mostly from items drawn again with replacement (the bootstrap).
 
 A resample is a row of weights: how often each item was drawn. Statistics take weights (B, N) and rows of numbers
-(S, N), one a system, so all systems meet the same resamples: differences are paired. Ones (1, N) give the statistic
+(S, N), one per system, so all systems meet the same resamples: differences are paired. Ones (1, N) give the statistic
 of the items themselves.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from statistics import NormalDist
 
 import numpy as np
 from scipy.special import ndtr
 
-FLAT = 1e-12  # a variance up to this share of the items' squared range is rounding: all drawn items are the same
-
-
-class Estimate(NamedTuple):
-    """A number, its interval, and how it stands in its row: "best", "tied" with the best, or ""."""
-
-    value: float
-    low: float
-    high: float
-    mark: str = ""
+VARIANCE_EPS = 1e-12  # a variance up to this share of the items' squared range is rounding: all drawn items are equal
 
 
 def resample(rng: np.random.Generator, items: int, resamples: int) -> np.ndarray:
@@ -47,12 +39,12 @@ def spearman(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.n
     y = ranks(weights, gold) - middle  # (B, N)
     weighted_y = weights * y
     var_y = np.einsum("bn,bn->b", weighted_y, y)
-    found = []
+    correlations = []
     for system in systems:
         x = ranks(weights, system) - middle
         var_x = np.einsum("bn,bn->b", weights * x, x)
-        found.append(ratio(np.einsum("bn,bn->b", weighted_y, x), var_x, var_y))
-    return np.stack(found, 1)
+        correlations.append(ratio(np.einsum("bn,bn->b", weighted_y, x), var_x, var_y))
+    return np.stack(correlations, 1)
 
 
 def ranks(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -75,7 +67,7 @@ def scaled(values: np.ndarray) -> np.ndarray:
 
 def ratio(covariance: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Covariance over both deviations; 0 where one of the variances is."""
-    varied = (first > FLAT) & (second > FLAT)
+    varied = (first > VARIANCE_EPS) & (second > VARIANCE_EPS)
     return np.where(varied, covariance / np.sqrt(np.where(varied, first * second, 1)), 0)
 
 
@@ -92,7 +84,7 @@ def two_sided_p(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
     a long table could ever be told apart. Where resamples do not differ at all, p is 1.
     """
     error = draws.std(0, ddof=1)
-    sure = error > FLAT
+    sure = error > VARIANCE_EPS
     return np.where(sure, 2 * ndtr(-np.abs(difference) / np.where(sure, error, 1)), 1.0)
 
 
@@ -103,3 +95,13 @@ def holm(p: np.ndarray) -> np.ndarray:
     adjusted = np.empty(len(p))
     adjusted[order] = np.minimum(steps, 1)
     return adjusted
+
+
+def wilson(right: float, n: int, level: float = 0.95) -> tuple[float, float]:
+    """The score interval (Wilson 1927) of the fraction right / n; `right` may be a mean over seeds."""
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    p, scale = right / n, 1 + z * z / n
+    middle = (p + z * z / (2 * n)) / scale
+    half = z / scale * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    low, high = middle - half, middle + half
+    return (0.0 if right == 0 else low), (1.0 if right == n else high)  # exact where rounding would miss

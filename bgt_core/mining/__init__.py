@@ -1,1 +1,5 @@
-"""Bitext mining: translations found among sentences of two languages (Artetxe & Schwenk 2019)."""
+"""Bitext mining: translations among sentences of two languages (Artetxe & Schwenk 2019). FAISS is loaded when used."""
+
+from bgt_core.mining.bitext import Mined, mine
+
+__all__ = ["Mined", "mine"]

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.parallel import lines
 from bgt_core.data.text import normalise
 from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.files import atomic_file
 from bgt_core.mining.margin import Pairs
 from bgt_core.mining.neighbours import BLOCK, Rows
-from bgt_core.vectors.file import writing
 
 
-class Sentences(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Sentences:
     """The N distinct sentences of a text, in order: copies of one would fill each other's neighbourhoods."""
 
     texts: list[str]  # normalised
@@ -27,43 +26,44 @@ class Sentences(NamedTuple):
     of_line: np.ndarray  # (lines,) which of them a line holds; -1 for a blank one
 
 
-def read_sentences(path: Path) -> Sentences:
-    """One sentence a line, UTF-8 (plain, .gz, .xz, .zst). Raises BgtError for a file that isn't that, by line."""
-    if path.suffix == ".npy":
-        raise UsageError(f"{path}: name the sentences here, and their vectors with --vectors.")
+def distinct(sentences: Iterable[str]) -> Sentences:
+    """The different sentences among these, normalised, without blank ones."""
     seen: dict[str, int] = {}
     first, of_line = array("q"), array("q")
-    for number, line in enumerate(lines(path)):
-        try:
-            text = normalise(line.decode())
-        except UnicodeDecodeError:
-            raise DataError(f"{path}:{number + 1}: not UTF-8; convert the file to UTF-8.") from None
+    for number, sentence in enumerate(sentences):
+        text = normalise(sentence)
         if text and text not in seen:
             seen[text] = len(seen)
             first.append(number)
         of_line.append(seen[text] if text else -1)
-    if not seen:
-        raise DataError(f"{path}: empty; expected one sentence a line.")
     return Sentences(list(seen), np.array(first), np.array(of_line))
 
 
-def embed(embedder: SentenceEncoder, texts: Sequence[Sentences], langs: Sequence[str]) -> list[Rows]:
-    """Semantic vectors of the sentences of each text, in memory; for millions of them `bgt embed` writes files.
+def read_sentences(path: Path) -> Sentences:
+    """One sentence per line, UTF-8 (plain, .gz, .xz, .zst).
 
-    Raises BgtError for a language that the model lacks, or another number of languages than of texts.
+    Raises UsageError for a file of vectors, NotFound for one that is absent, DataError for one that isn't text.
     """
-    if len(langs) != len(texts):
-        raise UsageError(f"langs {','.join(langs)}: expected {len(texts)}, as in en,fr.")
-    for lang in langs:
-        embedder.embed([], lang=lang)  # says that it is unknown now, not after the other has been embedded
-    vectors = [embedder.embed(text.texts, lang=lang) for text, lang in zip(texts, langs, strict=True)]
-    return [Rows(side, np.arange(len(side))) for side in vectors]
+    if path.suffix == ".npy":
+        raise UsageError(f"{path}: holds vectors; name the sentences here, and their vectors as `vectors`.")
+    sentences = distinct(_decoded(path))
+    if not sentences.texts:
+        raise DataError(f"{path}: empty; expected one sentence per line.")
+    return sentences
+
+
+def _decoded(path: Path) -> Iterator[str]:
+    for number, line in enumerate(lines(path), 1):
+        try:
+            yield line.decode()
+        except UnicodeDecodeError:
+            raise DataError(f"{path}:{number}: not UTF-8; convert the file to UTF-8.") from None
 
 
 def read_vectors(path: Path, sentences: Sentences) -> Rows:
     """Vectors of a text's lines, as `bgt embed` writes them: a .npy, mapped and not loaded.
 
-    Raises BgtError unless it holds finite numbers, a row for each line.
+    Raises NotFound where it can't be read, DataError unless it holds finite numbers, a row for each line.
     """
     try:
         vectors = np.load(path, mmap_mode="r")
@@ -82,26 +82,26 @@ def read_vectors(path: Path, sentences: Sentences) -> Rows:
 
 
 def read_gold(path: Path, left: Sentences, right: Sentences) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs known to be translations, lines "line of the left text <tab> line of the right", from 1: rows of either.
+    """Known translations, lines "line of the left text <tab> line of the right", from 1: rows (G,), (G,) of the texts.
 
-    Raises BgtError, by line, for what is no such pair.
+    Raises DataError, by line, for what is no such pair.
     """
     rows: list[tuple[int, int]] = []
     for number, line in enumerate(lines(path), 1):
         try:
-            one, two = (int(field) - 1 for field in line.split(b"\t")[:2])
-            if min(one, two) < 0:
+            left_line, right_line = (int(field) - 1 for field in line.split(b"\t")[:2])
+            if min(left_line, right_line) < 0:
                 raise ValueError(line)
-            pair = int(left.of_line[one]), int(right.of_line[two])
+            pair = int(left.of_line[left_line]), int(right.of_line[right_line])
         except (ValueError, IndexError):
-            what = f"two line numbers, up to {len(left.of_line)} <tab> {len(right.of_line)}"
-            found = repr(line[:60].decode("utf-8", "replace"))
-            raise DataError(f"{path}:{number}: expected {what}, found {found}.") from None
+            expected = f"two line numbers, up to {len(left.of_line)} <tab> {len(right.of_line)}"
+            shown = repr(line[:60].decode("utf-8", "replace"))
+            raise DataError(f"{path}:{number}: expected {expected}, found {shown}.") from None
         if min(pair) < 0:
             raise DataError(f"{path}:{number}: names a blank line; expected a sentence.")
         rows.append(pair)
     if not rows:
-        raise DataError(f"{path}: empty; expected two line numbers a line.")
+        raise DataError(f"{path}: empty; expected two line numbers per line.")
     known = np.unique(np.array(rows), axis=0)
     return known[:, 0], known[:, 1]
 
@@ -109,15 +109,9 @@ def read_gold(path: Path, left: Sentences, right: Sentences) -> tuple[np.ndarray
 def write_pairs(out: Path, pairs: Pairs, left: Sentences, right: Sentences) -> None:
     """Lines "score, line of the left text, line of the right, both sentences", tab-separated; lines from 1.
 
-    The file is whole or not there; BgtError where it can't be written.
+    The file is whole or absent; NotFound where it can't be written.
     """
-    partial = out.with_name(out.name + ".partial")
-    try:
-        with writing(out):
-            with partial.open("w", encoding="utf-8") as file:
-                for score, one, two in zip(*(column.tolist() for column in pairs), strict=True):
-                    numbers = f"{score:.5f}\t{left.first[one] + 1}\t{right.first[two] + 1}"
-                    file.write(f"{numbers}\t{left.texts[one]}\t{right.texts[two]}\n")
-            os.replace(partial, out)
-    finally:
-        partial.unlink(missing_ok=True)
+    with atomic_file(out) as partial, partial.open("w", encoding="utf-8") as file:
+        for score, row, other in zip(*(column.tolist() for column in pairs), strict=True):
+            numbers = f"{score:.5f}\t{left.first[row] + 1}\t{right.first[other] + 1}"
+            file.write(f"{numbers}\t{left.texts[row]}\t{right.texts[other]}\n")

@@ -1,4 +1,4 @@
-"""Bitext mining: which sentences of one text are translations of which of another.
+"""Margin scores of candidate translations, and how candidates become pairs.
 
     vectors of two languages -> nearest neighbours both ways -> margin scores -> pairs, best first
 
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bgt_core.errors import UsageError
-from bgt_core.mining.neighbours import Plan, Report, Rows, blocks, everything, search, silent
+from bgt_core.mining.neighbours import Report, Rows, SearchPlan, all_blocks, chunks, search, silent
 
 MARGINS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # of a cosine, and the mean of its neighbours'
     "ratio": lambda cosine, mean: cosine / np.maximum(mean, 0.01),  # in a small text the mean may be about 0, or below
@@ -31,15 +31,15 @@ class Pairs(NamedTuple):
     left: np.ndarray  # (P,) int64
     right: np.ndarray  # (P,) int64
 
-    def take(self, places: np.ndarray) -> Pairs:
-        """Some of them: `places` are numbers or a mask."""
-        return Pairs(self.scores[places], self.left[places], self.right[places])
+    def take(self, chosen: np.ndarray) -> Pairs:
+        """Some of them, by numbers or a mask."""
+        return Pairs(self.scores[chosen], self.left[chosen], self.right[chosen])
 
 
-def mine(
+def margin_pairs(
     left: Rows,
     right: Rows,
-    plan: Plan,
+    plan: SearchPlan,
     *,
     k: int = 4,
     margin: str = "ratio",
@@ -52,14 +52,14 @@ def mine(
     y is the margin ("ratio", "distance" or "absolute") between their cosine and the mean cosine of x's k nearest rows
     of `right` and y's k nearest rows of `left`. A row's candidate is the best of its k nearest: "forward" keeps those
     of `left`, "backward" those of `right`, "intersection" the pairs that are both; "max" takes both, best first, and
-    uses each row once. Raises BgtError as `check` does.
+    uses each row once. Raises UsageError as `check` does.
     """
     check(k, margin, retrieval)
-    cosines, found = search(left, right, plan.forward, k, plan.homes, report)  # (N, k), (N, k)
-    back_cosines, back_found = search(right, left, plan.backward, k, plan.homes, report)  # (M, k), (M, k)
-    means, back_means = mean_of(cosines, found), mean_of(back_cosines, back_found)
-    scores, partner = best(margin, cosines, found, means, back_means)
-    back_scores, back_partner = best(margin, back_cosines, back_found, back_means, means)
+    cosines, nearest = search(left, right, plan.forward, k, plan.assignments, report)  # (N, k), (N, k)
+    back_cosines, back_nearest = search(right, left, plan.backward, k, plan.assignments, report)  # (M, k), (M, k)
+    means, back_means = mean_of(cosines, nearest), mean_of(back_cosines, back_nearest)
+    scores, partner = best(margin, cosines, nearest, means, back_means)
+    back_scores, back_partner = best(margin, back_cosines, back_nearest, back_means, means)
     forward = Pairs(scores, np.arange(len(left)), partner)
     backward = Pairs(back_scores, back_partner, np.arange(len(right)))
     pairs = RETRIEVALS[retrieval](forward, backward)
@@ -78,70 +78,74 @@ def rescore(
     check(k, margin, "max")
     means = []
     for side, other, column in ((left, right, pairs.left), (right, left, pairs.right)):
-        rows, place = np.unique(column, return_inverse=True)
-        some = Rows(side.vectors, side.chosen[rows])
-        means.append(mean_of(*search(some, other, everything(some, other), k, report=report))[place])
+        rows, number = np.unique(column, return_inverse=True)
+        queries = Rows(side.vectors, side.chosen[rows])
+        means.append(mean_of(*search(queries, other, all_blocks(queries, other), k, report=report))[number])
     cosines = [
-        (left.read(pairs.left[places]) * right.read(pairs.right[places])).sum(1)
-        for places in blocks(np.arange(len(pairs.scores)))
+        (left.read(pairs.left[chosen]) * right.read(pairs.right[chosen])).sum(1)
+        for chosen in chunks(np.arange(len(pairs.scores)))
     ]
     scores = MARGINS[margin](np.concatenate([*cosines, np.zeros(0, np.float32)]), (means[0] + means[1]) / 2)
-    again = Pairs(scores, pairs.left, pairs.right)
-    return again.take(best_first(again))
+    rescored = Pairs(scores, pairs.left, pairs.right)
+    return rescored.take(best_first(rescored))
 
 
 def check(k: int, margin: str, retrieval: str) -> None:
-    """BgtError for a k below 1 and for what is no margin or retrieval."""
+    """UsageError for a k below 1 and for what is no margin or retrieval."""
     if k < 1:
-        raise UsageError(f"k {k}: a margin needs at least one neighbour.")
+        raise UsageError(f"`k` {k}: a margin needs at least one neighbour.")
     for name, value, known in (("margin", margin, MARGINS), ("retrieval", retrieval, RETRIEVALS)):
         if value not in known:
             raise UsageError(f"There is no {name} '{value}'; choose from {', '.join(known)}.")
 
 
-def mean_of(cosines: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Mean cosine of the neighbours that were found: (N,)."""
-    there = found >= 0
-    return np.where(there, cosines, 0).sum(1) / np.maximum(there.sum(1), 1)
+def mean_of(cosines: np.ndarray, nearest: np.ndarray) -> np.ndarray:
+    """Mean cosine of the neighbours of each row, those that are not -1: (N, k), (N, k) -> (N,)."""
+    present = nearest >= 0
+    return np.where(present, cosines, 0).sum(1) / np.maximum(present.sum(1), 1)
 
 
 def best(
-    margin: str, cosines: np.ndarray, found: np.ndarray, own: np.ndarray, other: np.ndarray
+    margin: str, cosines: np.ndarray, nearest: np.ndarray, own: np.ndarray, other: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The margin score (N,) and the row (N,) of the best of each row's neighbours."""
-    scores = MARGINS[margin](cosines, (own[:, None] + other[found]) / 2)  # (N, k)
-    scores[found < 0] = -np.inf
-    place = scores.argmax(1)[:, None]
-    return np.take_along_axis(scores, place, 1)[:, 0], np.take_along_axis(found, place, 1)[:, 0]
+    """The margin score (N,) and the row (N,) of the best of each row's neighbours, both (N, k).
+
+    `own` (N,) are the mean cosines of the rows' neighbours, `other` (M,) those of the other side's rows.
+    """
+    scores = MARGINS[margin](cosines, (own[:, None] + other[nearest]) / 2)  # (N, k)
+    scores[nearest < 0] = -np.inf
+    rank = scores.argmax(1)[:, None]
+    return np.take_along_axis(scores, rank, 1)[:, 0], np.take_along_axis(nearest, rank, 1)[:, 0]
 
 
 def best_first(pairs: Pairs) -> np.ndarray:
-    """Places of the pairs by falling score; equal ones by row, so that the order is one."""
+    """Numbers of the pairs by falling score; equal ones by row, so that there is only one such order."""
     return np.lexsort((pairs.right, pairs.left, -pairs.scores))
 
 
-def mutual(forward: Pairs, backward: Pairs) -> Pairs:
+def intersection(forward: Pairs, backward: Pairs) -> Pairs:
+    """The pairs that are candidates both ways."""
     return forward.take(backward.left[forward.right] == forward.left)
 
 
-def each_once(forward: Pairs, backward: Pairs) -> Pairs:
+def greedy_one_to_one(forward: Pairs, backward: Pairs) -> Pairs:
     """Goes through both, best first, and keeps a pair if neither of its rows has been used."""
     pairs = Pairs(*map(np.concatenate, zip(forward, backward, strict=True)))
     free_left, free_right = bytearray(b"\1" * len(forward.left)), bytearray(b"\1" * len(backward.right))
     kept: list[np.ndarray] = []
-    for places in blocks(best_first(pairs)):
+    for chosen in chunks(best_first(pairs)):
         keep = []
-        for left, right in zip(pairs.left[places].tolist(), pairs.right[places].tolist(), strict=True):
+        for left, right in zip(pairs.left[chosen].tolist(), pairs.right[chosen].tolist(), strict=True):
             keep.append(free_left[left] and free_right[right])
             if keep[-1]:
                 free_left[left] = free_right[right] = 0
-        kept.append(places[np.array(keep, dtype=bool)])
+        kept.append(chosen[np.array(keep, dtype=bool)])
     return pairs.take(np.concatenate(kept))
 
 
 RETRIEVALS: dict[str, Callable[[Pairs, Pairs], Pairs]] = {
-    "max": each_once,
-    "intersection": mutual,
+    "max": greedy_one_to_one,
+    "intersection": intersection,
     "forward": lambda forward, backward: forward,
     "backward": lambda forward, backward: backward,
 }

@@ -1,4 +1,4 @@
-"""Bitext mining against known translations: precision, recall and F1 of what is kept from a score on."""
+"""Bitext mining against known translations: precision, recall and F1 of what is kept from a score upwards."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bgt_core.mining.margin import Pairs
 
-class Found(NamedTuple):
+
+class Counts(NamedTuple):
     """Counts of pairs; counts of separate parts of a text add up."""
 
     correct: int
@@ -35,10 +37,10 @@ def among(left: np.ndarray, right: np.ndarray, known_left: np.ndarray, known_rig
     return np.isin(left * width + right, known_left * width + known_right)
 
 
-def count(scores: np.ndarray, correct: np.ndarray, known: int, threshold: float = -np.inf) -> Found:
+def count(scores: np.ndarray, correct: np.ndarray, known: int, threshold: float = -np.inf) -> Counts:
     """Of mined pairs with these scores (P,), correct or not (P,), those that score `threshold` or more."""
     kept = scores >= threshold
-    return Found(int((kept & correct).sum()), int(kept.sum()), known)
+    return Counts(int((kept & correct).sum()), int(kept.sum()), known)
 
 
 def best_threshold(scores: np.ndarray, correct: np.ndarray, known: int) -> float:
@@ -52,14 +54,38 @@ def best_threshold(scores: np.ndarray, correct: np.ndarray, known: int) -> float
     f1 = np.where(last, 2 * hits / (np.arange(1, len(falling) + 1) + known), 0)
     if not f1.any():
         return np.inf
-    place = int(f1.argmax())
-    below = falling[place + 1] if place + 1 < len(falling) else falling[place]
-    return float((falling[place] + below) / 2)
+    best = int(f1.argmax())
+    below = falling[best + 1] if best + 1 < len(falling) else falling[best]
+    return float((falling[best] + below) / 2)
+
+
+class Kept(NamedTuple):
+    """What is kept by one rule."""
+
+    rule: str  # "all", "threshold", "best threshold" or "best of the other half"
+    thresholds: tuple[float, ...]
+    counts: Counts
+
+
+def at_thresholds(pairs: Pairs, left: np.ndarray, right: np.ndarray, threshold: float = -np.inf) -> list[Kept]:
+    """Mined pairs against known ones, rows (G,) and (G,): all of them, those from `threshold` on, and those from the
+    best threshold on, of all and held out (the halves are even and odd rows of the left side)."""
+    correct, known = among(pairs.left, pairs.right, left, right), len(left)
+    odd = int((left % 2).sum())
+    best = best_threshold(pairs.scores, correct, known)
+    apart, used = held_out(pairs.scores, correct, pairs.left % 2, (known - odd, odd))
+    own = [Kept("threshold", (threshold,), count(pairs.scores, correct, known, threshold))]
+    return [
+        Kept("all", (), count(pairs.scores, correct, known)),
+        *(own if threshold > -np.inf else []),
+        Kept("best threshold", (best,), count(pairs.scores, correct, known, best)),
+        Kept("best of the other half", used, apart),
+    ]
 
 
 def held_out(
     scores: np.ndarray, correct: np.ndarray, half: np.ndarray, known: tuple[int, int]
-) -> tuple[Found, tuple[float, float]]:
+) -> tuple[Counts, tuple[float, float]]:
     """Each half of the pairs (`half` (P,) is 0 or 1) at the best threshold of the other, counted together.
 
     `known` are the known pairs of half 0 and of half 1. Returns the counts, and the thresholds used on halves 0 and 1.
@@ -68,4 +94,4 @@ def held_out(
     best = [best_threshold(scores[part], correct[part], size) for part, size in zip(parts, known, strict=True)]
     used = (best[1], best[0])
     counts = [count(scores[parts[i]], correct[parts[i]], known[i], used[i]) for i in (0, 1)]
-    return Found(*map(sum, zip(*counts, strict=True))), used
+    return Counts(*map(sum, zip(*counts, strict=True))), used

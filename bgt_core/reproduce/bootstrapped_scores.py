@@ -11,9 +11,9 @@ import numpy as np
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.bootstrap import resample
-from bgt_core.evaluation.sts.compare import drawn
+from bgt_core.evaluation.sts.compare import bootstrap_scores
 from bgt_core.evaluation.sts.parquet import read_scores
-from bgt_core.evaluation.sts.score import Row, StsScores
+from bgt_core.evaluation.sts.score import ScoreKey, StsScores
 from bgt_core.reproduce import runner
 from bgt_core.reproduce.contrasts import BootstrappedScore
 from bgt_core.reproduce.experiments import AVERAGE, DEV, RETRIEVAL, Comparison
@@ -103,7 +103,7 @@ def bootstrap_sts(scores: Mapping[Measured, StsScores], bootstrap: Bootstrap) ->
         groups.setdefault(tuple(map(str, sts.sets)), []).append(measured)
     by_measure: dict[Measured, dict[str, Draws]] = {}
     for members in groups.values():
-        values, draws = drawn(
+        values, draws = bootstrap_scores(
             [scores[measured] for measured in members], resamples=bootstrap.resamples, seed=bootstrap.seed
         )
         for column, measured in enumerate(members):
@@ -113,7 +113,7 @@ def bootstrap_sts(scores: Mapping[Measured, StsScores], bootstrap: Bootstrap) ->
     return by_measure
 
 
-def measure_of(row: Row) -> str | None:
+def measure_of(row: ScoreKey) -> str | None:
     """The name of a score in our comparisons; None for a year's own data sets."""
     if row.dataset == "average":
         return AVERAGE

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 from bgt_core.data import store
-from bgt_core.data.clean import Rules, clean
+from bgt_core.data.clean import CleaningRules, clean
 from bgt_core.data.columns import Source
 from bgt_core.data.manifest import facts
 from bgt_core.data.pairfile import SUFFIXES
@@ -35,7 +35,7 @@ from bgt_core.run.folder import train_tokenizer
 
 Langs = tuple[str, str]
 
-RULES = Rules(least=1, most=1_000, max_ratio=9.0, unit="characters")  # of characters, which every language has
+RULES = CleaningRules(least=1, most=1_000, max_ratio=9.0, unit="characters")  # of characters, which every language has
 SPLIT_SEED = 1  # all seeds of a system are trained on the same pairs and validated on the same others
 WITHOUT = ("2016", "2017")  # years of STS Benchmark: other test sets
 

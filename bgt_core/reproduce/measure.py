@@ -13,7 +13,7 @@ import numpy as np
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.store import Corpus
 from bgt_core.embedder import Embedder
-from bgt_core.evaluation.retrieval import retrieval, side
+from bgt_core.evaluation.retrieval import retrieve
 from bgt_core.evaluation.sts.score import StsScores, StsSet, sts
 from bgt_core.files import write_text
 from bgt_core.recipes import Recipe
@@ -39,8 +39,8 @@ class PrecomputedEncoder:
     and would cost as much again."""
 
     def __init__(self, embedder: Embedder, sets: Sequence[StsSet], latent: str):
-        self.langs: Sequence[str] = embedder.langs
-        self.latents: Sequence[str] = embedder.latents
+        self.langs, self.latents, self.fingerprint = embedder.langs, embedder.latents, embedder.fingerprint
+        self.similarity, self.similarity_pairwise = embedder.similarity, embedder.similarity_pairwise
         self.rows: dict[str, dict[str, int]] = {}  # language -> sentence -> row
         for data in sets:
             for _, sentences, lang in data.sides:
@@ -66,9 +66,8 @@ def retrieval_hits(embedder: Embedder, dataset: Dataset) -> dict[str, np.ndarray
         return {}
     hits = {}
     for name, columns in dataset.translations.items():
-        left, right = (side(embedder, texts, lang) for texts, lang in zip(columns, dataset.langs, strict=True))
-        result = retrieval(left, right)
-        hits[name] = np.stack([result.there, result.back])
+        (by_cosine,) = retrieve(embedder, *columns, langs=dataset.langs)
+        hits[name] = np.stack([by_cosine.forward, by_cosine.backward])
     return hits
 
 

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bgt_core.evaluation.bootstrap import Estimate
+from bgt_core import tables
 from bgt_core.reproduce.experiments import AVERAGE, Comparison
 from bgt_core.reproduce.results import MEAN, NOT_RUN, is_shown, published
 from bgt_core.reproduce.stored import Records
-from bgt_core.tables import Table, markdown, plain
+from bgt_core.tables import Estimate, Table, markdown, plain
 
 if TYPE_CHECKING:
     from bgt_core.tables import Value
@@ -82,8 +82,8 @@ def differences(records: Records) -> Table:
 
 
 def p_text(p: float | None) -> str:
-    """Two digits; below 0.0001 the normal approximation says no more than that."""
-    return "" if p is None else f"{p:.2g}" if p >= 1e-4 else "<0.0001"
+    """Nothing where there was no test."""
+    return "" if p is None else tables.p_text(p)
 
 
 def trainings(records: Records) -> Table:

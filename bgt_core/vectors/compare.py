@@ -1,8 +1,14 @@
-"""Rows of vectors, compared."""
+"""Rows of vectors, compared by cosine."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+
+BLOCK = 1_024  # queries compared with all answers at once
+
+Similarity = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (N, D), (M, D) -> (N, M)
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
@@ -15,6 +21,29 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return (unit(left) * unit(right)).sum(-1)
 
 
+def cosine_similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Cosine of each row of left (N, D) with each row of right (M, D): (N, M)."""
+    return unit(left) @ unit(right).T
+
+
+def nearest(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = cosine_similarity) -> np.ndarray:
+    """The row of answers (M, D) most similar to each row of queries (N, D), the first of equals: (N,) int."""
+    blocks = [similarity(queries[start : start + BLOCK], answers) for start in range(0, len(queries), BLOCK)]
+    return np.concatenate([np.zeros(0, dtype=np.intp), *(block.argmax(1) for block in blocks)])
+
+
+class ComparesByCosine:
+    """The similarities of an encoder whose vectors are compared by cosine; a base class for such encoders."""
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Of each row of left (N, D) with each row of right (M, D): (N, M)."""
+        return cosine_similarity(left, right)
+
+    def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Of each row of left (N, D) with the same row of right (N, D): (N,)."""
+        return cosines(left, right)
+
+
 class Cosine:
     """Cosines, as `contracts.Similarity`; those of a zero vector are 0."""
 
@@ -24,7 +53,7 @@ class Cosine:
 
     def matrix(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """(N, D), (M, D) -> (N, M)."""
-        return unit(left) @ unit(right).T
+        return cosine_similarity(left, right)
 
 
 COSINE = Cosine()

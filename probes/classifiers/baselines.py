@@ -1,7 +1,7 @@
-"""What a probe must beat: predictors that never see the model.
+"""The baselines of a probe: predictors that never see the model.
 
 n-grams are counted over all items at once. That leaks nothing: a probe gives no weight to an n-gram that its training
-items lack.
+items don't have.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from sklearn.naive_bayes import MultinomialNB
 from threadpoolctl import threadpool_limits
 
 from probes.classifiers.classifier import LinearProbe
-from probes.words import words
+from probes.result import MAJORITY
+from probes.words import count_words
 
-MAJORITY = "majority"
-MANY = 50  # labels from which on n-grams are read by naive Bayes: a weight for each of both would take hours
+MANY_LABELS = 50  # from here on n-grams are read by naive Bayes: a weight per n-gram and label would take hours to fit
 FEATURES = 20_000  # n-grams kept, the most frequent
 
 Inputs = Callable[[Sequence[str]], np.ndarray | csr_matrix]  # N sentences -> (N, features)
 
 
 class MajorityProbe(DummyClassifier):
-    """The shares of the labels in training, and so their majority."""
+    """Predicts the proportions of the labels in train, and so their majority."""
 
     def __init__(self) -> None:
         super().__init__(strategy="prior")
@@ -49,10 +49,10 @@ class BagProbe(ClassifierMixin, BaseEstimator):
     @threadpool_limits.wrap(limits=1)
     def fit(self, X: csr_matrix, y: np.ndarray, dev: tuple[csr_matrix, np.ndarray]) -> BagProbe:
         """(N, features) counts, (N,) labels, and others that choose the strength."""
-        self.classes_, least = np.unique(y), np.inf
+        self.classes_, least_loss = np.unique(y), np.inf
         known = np.isin(dev[1], self.classes_)
         for strength in self.strengths:
-            if len(self.classes_) < MANY:
+            if len(self.classes_) < MANY_LABELS:
                 probe = LogisticRegression(C=strength, max_iter=1_000, tol=1e-3)
             else:
                 probe = MultinomialNB(alpha=1 / strength)
@@ -60,10 +60,10 @@ class BagProbe(ClassifierMixin, BaseEstimator):
                 warnings.simplefilter("always", ConvergenceWarning)
                 probe.fit(X, y)
             loss = log_loss(dev[1][known], probe.predict_proba(dev[0][known]), labels=self.classes_)
-            if loss >= least:
+            if loss >= least_loss:
                 break
-            least, self.probe_, stopped = loss, probe, caught
-        for warning in stopped:
+            least_loss, self.probe_, its_warnings = loss, probe, caught
+        for warning in its_warnings:
             warnings.warn(warning.message, stacklevel=2)
         return self
 
@@ -76,9 +76,9 @@ class BagProbe(ClassifierMixin, BaseEstimator):
         return self.probe_.predict(X)
 
 
-def sizes(sentences: Sequence[str]) -> np.ndarray:
+def lengths(sentences: Sequence[str]) -> np.ndarray:
     """Numbers of words and of characters, (N, 2)."""
-    return np.array([(words(sentence), len(sentence)) for sentence in sentences], dtype=np.float32)
+    return np.array([(count_words(sentence), len(sentence)) for sentence in sentences], dtype=np.float32)
 
 
 def word_grams(sentences: Sequence[str]) -> csr_matrix:
@@ -91,8 +91,8 @@ def character_grams(sentences: Sequence[str]) -> csr_matrix:
     return _counts(sentences, analyzer="char", ngram_range=(3, 5))
 
 
-def _counts(sentences: Sequence[str], **how: object) -> csr_matrix:
-    return CountVectorizer(min_df=2, max_features=FEATURES, dtype=np.float32, **how).fit_transform(sentences)
+def _counts(sentences: Sequence[str], **options: object) -> csr_matrix:
+    return CountVectorizer(min_df=2, max_features=FEATURES, dtype=np.float32, **options).fit_transform(sentences)
 
 
 def nothing(sentences: Sequence[str]) -> np.ndarray:
@@ -100,10 +100,10 @@ def nothing(sentences: Sequence[str]) -> np.ndarray:
     return np.zeros((len(sentences), 1), dtype=np.float32)
 
 
-# name -> inputs, new probe
+# name -> features of sentences, new probe
 BASELINES: dict[str, tuple[Inputs, Callable[[], ClassifierMixin]]] = {
     MAJORITY: (nothing, MajorityProbe),
-    "length": (sizes, LinearProbe),
+    "length": (lengths, LinearProbe),
     "word 1-2-grams": (word_grams, BagProbe),
     "character 3-5-grams": (character_grams, BagProbe),
 }

@@ -1,14 +1,14 @@
 """The probes: logistic regression and a network with one hidden layer, as scikit-learn estimators.
 
-Both standardise by what they are fitted on, train every strength of the L2 penalty at once and keep the one whose
-cross-entropy on dev is least, so that accuracy, codelength and V-information speak of one probe.
+Both standardise by the items they are fitted on, train every strength of the L2 penalty at once and keep the one with
+the least cross-entropy on dev, so that accuracy, codelength and V-information describe the same probe.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -24,16 +24,17 @@ from probes.classifiers.lbfgs import minimise
 from probes.classifiers.senteval import Stack, forward
 
 STRENGTHS = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)  # C, the inverse of the L2 penalty, as scikit-learn counts it
-FEW = 50  # items below which none is spared to choose a strength: the strongest penalty is taken
-SPARED = 0.1  # share of the items that choose, where no dev is given
+MIN_ITEMS = 50  # with fewer, none is held out to choose a strength: the strongest penalty is taken
+HELD_OUT = 0.1  # fraction of the items that choose, where no dev is given
+MAX_EVALUATIONS = 200  # of a linear probe's loss
 
 Seed = int | np.random.RandomState | None  # as scikit-learn takes it
 Labelled = tuple[np.ndarray, np.ndarray]  # (N, D) vectors and their (N,) labels
 Layers = list[tuple[np.ndarray, np.ndarray]]  # weight (in, out) and bias (out,), float64
 
 
-class Fit(NamedTuple):
-    """What training one strength gives."""
+class FittedStrength(NamedTuple):
+    """The result of training one strength."""
 
     layers: Layers
     converged: bool
@@ -42,30 +43,32 @@ class Fit(NamedTuple):
 class _Probe(ClassifierMixin, BaseEstimator):
     """What both probes share: checks, standardising, the choice of a strength, prediction.
 
-    After `fit`: `classes_` (K,), `layers_` on standardised vectors, `strength_` (the one kept), `dev_losses_` (nats an
-    item, of each strength; empty where there were too few items to choose), `converged_`, `n_features_in_`.
+    After `fit`: `classes_` (K,), `layers_` on standardised vectors, `strength_` (the one kept), `dev_losses_` (nats
+    per item of each strength; empty where there were too few items to choose), `converged_`, `n_features_in_`.
     """
 
-    @threadpool_limits.wrap(
-        limits=1
-    )  # on a busy machine more threads lose minutes, and matrices this small gain little
+    strengths: Sequence[float]
+    random_state: Seed
+
+    # One thread: on a busy machine more of them lose minutes, and matrices this small gain little.
+    @threadpool_limits.wrap(limits=1)
     @torch.inference_mode()
-    def fit(self, X: np.ndarray, y: Sequence[object], dev: Labelled | None = None) -> _Probe:
+    def fit(self, X: np.ndarray, y: Any, dev: Labelled | None = None) -> _Probe:
         """Fit (N, D) vectors and N labels; `dev` chooses the strength, or else a tenth of the items, drawn by the seed.
 
         Warns (ConvergenceWarning) where the strength kept had not converged; ValueError for bad arrays or one class.
         """
         X, y = validate_data(self, X, y)
         check_classification_targets(y)
-        self.classes_ = np.unique(y)
+        self.classes_: np.ndarray = np.unique(y)
         if len(self.classes_) < 2:
             raise ValueError(f"All labels are of one class, '{self.classes_[0]}': a probe needs two.")
         random = check_random_state(self.random_state)
         strengths = sorted(self.strengths)
-        if dev is None and len(y) >= FEW:
-            there, here = np.split(random.permutation(len(y)), [round(SPARED * len(y))])
-            if len(np.unique(y[here])) == len(self.classes_):
-                X, y, dev = X[here], y[here], (X[there], y[there])
+        if dev is None and len(y) >= MIN_ITEMS:
+            held_out, kept = np.split(random.permutation(len(y)), [round(HELD_OUT * len(y))])
+            if len(np.unique(y[kept])) == len(self.classes_):
+                X, y, dev = X[kept], y[kept], (X[held_out], y[held_out])
         self.mean_, self.scale_ = X.mean(0, dtype=np.float64), X.std(0, dtype=np.float64)
         self.scale_[self.scale_ <= 1e-7 * np.abs(self.mean_)] = 1.0  # constant columns
         if dev is None or not np.isin(dev[1], self.classes_).any():
@@ -75,8 +78,8 @@ class _Probe(ClassifierMixin, BaseEstimator):
         fits = self._train(train, choosing, strengths, random.randint(2**31))
 
         self.dev_losses_ = np.array([] if dev is None else [_loss(fit.layers, *choosing) for fit in fits])
-        place = int(self.dev_losses_.argmin()) if dev is not None else 0  # the strongest penalty of equals
-        self.strength_, (self.layers_, self.converged_) = strengths[place], fits[place]
+        best = int(self.dev_losses_.argmin()) if dev is not None else 0  # the strongest penalty of equals
+        self.strength_, (self.layers_, self.converged_) = strengths[best], fits[best]
         if not self.converged_:
             warnings.warn(
                 f"The probe of strength {self.strength_:g} did not converge.", ConvergenceWarning, stacklevel=2
@@ -95,8 +98,14 @@ class _Probe(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """The most probable classes, (N,)."""
-        places = self.predict_log_proba(X).argmax(1)
-        return self.classes_[places]
+        most_probable = self.predict_log_proba(X).argmax(1)
+        return self.classes_[most_probable]
+
+    def _train(
+        self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor], strengths: Sequence[float], seed: int
+    ) -> list[FittedStrength]:
+        """Each strength fitted to `train`, standardised vectors and numbers of classes; `dev` may stop it."""
+        raise NotImplementedError
 
     def _tensors(self, vectors: np.ndarray, labels: np.ndarray) -> tuple[Tensor, Tensor]:
         """Standardised float32 vectors and numbers of classes, of the items whose label was trained on."""
@@ -111,19 +120,28 @@ class LinearProbe(_Probe):
     """Multinomial logistic regression at its optimum; the seed matters only where no dev is given."""
 
     def __init__(
-        self, strengths: Sequence[float] = STRENGTHS, gain: float = 3e-5, evaluations: int = 200, random_state: Seed = 0
+        self,
+        strengths: Sequence[float] = STRENGTHS,
+        tolerance: float = 3e-5,
+        max_evaluations: int | None = None,
+        random_state: Seed = 0,
     ):
         self.strengths = strengths
-        self.gain = gain  # nats an item that a further step may promise once it has converged
-        self.evaluations = evaluations  # of the loss; one that has not converged by then is reported
+        self.tolerance = tolerance  # nats per item that a further step may promise once it has converged
+        self.max_evaluations = max_evaluations  # of the loss; None: MAX_EVALUATIONS. Warns if not converged by then
         self.random_state = random_state
 
-    def _train(self, train: tuple[Tensor, Tensor], dev: object, strengths: list[float], seed: int) -> list[Fit]:
-        found = minimise(*train, len(self.classes_), strengths, self.gain, self.evaluations)
-        parts = zip(
-            found.weights.double().numpy(), found.biases.double().numpy(), found.converged.tolist(), strict=True
-        )
-        return [Fit([(weight, bias)], converged) for weight, bias, converged in parts]
+    def _train(
+        self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor], strengths: Sequence[float], seed: int
+    ) -> list[FittedStrength]:
+        evaluations = MAX_EVALUATIONS if self.max_evaluations is None else self.max_evaluations
+        optimum = minimise(*train, len(self.classes_), strengths, self.tolerance, evaluations)
+        weights, biases = optimum.weights.double().numpy(), optimum.biases.double().numpy()
+        converged = optimum.converged.tolist()
+        return [
+            FittedStrength([(weight, bias)], done)
+            for weight, bias, done in zip(weights, biases, converged, strict=True)
+        ]
 
 
 class MLPProbe(_Probe):
@@ -133,49 +151,50 @@ class MLPProbe(_Probe):
         self,
         hidden: int = 50,
         strengths: Sequence[float] = STRENGTHS[2:],
-        rate: float = 3e-3,
+        learning_rate: float = 3e-3,
         batch_size: int = 128,
         patience: int = 5,
-        passes: int = 200,
+        max_epochs: int = 200,
         random_state: Seed = 0,
     ):
         self.hidden = hidden
         self.strengths = strengths
-        self.rate = rate
+        self.learning_rate = learning_rate
         self.batch_size = batch_size
-        self.patience = patience  # passes without a better dev loss that end the training
-        self.passes = passes  # one that has not stopped by then has not converged
+        self.patience = patience  # epochs without a better dev loss that end the training
+        self.max_epochs = max_epochs  # a strength that has not stopped by then has not converged
         self.random_state = random_state
 
     def _train(
-        self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor], strengths: list[float], seed: int
-    ) -> list[Fit]:
+        self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor], strengths: Sequence[float], seed: int
+    ) -> list[FittedStrength]:
         vectors, labels = train[0], train[1].numpy()
         penalties = [1 / (strength * len(labels)) for strength in strengths]
-        stack = Stack([vectors.shape[1], self.hidden, len(self.classes_)], penalties, seed, self.rate)
+        stack = Stack([vectors.shape[1], self.hidden, len(self.classes_)], penalties, seed, self.learning_rate)
         order = np.random.default_rng(seed)
-        best: dict[int, tuple[float, int, Layers]] = {}  # strength -> its least loss, the pass, what it was then
-        running = list(range(len(strengths)))
-        for number in range(self.passes):
+        best: dict[int, tuple[float, int, Layers]] = {}  # strength -> its least loss, the epoch, the layers then
+        running = list(range(len(strengths)))  # running[i] is the strength of network i of the stack
+        for epoch in range(self.max_epochs):
             stack.train(vectors, labels, order.permutation(len(labels)), self.batch_size)
-            scores = forward(stack.parameters, dev[0])[-1]  # (S, K, N)
-            losses = torch.nn.functional.cross_entropy(scores, dev[1].expand(len(running), -1), reduction="none").mean(
-                1
-            )
-            for place, (strength, loss) in enumerate(zip(running, losses.tolist(), strict=True)):
+            scores, targets = (
+                forward(stack.parameters, dev[0])[-1],
+                dev[1].expand(len(running), -1),
+            )  # (S, K, N), (S, N)
+            losses = torch.nn.functional.cross_entropy(scores, targets, reduction="none").mean(1)
+            for network, (strength, loss) in enumerate(zip(running, losses.tolist(), strict=True)):
                 if strength not in best or loss < best[strength][0]:
-                    best[strength] = loss, number, _layers([part[place] for part in stack.parameters])
-            places = [place for place, strength in enumerate(running) if number - best[strength][1] < self.patience]
-            if len(places) < len(running):
-                running = [running[place] for place in places]
+                    best[strength] = loss, epoch, _layers([part[network] for part in stack.parameters])
+            survivors = [i for i, strength in enumerate(running) if epoch - best[strength][1] < self.patience]
+            if len(survivors) < len(running):
+                running = [running[network] for network in survivors]
                 if not running:
                     break
-                stack.keep(places)
-        return [Fit(best[strength][2], strength not in running) for strength in range(len(strengths))]
+                stack.keep(survivors)
+        return [FittedStrength(best[strength][2], strength not in running) for strength in range(len(strengths))]
 
 
 def _layers(parameters: Sequence[Tensor]) -> Layers:
-    """Weight (out, in), bias (out, 1), ... -> copies in the form of `Layers`."""
+    """Weight (out, in), bias (out, 1), ... -> copies as `Layers`."""
     arrays = [part.double().numpy() for part in parameters]
     return [(weight.T, bias[:, 0]) for weight, bias in zip(arrays[::2], arrays[1::2], strict=True)]
 
@@ -183,12 +202,12 @@ def _layers(parameters: Sequence[Tensor]) -> Layers:
 def _scores(layers: Layers, vectors: np.ndarray) -> np.ndarray:
     """(N, D) -> (N, K)."""
     *hidden, (weight, bias) = layers
-    for inside, offset in hidden:
-        vectors = expit(vectors @ inside + offset)
+    for hidden_weight, hidden_bias in hidden:
+        vectors = expit(vectors @ hidden_weight + hidden_bias)
     return vectors @ weight + bias
 
 
 def _loss(layers: Layers, vectors: Tensor, labels: Tensor) -> float:
-    """Cross-entropy in nats an item."""
+    """Cross-entropy in nats per item."""
     logs = log_softmax(_scores(layers, vectors.double().numpy()), axis=1)
     return -float(logs[np.arange(len(labels)), labels.numpy()].mean())

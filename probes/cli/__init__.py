@@ -8,9 +8,11 @@ needed is absent, 4 invalid data or checkpoint; and 5 finished but for some cell
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 
 import typer
 
+from bgt_core.cli.errors import run
 from probes.cli import cache
 from probes.cli.probe import probe
 
@@ -21,10 +23,7 @@ app.add_typer(cache.app, name="cache")
 
 def main() -> None:
     """The `bgt-probe` command."""
-    for stream in (sys.stdout, sys.stderr):  # labels in all scripts, and terminals that know ASCII alone
-        stream.reconfigure(errors="backslashreplace")
-    try:
-        app()
-    except BrokenPipeError:  # the reader left, as `head` does
-        sys.stderr.close()
-        sys.exit(0)
+    for stream in (sys.stdout, sys.stderr):  # labels in all scripts, and terminals that know only ASCII
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    run(app, "bgt-probe")

@@ -17,15 +17,15 @@ FolderOption = Annotated[
 
 @app.command()
 def ls(cache_dir: FolderOption = None) -> None:
-    """Each file, the one used last first."""
+    """Each file, last used first."""
     from bgt_core.tables import show
     from probes.results.cache import DAY, Cache, default_folder
 
     folder = cache_dir or default_folder()
     rows = []
     for path in Cache(folder).entries():
-        found = path.stat()
-        age, size = (time.time() - found.st_mtime) / DAY, found.st_size / 1e6
+        status = path.stat()
+        age, size = (time.time() - status.st_mtime) / DAY, status.st_size / 1e6
         rows.append([str(path.relative_to(folder)), f"{size:.1f}", f"{age:.1f}"])
     show(["file", "MB", "days since use"], rows)
 
@@ -33,7 +33,7 @@ def ls(cache_dir: FolderOption = None) -> None:
 @app.command()
 def prune(
     cache_dir: FolderOption = None,
-    days: Annotated[float, typer.Option(help="Keep what was used in so many days.", min=0)] = 0,
+    days: Annotated[float, typer.Option(help="Keep what was used in that many days.", min=0)] = 0,
 ) -> None:
     """Remove what was kept; nothing is lost but time."""
     from probes.results.cache import Cache, default_folder

@@ -1,124 +1,173 @@
 """What a model's card states, measured: `python -m probes.cli.card --sts DIR --retrieval FILE --sentences FILE`.
 
-    --sts        a folder of STS files, as `bgt sts --data` takes it
-    --retrieval  translations never trained on, a TSV of the model's two languages: retrieval, and the
-                 sources and styles of generation
-    --sentences  sentences of the first language never trained on, one a line: length and punctuation
-    --about      JSON with what can't be measured (data, licences, command, time), kept as it is
-
 Prints one JSON document. A tf-idf bag of words stands beside the latents on STS.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import permutations
 from pathlib import Path
+from typing import Annotated
 
-import numpy as np
+import typer
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import bgt_core
-from bgt_core.cli.export import read_card
+import probes
+from bgt_core.adapters.external import ExternalEncoder
+from bgt_core.adapters.publish import read_figures
+from bgt_core.cli.errors import in_flags, run
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.errors import UsageError
+from bgt_core.embedder import Embedder
+from bgt_core.errors import DataError
 from bgt_core.evaluation.retrieval import precision_at_1
 from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.evaluation.sts.score import StsSet, explain, sts
 from bgt_core.evaluation.style import style_scores
-from probes.data.build import read_sentences
-from probes.run import run_probe
+from probes.cli.options import FLAGS, split
+from probes.data.texts import read_sentences
+from probes.result import ProbeResult
 
+Scores = dict[str, dict[str, float]]  # what was scored -> latent or baseline -> score
 PROBED = {"Length": "length", "Punctuation": "punct-num"}  # what a card calls it -> task
+YEARS = ("2012", "2013", "2014", "2015")
+COLUMNS = ("task", "latent", "n_test", "accuracy", "ci_low", "ci_high")
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-class TfIdf:
+def fitted_tfidf(sets: Sequence[StsSet]) -> ExternalEncoder:
     """A bag of words weighted by rarity, fitted on the very sentences it is scored on (no gold scores)."""
+    bag = TfidfVectorizer().fit([text for data in sets for text in (*data.left, *data.right)])
+    return ExternalEncoder("tf-idf", lambda texts, lang, latent: bag.transform(texts).toarray())
 
-    langs, latents = (), ("semantic",)
 
-    def __init__(self, sets: Sequence[StsSet]):
-        self.bag = TfidfVectorizer().fit([text for data in sets for text in (*data.left, *data.right)])
+@app.command()
+def card(
+    sts_data: Annotated[Path, typer.Option("--sts", help="A folder of STS files, as `bgt sts --data` takes it.")],
+    retrieval: Annotated[
+        list[str],
+        typer.Option(
+            metavar="[LANGS=]FILE",
+            help="Translations never trained on, a TSV of the model's languages, or of those named, as en-de=FILE; may "
+            "be repeated. For retrieval both ways, and the sources and styles of generation.",
+        ),
+    ],
+    sentences: Annotated[
+        Path, typer.Option(help="Sentences of --lang never trained on, one per line: length and punctuation.")
+    ],
+    model: Annotated[Path, typer.Option(help="A checkpoint or run folder.", show_default="the model that ships")] = (
+        bgt_core.PRETRAINED
+    ),
+    lang: Annotated[
+        str | None,
+        typer.Option(help="Language of --sts, --sentences and what is generated.", show_default="the model's first"),
+    ] = None,
+    years: Annotated[list[str] | None, typer.Option(help="SemEval years.", show_default=",".join(YEARS))] = None,
+    about: Annotated[
+        Path | None, typer.Option(help="JSON with what can't be measured (data, licences, command), kept as it is.")
+    ] = None,
+    transfers: Annotated[int, typer.Option(help="Sentences to generate.")] = 300,
+    seed: Annotated[int, typer.Option(help="Of the sources and styles drawn.")] = 1,
+) -> None:
+    """Measure what a model's card states."""
+    with in_flags(FLAGS):
+        stated = read_figures(about) if about else {}
+        bgt = bgt_core.load(model)
+        own = lang or bgt.langs[0]
+        wanted = split(years) or list(YEARS)
+        sets = read_sets(sts_data, wanted, lang=own)
+        files = [read_translations(text, bgt.langs) for text in retrieval]
+        scores = sts_scores(bgt, sets, wanted)
+        for langs, rows in files:
+            scores |= retrieval_scores(bgt, langs, rows)
+        written, generated = generation_scores(bgt, own_sentences(files, own), own, transfers, seed)
+        probed = {name: probes.run(bgt, task, read_sentences(sentences), lang=own) for name, task in PROBED.items()}
+    protocol = {
+        "STS": f"{explain(sets)}; the baseline is tf-idf",
+        "Retrieval": f"precision at 1 among {' or '.join(str(len(rows)) for _, rows in files)} translations",
+        "Generated text": f"{written} outputs, beam 5; source and style from the retrieval sentences",
+        "Probes": "test accuracy of logistic regression, 5 splits; the baseline is the majority class",
+    }
+    document = {
+        "scores": scores | generated | probe_scores(bgt, probed),
+        "protocol": [{"score": score, "how": how} for score, how in protocol.items()],
+        "probes": [{name: vars(row)[name] for name in COLUMNS} for result in probed.values() for row in result.rows],
+        **stated,
+    }
+    print(json.dumps(document, indent=2, ensure_ascii=False))
 
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        """(N, words) float32."""
-        return self.bag.transform(sentences).toarray().astype(np.float32)
+
+Translations = tuple[list[str], list[tuple[str, ...]]]  # languages, and rows with a sentence in each
+
+
+def read_translations(text: str, langs: Sequence[str]) -> Translations:
+    """FILE with a column for each of `langs`, or en-de=FILE with one for each language named."""
+    name, _, file = text.rpartition("=")
+    if name and set(name.split("-")) <= set(langs) and not Path(text).exists():
+        columns = name.split("-")
+    else:
+        columns, file = list(langs), text
+    return columns, list(read_pairs(Path(file), columns, Skipped()))
+
+
+def own_sentences(files: Sequence[Translations], lang: str) -> list[str]:
+    """The sentences of one language in all files."""
+    return [row[langs.index(lang)] for langs, rows in files if lang in langs for row in rows]
+
+
+def sts_scores(bgt: Embedder, sets: Sequence[StsSet], years: Sequence[str]) -> Scores:
+    """Of each latent, and of tf-idf."""
+    scores = {latent: sts(bgt, sets, latent=latent).average for latent in bgt.latents}
+    return {f"STS {years[0]}-{years[-1]}, Pearson x 100": {**scores, "baseline": sts(fitted_tfidf(sets), sets).average}}
+
+
+def retrieval_scores(bgt: Embedder, langs: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Scores:
+    """Of each language to each other."""
+    vectors = {lang: bgt.embed([row[column] for row in rows], lang=lang) for column, lang in enumerate(langs)}
+    return {
+        f"Retrieval {source} to {target}, %": {"semantic": 100 * precision_at_1(vectors[source], vectors[target])}
+        for source, target in permutations(langs, 2)
+    }
+
+
+def generation_scores(
+    bgt: Embedder, sentences: Sequence[str], lang: str, transfers: int, seed: int
+) -> tuple[int, Scores]:
+    """How many sentences were written, and how near they are to their sources and styles, drawn from `sentences`."""
+    if len(sentences) < 2 * transfers:
+        raise DataError(
+            f"--retrieval: {len(sentences)} sentences of '{lang}'; --transfers {transfers} needs twice as many."
+        )
+    drawn = random.Random(seed).sample(sentences, 2 * transfers)
+    sources, styles = drawn[:transfers], drawn[transfers:]
+    written = bgt_core.transfer(bgt, sources, styles, lang=lang)
+    scores = style_scores(bgt, written, sources, styles, lang=lang)
+    return len(written), {
+        "Generated text, cosine to its source": {"semantic": scores.to_source},
+        "Generated text, cosine to its style": {"semantic": scores.to_style},
+        "Generated text, length correlation with its style": {"language": scores.length},
+    }
+
+
+def probe_scores(bgt: Embedder, probed: Mapping[str, ProbeResult]) -> Scores:
+    """Accuracies in percent of each latent and of the majority."""
+    table: Scores = {}
+    for task, result in probed.items():
+        accuracy = {row.latent: 100 * row.accuracy for row in result.rows}
+        table[f"{task} probe, accuracy %"] = {
+            **{name: accuracy[name] for name in bgt.latents},
+            "baseline": accuracy["majority"],
+        }
+    return table
 
 
 def main() -> None:
     """Measure and print; a foreseeable error is one line and an exit code."""
-    try:
-        measure()
-    except bgt_core.BgtError as error:
-        print(f"probes.cli.card: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-
-
-def measure() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", type=Path, default=bgt_core.PRETRAINED)
-    parser.add_argument("--sts", type=Path, required=True)
-    parser.add_argument("--years", nargs="+", default=["2012", "2013", "2014", "2015"])
-    parser.add_argument("--retrieval", type=Path, required=True)
-    parser.add_argument("--sentences", type=Path, required=True)
-    parser.add_argument("--about", type=Path)
-    parser.add_argument("--transfers", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
-
-    about = read_card(asked.about) if asked.about else {}
-    bgt = bgt_core.load(asked.model)
-    first, second = bgt.langs
-    sets = read_sets(asked.sts, asked.years, lang=first)
-    scores = {latent: sts(bgt, sets, latent=latent).average for latent in bgt.latents}
-    bag = sts(TfIdf(sets), sets).average
-
-    pairs = list(read_pairs(asked.retrieval, bgt.langs, Skipped()))
-    here, there = (bgt.embed([pair[side] for pair in pairs], lang=bgt.langs[side]) for side in (0, 1))
-    if len(pairs) < 2 * asked.transfers:
-        raise UsageError(f"{asked.retrieval}: {len(pairs)} pairs; --transfers {asked.transfers} needs twice as many.")
-    drawn = random.Random(asked.seed).sample([pair[0] for pair in pairs], 2 * asked.transfers)
-    sources, styles = drawn[: asked.transfers], drawn[asked.transfers :]
-    written = bgt_core.transfer(bgt, sources, styles, lang=first)
-    transfer = style_scores(bgt, written, sources, styles, lang=first)
-
-    sentences = read_sentences(asked.sentences)
-    probed = {name: run_probe(bgt, task, first, sentences) for name, task in PROBED.items()}
-    accuracy = {task: {row.latent: 100 * row.accuracy for row in found.rows} for task, found in probed.items()}
-    years = f"{asked.years[0]}-{asked.years[-1]}"
-    table = {
-        f"STS {years}, Pearson x 100": {**scores, "baseline": bag},
-        f"Retrieval {first} to {second}, %": {"semantic": 100 * precision_at_1(here, there)},
-        f"Retrieval {second} to {first}, %": {"semantic": 100 * precision_at_1(there, here)},
-        "Generated text, cosine to its source": {"semantic": transfer.to_source},
-        "Generated text, cosine to its style": {"semantic": transfer.to_style},
-        "Generated text, length correlation with its style": {"language": transfer.length},
-        **{
-            f"{task} probe, accuracy %": {
-                **{name: found[name] for name in bgt.latents},
-                "baseline": found["majority"],
-            }
-            for task, found in accuracy.items()
-        },
-    }
-    protocol = [
-        {"score": "STS", "how": f"{explain(sets)}; the baseline is tf-idf"},
-        {"score": "Retrieval", "how": f"precision at 1 among {len(pairs)} translations"},
-        {
-            "score": "Generated text",
-            "how": f"{len(written)} outputs, beam 5; source and style from the retrieval sentences",
-        },
-        {
-            "score": "Probes",
-            "how": "test accuracy of logistic regression, 5 splits; the baseline is the majority class",
-        },
-    ]
-    kept = ("task", "latent", "n_test", "accuracy", "ci_low", "ci_high")
-    rows = [{name: vars(row)[name] for name in kept} for found in probed.values() for row in found.rows]
-    print(json.dumps({"scores": table, "protocol": protocol, "probes": rows, **about}, indent=2, ensure_ascii=False))
+    run(app, "probes.cli.card")
 
 
 if __name__ == "__main__":

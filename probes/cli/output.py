@@ -6,13 +6,17 @@ import json
 import sys
 from collections.abc import Sequence
 
+from pyarrow import parquet
+
+from bgt_core.cli.options import on_stdout
 from bgt_core.errors import BgtError
-from bgt_core.tables import LEGEND, on_stdout, save, show
-from probes.cli.wishes import CliOptions
+from bgt_core.files import atomic_file
+from bgt_core.tables import LEGEND, save, show
+from probes.cli.options import CliOptions
 from probes.measures.significance import CORRECTIONS
 from probes.result import SCHEMA, Difference
 from probes.results.report import of_probes, write_report
-from probes.results.store import Cell
+from probes.results.store import Cell, all_predictions
 from probes.results.tables import gap_table, long_table, short_table, wide_table
 from probes.tasks import TASKS
 
@@ -22,7 +26,7 @@ def print_tasks() -> None:
 
 
 def about(cells: Sequence[Cell], correction: str) -> str:
-    """What the numbers of a table are, in a line."""
+    """What the numbers of a table are, in one line."""
     first = cells[0].result
     if cells[0].trail["probe"] == "paper":
         return "test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals"
@@ -33,26 +37,21 @@ def about(cells: Sequence[Cell], correction: str) -> str:
     )
 
 
-def write(wishes: CliOptions, cells: Sequence[Cell]) -> None:
+def write(options: CliOptions, cells: Sequence[Cell]) -> None:
     """The files asked for, each whole or not there."""
-    if any(wishes.files.values()):
-        save(long_table(cells), {name: wishes.files[name] for name in ("csv", "parquet")})
-        wide = {name: wishes.files[name] for name in ("latex", "md")}
-        save(wide_table(cells, wishes.correction), wide, about(cells, wishes.correction))
-    if wishes.predictions:
-        from pyarrow import parquet
-
-        from probes.results.cache import replacing
-        from probes.results.store import all_predictions
-
-        with replacing(wishes.predictions) as partial:
+    if any(options.files.values()):
+        save(long_table(cells), {name: options.files[name] for name in ("csv", "parquet")})
+        wide = {name: options.files[name] for name in ("latex", "md")}
+        save(wide_table(cells, options.correction), wide, about(cells, options.correction))
+    if options.predictions:
+        with atomic_file(options.predictions) as partial:
             parquet.write_table(all_predictions(cells), partial, compression="zstd")
-    if wishes.report:
-        write_report(wishes.report, cells, wishes.correction)
+    if options.report:
+        write_report(options.report, cells, options.correction)
 
 
-def say(
-    wishes: CliOptions,
+def show_all(
+    options: CliOptions,
     cells: Sequence[Cell],
     gaps: Sequence[Difference],
     failures: Sequence[tuple[str, BgtError]],
@@ -61,21 +60,21 @@ def say(
     for cell in cells:
         for line in cell.result.warnings:
             print(f"{cell.result.task} {cell.result.lang}, {cell.model}: {line}", file=sys.stderr)
-    if wishes.as_json:
+    if options.as_json:
         ascii_alone = "utf" not in (sys.stdout.encoding or "").lower()
-        print(json.dumps(document(cells, gaps, failures, wishes.correction), indent=2, ensure_ascii=ascii_alone))
-    if wishes.as_json or on_stdout(wishes.files):
+        print(json.dumps(document(cells, gaps, failures, options.correction), indent=2, ensure_ascii=ascii_alone))
+    if options.as_json or on_stdout(options.files):
         return
     table = short_table(cells)
     show(table.columns, table.lines(), text=table.columns.index("train"))
     differences = [cell.result.difference for cell in cells if cell.result.difference]
-    for found in (differences, gaps):
-        if found:
-            table = gap_table(found, cells[0].result.ci)
+    for some in (differences, gaps):
+        if some:
+            table = gap_table(some, cells[0].result.ci)
             print()
             show(table.columns, table.lines(), text=3)
     if len({cell.model for cell in cells}) > 1:
-        table = wide_table(cells, wishes.correction)
+        table = wide_table(cells, options.correction)
         print()
         show(table.columns, table.lines(), text=2)
         print(LEGEND, file=sys.stderr)
@@ -83,16 +82,21 @@ def say(
 
 
 def extras(cells: Sequence[Cell]) -> None:
-    """Erasure and learning curves, where they were asked for."""
-    asked = (
-        (["erased by", "rank", "accuracy", "random directions"], lambda cell: cell.result.erasures,
-         lambda one: [one.method, str(one.rank), percent(one.accuracy), percent(one.random_accuracy)]),
-        (["probe", "train", "accuracy", "interval"], lambda cell: cell.result.curve,
-         lambda one: [one.probe, str(one.n_train), percent(one.accuracy),
-                      f"{percent(one.ci_low)}-{percent(one.ci_high)}"]),
-    )  # fmt: skip
-    for columns, of, values in asked:
-        rows = [[*cell.place[:2], cell.model, one.latent, *values(one)] for cell in cells for one in of(cell)]
+    """Erasure and learning curves, where they were measured."""
+    erasures = [
+        [*cell.setting[:2], cell.model, erasure.latent, erasure.method, str(erasure.rank), percent(erasure.accuracy),
+         percent(erasure.random_accuracy)]
+        for cell in cells for erasure in cell.result.erasures
+    ]  # fmt: skip
+    curves = [
+        [*cell.setting[:2], cell.model, point.latent, point.probe, str(point.n_train), percent(point.accuracy),
+         f"{percent(point.ci_low)}-{percent(point.ci_high)}"]
+        for cell in cells for point in cell.result.curve
+    ]  # fmt: skip
+    for columns, rows in (
+        (["erased by", "rank", "accuracy", "random directions"], erasures),
+        (["probe", "train", "accuracy", "interval"], curves),
+    ):
         if rows:
             print()
             show(["task", "lang", "model", "latent", *columns], rows, text=5)

@@ -3,57 +3,63 @@
 from __future__ import annotations
 
 import json
-import sys
 
 from bgt_core.errors import BgtError
 from bgt_core.tables import show
-from probes.cells import kept_as
-from probes.cli import work
-from probes.cli.wishes import CliOptions
+from probes.cells import cell_path
+from probes.cli.measuring import FAILED, in_flags, open_grid, read_pair, say
+from probes.cli.options import CliOptions
+from probes.grid import Grid, Slot
 from probes.measures.study import prepare
-from probes.results.cache import RESULTS, Cache
+from probes.probe import senteval_config
 
 COLUMNS = ["task", "lang", "model", "probe", "items", "train", "test", "classes", "vectors", "probes", "result"]
 
 
-def plan(wishes: CliOptions) -> int:
+def plan(options: CliOptions) -> int:
     """Print it; the exit code that measuring would meet before it trains a probe."""
-    wishes.check()
-    models = work.open_all(wishes)
-    work.compared(wishes.compare, models)
-    rows, failures = [], []
-    for label, found in work.each(wishes, models, row):
-        if isinstance(found, BgtError):
-            print(f"bgt-probe: {label}: {found}", file=sys.stderr)
-            failures.append(found)
+    options.check()
+    grid = open_grid(options)
+    for text in options.compare:
+        read_pair(text, grid.subjects)
+    rows: list[list[str | int]] = []
+    failures: list[BgtError] = []
+    for label, outcome in grid.each(lambda slot: plan_row(slot, grid), say):
+        if isinstance(outcome, BgtError):
+            failures.append(in_flags(label, outcome))
         else:
-            rows.append(found)
-    if wishes.as_json:
-        document = {"schema": "bgt-probe-plan/1", "plan": [dict(zip(COLUMNS, one, strict=True)) for one in rows]}
+            rows.append(outcome)
+    if options.as_json:
+        document = {"schema": "bgt-probe-plan/1", "plan": [dict(zip(COLUMNS, row, strict=True)) for row in rows]}
         print(json.dumps(document, indent=2, ensure_ascii=False))
     else:
-        show(COLUMNS, [list(map(str, one)) for one in rows], text=4)
+        show(COLUMNS, [list(map(str, row)) for row in rows], text=4)
     if failures and not rows:
         return failures[0].exit_code
-    return 5 if failures else 0
+    return FAILED if failures else 0
 
 
-def row(place: work.Place, cache: Cache | None) -> list[str | int]:
+def plan_row(slot: Slot, grid: Grid) -> list[str | int]:
     """One cell: its items, and the vectors to make and probes to train; 0 of both where its result is kept."""
-    model, task, lang, (items, about), wish = place
-    model.check(lang)
-    study = prepare(task, lang, items, wish)
+    subject, task, lang, dataset, config = slot
+    subject.check(lang)
+    used = senteval_config(config) if grid.senteval else config
+    study = prepare(task, dataset.items, lang=lang, config=used)
     train, _, test = study.cuts[0]
-    name = kept_as(model, task, lang, about, wish) if cache else None
-    there = bool(name and cache.path(RESULTS, name).is_file())
-    read = 0 if there else len(model.latents_of(lang)) * (1 + len(model.seeds))  # vectors of a sentence
-    probes = read * len(study.cuts) * (2 if wish.control and not wish.paper else 1)
-    sizes = [len(study.labels), len(train), len(test), len(study.names), read * len(study.labels), probes]
+    path = cell_path(grid.cache, subject, task, dataset, lang=lang, config=config, senteval=grid.senteval)
+    kept = path is not None and path.is_file()
+    vectors = 0 if kept else len(subject.latents_in(lang)) * (1 + len(subject.encoder_seeds))  # per sentence
+    probes = vectors * len(study.cuts) * (2 if config.control and not grid.senteval else 1)
     return [
         task.name,
         lang,
-        model.name,
-        "paper" if wish.paper else wish.probe,
-        *sizes,
-        "kept" if there else "to measure",
+        subject.name,
+        "paper" if grid.senteval else config.probe,
+        len(study.labels),
+        len(train),
+        len(test),
+        len(study.names),
+        vectors * len(study.labels),
+        probes,
+        "kept" if kept else "to measure",
     ]

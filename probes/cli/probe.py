@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
+from bgt_core.cli.errors import in_flags
 from bgt_core.cli.options import CsvOption, DeviceOption, JsonOption, LatexOption, ParquetOption, PrecisionOption
 from bgt_core.errors import BgtError
 
-if TYPE_CHECKING:
-    from probes.cli.wishes import CliOptions
-    from probes.results.store import Cell
-
-FAILED, MEMORY, BELOW, STOPPED = 5, 6, 7, 130
+MEMORY, STOPPED = 6, 130
 
 
 def probe(
@@ -129,7 +127,7 @@ def probe(
 ) -> None:
     """Probe what a latent knows of a sentence: test accuracy with its interval, beside baselines.
 
-    What was measured is kept: the same command again prints the same at once, and goes on where it was stopped.
+    What was measured is kept: the same command again prints the same at once, and continues where it was stopped.
     """
     if context.invoked_subcommand:
         return
@@ -139,50 +137,7 @@ def probe(
 
             print_tasks()
             return
-        from probes.cli.plan import plan
-        from probes.cli.wishes import CliOptions
-
-        wishes = CliOptions(
-            langs=split(lang),
-            tasks=split(task),
-            latents=split(latent and [latent]),
-            models=model or [],
-            encoder_seeds=split(encoder_seeds),
-            data=data,
-            column=column,
-            split_file=split_file,
-            download=download,
-            probes=split([probe]),
-            compare=compare or [],
-            fail_on=fail_on or [],
-            untrained=untrained,
-            correction=correction,
-            as_json=as_json,
-            files={"csv": csv, "latex": latex, "parquet": parquet, "md": md},
-            predictions=predictions,
-            report=report,
-            cache_dir=None if no_cache else cache_dir,
-            no_cache=no_cache,
-            device=device,
-            precision=precision,
-            asked={
-                "max_items": max_items,
-                "max_train": max_train,
-                "seeds": seeds,
-                "seed": seed,
-                "ci": ci,
-                "resamples": bootstrap,
-                "l2": l2,
-                "baselines": baselines,
-                "control": None if control == "none" else control,
-                "capacity": capacity,
-                "mdl": mdl,
-                "erase": erase,
-                "curve": curve,
-                "paper": paper,
-            },
-        )
-        code = plan(wishes) if dry_run else answer(wishes)
+        code = answer(context.params)
     except BgtError as error:
         print(f"bgt-probe: {error}", file=sys.stderr)
         raise typer.Exit(error.exit_code) from None
@@ -199,44 +154,12 @@ def probe(
     raise typer.Exit(code)
 
 
-def split(values: list[str] | None) -> list[str]:
-    """ "a,b" and "c" -> each of them once."""
-    return list(dict.fromkeys(part.strip() for value in values or [] for part in value.split(",") if part.strip()))
+def answer(values: Mapping[str, Any]) -> int:
+    """What the options ask for; the exit code. Errors of the library come in terms of the options."""
+    from probes.cli.measuring import measure
+    from probes.cli.options import FLAGS, CliOptions
+    from probes.cli.plan import plan
 
-
-def answer(wishes: CliOptions) -> int:
-    """Measure, write, print; the exit code."""
-    from probes.cli import output, work
-
-    wishes.check()
-    if wishes.download:
-        work.get(wishes.data)
-    models = work.open_all(wishes)
-    pairs = work.compared(wishes.compare, models)
-    cells: list[Cell] = []
-    failures: list[tuple[str, BgtError]] = []
-    stopped = False
-    try:
-        for label, found in work.measure_all(wishes, models):
-            if isinstance(found, BgtError):
-                print(f"bgt-probe: {label}: {found}", file=sys.stderr)
-                failures.append((label, found))
-            else:
-                cells.append(found)
-    except KeyboardInterrupt:
-        stopped = True
-        kept = "" if wishes.no_cache else "; what was measured is kept: the same command goes on from there"
-        print(f"bgt-probe: stopped after {len(cells)} results{kept}", file=sys.stderr)
-    if not cells:
-        if failures:
-            raise type(failures[0][1])("nothing could be measured.")
-        return STOPPED
-    cells, gaps = work.finished(cells, pairs, wishes.correction)
-    output.write(wishes, cells)
-    output.say(wishes, cells, gaps, failures)
-    if stopped:
-        return STOPPED
-    broken = work.broken(wishes.rules, cells)
-    for line in broken:
-        print(f"bgt-probe: {line}", file=sys.stderr)
-    return BELOW if broken else FAILED if failures else 0
+    with in_flags(FLAGS):
+        options = CliOptions.of(values)
+        return plan(options) if values["dry_run"] else measure(options)

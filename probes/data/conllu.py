@@ -1,22 +1,29 @@
-"""CoNLL-U (universaldependencies.org/format.html): parsed sentences, checked as they are read."""
+"""CoNLL-U (universaldependencies.org/format.html): parsed sentences, checked to be trees as they are read."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 
-from bgt_core.data.parallel import lines
+import conllu
+from conllu.exceptions import ParseException
+
 from bgt_core.data.text import normalise
 from bgt_core.errors import DataError
+from probes.data.texts import text_lines
+
+COLUMNS = 10
 
 
 @dataclass(frozen=True)
 class Word:
     """One syntactic word; `head` is the number of its head, 0 for the root."""
 
-    number: int  # from 1, its place in the sentence
+    number: int  # from 1, in the order of the sentence
     form: str
     upos: str
     feats: dict[str, str]
@@ -30,7 +37,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Surface:
-    """What is written: one word, or several as one (French "du", words 3 and 4)."""
+    """A run of written text: one word, or several as one (French "du", words 3 and 4)."""
 
     first: int
     last: int
@@ -48,10 +55,10 @@ class Parsed:
     @cached_property
     def children(self) -> dict[int, list[Word]]:
         """Number of a head -> its dependents in order; 0 -> the root alone."""
-        found: dict[int, list[Word]] = {number: [] for number in range(len(self.words) + 1)}
+        dependents: dict[int, list[Word]] = {number: [] for number in range(len(self.words) + 1)}
         for word in self.words:
-            found[word.head].append(word)
-        return found
+            dependents[word.head].append(word)
+        return dependents
 
     @property
     def root(self) -> Word:
@@ -59,11 +66,11 @@ class Parsed:
 
     def under(self, word: Word) -> set[int]:
         """Numbers of a word and of all below it."""
-        found, left = set(), [word]
-        while left:
-            found.add(left[-1].number)
-            left += self.children[left.pop().number]
-        return found
+        numbers, stack = set(), [word]
+        while stack:
+            numbers.add(stack[-1].number)
+            stack += self.children[stack.pop().number]
+        return numbers
 
     def text(self, surfaces: Sequence[Surface] | None = None) -> str:
         """The sentence, or part of it, as written."""
@@ -72,59 +79,65 @@ class Parsed:
 
 
 def read_conllu(files: Sequence[Path]) -> list[Parsed]:
-    """The sentences of all files (plain, .gz, .xz, .zst); BgtError with file and line for a bad one."""
+    """The sentences of all files (plain, .gz, .xz, .zst).
+
+    Raises DataError with file and line for a sentence that is not CoNLL-U or not a tree.
+    """
     return [sentence for file in files for sentence in _sentences(file)]
 
 
 def _sentences(file: Path) -> Iterator[Parsed]:
-    rows: list[list[str]] = []
-    number = 0
-    for number, line in enumerate(lines(file), 1):
-        try:
-            text = line.decode()
-        except UnicodeDecodeError:
-            raise DataError(f"{file}:{number}: not UTF-8; convert the file to UTF-8.") from None
-        if text.startswith("#"):
-            continue
-        if text.strip():
-            cells = text.split("\t")
-            if len(cells) != 10:
-                raise DataError(f"{file}:{number}: {len(cells)} columns; CoNLL-U has 10, separated by tabs.")
-            rows.append(cells)
-        elif rows:
-            yield _parsed(rows, f"{file}:{number - len(rows)}")
-            rows = []
-    if rows:
-        yield _parsed(rows, f"{file}:{number - len(rows) + 1}")
+    for blank, lines in groupby(_rows(file), lambda row: not row[1].strip()):
+        rows = [] if blank else list(lines)
+        if rows:
+            yield _parsed([line for _, line in rows], f"{file}:{rows[0][0]}")
 
 
-def _parsed(rows: list[list[str]], place: str) -> Parsed:
-    """`place` is the file and the first line of the sentence."""
+def _rows(file: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines of words, and the blank ones between sentences."""
+    for number, line in text_lines(file):
+        columns = line.count("\t") + 1
+        if line.strip() and not line.startswith("#"):
+            if columns != COLUMNS:
+                raise DataError(f"{file}:{number}: {columns} columns; CoNLL-U has {COLUMNS}, separated by tabs.")
+            yield number, re.sub(" {2,}", " ", line)  # the library would take two spaces for a tab
+        elif not line.strip():
+            yield number, ""
+
+
+def _parsed(rows: list[str], location: str) -> Parsed:
+    """`location` is the file and the first word's line."""
     words: list[Word] = []
     surfaces: list[Surface] = []
-    for number, form, _, upos, _, feats, head, relation, _, misc in rows:
-        if "." in number:  # an empty node is not written
+    try:
+        (tokens,) = conllu.parse("\n".join(rows))
+    except ParseException as error:
+        raise DataError(f"{location}: sentence with a bad number: {error}") from None
+    for token in tokens:
+        space = (token["misc"] or {}).get("SpaceAfter") != "No"
+        number = token["id"]
+        if not isinstance(number, int):
+            if number and number[1] == "-":  # "3-4": two words written as one; "4.1", an empty node, is not written
+                surfaces.append(Surface(number[0], number[2], token["form"], space))
             continue
-        space = "SpaceAfter=No" not in misc.split("|")
-        try:
-            if "-" in number:
-                first, last = map(int, number.split("-"))
-                surfaces.append(Surface(first, last, form, space))
-                continue
-            marks = {} if feats == "_" else dict(mark.split("=", 1) for mark in feats.split("|"))
-            words.append(Word(int(number), form, upos, marks, int(head), relation))
-        except ValueError:
-            raise DataError(
-                f"{place}: sentence with a bad number or feature: {number} {form} {feats} {head}."
-            ) from None
-        if not (surfaces and surfaces[-1].first <= words[-1].number <= surfaces[-1].last):
-            surfaces.append(Surface(words[-1].number, words[-1].number, form, space))
-    heads = [word.head for word in words]
-    if [word.number for word in words] != list(range(1, len(words) + 1)):
-        raise DataError(f"{place}: sentence whose words are not numbered 1, 2, 3, ...")
-    if heads.count(0) != 1 or not all(0 <= head <= len(words) for head in heads):
-        raise DataError(f"{place}: sentence with {heads.count(0)} roots or a head that is no word; expected one root.")
+        feats = token["feats"] or {}
+        if token["head"] is None or not all(feats.values()):
+            raise DataError(f"{location}: sentence with a bad number or feature: word {number}, {token['form']}.")
+        words.append(Word(number, token["form"], token["upos"], feats, token["head"], token["deprel"]))
+        if not (surfaces and surfaces[-1].first <= number <= surfaces[-1].last):
+            surfaces.append(Surface(number, number, token["form"], space))
     parsed = Parsed(words, surfaces)
-    if len(parsed.under(parsed.root)) < len(words):
-        raise DataError(f"{place}: sentence with a cycle of heads; expected a tree.")
+    _check_tree(parsed, location)
     return parsed
+
+
+def _check_tree(parsed: Parsed, location: str) -> None:
+    """DataError unless words are numbered and hang on one root."""
+    words = parsed.words
+    roots = sum(word.head == 0 for word in words)
+    if [word.number for word in words] != list(range(1, len(words) + 1)):
+        raise DataError(f"{location}: sentence whose words are not numbered 1, 2, 3, ...")
+    if roots != 1 or not all(0 <= word.head <= len(words) for word in words):
+        raise DataError(f"{location}: sentence with {roots} roots or a head that is no word; expected one root.")
+    if len(parsed.under(parsed.root)) < len(words):
+        raise DataError(f"{location}: sentence with a cycle of heads; expected a tree.")

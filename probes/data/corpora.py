@@ -1,4 +1,4 @@
-"""What is known of the corpora that labels and text are often taken from: for the card of a data set.
+"""Facts about the corpora that labels and text are often taken from, for the card of a data set.
 
 A corpus is recognised by the names of its files and folders. Licences are as the sources state them.
 """
@@ -10,25 +10,25 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Corpus:
-    """Where sentences come from, on what terms, and what to beware of."""
+class Provenance:
+    """Where sentences come from, under which licence, and what to beware of."""
 
     about: str
     licence: str
     artefacts: tuple[str, ...] = ()
 
 
-SENTEVAL = Corpus(
+SENTEVAL = Provenance(
     "SentEval's probing sets (Conneau et al. 2018), sentences of the Toronto Book Corpus",
     "none stated for the data",
     ("lower-case and capitals as in fiction; not comparable with sets made of other text",),
 )
-TREEBANK = Corpus("a treebank of Universal Dependencies", "see the treebank's own README")
-UNKNOWN = Corpus("own files", "not stated")
+TREEBANK = Provenance("a treebank of Universal Dependencies", "see the treebank's own README")
+UNKNOWN = Provenance("own files", "not stated")
 
 TATOEBA = "CC BY 2.0 FR"
 CORPORA = {
-    "xprobe": Corpus(
+    "xprobe": Provenance(
         "xprobe (ltgoslo): tasks in SentEval's manner on Wikipedia",
         "none stated; the text is CC BY-SA",
         (
@@ -37,31 +37,31 @@ CORPORA = {
             "Turkish: about 72 % of the subj-num and obj-num labels are Plur; parts of many words stand after the word",
         ),
     ),
-    "gum": Corpus(
+    "gum": Provenance(
         "GUM corpus, constituency trees",
         "annotations CC BY 4.0; text by genre CC BY, CC BY-SA or CC BY-NC-SA",
         ("small and of many genres; top constituents: sequences with inner punctuation are kept, unlike SentEval",),
     ),
-    "tatoeba": Corpus(
+    "tatoeba": Provenance(
         "Tatoeba", TATOEBA, ("short and conversational; many near-copies, which share a group by their translation",)
     ),
-    "tanaka-tok": Corpus("Tanaka corpus", TATOEBA, ("its English is tokenised and in lower case",)),
-    "multi30k": Corpus("Multi30k captions", "no licence of the text stated", ("captions of photographs alone",)),
-    "ntrex": Corpus("NTREX-128 news", "CC BY-SA 4.0"),
-    "pud": Corpus("Parallel Universal Dependencies", "CC BY-SA 3.0"),
-    "un": Corpus("UN Parallel Corpus", "free use with acknowledgement", ("formal",)),
-    "tico19": Corpus("TICO-19", "CC0 1.0", ("about one disease",)),
-    "xquad-questions": Corpus("XQuAD questions", "CC BY-SA 4.0", ("questions alone",)),
-    "mozilla-www": Corpus("mozilla.org", "MPL 2.0", ("web pages of one organisation",)),
-    "kde4": Corpus("KDE4 interface strings", "as the KDE localisation files", ("commands, not sentences",)),
-    "bible": Corpus("Bible", "rights in the translation unknown", ("archaic",)),
-    "bsd": Corpus("Business Scene Dialogue", "CC BY-NC-SA 4.0"),
-    "ami": Corpus("AMI Meeting Parallel Corpus", "CC BY 4.0", ("spoken, many very short turns",)),
+    "tanaka-tok": Provenance("Tanaka corpus", TATOEBA, ("its English is tokenised and in lower case",)),
+    "multi30k": Provenance("Multi30k captions", "no licence of the text stated", ("captions of photographs alone",)),
+    "ntrex": Provenance("NTREX-128 news", "CC BY-SA 4.0"),
+    "pud": Provenance("Parallel Universal Dependencies", "CC BY-SA 3.0"),
+    "un": Provenance("UN Parallel Corpus", "free use with acknowledgement", ("formal",)),
+    "tico19": Provenance("TICO-19", "CC0 1.0", ("about one disease",)),
+    "xquad-questions": Provenance("XQuAD questions", "CC BY-SA 4.0", ("questions alone",)),
+    "mozilla-www": Provenance("mozilla.org", "MPL 2.0", ("web pages of one organisation",)),
+    "kde4": Provenance("KDE4 interface strings", "as the KDE localisation files", ("commands, not sentences",)),
+    "bible": Provenance("Bible", "rights in the translation unknown", ("archaic",)),
+    "bsd": Provenance("Business Scene Dialogue", "CC BY-NC-SA 4.0"),
+    "ami": Provenance("AMI Meeting Parallel Corpus", "CC BY 4.0", ("spoken, many very short turns",)),
 }
 
 
-def corpus_of(file: Path, kind: str) -> Corpus:
-    """The corpus that a file of this kind of source belongs to."""
+def provenance_of(file: Path, kind: str) -> Provenance:
+    """The provenance of a file, used as this kind of source."""
     for name in (*file.name.split("."), *(folder.name for folder in file.absolute().parents)):
         if name in CORPORA:
             return CORPORA[name]

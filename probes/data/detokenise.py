@@ -1,8 +1,9 @@
 """From space-separated tokens back to text as people write it.
 
-SentEval's files follow Moses ("I can 't", "&quot;"), xprobe's an own way ("l' action", "Madrid ' in"), trees the Penn
-Treebank's ("ca n't", "-LRB-"). The models read text, so tokens are joined before use. What tokenising destroyed is
-guessed: straight quotes open and close in turn, French keeps a space within « » and before ! ? : ;.
+SentEval's files are tokenised as by Moses ("I can 't", "&quot;"), xprobe's in a way of their own ("l' action",
+"Madrid ' in"), trees as in the Penn Treebank ("ca n't", "-LRB-"). The models read text, so tokens are joined before
+use. What tokenising destroyed is guessed: straight quotes open and close in turn, French keeps a space within « » and
+before ! ? : ;.
 """
 
 from __future__ import annotations
@@ -11,28 +12,28 @@ import html
 import re
 
 from bgt_core.data.text import normalise
+from probes.words import CJK
 
 _TREEBANK = {"``": '"', "''": '"', "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
-_CLOSE, _OPEN = (
-    frozenset(", . ; : ! ? … ... ) ] } ” » › 、 。 ، ؛ ؟".split()),
-    frozenset("( [ { “ ‘ « ‹ ¿ ¡ „ ‚".split()),
-)
-_FRENCH = frozenset("; : ! ? « » ‹ ›".split())  # these stand alone
+_CLOSE = frozenset(", . ; : ! ? … ... ) ] } ” » › 、 。 ، ؛ ؟".split())
+_OPEN = frozenset("( [ { “ ‘ « ‹ ¿ ¡ „ ‚".split())
+_FRENCH = frozenset("; : ! ? « » ‹ ›".split())  # spaces on both sides
 _GERMAN = frozenset("“ ‘".split())  # „these close“
 _APOSTROPHE = frozenset("' ’".split())
 _ENDS = frozenset("s t re ve ll d m clock".split())
 _CONTRACTED = re.compile(rf"(?:['’](?:{'|'.join(_ENDS)})|n['’]t)$", re.IGNORECASE)
 _ELIDED = re.compile(r"(?:[cdjlmnst]|(?:jus|lors|puis|quoi|quel)?qu|aujourd|dell|all)$", re.IGNORECASE)
-_CJK = re.compile(r"(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]) (?=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])")
+_WIDE = rf"[{CJK}\u3000-\u303f\uff00-\uffef]"  # characters, punctuation, full-width forms
+_WIDE_SPACE = re.compile(f"(?<={_WIDE}) (?={_WIDE})")
 
 
 def detokenise(sentence: str, lang: str) -> str:
     """Tokens separated by spaces -> normalised text."""
     tokens = [_TREEBANK.get(token, token) for token in html.unescape(sentence).replace(" @-@ ", "-").split()]
-    text, glued, quoting = "", True, set()  # glued: nothing comes between the text and the next token
-    for place, token in enumerate(tokens):
-        before, after = (tokens[place - 1] if place else ""), (tokens[place + 1] if place + 1 < len(tokens) else "")
-        left, right = _sides(token, before, after, lang)
+    text, glued = "", True  # glued: no space between the text and the next token
+    quoting: set[str] = set()  # the kinds of quotes that are open
+    for before, token, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
+        left, right = _glued(token, before, after, lang)
         if token in ('"', "'", "`") and not (left or right):
             right = token not in quoting and bool(after)
             left = not right
@@ -40,12 +41,12 @@ def detokenise(sentence: str, lang: str) -> str:
         text += token if glued or left else f" {token}"
         glued = right
     if lang == "ja":
-        text = _CJK.sub("", text)
+        text = _WIDE_SPACE.sub("", text)
     return normalise(text)
 
 
-def _sides(token: str, before: str, after: str, lang: str) -> tuple[bool, bool]:
-    """Whether a token is written close to the one before it, and to the one after."""
+def _glued(token: str, before: str, after: str, lang: str) -> tuple[bool, bool]:
+    """Whether a token is written without a space before it, and without one after."""
     if token in _APOSTROPHE:
         if lang == "tr" and before[-1:].isalnum() and after[:1].islower():  # a name and its ending
             return True, True

@@ -1,14 +1,15 @@
-"""Items to items: balanced, each once, of labels that can be learnt, in the paper's splits."""
+"""Items to items: balanced, without duplicates, of labels that can be learnt, in the paper's splits."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 
 from probes.task import SPLITS, Items
 
-RARE = 20  # items below which a label can't be learnt, and is left out
+RARE = 20  # items; a label with fewer can't be learnt, and is left out
 SIZES = {"train": 100_000, "dev": 10_000, "test": 10_000}  # items (paper, sec. 5.2; SentEval)
 
 
@@ -30,25 +31,24 @@ def distinct(items: Items) -> Items:
     labels: dict[str, set[str]] = {}
     for sentence, label in zip(items.sentences, items.labels, strict=True):
         labels.setdefault(sentence, set()).add(label)
-    rank = {split: place for place, split in enumerate(SPLITS)}
-    places = [rank[split] for split in items.splits] if items.splits else [0] * len(items.labels)
-    highest: dict[int, int] = {}  # of each group
-    for group, place in zip(items.groups, places, strict=True):
-        highest[group] = max(place, highest.get(group, 0))
+    ranks = [SPLITS.index(split) for split in items.splits] if items.splits else [0] * len(items.labels)
+    highest: dict[int, int] = {}  # rank of each group's split
+    for group, rank in zip(items.groups, ranks, strict=True):
+        highest[group] = max(rank, highest.get(group, 0))
     kept: dict[str, int] = {}  # sentence -> row
     for row, (sentence, group) in enumerate(zip(items.sentences, items.groups, strict=True)):
-        if len(labels[sentence]) == 1 and places[row] == highest[group]:
+        if len(labels[sentence]) == 1 and ranks[row] == highest[group]:
             kept.setdefault(sentence, row)
     return items.take(list(kept.values()))
 
 
 def common(items: Items) -> Items:
-    """Without the items of labels that a probe can't learn: fewer than 20 items, or none in train."""
+    """The items of labels that a probe can learn: those in train, or without splits those of 20 items or more."""
     if items.splits:
-        known = {label for label, split in zip(items.labels, items.splits, strict=True) if split == "train"}
+        learnable = {label for label, split in zip(items.labels, items.splits, strict=True) if split == "train"}
     else:
-        known = {label for label, count in Counter(items.labels).items() if count >= RARE}
-    return items.take([row for row, label in enumerate(items.labels) if label in known])
+        learnable = {label for label, count in Counter(items.labels).items() if count >= RARE}
+    return items.take([row for row, label in enumerate(items.labels) if label in learnable])
 
 
 def draw_splits(items: Items, rng: Random, sizes: Mapping[str, int] = SIZES) -> Items:
@@ -66,12 +66,12 @@ def draw_splits(items: Items, rng: Random, sizes: Mapping[str, int] = SIZES) -> 
         rows.setdefault(group, []).append(row)
     order = list(rows)
     rng.shuffle(order)
-    found: dict[int, str] = {}
+    split_of: dict[int, str] = {}  # row -> its split
     for group in order:
         for split in reversed(SPLITS):
             if len(rows[group]) <= room[split]:
                 room[split] -= len(rows[group])
-                found |= dict.fromkeys(rows[group], split)
+                split_of |= dict.fromkeys(rows[group], split)
                 break
-    taken = items.take(sorted(found))
-    return Items(taken.sentences, taken.labels, taken.groups, [found[row] for row in sorted(found)])
+    drawn = sorted(split_of)
+    return replace(items.take(drawn), splits=[split_of[row] for row in drawn])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
-from bgt_core.data.parallel import lines
 from bgt_core.errors import DataError
 from probes.data.detokenise import detokenise
+from probes.data.texts import text_lines
 from probes.task import Items
 from probes.words import split_words
 
@@ -19,15 +20,14 @@ def read_labelled(file: Path, lang: str, reordered: bool = False) -> Items:
     """Every row of a file (plain, .gz, .xz, .zst) in its order, labels as they stand, tokens joined to text.
 
     The first cell is the split, the second the label, the last the sentence, as SentEval reads them. Rows with the
-    same letters and digits are of one group; with `reordered`, rows with the same words. A sentence still in the quotes
-    of a CSV writer, its own quotes doubled, is freed of them. Raises BgtError with file and line.
+    same words in the same order are of one group; with `reordered`, rows with the same words in any order. A sentence
+    still in the quotes of a CSV writer, its own quotes doubled, is freed of them. Raises DataError with file and line.
     """
-    items, groups = Items([], [], [], []), {}
-    for number, line in enumerate(lines(file), 1):
-        try:
-            cells = line.decode().rstrip().split("\t")
-        except UnicodeDecodeError:
-            raise DataError(f"{file}:{number}: not UTF-8; convert the file to UTF-8.") from None
+    items = Items([], [], [])
+    splits: list[str] = []
+    groups: dict[tuple[str, ...], int] = {}  # words -> group
+    for number, line in text_lines(file):
+        cells = line.rstrip().split("\t")
         if len(cells) < 3:
             raise DataError(f"{file}:{number}: {len(cells)} of 3 columns; expected split, label, sentence.")
         if cells[0] not in SPLIT_NAMES:
@@ -40,9 +40,9 @@ def read_labelled(file: Path, lang: str, reordered: bool = False) -> Items:
             raise DataError(f"{file}:{number}: an empty {'label' if sentence else 'sentence'}; expected text.")
         items.sentences.append(sentence)
         items.labels.append(cells[1].strip())
-        items.splits.append(SPLIT_NAMES[cells[0]])
+        splits.append(SPLIT_NAMES[cells[0]])
         words = split_words(sentence.casefold())
         items.groups.append(groups.setdefault(tuple(sorted(words) if reordered else words), len(groups)))
     if not items.labels:
         raise DataError(f"{file} is empty; expected lines of split, label, sentence.")
-    return items
+    return replace(items, splits=splits)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from bgt_core.errors import DataError
+from bgt_core.files import sha256_file
 from probes.data.conllu import read_conllu
-from probes.data.corpora import corpus_of
+from probes.data.corpora import provenance_of
 from probes.data.items import RARE, SIZES, common, distinct, draw_splits
 from probes.data.labelled import read_labelled
-from probes.data.sources import LABELLED, find_source
+from probes.data.sources import LABELLED, TaskSource, find_source
 from probes.data.texts import read_texts
 from probes.data.trees import read_trees
 from probes.task import SPLITS, Items, ProbeTask
@@ -35,8 +35,8 @@ TOKENISATION = {
 
 
 @dataclass(frozen=True)
-class Card:
-    """What a reader of a score must know of its data."""
+class DataCard:
+    """What a reader of a score must know about its data."""
 
     task: str
     lang: str
@@ -48,8 +48,8 @@ class Card:
     labels: dict[str, int]  # items of each label, the commonest first
     tokenisation: str
     artefacts: list[str]
-    sha256: dict[str, str]  # of each file as it lies on the disk
-    notes: list[str]  # what was left out, and what is smaller than the paper's
+    sha256: dict[str, str]  # of each file as it is on disk
+    notes: list[str]  # what was left out, and which splits are smaller than the paper's
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -59,60 +59,67 @@ class Card:
 def load_task(
     task: ProbeTask,
     lang: str,
-    where: Path,
+    data: Path,
     seed: int = 0,
     sizes: Mapping[str, int] | None = SIZES,
     column: int | None = None,
-) -> tuple[Items, Card]:
+) -> tuple[Items, DataCard]:
     """Items of a task from a file or folder, and their card.
 
-    Splits are the source's own where it has them; otherwise they are drawn as `sizes` says, the paper's
-    unless told otherwise, and smaller in proportion with fewer items; with None there are none. Seeds order nothing but
-    what is drawn. Raises BgtError for what is absent (3), damaged (4) or too little.
+    Splits are the source's own where it has them; otherwise they are drawn as `sizes` says, by default the paper's, and
+    smaller in proportion with fewer items; with None there are none. The seed decides nothing but what is drawn.
+    Raises NotFound for what is absent, DataError for what is damaged or too little, UsageError for a task that can't be
+    labelled from this, or a language that it does not have.
     """
-    source = find_source(where, task, lang)
+    source = find_source(data, task, lang)
     rng, notes = Random(seed), [f"passed over {line}" for line in source.passed_over]
     if source.kind == LABELLED:
-        read = read_labelled(source.files[0], lang, task.reordered)
-        items = distinct(read)
-        _left_out(notes, read, items, "twice there, or in another split in this or another version")
+        rows = read_labelled(source.files[0], lang, task.reordered)
+        items = distinct(rows)
+        _note_left_out(notes, rows, items, "twice there, or in another split in this or another version")
     else:
-        items = _built(task, source.kind, source.files, lang, rng, column)
+        items = _build(task, source.kind, source.files, lang, rng, column)
     items = _learnable(items, notes)
     if items.splits is None and sizes is not None:
         drawn = draw_splits(items, rng, sizes)
-        _left_out(notes, items, drawn, "more than the splits hold")
+        _note_left_out(notes, items, drawn, "more than the splits hold")
         items = _learnable(drawn, notes)
     if not items.labels:
-        raise DataError(f"Task '{task.name}' found no items in {where}: give more sentences of '{lang}'.")
-    found = Counter(items.splits or ["all"] * len(items.labels))
+        raise DataError(f"Task '{task.name}' found no items in {data}: give more sentences of '{lang}'.")
+    counts = Counter(items.splits or ["all"] * len(items.labels))
     if sizes is not None:
         notes += [
-            f"{found[split]:,} of {sizes[split]:,} {split} items" for split in SPLITS if found[split] < sizes[split]
+            f"{counts[split]:,} of {sizes[split]:,} {split} items" for split in SPLITS if counts[split] < sizes[split]
         ]
-    labels = Counter(items.labels)
-    if len(labels) < task.classes:
-        notes.append(f"{len(labels):,} of {task.classes:,} labels")
-    corpora = list(dict.fromkeys(corpus_of(file, source.kind) for file in source.files))
-    card = Card(
+    if (classes := len(set(items.labels))) < task.classes:
+        notes.append(f"{classes:,} of {task.classes:,} labels")
+    sha256 = {_name(file, data): sha256_file(file) for file in source.files}
+    return items, _card(task, lang, source, seed, items, sha256, notes)
+
+
+def _card(
+    task: ProbeTask, lang: str, source: TaskSource, seed: int, items: Items, sha256: dict[str, str], notes: list[str]
+) -> DataCard:
+    provenances = list(dict.fromkeys(provenance_of(file, source.kind) for file in source.files))
+    sizes = Counter(items.splits or ["all"] * len(items.labels))
+    return DataCard(
         task=task.name,
         lang=lang,
-        sources=[corpus.about for corpus in corpora],
-        licences=list(dict.fromkeys(corpus.licence for corpus in corpora)),
+        sources=[provenance.about for provenance in provenances],
+        licences=list(dict.fromkeys(provenance.licence for provenance in provenances)),
         built=BUILT[source.kind],
         seed=seed,
-        sizes={name: found[name] for name in (*SPLITS, "all") if found[name]},
-        labels=dict(sorted(labels.items(), key=lambda pair: (-pair[1], pair[0]))),
+        sizes={name: sizes[name] for name in (*SPLITS, "all") if sizes[name]},
+        labels=dict(sorted(Counter(items.labels).items(), key=lambda pair: (-pair[1], pair[0]))),
         tokenisation=TOKENISATION.get(source.kind, "as written"),
-        artefacts=list(dict.fromkeys(line for corpus in corpora for line in corpus.artefacts)),
-        sha256={_name(file, where): _digest(file) for file in source.files},
+        artefacts=list(dict.fromkeys(line for provenance in provenances for line in provenance.artefacts)),
+        sha256=sha256,
         notes=notes,
     )
-    return items, card
 
 
-def _built(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: Random, column: int | None) -> Items:
-    """Labels made from what the files hold; sentences that say the same are one group."""
+def _build(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: Random, column: int | None) -> Items:
+    """Labels made from what the files hold; sentences that are translations of each other are one group."""
     build = task.builds[kind]
     if kind == "conllu":
         return build(read_conllu(files), lang, rng)
@@ -122,26 +129,21 @@ def _built(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: 
     if kind == "texts":
         return build(texts, lang, rng)
     items = build(texts[lang].sentences, lang, rng)
-    return Items(items.sentences, items.labels, [texts[lang].groups[place] for place in items.groups])
+    return replace(items, groups=[texts[lang].groups[index] for index in items.groups])
 
 
 def _learnable(items: Items, notes: list[str]) -> Items:
     kept = common(items)
     why = "their label is not in train" if items.splits else f"their label has fewer than {RARE}"
-    _left_out(notes, items, kept, why)
+    _note_left_out(notes, items, kept, why)
     return kept
 
 
-def _left_out(notes: list[str], before: Items, after: Items, why: str) -> None:
-    gone = len(before.labels) - len(after.labels)
-    if gone:
-        notes.append(f"{gone:,} {'item' if gone == 1 else 'items'} left out: {why}")
+def _note_left_out(notes: list[str], before: Items, after: Items, why: str) -> None:
+    count = len(before.labels) - len(after.labels)
+    if count:
+        notes.append(f"{count:,} {'item' if count == 1 else 'items'} left out: {why}")
 
 
-def _name(file: Path, where: Path) -> str:
-    return file.name if file == where else file.relative_to(where).as_posix()
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+def _name(file: Path, data: Path) -> str:
+    return file.name if file == data else file.relative_to(data).as_posix()

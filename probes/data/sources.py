@@ -1,11 +1,10 @@
-"""What a folder has for a task: labelled sentences, trees, parses or text."""
+"""Which files of a folder a task can be made from: labelled sentences, trees, parses or text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from bgt_core.data.parallel import SUFFIXES, lines
@@ -16,105 +15,112 @@ from probes.task import ProbeTask, needs
 
 LABELLED = "labelled"
 TREES = (".mrg", ".ptb", ".trees")
-_CODE = re.compile(r"[a-z]{2}")
+_LANG = re.compile(r"[a-z]{2}")
 
 
 @dataclass(frozen=True)
-class Source:
-    """Files that a task's items are made from."""
+class TaskSource:
+    """The files that a task's items are made from."""
 
     kind: str  # "labelled", or one of the kinds of `ProbeTask.builds`
     files: tuple[Path, ...]
-    passed_over: tuple[str, ...] = ()  # files that are called like text of the language and hold something else
+    passed_over: tuple[str, ...] = ()  # files named like text of the language that hold something else
 
 
-def find_source(where: Path, task: ProbeTask, lang: str) -> Source:
-    """The best source that a folder, searched with all below it, has for a task in a language; or `where`, a file.
+def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
+    """The best source for a task in a language, in a folder and all below it; or `data`, a file.
 
     Labelled sentences come first: SentEval's subj_number.txt before the .tsv of others, in a folder named by the
     language; other folders hold English. Then trees (fr/*.mrg, fr.mrg), CoNLL-U (fr_*.conllu, fr/*.conllu, fr.conllu)
     and text (fr.txt, and en-fr.*.tsv, whose columns its name tells), where the task can be labelled from them.
-    All may end in .gz, .xz or .zst. Sets for similarity are called like translations too, as STS's en-ar.tsv: what has
-    not two columns is passed over. Raises BgtError with exit code 3 where there is nothing.
+    All may end in .gz, .xz or .zst. Sets for similarity are named like translations too, as STS's en-ar.tsv: a TSV
+    without exactly two columns is passed over. Raises NotFound where there is nothing, UsageError for a language that
+    the task does not have, and for a file that it can't be made from.
     """
     task.check(lang)
     langs = lang.split("-")
     if len(langs) != len(set(langs)) or (len(langs) > 1) != ("texts" in task.builds):
         many = "two or more languages, as in en-fr" if "texts" in task.builds else "one language"
         raise UsageError(f"Task '{task.name}' wants {many}, not '{lang}'.")
-    if where.is_file():
-        return _named(where, task)
-    if not where.is_dir():
-        raise NotFound(f"{where}: there is no such file or folder.")
-    files = sorted(path for path in where.rglob("*") if path.is_file())
-    labelled = [file for file in files if task.file and _bare(file).split(".")[0] == task.file and _of(file, lang)]
-    for end in (".txt", ".tsv"):
-        found = [file for file in labelled if _bare(file).endswith(end)]
-        if found:
-            return Source(LABELLED, (found[0],))
+    if data.is_file():
+        return _source_of_file(data, task)
+    if not data.is_dir():
+        raise NotFound(f"{data}: there is no such file or folder.")
+    files = sorted(path for path in data.rglob("*") if path.is_file())
+    labelled = [file for file in files if task.file and _stem(file) == task.file and _folder_is(file, lang)]
+    for suffix in (".txt", ".tsv"):
+        for file in labelled:
+            if _uncompressed(file).endswith(suffix):
+                return TaskSource(LABELLED, (file,))
     passed_over: list[str] = []
     for kind in task.builds:
-        found = [file for file in files if _holds(file, kind, langs)]
-        wide = {file: count for file in found if pair_of(file) and (count := len(_first(file))) != 2}
+        candidates = [file for file in files if _is_source(file, kind, langs)]
+        columns = {file: len(_first_cells(file)) for file in candidates if pair_of(file)}
         passed_over += [
-            f"{file.relative_to(where)}: {count} columns, translations have 2" for file, count in wide.items()
+            f"{file.relative_to(data)}: {count} columns, translations have 2"
+            for file, count in columns.items()
+            if count != 2
         ]
-        found = [file for file in found if file not in wide]
+        candidates = [file for file in candidates if columns.get(file, 2) == 2]
         if kind == "texts":  # translations alone where they suffice: the same topics in every language
-            pairs = [file for file in found if pair_of(file)]
-            found = next((files for files in (pairs, found) if _cover(files, langs)), [])
-        if found:
-            return Source(kind, tuple(found), tuple(passed_over))
+            pairs = [file for file in candidates if pair_of(file)]
+            candidates = next((files for files in (pairs, candidates) if _cover(files, langs)), [])
+        if candidates:
+            return TaskSource(kind, tuple(candidates), tuple(passed_over))
     raise NotFound(
-        f"No '{lang}' data for task '{task.name}' in {where}: it needs {needs(task, lang)}"
+        f"No '{lang}' data for task '{task.name}' in {data}: it needs {needs(task, lang)}"
         f"{''.join(f' (passed over {line})' for line in passed_over)}."
-        f"{' Get it by --download.' if task.file and lang == 'en' else ''}",
+        f"{' Get it by `download`.' if task.file and lang == 'en' else ''}",
     )
 
 
-def _named(file: Path, task: ProbeTask) -> Source:
-    """A file given by name: its ending, or its first line, tells what it holds."""
-    bare = _bare(file)
-    kind = "conllu" if bare.endswith(".conllu") else "trees" if bare.endswith(TREES) else ""
+def _source_of_file(file: Path, task: ProbeTask) -> TaskSource:
+    """A file given by name: its suffix, or its first line, tells what it holds."""
+    name = _uncompressed(file)
+    kind = "conllu" if name.endswith(".conllu") else "trees" if name.endswith(TREES) else ""
     if not kind:
-        first = _first(file)
+        first = _first_cells(file)
         kind = LABELLED if len(first) > 2 and first[0].decode(errors="replace") in SPLIT_NAMES else "text"
     if kind == "text" and "texts" in task.builds:
         kind = "texts"
     if kind != LABELLED and kind not in task.builds:
         raise UsageError(f"{file}: task '{task.name}' can't be labelled from this; it needs {needs(task)}.")
-    return Source(kind, (file,))
+    return TaskSource(kind, (file,))
 
 
-def _first(file: Path) -> list[bytes]:
+def _first_cells(file: Path) -> list[bytes]:
     """The cells of a file's first line."""
-    return next(islice(lines(file), 1), b"").split(b"\t")
+    return next(lines(file), b"").split(b"\t")
 
 
-def _bare(file: Path) -> str:
-    """The name without the ending of its compression."""
+def _uncompressed(file: Path) -> str:
+    """The name without the suffix of its compression."""
     return file.name.removesuffix(file.suffix) if file.suffix in SUFFIXES[1:] else file.name
 
 
-def _of(file: Path, lang: str) -> bool:
-    """Whether the folder of a labelled file says that it is of this language."""
+def _stem(file: Path) -> str:
+    """The name up to its first dot."""
+    return file.name.partition(".")[0]
+
+
+def _folder_is(file: Path, lang: str) -> bool:
+    """Whether the folder of a labelled file says that it is of this language; one that says nothing holds English."""
     folder = file.absolute().parent.name
-    return folder == lang or (lang == "en" and not _CODE.fullmatch(folder))
+    return folder == lang or (lang == "en" and not _LANG.fullmatch(folder))
 
 
-def _holds(file: Path, kind: str, langs: Sequence[str]) -> bool:
-    """Whether a file is one of this kind of source in a language, or in two of them."""
-    bare, folder = _bare(file), file.absolute().parent.name
+def _is_source(file: Path, kind: str, langs: Sequence[str]) -> bool:
+    """Whether a file, by its name, is this kind of source in the language, or in several of `langs`."""
+    name, folder = _uncompressed(file), file.absolute().parent.name
     if kind in ("conllu", "trees"):
-        start = re.split("[_.]", bare)[0]
-        return bare.endswith(".conllu" if kind == "conllu" else TREES) and langs[0] in (start, folder)
+        start = re.split("[_.]", name)[0]
+        return name.endswith(".conllu" if kind == "conllu" else TREES) and langs[0] in (start, folder)
     pair = pair_of(file)
     if pair:
         return set(pair) <= set(langs) if kind == "texts" else langs[0] in pair
-    return any(bare == f"{lang}.txt" for lang in langs)
+    return any(name == f"{lang}.txt" for lang in langs)
 
 
 def _cover(files: Sequence[Path], langs: Sequence[str]) -> bool:
     """Whether the files hold text of every language."""
-    found = {lang for file in files for lang in (pair_of(file) or (file.name.partition(".")[0],))}
-    return found >= set(langs)
+    return {lang for file in files for lang in (pair_of(file) or (_stem(file),))} >= set(langs)

@@ -1,15 +1,16 @@
-"""Splits given by hand: which sentences train, which choose, which are tested, whatever the labels are made from."""
+"""Splits from a file of the user's: which sentences train, which choose, which are tested, whatever the labels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from bgt_core.data.parallel import lines
 from bgt_core.data.text import normalise
 from bgt_core.errors import DataError
 from probes.data.items import distinct
 from probes.data.labelled import SPLIT_NAMES
+from probes.data.texts import text_lines
 from probes.task import SPLITS, Items
 
 NAMES = SPLIT_NAMES | {name: name for name in SPLITS}
@@ -18,36 +19,30 @@ NAMES = SPLIT_NAMES | {name: name for name in SPLITS}
 def read_splits(file: Path) -> dict[str, str]:
     """Sentence -> "train", "dev" or "test", of lines SPLIT TAB SENTENCE; tr, va and te are read as SentEval's.
 
-    Sentences as the task has them, normalised. Raises BgtError with file and line.
+    Sentences as the task has them, normalised. Raises DataError with file and line.
     """
-    found: dict[str, str] = {}
-    for number, line in enumerate(lines(file), 1):
-        try:
-            split, *rest = line.decode().split("\t")
-        except UnicodeDecodeError:
-            raise DataError(f"{file}:{number}: not UTF-8; convert the file to UTF-8.") from None
+    split_of: dict[str, str] = {}
+    for number, line in text_lines(file):
+        split, *rest = line.split("\t")
         sentence = normalise(rest[0]) if len(rest) == 1 else ""
         if split not in NAMES or not sentence:
             raise DataError(f"{file}:{number}: expected a split ({', '.join(NAMES)}), a tab and a sentence.")
-        if found.setdefault(sentence, NAMES[split]) != NAMES[split]:
+        if split_of.setdefault(sentence, NAMES[split]) != NAMES[split]:
             raise DataError(f"{file}:{number}: '{sentence}' is in two splits; keep one of them.")
-    return found
+    return split_of
 
 
 def with_splits(items: Items, splits: Mapping[str, str]) -> Items:
-    """The items that have a split there, themselves or by another version of the sentence (of their group).
+    """The items whose sentence, or another version of it (of the same group), is in `splits`.
 
-    A group that several splits hold stays in test, or else in dev, as in `distinct`. BgtError where a split is empty.
+    A group that several splits hold stays in test, or else in dev, as in `distinct`. DataError where a split is empty.
     """
-    of_group: dict[int, str] = {}
-    rows = zip(items.sentences, items.groups, strict=True)
-    for group, split in ((group, splits[sentence]) for sentence, group in rows if sentence in splits):
-        of_group[group] = max(split, of_group.get(group, split), key=SPLITS.index)
-    kept = [row for row, group in enumerate(items.groups) if group in of_group]
-    found = items.take(kept)
-    found = distinct(Items(found.sentences, found.labels, found.groups, [of_group[group] for group in found.groups]))
-    if absent := [split for split in SPLITS if split not in found.splits]:
-        raise DataError(
-            f"--split-file names no {absent[0]} item of this task: its sentences must be those of the task."
-        )
-    return found
+    split_of: dict[int, str] = {}  # group -> its split
+    for sentence, group in zip(items.sentences, items.groups, strict=True):
+        if sentence in splits:
+            split_of[group] = max(splits[sentence], split_of.get(group, splits[sentence]), key=SPLITS.index)
+    kept = items.take([row for row, group in enumerate(items.groups) if group in split_of])
+    kept = distinct(replace(kept, splits=[split_of[group] for group in kept.groups]))
+    if absent := [split for split in SPLITS if split not in (kept.splits or ())]:
+        raise DataError(f"`split_file` names no {absent[0]} item of this task: its sentences must be the task's.")
+    return kept

@@ -1,14 +1,17 @@
-"""Text without labels: the sentences of a language, and which of them say the same."""
+"""Text without labels: the sentences of a language, and which of them are translations of each other."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.errors import UsageError
-from probes.data.build import read_sentences
+from bgt_core.data.parallel import Skipped, lines, read_pairs
+from bgt_core.data.text import normalise
+from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.grammar import pairs
+
+BUILT_IN = 6_000  # sentences drawn from the built-in grammar
 
 
 @dataclass(frozen=True)
@@ -19,15 +22,53 @@ class Text:
     groups: list[int]
 
 
+def text_lines(file: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines, from 1, of a UTF-8 file (plain, .gz, .xz, .zst).
+
+    Raises NotFound where it can't be read, DataError where it is damaged, and for the first line that is not UTF-8.
+    """
+    for number, line in enumerate(lines(file), 1):
+        try:
+            yield number, line.decode()
+        except UnicodeDecodeError:
+            raise DataError(f"{file}:{number}: not UTF-8; convert the file to UTF-8.") from None
+
+
+def default_sentences(lang: str, seed: int = 0) -> list[str]:
+    """Sentences of the built-in grammar; NotFound for a language that it does not have."""
+    translations = pairs(BUILT_IN, seed)
+    langs = translations[0].texts
+    if lang not in langs:
+        raise NotFound(f"No built-in sentences for '{lang}', only for {', '.join(langs)}: give `data`.")
+    return [pair.texts[lang] for pair in translations]
+
+
+def read_sentences(file: Path, column: int | None = None) -> list[str]:
+    """Normalised, different sentences of a text file with one sentence per line, or of a column (from 1) of a TSV.
+
+    The file may end in .gz, .xz or .zst. Raises NotFound or DataError for a file that is absent, damaged, not UTF-8
+    or without that column, and names the line; UsageError for a TSV without `column`.
+    """
+    sentences = []
+    for number, line in text_lines(file):
+        cells = line.split("\t")
+        if column is None and len(cells) > 1:
+            raise UsageError(f"{file}:{number}: {len(cells)} columns; `column` says which holds the sentences, from 1.")
+        if column is not None and not 1 <= column <= len(cells):
+            raise DataError(f"{file}:{number}: {len(cells)} columns, so there is no `column` {column}.")
+        sentences.append(normalise(cells[(column or 1) - 1]))
+    return list(dict.fromkeys(filter(None, sentences)))
+
+
 def read_texts(files: Sequence[Path], langs: Sequence[str], column: int | None = None) -> dict[str, Text]:
     """The sentences of each language in all files.
 
     A file named like en-fr.corpus.tsv holds translations, in the order of its name; others hold text of the one
-    language, one sentence a line, or in `column` of a TSV. Parallel corpora hold a sentence many times, with other
-    translations, and near-copies of it in one language share a translation: what a chain of translations joins is
-    one group. Raises BgtError with file and line.
+    language, one sentence per line, or in `column` of a TSV. Parallel corpora hold many a sentence several times, with
+    other translations, and near-copies of it in one language share a translation: whatever a chain of translations
+    connects is one group. Raises DataError with file and line, UsageError for a file whose language is unclear.
     """
-    parents: dict[tuple[str, str], tuple[str, str]] = {}  # (language, sentence) -> another of its group
+    parents: dict[tuple[str, str], tuple[str, str]] = {}  # (language, sentence) -> another of its group (union-find)
 
     def head(node: tuple[str, str]) -> tuple[str, str]:
         parents.setdefault(node, node)
@@ -49,12 +90,14 @@ def read_texts(files: Sequence[Path], langs: Sequence[str], column: int | None =
                 raise UsageError(f"{file}: whose text is this? Name it en.txt, or en-fr.tsv for translations.")
             for sentence in read_sentences(file):
                 head((lang, sentence))
-    texts, numbers = {lang: Text([], []) for lang in langs}, {}
+    texts = {lang: Text([], []) for lang in langs}
+    numbers: dict[tuple[str, str], int] = {}  # head of a group -> its number
     for node in list(parents):
         group = numbers.setdefault(head(node), len(numbers))
-        if node[0] in texts:
-            texts[node[0]].sentences.append(node[1])
-            texts[node[0]].groups.append(group)
+        lang, sentence = node
+        if lang in texts:
+            texts[lang].sentences.append(sentence)
+            texts[lang].groups.append(group)
     return texts
 
 

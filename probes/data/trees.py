@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bgt_core.data.parallel import lines
 from bgt_core.errors import DataError
 from probes.data.detokenise import detokenise
+from probes.data.texts import text_lines
 
 _PART = re.compile(r"[()]|[^\s()]+")
-_ROOTS = frozenset({"", "ROOT", "TOP", "S1"})  # brackets around the whole, with no meaning
+_ROOTS = frozenset({"", "ROOT", "TOP", "S1"})  # brackets around the whole sentence, without meaning
 _EMPTY = "-NONE-"  # label of a trace
 
 
 @dataclass(frozen=True)
 class Tree:
-    """One sentence; labels without function ("NP" of "NP-SBJ"), traces and what holds only traces left out."""
+    """One sentence; labels without function ("NP" for "NP-SBJ"), without traces and constituents of traces alone."""
 
     sentence: str
     label: str  # of the top constituent
@@ -30,7 +30,7 @@ class Tree:
 class _Open:
     """A bracket being read."""
 
-    place: str
+    location: str  # file and line
     label: str = ""
     word: str = ""
     children: list[_Open] = field(default_factory=list)
@@ -38,7 +38,7 @@ class _Open:
 
 
 def read_trees(files: Sequence[Path], lang: str) -> list[Tree]:
-    """The trees of all files, on one line or several each; BgtError with file and line for a bad one."""
+    """The trees of all files, on one line or several each; DataError with file and line for a bad one."""
     return [tree for file in files for tree in _trees(file, lang)]
 
 
@@ -46,19 +46,15 @@ def _trees(file: Path, lang: str) -> Iterator[Tree]:
     stack: list[_Open] = []
     words: list[str] = []
     after_bracket = False
-    for number, line in enumerate(lines(file), 1):
-        place = f"{file}:{number}"
-        try:
-            parts = _PART.findall(line.decode())
-        except UnicodeDecodeError:
-            raise DataError(f"{place}: not UTF-8; convert the file to UTF-8.") from None
-        for part in parts:
+    for number, line in text_lines(file):
+        location = f"{file}:{number}"
+        for part in _PART.findall(line):
             if part == "(":
                 if stack and stack[-1].word:
-                    raise DataError(f"{place}: a bracket after the word '{stack[-1].word}'; expected ')'.")
-                stack.append(_Open(place))
+                    raise DataError(f"{location}: a bracket after the word '{stack[-1].word}'; expected ')'.")
+                stack.append(_Open(location))
             elif not stack:
-                raise DataError(f"{place}: '{part}' outside of any bracket; expected a tree, as in (S (NN Rain)).")
+                raise DataError(f"{location}: '{part}' outside any bracket; expected a tree, as in (S (NN Rain)).")
             elif part == ")":
                 closed = stack.pop()
                 if _keep(closed, words) and stack:
@@ -70,16 +66,16 @@ def _trees(file: Path, lang: str) -> Iterator[Tree]:
             elif after_bracket:
                 stack[-1].label = part
             elif stack[-1].word or stack[-1].children or not stack[-1].label:
-                raise DataError(f"{place}: word '{part}' without a part of speech; expected one, as in (NN {part}).")
+                raise DataError(f"{location}: word '{part}' without a part of speech; expected one, as in (NN {part}).")
             else:
                 stack[-1].word = part
             after_bracket = part == "("
     if stack:
-        raise DataError(f"{stack[0].place}: a bracket that is never closed.")
+        raise DataError(f"{stack[0].location}: a bracket that is never closed.")
 
 
 def _keep(node: _Open, words: list[str]) -> bool:
-    """Whether a closed bracket holds a word; its own word joins the sentence."""
+    """Whether a closed bracket holds a word, which is then added to `words`."""
     if node.word and node.label != _EMPTY:
         words.append(node.word)
         return True
@@ -93,5 +89,5 @@ def _tree(top: _Open, sentence: str) -> Tree:
 
 
 def _plain(label: str) -> str:
-    """Without function and number: NP-SBJ-1 -> NP, S=2 -> S; -LRB- stays."""
+    """The label without function and number: NP-SBJ-1 -> NP, S=2 -> S; -LRB- stays."""
     return label if label.startswith("-") else re.split("[-=|]", label)[0]

@@ -1,21 +1,22 @@
-"""What can be asked of a latent besides its accuracy: selectivity, capacity, erasure, learning curves."""
+"""What is measured of a latent besides its accuracy: selectivity, capacity, erasure, learning curves."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from probes.measures.config import ProbeConfig
 from probes.measures.control_task import control_labels, keys, shuffled
 from probes.measures.erasure import inlp, leace, random_directions
-from probes.measures.measure import Measured, fit, maker, measure
+from probes.measures.measure import Measured, ProbeFactory, Vectors, fit, measure, probe_factory
 from probes.measures.significance import bootstrap, wilson
-from probes.measures.study import ProbeConfig, Study
-from probes.result import Erasure, Point
+from probes.measures.study import Study
+from probes.result import CurvePoint, Erasure
 
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # of the training items, along a learning curve
-RECURRING = 30  # items of dev, and of test, that make a control task
+MIN_RECURRING = 30  # items of dev, and of test, that make a control task
 FAMILIES = ("linear", "mlp50", "mlp200")  # probes of rising capacity
 
 
@@ -28,61 +29,85 @@ class Selectivity(NamedTuple):
     high: float
 
 
-def selectivity(study: Study, inputs: Sequence[np.ndarray], task: Measured, wish: ProbeConfig) -> Selectivity | None:
+def selectivity(study: Study, inputs: Sequence[Vectors], task: Measured, config: ProbeConfig) -> Selectivity | None:
     """The same probes on labels of recurring keys, drawn anew for each probe seed; `task` is what they measured.
 
-    None where the keys of fewer than 30 items of dev or test recur in train, or all of train draws one label.
+    None where the keys of fewer than 30 items of dev or test recur in train, or all of train draws one label, or
+    `config.control` is None.
     """
-    make, names = maker(wish.probe, wish.l2), keys(study.items.sentences, wish.control)
+    if config.control is None:
+        return None
+    make, names = probe_factory(config.probe, config.l2), keys(study.items.sentences, config.control)
     right = np.zeros_like(task.right)
     tested = np.zeros_like(study.tested)
-    for place, (train, dev, test) in enumerate(study.cuts):
-        drawn, known = control_labels(names, study.labels, train, wish.seed + place)
+    for seed, (train, dev, test) in enumerate(study.cuts):
+        drawn, known = control_labels(names, study.labels, train, config.seed + seed)
         cut = train, dev[known[dev]], test[known[test]]
-        if len(np.unique(drawn[train])) < 2 or min(map(len, cut)) < RECURRING:
+        if len(np.unique(drawn[train])) < 2 or min(map(len, cut)) < MIN_RECURRING:
             return None
-        tested[place, cut[2]] = True
-        right[:, place] = measure(lambda _, place=place: make(place), inputs, drawn, [cut]).right[:, 0]
-    own, control = bootstrap([task.right, right], tested, study.items.groups, wish.resamples, wish.seed)
-    low, high = (own - control).interval(wish.ci)
+        tested[seed, cut[2]] = True
+        right[:, seed] = measure(_with_seed(make, seed), inputs, drawn, [cut]).right[:, 0]
+    own, control = bootstrap([task.right, right], tested, study.items.groups, config.resamples, config.seed)
+    low, high = (own - control).interval(config.ci)
     return Selectivity(control.mean, 100 * (own - control).mean, 100 * low, 100 * high)
 
 
-def capacity(study: Study, vectors: np.ndarray, task: Measured, wish: ProbeConfig) -> float:
+def _with_seed(make: ProbeFactory, seed: int) -> ProbeFactory:
+    """A factory whose probes all have this seed."""
+    return lambda _: make(seed)
+
+
+def capacity(study: Study, vectors: Vectors, task: Measured, config: ProbeConfig) -> float:
     """Accuracy of the first probe, at the strength that the task took, on its own training items once shuffled."""
     train, dev, _ = study.cuts[0]
-    mixed = shuffled(shuffled(study.labels, train, wish.seed), dev, wish.seed)
-    probe, _ = fit(maker(wish.probe, wish.l2)(0).set_params(strengths=(task.strength,)), vectors, mixed, train, dev)
+    mixed = shuffled(shuffled(study.labels, train, config.seed), dev, config.seed)
+    probe = probe_factory(config.probe, config.l2)(0).set_params(strengths=(task.strength,))
+    probe, _ = fit(probe, vectors, mixed, train, dev)
     return float((probe.predict(vectors[train]) == mixed[train]).mean())
 
 
-def erase(study: Study, inputs: Sequence[np.ndarray], latent: str, wish: ProbeConfig) -> Erasure:
-    """Erase the labels with what train and dev tell of them, and probe again; the same with random directions."""
+def erasures(study: Study, inputs: Mapping[str, Sequence[Vectors]], config: ProbeConfig) -> list[Erasure]:
+    """`erase` for each latent, if `config.erase` wants it; `inputs` are one (N, D) per encoder seed, by latent."""
+    return [erase(study, inputs[name], name, config.erase, config) for name in inputs if config.erase]
+
+
+def erase(study: Study, inputs: Sequence[Vectors], latent: str, method: str, config: ProbeConfig) -> Erasure:
+    """Erase the labels with what train and dev say of them, and probe again; the same with random directions.
+
+    `method` is "leace" or "inlp".
+    """
     accuracies, ranks, labels = [], [], study.labels
+    make = probe_factory(config.probe, config.l2)
     for vectors in inputs:
-        for place, (train, dev, test) in enumerate(study.cuts):
-            told = vectors[train], labels[train]
-            eraser = leace(*told) if wish.erase == "leace" else inlp(*told, (vectors[dev], labels[dev]))
-            control = random_directions(vectors[train], eraser.rank, wish.seed + place)
+        for seed, (train, dev, test) in enumerate(study.cuts):
+            taught = vectors[train], labels[train]
+            eraser = leace(*taught) if method == "leace" else inlp(*taught, (vectors[dev], labels[dev]))
+            control = random_directions(vectors[train], eraser.rank, config.seed + seed)
             cut = [(train, dev, test)]
-            found = [measure(maker(wish.probe, wish.l2), [one(vectors)], labels, cut) for one in (eraser, control)]
-            accuracies.append([one.right[0, 0, test].mean() for one in found])
+            probed = [measure(make, [erased(vectors)], labels, cut) for erased in (eraser, control)]
+            accuracies.append([measured.right[0, 0, test].mean() for measured in probed])
             ranks.append(eraser.rank)
-    accuracy, control = np.mean(accuracies, axis=0)
-    return Erasure(latent, wish.erase, round(np.mean(ranks)), float(accuracy), float(control))
+    accuracy, random_accuracy = np.mean(accuracies, axis=0)
+    return Erasure(latent, method, round(np.mean(ranks)), float(accuracy), float(random_accuracy))
 
 
-def curve(study: Study, vectors: np.ndarray, latent: str, wish: ProbeConfig) -> list[Point]:
+def curves(study: Study, inputs: Mapping[str, Sequence[Vectors]], config: ProbeConfig) -> list[CurvePoint]:
+    """`curve` for each latent of the first encoder, if `config.curve` wants it."""
+    return [point for name in inputs if config.curve for point in curve(study, inputs[name][0], name, config)]
+
+
+def curve(study: Study, vectors: Vectors, latent: str, config: ProbeConfig) -> list[CurvePoint]:
     """The first probe on growing parts of train, nested, whole groups; then probes of other capacity on all of it."""
     train, dev, test = study.cuts[0]
-    names, place = np.unique(np.array(study.items.groups)[train], return_inverse=True)
-    when = np.random.default_rng(wish.seed).permutation(len(names))[place]  # (N of train,)
+    names, group = np.unique(np.array(study.items.groups)[train], return_inverse=True)
+    rank = np.random.default_rng(config.seed).permutation(len(names))[group]  # (N of train,)
     points = []
-    runs = [(wish.probe, share) for share in SHARES] + [(family, 1) for family in FAMILIES if family != wish.probe]
+    runs = [(config.probe, share) for share in SHARES] + [(family, 1) for family in FAMILIES if family != config.probe]
     for family, share in runs:
-        rows = train[when < round(share * len(names))]
+        rows = train[rank < round(share * len(names))]
         if len(np.unique(study.labels[rows])) > 1:
-            right = measure(maker(family, wish.l2), [vectors], study.labels, [(rows, dev, test)]).right[0, 0, test]
+            measured = measure(probe_factory(family, config.l2), [vectors], study.labels, [(rows, dev, test)])
+            right = measured.right[0, 0, test]
             accuracy = float(right.mean())
-            points.append(Point(latent, family, len(rows), accuracy, *wilson(right.sum(), len(test), wish.ci)))
+            points.append(CurvePoint(latent, family, len(rows), accuracy, *wilson(right.sum(), len(test), config.ci)))
     return points

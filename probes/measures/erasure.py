@@ -3,25 +3,23 @@
 LEACE (Belrose et al., 2023, theorem 4.3) is the least change, in mean square, after which no linear probe does better
 than the shares of the labels. INLP (Ravfogel et al., 2020) trains linear probes and projects onto what they don't
 read, until they are at the majority. Removing any directions hurts, so each effect stands beside that of as many
-random directions; and beside what is left when the property is given back as a feature.
+random directions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bgt_core.contracts import SentenceEncoder
 from probes.classifiers.classifier import LinearProbe
 
 TOLERANCE = 1e-6  # singular values below this share of the largest are rounding
-NEAR = 0.01  # INLP ends once dev accuracy is this near that of the majority
-MOST = 50  # rounds of INLP
+MARGIN = 0.01  # INLP ends once dev accuracy is this near that of the majority
+MAX_ROUNDS = 50  # of INLP
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Eraser:
     """x -> x - (x - mean) read writeᵀ: what `read` (D, r) sees is subtracted along `write` (D, r)."""
 
@@ -46,8 +44,8 @@ def leace(vectors: np.ndarray, labels: np.ndarray) -> Eraser:
     values, axes = np.linalg.eigh(centred.T @ centred / len(vectors))
     kept = values > TOLERANCE**2 * max(values[-1], np.finfo(float).tiny)
     axes, scale = axes[:, kept], np.sqrt(values[kept])
-    told = labels[:, None] == np.unique(labels)  # (N, K), one-hot
-    cross = centred.T @ (told - told.mean(0)) / len(vectors)  # (D, K)
+    one_hot = labels[:, None] == np.unique(labels)  # (N, K)
+    cross = centred.T @ (one_hot - one_hot.mean(0)) / len(vectors)  # (D, K)
     basis = column_space((axes / scale).T @ cross)  # of the whitened cross-covariance, (kept, r)
     return Eraser(mean, (axes / scale) @ basis, (axes * scale) @ basis)
 
@@ -58,11 +56,11 @@ def inlp(vectors: np.ndarray, labels: np.ndarray, dev: tuple[np.ndarray, np.ndar
     names, counts = np.unique(labels, return_counts=True)
     majority = float((dev[1] == names[counts.argmax()]).mean())
     basis = np.zeros((vectors.shape[1], 0))
-    for _ in range(MOST):
+    for _ in range(MAX_ROUNDS):
         eraser = Eraser(mean, basis, basis)
-        seen = eraser(vectors), eraser(dev[0])
-        probe = LinearProbe().fit(seen[0], labels, (seen[1], dev[1]))
-        if probe.score(seen[1], dev[1]) <= majority + NEAR:
+        erased, erased_dev = eraser(vectors), eraser(dev[0])
+        probe = LinearProbe().fit(erased, labels, (erased_dev, dev[1]))
+        if probe.score(erased_dev, dev[1]) <= majority + MARGIN:
             break
         directions = probe.layers_[0][0] / probe.scale_[:, None]
         read = column_space(directions - directions.mean(1, keepdims=True))  # a shift of all scores reads nothing
@@ -81,29 +79,3 @@ def column_space(matrix: np.ndarray) -> np.ndarray:
     """An orthonormal basis of the columns, (D, K) -> (D, r)."""
     left, values, _ = np.linalg.svd(matrix, full_matrices=False)
     return left[:, values > TOLERANCE * max(values.max(initial=0.0), np.finfo(float).tiny)]
-
-
-def give_back(vectors: np.ndarray, labels: np.ndarray, names: Sequence[object]) -> np.ndarray:
-    """Vectors with the property beside them as features, (N, D) -> (N, D + K)."""
-    return np.hstack([vectors, (labels[:, None] == np.asarray(names)).astype(vectors.dtype)])
-
-
-@dataclass(frozen=True)
-class Erased:
-    """An embedder whose vectors of one latent have passed an eraser: whatever reads embedders can be measured again."""
-
-    whole: SentenceEncoder
-    latent: str
-    eraser: Callable[[np.ndarray], np.ndarray]
-
-    @property
-    def langs(self) -> Sequence[str]:
-        return self.whole.langs
-
-    @property
-    def latents(self) -> Sequence[str]:
-        return (self.latent,)
-
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str) -> np.ndarray:
-        """(N, D) float32."""
-        return self.eraser(self.whole.embed(sentences, lang=lang, latent=latent))

@@ -20,9 +20,9 @@ def bits(
     Where training lacked some of the `classes`, q is mixed with one more item of each, (n q + 1) / (n + K), so that
     every label has a code.
     """
-    places = np.searchsorted(known, labels).clip(max=len(known) - 1)
-    seen = known[places] == labels
-    logs = np.where(seen, log_probabilities[np.arange(len(labels)), places], -np.inf)
+    columns = np.searchsorted(known, labels).clip(max=len(known) - 1)
+    seen = known[columns] == labels
+    logs = np.where(seen, log_probabilities[np.arange(len(labels)), columns], -np.inf)
     if len(known) < classes:
         logs = np.logaddexp(np.log(trained) + logs, 0.0) - np.log(trained + classes)
     return -logs / LN2

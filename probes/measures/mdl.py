@@ -1,6 +1,6 @@
 """Online codelength of labels given vectors (Voita & Titov, 2020, sec. 2.2.2).
 
-Labels are sent in blocks. The first is sent at log2 K bits a label; each later one with a probe trained on all before
+Labels are sent in blocks. The first is sent at log2 K bits per label; each later one with a probe trained on all before
 it. A property that is easy to read costs few bits because few labels teach it. Everything about a probe, its strength
 too, is chosen inside the prefix.
 """
@@ -10,14 +10,14 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from probes.measures.information import bits, share_bits
+from probes.measures.measure import ProbeFactory
 
 SCHEDULE = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.25, 12.5, 25, 50, 100)  # percent of the items that end each block
 SHUFFLES = 3
@@ -33,17 +33,17 @@ class Codelength:
     blocks: list[list[float]]  # bits of each block, a list for each shuffle
 
 
-def ends(items: int, schedule: Sequence[float] = SCHEDULE) -> list[int]:
+def block_boundaries(items: int, schedule: Sequence[float] = SCHEDULE) -> list[int]:
     """How many items are sent when each block ends; blocks that would hold no item are left out."""
-    found = sorted({math.ceil(items * percent / 100) for percent in schedule})
-    return [*found[:-1], items]
+    boundaries = sorted({math.ceil(items * percent / 100) for percent in schedule})
+    return [*boundaries[:-1], items]
 
 
 def codelength(
-    make: Callable[[int], ClassifierMixin],
+    make: ProbeFactory,
     vectors: np.ndarray,
     labels: np.ndarray,
-    groups: Sequence[int],
+    groups: Sequence[int] | np.ndarray,
     classes: int,
     shuffles: int = SHUFFLES,
     seed: int = 0,
@@ -53,25 +53,25 @@ def codelength(
     Whole groups are shuffled: versions of one sentence stay neighbours. While a prefix has one label only, its share
     is the probe.
     """
-    found = []
-    names, place = np.unique(np.asarray(groups), return_inverse=True)
+    sizes = []  # of each block in bits, for each shuffle
+    names, group = np.unique(np.asarray(groups), return_inverse=True)
     for shuffle in range(shuffles):
         rng = np.random.default_rng((seed, shuffle))
-        order = np.argsort(rng.permutation(len(names))[place], kind="stable")
-        cuts = ends(len(labels))
-        blocks = [cuts[0] * math.log2(classes)]
-        for begin, end in itertools.pairwise(cuts):
+        order = np.argsort(rng.permutation(len(names))[group], kind="stable")
+        boundaries = block_boundaries(len(labels))
+        blocks = [boundaries[0] * math.log2(classes)]
+        for begin, end in itertools.pairwise(boundaries):
             before, block = order[:begin], order[begin:end]
             known = np.unique(labels[before])
             if len(known) < 2:
-                each = share_bits(labels[before], labels[block], classes)
+                cost = share_bits(labels[before], labels[block], classes)
             else:
                 probe = make(shuffle)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", ConvergenceWarning)
                     probe.fit(vectors[before], labels[before])
-                each = bits(probe.predict_log_proba(vectors[block]), probe.classes_, labels[block], classes, begin)
-            blocks.append(float(each.sum()))
-        found.append(blocks)
-    total, uniform = float(np.mean([sum(blocks) for blocks in found])), len(labels) * math.log2(classes)
-    return Codelength(total, uniform, uniform / total, found)
+                cost = bits(probe.predict_log_proba(vectors[block]), probe.classes_, labels[block], classes, begin)
+            blocks.append(float(cost.sum()))
+        sizes.append(blocks)
+    total, uniform = float(np.mean([sum(blocks) for blocks in sizes])), len(labels) * math.log2(classes)
+    return Codelength(total, uniform, uniform / total, sizes)

@@ -1,10 +1,11 @@
-"""Training and testing one kind of probe: every encoder seed with every probe seed."""
+"""Training and testing one kind of probe: each encoder seed with each probe seed."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -13,16 +14,18 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bgt_core.contracts import SentenceEncoder
 from probes.classifiers.classifier import LinearProbe, MLPProbe
+from probes.measures.config import hidden_units
 from probes.measures.information import bits, share_bits
-from probes.measures.study import Cut, Study, hidden_units
+from probes.measures.splits import Cut
+from probes.measures.study import Study
 
-Make = Callable[[int], ClassifierMixin]  # seed -> new probe
-Vectors = np.ndarray | csr_matrix  # (N, D)
+ProbeFactory = Callable[[int], ClassifierMixin]  # seed -> new probe
+Vectors: TypeAlias = np.ndarray | csr_matrix  # (N, D)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Measured:
-    """What one predictor says of N items, with E encoder and S probe seeds: (E, S, N) each."""
+    """What one predictor says of N items, with E encoder and S probe seeds: arrays are (E, S, N)."""
 
     predicted: np.ndarray  # int32, -1 where a seed does not test
     bits: np.ndarray  # float32, -log2 of the probability of the true label; NaN where a seed does not test
@@ -33,30 +36,32 @@ class Measured:
     unconverged: int  # of E * S probes
 
 
-def maker(probe: str, l2: float | None = None) -> Make:
-    """How to make the probe called "linear" or, with 50 hidden units, "mlp50"; BgtError for another name.
+def probe_factory(probe: str, l2: float | None = None) -> ProbeFactory:
+    """How to make the probe called "linear" or, with 50 hidden units, "mlp50"; UsageError for another name.
 
     `l2` is the one penalty it has, on the sum of losses (scikit-learn's 1 / C); without it dev chooses.
     """
-    hidden, chosen = hidden_units(probe), {} if l2 is None else {"strengths": (1 / l2,)}
+    hidden = hidden_units(probe)
+    chosen: dict[str, Any] = {} if l2 is None else {"strengths": (1 / l2,)}
     if hidden:
         return lambda seed: MLPProbe(hidden, random_state=seed, **chosen)
     return lambda seed: LinearProbe(random_state=seed, **chosen)
 
 
-def embedded(encoder: SentenceEncoder, study: Study, latent: str) -> np.ndarray:
-    """The (N, D) vectors of a study's sentences; where it has several languages, each is read in its label's."""
-    sentences, found = study.items.sentences, {}
+def embed_items(encoder: SentenceEncoder, study: Study, latent: str) -> np.ndarray:
+    """The (N, D) vectors of a study's sentences; where labels are languages, each sentence is read in its label's."""
+    sentences = study.items.sentences
     if "-" not in study.lang:
         return encoder.embed(sentences, lang=study.lang, latent=latent)
-    for place, lang in enumerate(study.names):
-        rows = np.flatnonzero(study.labels == place)
-        found |= zip(rows, encoder.embed([sentences[row] for row in rows], lang=lang, latent=latent), strict=True)
-    return np.stack([found[row] for row in range(len(sentences))])
+    vectors: dict[int, np.ndarray] = {}  # by row
+    for label, lang in enumerate(study.names):
+        rows = np.flatnonzero(study.labels == label)
+        vectors |= zip(rows, encoder.embed([sentences[row] for row in rows], lang=lang, latent=latent), strict=True)
+    return np.stack([vectors[row] for row in range(len(sentences))])
 
 
-def measure(make: Make, inputs: Sequence[Vectors], labels: np.ndarray, cuts: Sequence[Cut]) -> Measured:
-    """Fit and test on each of the inputs, one an encoder seed, with (N,) labels from 0 on."""
+def measure(make: ProbeFactory, inputs: Sequence[Vectors], labels: np.ndarray, cuts: Sequence[Cut]) -> Measured:
+    """Fit and test on each of the inputs, one (N, D) per encoder seed, with (N,) labels from 0 on."""
     shape, classes = (len(inputs), len(cuts), len(labels)), int(labels.max()) + 1
     predicted, coded = np.full(shape, -1, np.int32), np.full(shape, np.nan, np.float32)
     saved, dev_accuracy, strengths, unconverged = coded.copy(), [], [], 0
@@ -67,10 +72,10 @@ def measure(make: Make, inputs: Sequence[Vectors], labels: np.ndarray, cuts: Seq
             strengths.append(getattr(probe, "strength_", np.nan))
             dev_accuracy.append(np.mean(probe.predict(vectors[dev]) == labels[dev]))
             logs = probe.predict_log_proba(vectors[test])
-            here = encoder, seed, test
-            predicted[here] = probe.classes_[logs.argmax(1)]
-            coded[here] = bits(logs, probe.classes_, labels[test], classes, len(train))
-            saved[here] = share_bits(labels[train], labels[test], classes) - coded[here]
+            tested = encoder, seed, test
+            predicted[tested] = probe.classes_[logs.argmax(1)]
+            coded[tested] = bits(logs, probe.classes_, labels[test], classes, len(train))
+            saved[tested] = share_bits(labels[train], labels[test], classes) - coded[tested]
     return Measured(
         predicted, coded, saved, predicted == labels, float(np.mean(dev_accuracy)), strengths[0], unconverged
     )

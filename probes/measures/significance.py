@@ -1,52 +1,42 @@
-"""How sure a score is, and whether two scores differ: one standard error, of which come both the interval and p.
+"""How sure a score is, and whether two scores differ: one standard error gives both the interval and p.
 
-What a mean over seeds owes to its test items is found by drawing these again, as whole groups (versions of one
-sentence are not independent), all predictors in the same resamples, so differences are paired. What it owes to its
-seeds is the spread of their scores, by Student's t, as seeds are few. The noise of items that seeds do not share is
-in that spread already (with folds, where no item is tested twice, all of it) and is not counted again: what items
-add is only what all seeds have in common.
+How much of a mean's error is due to its test items comes from a bootstrap over whole groups of them (versions of one
+sentence are not independent); all predictors are scored on the same resamples, so differences are paired. How much is
+due to its seeds is the spread of their scores, by Student's t, as seeds are few. The noise of items that seeds do not
+share is in that spread already (with folds, where no item is tested twice, all of it) and is not counted again: items
+add only what all seeds have in common.
 
 The degrees of freedom of the sum are those of the seeds, divided by their share of it. Welch's (1947) divide by its
-square, and with three seeds hold the truth in as few as 92.2% of cases; these in 94.2 to 96.3% with three seeds or
-more, whatever the share. An earlier form took the items' noise out of the seeds' spread and added what was left, if
-anything: 96.5% where five folds differ by chance alone, and 93% where they differ as much again, as a difference of
-two noisy variances can't be kept above 0 without harm.
+square; with three seeds such intervals cover the truth in as few as 92.2% of cases, these in 94.2 to 96.3% with three
+seeds or more, whatever the share.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 
 import numpy as np
 from scipy.stats import t
 
+from bgt_core.errors import UsageError
 from bgt_core.evaluation.bootstrap import holm, resample
+from bgt_core.evaluation.bootstrap import wilson as wilson
 from probes.result import Difference
 
 RESAMPLES = 2_000
-AT_ONCE = 2**22  # weights held in memory at once
-CORRECTIONS = {
+MIN_RESAMPLES = 100  # fewer give no reliable standard error
+MAX_WEIGHTS = 2**22  # held in memory at once
+CORRECTIONS: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
     "holm": ("Holm", holm),
     "bonferroni": ("Bonferroni", lambda p: np.minimum(1, len(p) * p)),
     "none": ("no correction", lambda p: p),
 }
-LEAST = 1 / 3  # of the error by test items alone: few seeds may agree by luck, and are not believed below it
+MIN_ERROR = 1 / 3  # of the error by test items alone: few seeds may agree by luck, and are not believed below it
 
 
-def wilson(right: float, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's score interval of the fraction right / n; `right` may be a mean over seeds."""
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    p, scale = right / n, 1 + z * z / n
-    middle = (p + z * z / (2 * n)) / scale
-    half = z / scale * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    low, high = middle - half, middle + half
-    return (0.0 if right == 0 else low), (1.0 if right == n else high)  # exact where rounding would miss
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Runs:
     """Scores of E encoder seeds with S probe seeds each, and of their resamples."""
 
@@ -68,25 +58,25 @@ class Runs:
         """
         noise = self.draws - self.points  # (B, E, S)
         axis = 2 if len(self.points) > 1 else 1
-        scores, noise = self.points.mean(axis - 1).ravel(), noise.mean(axis)  # (n,), (B, n): one a seed
+        scores, noise = self.points.mean(axis - 1).ravel(), noise.mean(axis)  # (n,), (B, n): one per seed
         seeds, items = len(scores), noise.mean(1).var(ddof=1)
         if seeds == 1:
             return math.sqrt(items), math.inf
         between = scores.var(ddof=1) / seeds
-        found = max(0.0, items - noise.var(1, ddof=1).mean() / seeds) + between
-        free = (seeds - 1) * found / between if between else math.inf
-        return math.sqrt(max(found, LEAST**2 * items)), free
+        variance = max(0.0, items - noise.var(1, ddof=1).mean() / seeds) + between
+        freedom = (seeds - 1) * variance / between if between else math.inf
+        return math.sqrt(max(variance, MIN_ERROR**2 * items)), freedom
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Of the mean."""
-        error, free = self.error()
-        half = float(t.ppf((1 + level) / 2, free)) * error
+        error, freedom = self.error()
+        half = float(t.ppf((1 + level) / 2, freedom)) * error
         return self.mean - half, self.mean + half
 
     def p(self) -> float:
         """Two-sided, that the mean is 0: below 1 - level where the interval of that level leaves 0 out."""
-        error, free = self.error()
-        return float(2 * t.sf(abs(self.mean) / error, free)) if error else float(self.mean == 0)
+        error, freedom = self.error()
+        return float(2 * t.sf(abs(self.mean) / error, freedom)) if error else float(self.mean == 0)
 
 
 def bootstrap(
@@ -94,39 +84,39 @@ def bootstrap(
 ) -> list[Runs]:
     """Means over test items and their resamples, for several predictors in the same resamples.
 
-    `scores` holds one (E, S, N) array a predictor, of any numbers; `tested` (S, N) says which items each probe seed
+    `scores` holds one (E, S, N) array per predictor, of any numbers; `tested` (S, N) says which items each probe seed
     was tested on; in a resample with none of those it keeps its mean. Weights of groups times sums over groups is one
     product, so that 2,000 resamples of 10,000 items take a second.
     """
-    some = tested.any(0)
-    names, place = np.unique(np.asarray(groups)[some], return_inverse=True)
-    tested, scores = tested[:, some], [found[..., some] for found in scores]
-    rows = np.concatenate([np.where(tested, found, 0.0).reshape(-1, tested.shape[1]) for found in scores])  # (R, N)
-    sums, sizes = _by_group(rows, place), _by_group(tested.astype(float), place)  # (R, G), (S, G)
+    used = tested.any(0)
+    names, group = np.unique(np.asarray(groups)[used], return_inverse=True)
+    tested, scores = tested[:, used], [score[..., used] for score in scores]
+    rows = np.concatenate([np.where(tested, score, 0.0).reshape(-1, tested.shape[1]) for score in scores])  # (R, N)
+    sums, sizes = _by_group(rows, group), _by_group(tested.astype(float), group)  # (R, G), (S, G)
     rng = np.random.default_rng(seed)
-    drawn, counts = [sums.sum(1)[None]], [sizes.sum(1)[None]]  # the items as they are, then resamples
-    for part in np.array_split(np.arange(resamples), 1 + resamples * len(names) // AT_ONCE):
+    totals, counts = [sums.sum(1)[None]], [sizes.sum(1)[None]]  # the items as they are, then resamples
+    for part in np.array_split(np.arange(resamples), 1 + resamples * len(names) // MAX_WEIGHTS):
         weights = resample(rng, len(names), len(part))
-        drawn.append(weights @ sums.T)
+        totals.append(weights @ sums.T)
         counts.append(weights @ sizes.T)
-    ends = np.cumsum([np.prod(found.shape[:2]) for found in scores])[:-1]
+    ends = np.cumsum([np.prod(score.shape[:2]) for score in scores])[:-1]
     count = np.concatenate(counts)[:, None]  # (1 + B, 1, S)
-    found = []
-    for score, part in zip(scores, np.split(np.concatenate(drawn), ends, axis=1), strict=True):
-        sums = part.reshape(-1, *score.shape[:2])  # (1 + B, E, S)
-        points = sums[0] / count[0]
-        found.append(Runs(points, np.where(count[1:] > 0, sums[1:] / np.maximum(count[1:], 1), points)))
-    return found
+    runs = []
+    for score, part in zip(scores, np.split(np.concatenate(totals), ends, axis=1), strict=True):
+        right = part.reshape(-1, *score.shape[:2])  # (1 + B, E, S)
+        points = right[0] / count[0]
+        runs.append(Runs(points, np.where(count[1:] > 0, right[1:] / np.maximum(count[1:], 1), points)))
+    return runs
 
 
-def _by_group(rows: np.ndarray, place: np.ndarray) -> np.ndarray:
+def _by_group(rows: np.ndarray, group: np.ndarray) -> np.ndarray:
     """Sums over the items of each group, (R, N) -> (R, G)."""
-    order = np.argsort(place, kind="stable")
-    return np.add.reduceat(rows[:, order], np.flatnonzero(np.diff(place[order], prepend=-1)), axis=1)
+    order = np.argsort(group, kind="stable")
+    return np.add.reduceat(rows[:, order], np.flatnonzero(np.diff(group[order], prepend=-1)), axis=1)
 
 
 def difference(task: str, lang: str, names: tuple[str, str], paired: Runs, level: float) -> Difference:
-    """What two predictors differ by, in points; no more than all items."""
+    """The difference of two predictors, `paired` on the same items, in points; the interval ends at 100."""
     low, high = (100 * min(1.0, max(-1.0, end)) for end in paired.interval(level))
     return Difference(task, lang, *names, 100 * paired.mean, low, high, paired.p())
 
@@ -134,8 +124,16 @@ def difference(task: str, lang: str, names: tuple[str, str], paired: Runs, level
 def correct(differences: Sequence[Difference], correction: str = "holm") -> list[Difference]:
     """A table of differences with the adjusted p in each: below alpha, all together err with probability alpha.
 
-    `correction` is one of `CORRECTIONS`; with "none" each errs with probability alpha on its own.
+    `correction` is one of `CORRECTIONS`; with "none" each errs with probability alpha on its own. Raises UsageError
+    for another.
     """
+    check_correction(correction)
     name, adjust = CORRECTIONS[correction]
-    adjusted = adjust(np.array([one.p for one in differences])) if differences else []
-    return [replace(one, adjusted_p=float(p), correction=name) for one, p in zip(differences, adjusted, strict=True)]
+    adjusted = adjust(np.array([gap.p for gap in differences])) if differences else np.zeros(0)
+    return [replace(gap, adjusted_p=float(p), correction=name) for gap, p in zip(differences, adjusted, strict=True)]
+
+
+def check_correction(correction: str) -> None:
+    """UsageError for a correction that `CORRECTIONS` lacks."""
+    if correction not in CORRECTIONS:
+        raise UsageError(f"correction {correction}: choose from {', '.join(CORRECTIONS)}.")

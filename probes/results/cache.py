@@ -4,8 +4,7 @@
     CACHE/results/KEY.parquet  what a probe made of those, see `probes.results.store`
 
 A key is a hash of everything that decides the content, the code of this package among it, so nothing ever goes stale;
-what is no longer asked for is pruned by age. Files are written under another name and renamed. A damaged one counts
-as absent.
+what is no longer used is pruned by age. A damaged file counts as absent.
 """
 
 from __future__ import annotations
@@ -13,127 +12,105 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from platformdirs import user_cache_path
 
+import bgt_core
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
-from bgt_core.errors import NotFound
+from bgt_core.files import PARTIAL, atomic_file
 
 VECTORS, RESULTS = "vectors", "results"
-PARTIAL = ".partial"
 DAY = 86_400  # seconds
-WRITING = 3_600  # seconds after which what is still partial belongs to a process that was killed
+STALE = 3_600  # seconds after which a file that is still partial belongs to a process that was killed
 
 
 def default_folder() -> Path:
     """BGT_CACHE, or the place that the system has for caches."""
-    if own := os.environ.get("BGT_CACHE"):
-        return Path(own)
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "bgt"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bgt"
+    if folder := os.environ.get("BGT_CACHE"):
+        return Path(folder)
+    return user_cache_path("bgt", appauthor=False)
 
 
 @cache
 def code() -> str:
     """A hash of the sources and of the libraries that compute."""
-    found = hashlib.sha256()
-    here = Path(__file__).resolve().parent
-    for package in (here, here.parent / "bgt_core"):
+    sources = hashlib.sha256()
+    for package in (Path(__file__).resolve().parents[1], Path(bgt_core.__file__).resolve().parent):
         for file in sorted(package.rglob("*.py")):
-            found.update(file.relative_to(here.parent).as_posix().encode() + file.read_bytes())
+            sources.update(file.relative_to(package.parent).as_posix().encode() + file.read_bytes())
     for library in ("numpy", "scipy", "scikit-learn", "torch"):
-        found.update(version(library).encode())
-    return found.hexdigest()
+        sources.update(version(library).encode())
+    return sources.hexdigest()
 
 
 def key(**parts: object) -> str:
-    """The name of what these parts, plain values, and the code decide."""
+    """The name of a file whose content these parts (plain values) and the code decide."""
     text = json.dumps({**parts, "code": code()}, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-@contextmanager
-def replacing(path: Path, way_out: str = "") -> Iterator[Path]:
-    """A name beside `path` to write to, renamed when the block ends well; BgtError where that can't be."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
-    try:
-        try:
-            yield partial
-            os.replace(partial, path)
-        finally:
-            partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise NotFound(f"{path}: can't be written ({error.strerror or error}){way_out}.") from None
-
-
 @dataclass(frozen=True)
 class Cache:
-    """A folder of vectors and results."""
+    """A folder of vectors and results; without one given, `default_folder()`."""
 
-    folder: Path
+    folder: Path = field(default_factory=default_folder)
 
     def path(self, kind: str, name: str) -> Path:
         return self.folder / kind / f"{name}{'.npy' if kind == VECTORS else '.parquet'}"
 
     @contextmanager
-    def writing(self, kind: str, name: str) -> Iterator[Path]:
-        """Where to write an entry; BgtError where the cache can't be written."""
-        path, way_out = self.path(kind, name), "; give another --cache-dir, or --no-cache"
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise NotFound(f"{path.parent}: can't be made ({error.strerror or error}){way_out}.") from None
-        with replacing(path, way_out) as partial:
+    def writing(self, path: Path) -> Iterator[Path]:
+        """Where to write the entry that becomes `path`; NotFound where the cache can't be written."""
+        with atomic_file(path, "; give `cache` another folder, or measure without one") as partial:
             yield partial
 
     def vectors(self, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
         """The (N, D) vectors of that name, made and kept if they are not there."""
         path = self.path(VECTORS, name)
         try:
-            found = np.load(path, allow_pickle=False)
+            vectors = np.load(path, allow_pickle=False)
             os.utime(path)
-            return found
+            return vectors
         except (OSError, ValueError, EOFError):
             pass  # absent or damaged: made below
-        made = make()
-        with self.writing(VECTORS, name) as partial, partial.open("wb") as file:
-            np.save(file, made, allow_pickle=False)
-        return made
+        vectors = make()
+        with self.writing(path) as partial, partial.open("wb") as file:
+            np.save(file, vectors, allow_pickle=False)
+        return vectors
 
     def entries(self) -> list[Path]:
-        """Every file, the one used last first; what a killed process left behind too, but not what is being written."""
-        found = []
+        """Every file, last used first; what a killed process left behind too, but not what is being written."""
+        dated = []
         for path in (path for kind in (VECTORS, RESULTS) for path in self.folder.glob(f"{kind}/*")):
             with suppress(FileNotFoundError):  # renamed or pruned meanwhile
                 changed = path.stat().st_mtime
-                if not path.name.endswith(PARTIAL) or changed < time.time() - WRITING:
-                    found.append((-changed, path))
-        return [path for _, path in sorted(found)]
+                if not path.name.endswith(PARTIAL) or changed < time.time() - STALE:
+                    dated.append((-changed, path))
+        return [path for _, path in sorted(dated)]
 
     def prune(self, days: float = 0) -> tuple[int, int]:
-        """Removes what was not used for so many days; how many files that are, and how many bytes."""
+        """Removes what was not used for that many days; returns the numbers of files and of bytes removed."""
         count = size = 0
         for path in self.entries():
             with suppress(FileNotFoundError):  # another process prunes too
-                found = path.stat()
-                if found.st_mtime <= time.time() - days * DAY:
+                status = path.stat()
+                if status.st_mtime <= time.time() - days * DAY:
                     path.unlink()
-                    count, size = count + 1, size + found.st_size
+                    count, size = count + 1, size + status.st_size
         return count, size
 
 
 class CachedEncoder:
-    """An encoder whose vectors are kept; all else it says is that encoder's own."""
+    """An encoder whose vectors are kept; everything else is passed on to it."""
 
     def __init__(self, encoder: SentenceEncoder, cache: Cache):
         self.encoder, self.cache = encoder, cache
@@ -149,4 +126,4 @@ class CachedEncoder:
 
 def with_cache(encoder: SentenceEncoder, cache: Cache | None) -> SentenceEncoder:
     """The encoder, its vectors kept where it says what they are made of."""
-    return CachedEncoder(encoder, cache) if cache and getattr(encoder, "fingerprint", "") else encoder
+    return cast("SentenceEncoder", CachedEncoder(encoder, cache)) if cache and encoder.fingerprint else encoder

@@ -4,31 +4,85 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from pyarrow import compute
 
 from bgt_core.errors import DataError
-from probes.measures.significance import bootstrap, correct, difference
+from probes.measures.significance import RESAMPLES, bootstrap, correct, difference
 from probes.result import Difference
-from probes.results.store import Cell, verdicts
+from probes.results.store import Cell, correctness
 
 UNSEPARABLE = "not separable from majority"
 
 
-def gap(left: Cell, first: str, right: Cell, second: str, names: tuple[str, str] | None = None) -> Difference:
-    """Predictor `first` of one cell minus `second` of another (or the same) on the same test items.
+class Side(NamedTuple):
+    """One side of a comparison."""
 
-    BgtError where the items are not the same.
+    model: str
+    predictor: str  # a latent, baseline or reference
+
+
+def gap(
+    left: pa.Table,
+    first: str,
+    right: pa.Table,
+    second: str,
+    *,
+    task: str,
+    lang: str,
+    names: tuple[str, str] | None = None,
+    ci: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Difference:
+    """Accuracy of predictor `first` minus that of `second`, in points, paired on the same test items.
+
+    `left` and `right` are the predictions of two cells, or of one (`Cell.predictions`). `names` are what the
+    difference calls its sides. Raises DataError where the items are not the same.
     """
-    one, two = verdicts(left, first), verdicts(right, second)
-    task, lang, _ = left.place
+    one, two, names = correctness(left, first), correctness(right, second), names or (first, second)
     same = one.sentences == two.sentences and one.labels == two.labels and np.array_equal(one.tested, two.tested)
     if not same:
-        raise DataError(f"{task} {lang}: '{left.model}' and '{right.model}' were tested on different items.")
-    found = left.result
-    runs = bootstrap([one.right, two.right], one.tested, one.groups, found.resamples, found.seed)
-    return difference(task, lang, names or (first, second), runs[0] - runs[1], found.ci)
+        raise DataError(f"{task} {lang}: '{names[0]}' and '{names[1]}' were tested on different items.")
+    runs = bootstrap([one.right, two.right], one.tested, one.groups.tolist(), resamples, seed)
+    return difference(task, lang, names, runs[0] - runs[1], ci)
+
+
+def cell_gap(left: Cell, first: str, right: Cell, second: str, names: tuple[str, str] | None = None) -> Difference:
+    """`gap` of two cells of one task, with the level and resamples of the first."""
+    (task, lang, _), measured = left.setting, left.result
+    return gap(
+        left.predictions,
+        first,
+        right.predictions,
+        second,
+        task=task,
+        lang=lang,
+        names=names,
+        ci=measured.ci,
+        resamples=measured.resamples,
+        seed=measured.seed,
+    )
+
+
+def compare_sides(
+    cells: Sequence[Cell], pairs: Sequence[tuple[Side, Side]], correction: str = "holm"
+) -> list[Difference]:
+    """The difference of each pair in each setting where both were measured, corrected among themselves."""
+    gaps = []
+    for setting in dict.fromkeys(cell.setting for cell in cells):
+        by_model = {cell.model: cell for cell in cells if cell.setting == setting}
+        for first, second in pairs:
+            left, right = by_model.get(first.model), by_model.get(second.model)
+            if left and right and has_predictor(left, first.predictor) and has_predictor(right, second.predictor):
+                names = (first.predictor, second.predictor)
+                if first.model != second.model:
+                    names = ("/".join(first), "/".join(second))
+                gaps.append(cell_gap(left, first.predictor, right, second.predictor, names))
+    return correct(gaps, correction)
 
 
 def corrected(cells: Sequence[Cell], correction: str = "holm") -> list[Cell]:
@@ -36,38 +90,38 @@ def corrected(cells: Sequence[Cell], correction: str = "holm") -> list[Cell]:
 
     The differences shown are one family; the comparisons of each latent with the majority are another.
     """
-    shown = [one for cell in cells for one in (*([cell.result.difference] if cell.result.difference else []),
+    shown = [gap for cell in cells for gap in (*([cell.result.difference] if cell.result.difference else []),
                                                *cell.result.over_baseline)]  # fmt: skip
-    after = iter(correct(shown, correction))
-    found = []
+    adjusted = iter(correct(shown, correction))
+    after = []
     for cell in cells:
-        result = cell.result
-        first = next(after) if result.difference else None
-        found.append(replace(cell, result=replace(
-            result, difference=first, over_baseline=[next(after) for _ in result.over_baseline])))  # fmt: skip
-    return _noted(found, correction)
+        first = next(adjusted) if cell.result.difference else None
+        over_baseline = [next(adjusted) for _ in cell.result.over_baseline]
+        after.append(replace(cell, result=replace(cell.result, difference=first, over_baseline=over_baseline)))
+    return _with_notes(after, correction)
 
 
-def _noted(cells: Sequence[Cell], correction: str) -> list[Cell]:
-    """The cells with a note on each latent that majority does as well as."""
-    after = iter(correct([one for cell in cells for one in cell.result.over_majority], correction))
-    found = []
+def _with_notes(cells: Sequence[Cell], correction: str) -> list[Cell]:
+    """The cells with a note on each latent that the majority does as well as."""
+    adjusted = iter(correct([gap for cell in cells for gap in cell.result.over_majority], correction))
+    after = []
     for cell in cells:
-        gaps = {one.first: one for one in (next(after) for _ in cell.result.over_majority)}
+        gaps = {gap.first: gap for gap in (next(adjusted) for _ in cell.result.over_majority)}
         rows = []
         for row in cell.result.rows:
             gap = gaps.get(row.latent)
             notes = [part for part in row.note.split("; ") if part and not (gap and part.startswith(UNSEPARABLE))]
-            if gap and (gap.adjusted_p >= 1 - cell.result.ci or gap.points <= 0):
-                how = UNSEPARABLE if gap.adjusted_p >= 1 - cell.result.ci else "below majority"
+            unseparable = gap is not None and gap.adjusted_p is not None and gap.adjusted_p >= 1 - cell.result.ci
+            if gap and (unseparable or gap.points <= 0):
+                how = UNSEPARABLE if unseparable else "below majority"
                 notes.append(
                     f"{how} {100 * row.accuracy - gap.points:.1f} after {gap.correction} (p={gap.adjusted_p:.2g})"
                 )
             rows.append(replace(row, note="; ".join(notes)))
-        found.append(replace(cell, result=replace(cell.result, rows=rows)))
-    return found
+        after.append(replace(cell, result=replace(cell.result, rows=rows)))
+    return after
 
 
-def has(cell: Cell, predictor: str) -> bool:
+def has_predictor(cell: Cell, predictor: str) -> bool:
     """Whether predictions of it were kept."""
     return predictor in compute.unique(cell.predictions["predictor"]).to_pylist()

@@ -60,6 +60,6 @@ def published(other: str, task: str, lang: str) -> Published | None:
     where = other if task == "gender" else "en"
     if other not in TABLE or task not in TASKS or lang != where:
         return None
-    place = TASKS.index(task)
+    column = TASKS.index(task)
     _, semantic, language = TABLE[other]
-    return Published(semantic[place], language[place]) if place < len(semantic) else None
+    return Published(semantic[column], language[column]) if column < len(semantic) else None

@@ -1,4 +1,4 @@
-"""The separation report: one HTML page that needs nothing but itself, and one LaTeX table."""
+"""The separation report: one self-contained HTML page, and one LaTeX table."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from bgt_core.tables import save
-from probes.results.cache import replacing
+from bgt_core.files import write_text
+from bgt_core.tables import p_text, save
 from probes.results.separation import Line, as_table, counts, separation
 from probes.results.store import Cell
 from probes.results.tables import short_table
@@ -48,11 +48,12 @@ svg .paper { stroke: var(--ink); fill: none; }
 
 
 def write_report(path: Path, cells: Sequence[Cell], correction: str = "holm") -> None:
-    """PATH.html and PATH.tex, each whole or not there; BgtError where no cell has both latents."""
+    """PATH.html and PATH.tex, each whole or not there.
+
+    Raises UsageError where no cell has both latents, NotFound where they can't be written.
+    """
     lines = separation(cells, correction)
-    text = page(lines, cells)
-    with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8")
+    write_text(path, page(lines, cells))
     save(as_table(lines), {"latex": path.with_suffix(".tex")}, explained(lines))
 
 
@@ -96,11 +97,11 @@ def page(lines: Sequence[Line], cells: Sequence[Cell]) -> str:
 <p>{escape(explained(lines))} {paper}</p>
 <div class="wide">{signs(lines)}</div>
 <h2>Every row</h2>
-<div class="wide">{every(cells)}</div>
+<div class="wide">{all_scores(cells)}</div>
 <h2>Where this comes from</h2>
 <p>{"<br>".join(facts)}<br>Data: {escape(str(trail["data"]))}. Version {escape(trail["version"])}, measured
 {escape(", ".join(sorted({cell.trail["measured"] for cell in cells})))}; seed {lines[0].cell.result.seed}.</p>
-{warned(cells)}
+{all_warnings(cells)}
 </html>
 """
 
@@ -108,7 +109,7 @@ def page(lines: Sequence[Line], cells: Sequence[Cell]) -> str:
 def signs(lines: Sequence[Line]) -> str:
     """The table of signs, a drawing of each interval in it."""
     ends = [abs(end) for line in lines for end in (line.difference.ci_low, line.difference.ci_high)]
-    most = max([5.0, *ends, *(abs(line.paper.gap) for line in lines if line.paper)])
+    limit = max([5.0, *ends, *(abs(line.paper.gap) for line in lines if line.paper)])
     names = ["task", "lang", "semantic", "language", "difference", "", f"p ({lines[0].difference.correction})"]
     names += ["holds more", "paper", "its sign", "best baseline"]
     texts = {"lang", "holds more", "its sign", "best baseline"}
@@ -122,8 +123,8 @@ def signs(lines: Sequence[Line]) -> str:
             f"{100 * line.semantic.accuracy:.1f}",
             f"{100 * line.language.accuracy:.1f}",
             f"{gap.points:+.1f} <small>[{gap.ci_low:+.1f}, {gap.ci_high:+.1f}]</small>",
-            drawn(line, most),
-            small(gap.adjusted_p),
+            drawing(line, limit),
+            escape(p_text(line.p)),
             f'<span class="{line.holds}">{line.holds}</span>',
             "" if line.paper is None else f"{line.paper.semantic:.1f} / {line.paper.language:.1f}",
             f"{SIGNS[line.against_paper]} {line.against_paper}" if line.paper else "",
@@ -137,15 +138,11 @@ def signs(lines: Sequence[Line]) -> str:
     return f'<table class="signs"><thead><tr>{head}</tr></thead>{"".join(rows)}</table>'
 
 
-def small(p: float) -> str:
-    return f"{p:.2g}" if p >= 1e-4 else "&lt;0.0001"
-
-
-def drawn(line: Line, most: float) -> str:
-    """The interval of a difference on an axis from minus to plus `most` points, language to the left."""
+def drawing(line: Line, limit: float) -> str:
+    """The interval of a difference on an axis from minus to plus `limit` points, language to the left."""
 
     def x(points: float) -> float:
-        return round(WIDTH / 2 * (1 + points / math.ceil(most)), 1)
+        return round(WIDTH / 2 * (1 + points / math.ceil(limit)), 1)
 
     gap, middle = line.difference, HEIGHT / 2
     label = f"{gap.points:+.1f} points, {gap.ci_low:+.1f} to {gap.ci_high:+.1f}"
@@ -158,7 +155,7 @@ def drawn(line: Line, most: float) -> str:
     )
 
 
-def every(cells: Sequence[Cell]) -> str:
+def all_scores(cells: Sequence[Cell]) -> str:
     """All latents and baselines."""
     table = short_table(cells)
     head = "".join(f"<th>{escape(name)}" for name in table.columns)
@@ -166,7 +163,7 @@ def every(cells: Sequence[Cell]) -> str:
     return f"<table><tr>{head}</tr>{body}</table>"
 
 
-def warned(cells: Sequence[Cell]) -> str:
+def all_warnings(cells: Sequence[Cell]) -> str:
     """What a reader must know before believing a number."""
     lines = [f"{c.result.task} {c.result.lang}, {c.model}: {line}" for c in cells for line in c.result.warnings]
     return f"<h2>Warnings</h2><ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>" if lines else ""

@@ -10,31 +10,36 @@ from dataclasses import dataclass
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import UsageError
-from bgt_core.evaluation.bootstrap import Estimate
-from bgt_core.tables import Table
+from bgt_core.tables import Estimate, Table, Value, p_text
 from probes.measures.significance import correct
-from probes.result import Difference, Row
-from probes.results.compare import gap, has
+from probes.result import Difference, ProbeScore
+from probes.results.compare import cell_gap, has_predictor
 from probes.results.published import Published, published
 from probes.results.store import Cell
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Line:
     """One task in one language, of one encoder."""
 
     cell: Cell
-    semantic: Row
-    language: Row
+    semantic: ProbeScore
+    language: ProbeScore
     difference: Difference  # semantic minus language, points; the adjusted p is over all lines
-    baseline: Row | None  # the best one
+    baseline: ProbeScore | None  # the best one
     paper: Published | None
     alpha: float
 
     @property
+    def p(self) -> float:
+        """Of the difference, adjusted over all lines."""
+        adjusted = self.difference.adjusted_p
+        return self.difference.p if adjusted is None else adjusted
+
+    @property
     def holds(self) -> str:
         """The latent that holds more, or "neither" where they can't be told apart."""
-        if self.difference.adjusted_p >= self.alpha:
+        if self.p >= self.alpha:
             return "neither"
         return SEMANTIC if self.difference.points > 0 else LANGUAGE
 
@@ -49,31 +54,31 @@ class Line:
 
 
 def separation(cells: Sequence[Cell], correction: str = "holm") -> list[Line]:
-    """A line for each cell that has both latents; BgtError where none has."""
-    both = [cell for cell in cells if has(cell, SEMANTIC) and has(cell, LANGUAGE)]
+    """A line for each cell that has both latents; UsageError where none has."""
+    both = [cell for cell in cells if has_predictor(cell, SEMANTIC) and has_predictor(cell, LANGUAGE)]
     if not both:
         raise UsageError("a report compares the semantic with the language latent: probe both of a model of ours.")
-    found = []
-    gaps = correct([gap(cell, SEMANTIC, cell, LANGUAGE) for cell in both], correction)
+    lines = []
+    gaps = correct([cell_gap(cell, SEMANTIC, cell, LANGUAGE) for cell in both], correction)
     for cell, difference in zip(both, gaps, strict=True):
         rest = [row for row in cell.result.rows if row.latent not in cell.trail["latents"]]
         best = max(rest, key=lambda row: row.accuracy, default=None)
-        task, lang, _ = cell.place
-        paper = published(_other(cell), task, lang)
+        task, lang, _ = cell.setting
+        paper = published(_beside_english(cell), task, lang)
         rows = cell.row(SEMANTIC), cell.row(LANGUAGE)
-        found.append(Line(cell, *rows, difference, best, paper, 1 - cell.result.ci))
-    return found
+        lines.append(Line(cell, *rows, difference, best, paper, 1 - cell.result.ci))
+    return lines
 
 
-def _other(cell: Cell) -> str:
-    """The language beside English of the encoder, where it has two."""
+def _beside_english(cell: Cell) -> str:
+    """The other language of an encoder of English and one more; "" of others, which the paper does not have."""
     langs = set(cell.trail["langs"]) - {"en"}
     return langs.pop() if len(langs) == 1 else ""
 
 
 def as_table(lines: Sequence[Line]) -> Table:
-    """A row a line, for LaTeX and the eye."""
-    rows = []
+    """One row per line, for LaTeX and the eye."""
+    rows: list[list[Value]] = []
     for line in lines:
         gap, both = line.difference, (line.semantic, line.language)
         rows.append(
@@ -82,7 +87,7 @@ def as_table(lines: Sequence[Line]) -> Table:
                 line.difference.lang,
                 *(Estimate(100 * row.accuracy, 100 * row.ci_low, 100 * row.ci_high) for row in both),
                 Estimate(gap.points, gap.ci_low, gap.ci_high),
-                f"{gap.adjusted_p:.2g}" if gap.adjusted_p >= 1e-4 else "<0.0001",
+                p_text(line.p),
                 line.holds,
                 None if line.paper is None else line.paper.semantic,
                 None if line.paper is None else line.paper.language,
@@ -107,10 +112,9 @@ def as_table(lines: Sequence[Line]) -> Table:
 
 def counts(lines: Sequence[Line]) -> str:
     """The signs, counted, in a sentence."""
-    told = [line for line in lines if line.paper]
-    if not told:
+    kinds = [line.against_paper for line in lines if line.paper]
+    if not kinds:
         return "The paper has none of these cells."
-    kinds = [line.against_paper for line in told]
     return (
         f"Cells that the paper has too: {kinds.count('as the paper')} with its sign, "
         f"{kinds.count('not as the paper')} with the other, {kinds.count('undecided')} where the latents can't be "

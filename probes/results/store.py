@@ -1,8 +1,8 @@
 """A cell, one encoder on one task in one language, as a Parquet file: its result, its predictions, its trail.
 
-A row of the file is one prediction: predictor (a latent or baseline), encoder and seed (their places), item, sentence,
-label, group, predicted, bits (-log2 of the probability of the label), pvi (bits, mean over seeds). The result and the
-trail are JSON in the file's metadata. Later comparisons read the rows, and need no model.
+A row of the file is one prediction: predictor (a latent or baseline), encoder and seed (numbers from 0), item,
+sentence, label, group, predicted, bits (-log2 of the probability of the label), pvi (bits, mean over seeds). The result
+and the trail are JSON in the file's metadata. Later comparisons read the rows, and need no model.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute, parquet
 
-from probes.result import Difference, Erasure, Point, ProbeResult, Row
+from bgt_core.errors import UsageError
+from probes.result import CurvePoint, Difference, Erasure, ProbeResult, ProbeScore
 
 SCHEMA = pa.schema(
     {
@@ -37,7 +38,7 @@ SCHEMA = pa.schema(
 METADATA = b"bgt-probe"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cell:
     """What is kept of one result; `trail` says which weights, data, code and day it comes from."""
 
@@ -46,18 +47,18 @@ class Cell:
     predictions: pa.Table
     trail: Mapping[str, Any]
 
-    def row(self, predictor: str) -> Row:
+    def row(self, predictor: str) -> ProbeScore:
         return next(row for row in self.result.rows if row.latent == predictor)
 
     @property
-    def place(self) -> tuple[str, str, str]:
-        """Cells of one place stand on the same items, and can be compared."""
+    def setting(self) -> tuple[str, str, str]:
+        """Task, language and probe: cells of one setting are measured on the same items, and can be compared."""
         return self.result.task, self.result.lang, str(self.trail["probe"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Correctness:
-    """Who was right on what: E encoders, S probe seeds, N tested items."""
+    """Which predictions were right: E encoders, S probe seeds, N tested items."""
 
     right: np.ndarray  # (E, S, N) booleans
     tested: np.ndarray  # (S, N) booleans
@@ -67,11 +68,13 @@ class Correctness:
 
 
 def cell_of(model: str, result: ProbeResult, trail: Mapping[str, Any]) -> Cell:
-    """A fresh result as it is kept."""
+    """A fresh result as it is kept; `result` has items and predictions."""
+    if result.items is None:
+        raise UsageError("result: it has no items, as one read from JSON; give one that was just measured.")
     items, parts = result.items, []
     names = np.array(result.labels, dtype=object)
-    for predictor, found in result.predictions.items():
-        encoder, seed, item = np.nonzero(found.labels >= 0)
+    for predictor, predictions in result.predictions.items():
+        encoder, seed, item = np.nonzero(predictions.labels >= 0)
         texts = {"sentence": items.sentences, "label": items.labels, "group": items.groups}
         columns = {
             "predictor": [predictor] * len(item),
@@ -79,16 +82,16 @@ def cell_of(model: str, result: ProbeResult, trail: Mapping[str, Any]) -> Cell:
             "seed": seed,
             "item": item,
             **{name: np.array(values, dtype=object)[item] for name, values in texts.items()},
-            "predicted": names[found.labels[encoder, seed, item]],
-            "bits": found.bits[encoder, seed, item],
-            "pvi": found.pvi[item],
+            "predicted": names[predictions.labels[encoder, seed, item]],
+            "bits": predictions.bits[encoder, seed, item],
+            "pvi": predictions.pvi[item],
         }
         parts.append(pa.table(columns, schema=SCHEMA))
     return Cell(model, replace(result, items=None, predictions={}), pa.concat_tables(parts), trail)
 
 
 def write_cell(path: Path, cell: Cell) -> None:
-    """Without the name of the model: others may call it otherwise."""
+    """A Parquet file without the name of the model, which others may call something else."""
     text = json.dumps({"result": cell.result.as_dict(), "trail": dict(cell.trail)})
     parquet.write_table(cell.predictions.replace_schema_metadata({METADATA: text}), path, compression="zstd")
 
@@ -97,8 +100,8 @@ def read_cell(path: Path, model: str) -> Cell | None:
     """What `write_cell` wrote; None where it is absent or damaged."""
     try:
         table = parquet.read_table(path, memory_map=False)
-        kept = json.loads(table.schema.metadata[METADATA])
-        result, trail = as_result(kept["result"]), kept["trail"]
+        document = json.loads(table.schema.metadata[METADATA])
+        result, trail = as_result(document["result"]), document["trail"]
         os.utime(path)
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):
         return None
@@ -106,32 +109,34 @@ def read_cell(path: Path, model: str) -> Cell | None:
 
 
 def as_result(plain: Mapping[str, Any]) -> ProbeResult:
-    """The inverse of `ProbeResult.as_dict`."""
-    found = {name.name: plain[name.name] for name in fields(ProbeResult) if name.name in plain}
-    for name, kind in (
-        ("rows", Row),
-        ("over_baseline", Difference),
-        ("over_majority", Difference),
-        ("erasures", Erasure),
-        ("curve", Point),
-    ):
-        found[name] = [kind(**one) for one in plain[name]]
-    found["difference"] = plain["difference"] and Difference(**plain["difference"])
-    return ProbeResult(**found)
+    """The inverse of `ProbeResult.as_dict`; KeyError or TypeError for what it did not make."""
+    values = {part.name: plain[part.name] for part in fields(ProbeResult) if part.name in plain}
+    kinds: dict[str, type] = {
+        "rows": ProbeScore,
+        "over_baseline": Difference,
+        "over_majority": Difference,
+        "erasures": Erasure,
+        "curve": CurvePoint,
+    }
+    for name, kind in kinds.items():
+        values[name] = [kind(**entry) for entry in plain[name]]
+    values["difference"] = plain["difference"] and Difference(**plain["difference"])
+    return ProbeResult(**values)
 
 
-def verdicts(cell: Cell, predictor: str) -> Correctness:
-    """What one predictor of a cell was right about."""
-    table = cell.predictions.filter(compute.equal(cell.predictions["predictor"], predictor))
+def correctness(predictions: pa.Table, predictor: str) -> Correctness:
+    """Which predictions of one predictor were right; `predictions` are those of a cell."""
+    table = predictions.filter(compute.equal(predictions["predictor"], predictor))
     encoder, seed, item = (table[name].to_numpy() for name in ("encoder", "seed", "item"))
     right = compute.equal(table["predicted"], table["label"]).to_numpy()
-    _, first, place = np.unique(item, return_index=True, return_inverse=True)
-    found = np.zeros((encoder.max() + 1, seed.max() + 1, len(first)), dtype=bool)
-    tested = np.zeros(found.shape[1:], dtype=bool)
-    found[encoder, seed, place] = right
-    tested[seed, place] = True
-    once = table.take(first)
-    return Correctness(found, tested, once["group"].to_numpy(), once["sentence"].to_pylist(), once["label"].to_pylist())
+    _, first, column = np.unique(item, return_index=True, return_inverse=True)
+    verdicts = np.zeros((encoder.max() + 1, seed.max() + 1, len(first)), dtype=bool)
+    tested = np.zeros(verdicts.shape[1:], dtype=bool)
+    verdicts[encoder, seed, column] = right
+    tested[seed, column] = True
+    items = table.take(first)
+    groups, sentences, labels = items["group"].to_numpy(), items["sentence"].to_pylist(), items["label"].to_pylist()
+    return Correctness(verdicts, tested, groups, sentences, labels)
 
 
 def all_predictions(cells: Sequence[Cell]) -> pa.Table:
@@ -139,8 +144,8 @@ def all_predictions(cells: Sequence[Cell]) -> pa.Table:
     parts = []
     for cell in cells:
         table = cell.predictions
-        named = zip(("model", "task", "lang", "probe"), (cell.model, *cell.place), strict=True)
-        for at, (name, value) in enumerate(named):
-            table = table.add_column(at, name, pa.repeat(pa.scalar(value, pa.string()), len(table)))
+        named = zip(("model", "task", "lang", "probe"), (cell.model, *cell.setting), strict=True)
+        for column, (name, value) in enumerate(named):
+            table = table.add_column(column, name, pa.repeat(pa.scalar(value, pa.string()), len(table)))
         parts.append(table)
     return pa.concat_tables(parts)

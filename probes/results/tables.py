@@ -1,23 +1,23 @@
-"""Cells as tables: every number of every row, those that are read by eye, and one row a task."""
+"""Cells as tables: every number of every row, those that are read by eye, and one row per task."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import NamedTuple
 
-from bgt_core.evaluation.bootstrap import Estimate
-from bgt_core.tables import Table
-from probes.classifiers.baselines import MAJORITY
+from bgt_core.tables import Estimate, Table, Value
 from probes.measures.significance import correct
-from probes.result import Difference
-from probes.results.compare import gap as compared
+from probes.result import MAJORITY, Difference, ProbeScore
+from probes.results.compare import cell_gap
 from probes.results.store import Cell
 
+Setting = tuple[str, str, str]  # task, language, probe
 TRAIL = ("data", "fingerprint", "items_sha256", "version", "measured")
 
 
 def long_table(cells: Sequence[Cell]) -> Table:
-    """A row a predictor, all that is known of it."""
+    """One row per predictor, with all that is known of it."""
     records = [
         {"model": cell.model, **asdict(row), "seeds": cell.result.seeds, "seed": cell.result.seed, "ci": cell.result.ci}
         | {name: cell.trail[name] for name in TRAIL}
@@ -42,14 +42,14 @@ def short_table(cells: Sequence[Cell]) -> Table:
     optional = {name: values for name, values in optional.items() if any(value is not None for value in values)}
     columns = ["task", "lang", *(["model"] if several else []), "latent", *(["probe"] if probes else [])]
     columns += ["train", "test", "classes", "accuracy", level, "sd", *optional, "note"]
-    found = []
-    for at, (cell, row) in enumerate(rows):
+    lines: list[list[Value]] = []
+    for number, (cell, row) in enumerate(rows):
         names = [row.task, row.lang, *([cell.model] if several else []), row.latent]
         interval = f"{100 * row.ci_low:.1f}-{100 * row.ci_high:.1f}"
-        numbers = [row.n_train, row.n_test, row.classes, 100 * row.accuracy, interval, 100 * row.sd]
+        numbers: list[Value] = [row.n_train, row.n_test, row.classes, 100 * row.accuracy, interval, 100 * row.sd]
         names += [cell.trail["probe"]] if probes else []
-        found.append([*names, *numbers, *(values[at] for values in optional.values()), row.note])
-    return Table(columns, found)
+        lines.append([*names, *numbers, *(values[number] for values in optional.values()), row.note])
+    return Table(columns, lines)
 
 
 def over(cell: Cell, predictor: str) -> float | None:
@@ -58,7 +58,7 @@ def over(cell: Cell, predictor: str) -> float | None:
 
 
 def gap_table(gaps: Sequence[Difference], ci: float) -> Table:
-    """A row a difference, in points."""
+    """One row per difference, in points."""
     rows = [
         [
             gap.task,
@@ -75,42 +75,63 @@ def gap_table(gaps: Sequence[Difference], ci: float) -> Table:
 
 
 def wide_table(cells: Sequence[Cell], correction: str = "holm") -> Table:
-    """A row a task and language: each latent in percent with its interval, then the best baseline and the majority.
+    """One row per task and language: each latent in percent with its interval, the best baseline, and the majority.
 
     The best of a row is marked; so are those that can't be told from it, by p, corrected over the table.
     """
     several = len({cell.model for cell in cells}) > 1
     probes = len({cell.trail["probe"] for cell in cells}) > 1
-    places: dict[tuple[str, str, str], dict[str, tuple[Cell, str]]] = {}
+    settings: dict[Setting, dict[str, Column]] = {}
     for cell in cells:
         for latent in cell.trail["latents"]:
             name = f"{cell.model} {latent}" if several else latent
-            places.setdefault(cell.place, {})[name] = (cell, latent)
-    best = {place: max(row, key=lambda name, row=row: accuracy(*row[name])) for place, row in places.items()}
-    pairs = [(place, name) for place, row in places.items() for name in row if name != best[place]]
-    gaps = correct([compared(*places[place][best[place]], *places[place][name]) for place, name in pairs], correction)
-    adjusted = {pair: one.adjusted_p for pair, one in zip(pairs, gaps, strict=True)}
-    names = list(dict.fromkeys(name for row in places.values() for name in row))
+            settings.setdefault(cell.setting, {})[name] = Column(cell, latent)
+    best = {setting: max(row, key=lambda name, row=row: row[name].score.accuracy) for setting, row in settings.items()}  # type: ignore[misc]
+    tied = _tied_with_best(settings, best, correction)
+    names = list(dict.fromkeys(name for row in settings.values() for name in row))
     rows = []
-    for place, row in places.items():
-        tied = {name for name in row if adjusted.get((place, name), 0) >= 1 - cells[0].result.ci}
-        values = []
-        for name in names:
-            if name not in row:
-                values.append(None)
-                continue
-            found = row[name][0].row(row[name][1])
-            mark = "tied" if name in tied or (tied and name == best[place]) else ""
-            mark = "best" if name == best[place] and not tied and len(row) > 1 else mark
-            values.append(Estimate(100 * found.accuracy, 100 * found.ci_low, 100 * found.ci_high, mark))
-        cell = next(iter(row.values()))[0]
-        others = [one for one in cell.result.rows if one.latent not in cell.trail["latents"]]
-        against = max(others, key=lambda one: one.accuracy, default=None)
-        majority = next((100 * one.accuracy for one in others if one.latent == MAJORITY), None)
-        strongest = [None if against is None else 100 * against.accuracy, against.latent if against else ""]
-        rows.append([place[0], place[1], *([place[2]] if probes else []), *values, *strongest, majority])
+    for setting, row in settings.items():
+        values = [_marked(row[name], name, best[setting], tied[setting], len(row)) if name in row else None
+                  for name in names]  # fmt: skip
+        cell = next(iter(row.values())).cell
+        others = [score for score in cell.result.rows if score.latent not in cell.trail["latents"]]
+        strongest = max(others, key=lambda score: score.accuracy, default=None)
+        baseline = [None, ""] if strongest is None else [100 * strongest.accuracy, strongest.latent]
+        majority = next((100 * score.accuracy for score in others if score.latent == MAJORITY), None)
+        rows.append([*setting[:2], *([setting[2]] if probes else []), *values, *baseline, majority])
     return Table(["task", "lang", *(["probe"] if probes else []), *names, "best baseline", "which", "majority"], rows)
 
 
-def accuracy(cell: Cell, predictor: str) -> float:
-    return cell.row(predictor).accuracy
+class Column(NamedTuple):
+    """A latent of a cell, one value in a row of the wide table."""
+
+    cell: Cell
+    latent: str
+
+    @property
+    def score(self) -> ProbeScore:
+        return self.cell.row(self.latent)
+
+
+def _tied_with_best(
+    settings: Mapping[Setting, Mapping[str, Column]], best: Mapping[Setting, str], correction: str
+) -> dict[Setting, set[str]]:
+    """Of each row, those that can't be told from its best, by p, corrected over the table."""
+    pairs = [(setting, name) for setting, row in settings.items() for name in row if name != best[setting]]
+    gaps = correct([cell_gap(*settings[setting][best[setting]], *settings[setting][name]) for setting, name in pairs],
+                   correction)  # fmt: skip
+    tied: dict[Setting, set[str]] = {setting: set() for setting in settings}
+    for (setting, name), gap in zip(pairs, gaps, strict=True):
+        alpha = 1 - next(iter(settings[setting].values())).cell.result.ci
+        if gap.adjusted_p is not None and gap.adjusted_p >= alpha:
+            tied[setting].add(name)
+    return tied
+
+
+def _marked(column: Column, name: str, best: str, tied: set[str], count: int) -> Estimate:
+    """Accuracy in percent with its interval, marked where it is the best of `count` or tied with the best."""
+    mark = "tied" if name in tied or (tied and name == best) else ""
+    if name == best and not tied and count > 1:
+        mark = "best"
+    score = column.score
+    return Estimate(100 * score.accuracy, 100 * score.ci_low, 100 * score.ci_high, mark)

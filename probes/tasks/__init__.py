@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, did_you_mean
 from probes.task import ProbeTask
 from probes.tasks.bigram_shift import BIGRAM_SHIFT
 from probes.tasks.coord_inv import COORD_INV
@@ -47,9 +45,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def find(name: str) -> ProbeTask:
-    """The task called `name`; BgtError suggests the nearest name."""
+    """The task called `name`; UsageError suggests the nearest name."""
     if name in TASKS:
         return TASKS[name]
-    near = get_close_matches(name, [*TASKS, *GROUPS], n=1)
-    hint = f"Did you mean '{near[0]}'?" if near else f"Choose from {', '.join([*TASKS, *GROUPS])}."
-    raise UsageError(f"Unknown task '{name}'. {hint}")
+    names = [*TASKS, *GROUPS]
+    hint = did_you_mean(name, names) or f" Choose from {', '.join(names)}."
+    raise UsageError(f"Unknown task '{name}'.{hint}")

@@ -1,8 +1,8 @@
 """Bigram shift: have two neighbouring words changed places? (SentEval, bigram_shift)
 
 From text: in every second sentence two neighbouring words are exchanged, drawn among those with a space and nothing
-else between them; not the first word, and not two that are alike. Sentences without such a pair, and, as in SentEval,
-with double quotes, are skipped. No sentence is used in both orders.
+else between them; not the first word, and not two equal ones. Sentences without such a pair and, as in SentEval, those
+with double quotes are skipped. No sentence is used in both orders.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from random import Random
 from probes.task import Items, ProbeTask
 
 ORIGINAL, SHIFTED = "O", "I"
-_WORD = re.compile(r"\w+(?:['’-]\w+)*")
+_WORD = re.compile(r"\w+(?:['’-]\w+)*")  # with its apostrophes and hyphens: only whole words change places
 _QUOTES = re.compile(r'["“”„«»]')
 
 
 def pairs(sentence: str) -> list[tuple[re.Match[str], re.Match[str]]]:
     """Neighbouring words that may change places."""
-    found = list(_WORD.finditer(sentence))[1:]
     return [
         (left, right)
-        for left, right in pairwise(found)
+        for left, right in pairwise(list(_WORD.finditer(sentence))[1:])
         if sentence[left.end() : right.start()] == " " and left[0].casefold() != right[0].casefold()
     ]
 
@@ -33,8 +32,8 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
     """Half of the usable sentences as they are, half with one pair exchanged."""
     items, known = Items([], [], []), set(sentences)
     shift = False
-    for place in rng.sample(range(len(sentences)), len(sentences)):
-        sentence = sentences[place]
+    for index in rng.sample(range(len(sentences)), len(sentences)):
+        sentence = sentences[index]
         movable = [] if _QUOTES.search(sentence) else pairs(sentence)
         if not movable:
             continue
@@ -44,7 +43,7 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
             continue
         items.sentences.append(shifted if shift else sentence)
         items.labels.append(SHIFTED if shift else ORIGINAL)
-        items.groups.append(place)
+        items.groups.append(index)
         known.add(shifted)
         shift = not shift
     return items

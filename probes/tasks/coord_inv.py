@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from probes.task import Items, ProbeTask
-from probes.words import words
+from probes.words import count_words
 
 if TYPE_CHECKING:
     from probes.data.conllu import Parsed, Surface
@@ -24,67 +24,81 @@ ORIGINAL, INVERTED = "O", "I"
 SUBJECTS = ("nsubj", "csubj", "expl")
 
 
-def clauses(sentence: Parsed) -> tuple[list[Surface], list[Surface], list[Surface], list[Surface]] | None:
-    """What is written of the first clause, the conjunction with its comma, the second clause, the final marks."""
+class Clauses(NamedTuple):
+    """The parts of a sentence, as written."""
+
+    first: list[Surface]
+    link: list[Surface]  # the conjunction, with a comma before it
+    second: list[Surface]
+    end: list[Surface]  # the final marks
+
+
+def clauses(sentence: Parsed) -> Clauses | None:
+    """The sentence cut at its conjunction; None where that does not join two top clauses."""
     root = sentence.root
-    joined = [word for word in sentence.children[root.number] if word.is_a("conj")]
+    conjuncts = [word for word in sentence.children[root.number] if word.is_a("conj")]
     links = [word for word in sentence.words if word.upos == "CCONJ"]
-    if len(joined) != 1 or len(links) != 1 or links[0].head != joined[0].number:
+    if len(conjuncts) != 1 or len(links) != 1 or links[0].head != conjuncts[0].number:
         return None
     if not all(
-        any(below.is_a(one) for one in SUBJECTS for below in sentence.children[head.number])
-        for head in (root, joined[0])
+        any(below.is_a(relation) for relation in SUBJECTS for below in sentence.children[head.number])
+        for head in (root, conjuncts[0])
     ):
         return None
     link, end = links[0].number, len(sentence.words)
     while sentence.words[end - 1].upos == "PUNCT":
         end -= 1
     start = link - 1 if link > 1 and sentence.words[link - 2].upos == "PUNCT" else link  # of the comma
-    second = sentence.under(joined[0])
+    second = sentence.under(conjuncts[0])
     if not all((number in second) == (number > link) for number in range(1, end + 1) if not start <= number <= link):
         return None
     bounds = (0, start - 1, link, end, len(sentence.words))  # words up to here
-    parts = [
-        [one for one in sentence.surfaces if low < one.first and one.last <= high] for low, high in pairwise(bounds)
-    ]
-    if not (parts[0] and parts[2]) or sum(map(len, parts)) < len(sentence.surfaces):
+    parts = Clauses._make(
+        [surface for surface in sentence.surfaces if low < surface.first and surface.last <= high]
+        for low, high in pairwise(bounds)
+    )
+    if not (parts.first and parts.second) or sum(map(len, parts)) < len(sentence.surfaces):
         return None
-    return parts[0], parts[1], parts[2], parts[3]
+    return parts
 
 
 def inverted(sentence: Parsed, lang: str) -> str | None:
     """The sentence with its clauses exchanged; None where it has no two such clauses."""
     parts = clauses(sentence)
-    if parts is None:
-        return None
+    return None if parts is None else invert(sentence, parts, lang)
+
+
+def invert(sentence: Parsed, parts: Clauses, lang: str) -> str:
+    """The sentence with its clauses exchanged."""
     first, link, second, end = (sentence.text(part) for part in parts)
     word = sentence.words[0]
     if word.upos != "PROPN" and word.form != "I" and not (lang == "de" and word.upos == "NOUN"):
         first = ("i" if lang == "tr" and first[0] == "İ" else first[0].lower()) + first[1:]
     second = ("İ" if lang == "tr" and second[0] == "i" else second[0].upper()) + second[1:]
     glue = "" if link[:1] in ",;،、" else " "
-    space = " " if parts[2][-1].space and parts[3] else ""
+    space = " " if parts.second[-1].space and parts.end else ""
     return f"{second}{glue}{link} {first}{space}{end}"
 
 
 def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
     """As many sentences inverted as not, and as many of both with the longer clause first."""
-    longer: dict[int, list[tuple[str, str]]] = {-1: [], 0: [], 1: []}  # which clause is -> (sentence, inverted)
-    for sentence in {one.text(): one for one in parsed}.values():
-        other = inverted(sentence, lang)
-        if other is not None:
-            first, _, second, _ = clauses(sentence)
-            gap = words(sentence.text(second)) - words(sentence.text(first))
-            longer[(gap > 0) - (gap < 0)].append((sentence.text(), other))
-    for sentences in longer.values():
-        rng.shuffle(sentences)
-    each = min(len(longer[-1]), len(longer[1])) // 2 * 2
-    kept = [longer[-1][:each], longer[1][:each], longer[0][: len(longer[0]) // 2 * 2]]
+    first_longer: list[tuple[str, str]] = []  # (sentence, inverted)
+    equal: list[tuple[str, str]] = []
+    second_longer: list[tuple[str, str]] = []
+    for text, sentence in {sentence.text(): sentence for sentence in parsed}.items():
+        parts = clauses(sentence)
+        if parts is not None:
+            first, second = (count_words(sentence.text(part)) for part in (parts.first, parts.second))
+            same = first_longer if first > second else second_longer if second > first else equal
+            same.append((text, invert(sentence, parts, lang)))
+    for versions in (first_longer, equal, second_longer):
+        rng.shuffle(versions)
+    most = min(len(first_longer), len(second_longer)) // 2 * 2
     items = Items([], [], [])
-    for sentences in kept:
-        for place, (sentence, other) in enumerate(sentences):
-            items.sentences.append(other if place % 2 else sentence)
-            items.labels.append(INVERTED if place % 2 else ORIGINAL)
+    for versions in (first_longer[:most], second_longer[:most], equal[: len(equal) // 2 * 2]):
+        for index, (original, exchanged) in enumerate(versions):
+            items.sentences.append(exchanged if index % 2 else original)
+            items.labels.append(INVERTED if index % 2 else ORIGINAL)
             items.groups.append(len(items.groups))
     return items
 

@@ -1,9 +1,9 @@
 """Depth: how deep is the syntax tree? (paper, table 3; SentEval, tree_depth)
 
 From bracketed trees: constituents above the deepest word, as `probes.data.trees` counts them. From CoNLL-U: words on
-the longest way down from the root, the root among them, punctuation not. A label keeps at most an eighth of the
-paper's items, as in SentEval's balanced set of eight depths. Unlike there, depth and length go together: see
-what the length baseline makes of it.
+the longest path down from the root, the root included, punctuation excluded. A label keeps at most an eighth of the
+paper's items, as in SentEval's balanced set of eight depths. Unlike there, depth is correlated with length: look at
+the score of the length baseline.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from probes.data.conllu import Parsed, Word
     from probes.data.trees import Tree
 
-AT_MOST = sum(SIZES.values()) // 8  # items a label
+AT_MOST = sum(SIZES.values()) // 8  # items per label
 
 
 def from_trees(trees: Sequence[Tree], lang: str, rng: Random) -> Items:
@@ -32,7 +32,7 @@ def from_conllu(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
 
 
 def depth(sentence: Parsed) -> int:
-    """Words on the longest way from the root to a leaf, without punctuation."""
+    """Words on the longest path from the root to a leaf, without punctuation."""
     deepest, level = 0, [sentence.root]
     while level:
         deepest += 1

@@ -1,12 +1,12 @@
 """Gender: is the article of the right gender? (paper, sec. 5.2)
 
 Every sentence is used twice, as written and with one article swapped to the other gender, so the two
-labels are balanced and nothing but the article tells them apart. One swap a sentence; the article is
-drawn among those that pass these rules, which would rather skip an article than swap a pronoun:
+labels are balanced and the versions differ in that article alone. The article is drawn among those that
+pass these rules, which would rather skip an article than swap a pronoun:
 
 - elided l' has no gender and is never touched, nor are du, au, des, del, al, or "un" in l'un, quelqu'un;
-- after "de" and "à" (es: "a", "de") a swap would give "de le", "à le", "de el", which two words betray:
-  they contract, whatever the noun;
+- after "de" and "à" (es: "a", "de") a swap would give "de le", "à le", "de el", which give it away: they
+  contract, whatever the noun;
 - "le", "la", "los", "las" may be pronouns of a verb. They are skipped after a hyphen, after a word that
   only a verb follows (a subject pronoun, a negation, another such pronoun, "qui", "pour"), and before a word that
   looks like a verb: a frequent form, or an ending. Nouns with such an ending are lost too: le dîner, el mar;
@@ -30,8 +30,8 @@ LABELS = ("correct", "swapped")
 
 
 @dataclass(frozen=True)
-class Rules:
-    """What one language swaps and skips; words in lower case."""
+class GenderRules:
+    """Which articles one language swaps and which it skips; words in lower case."""
 
     other: dict[str, str]  # article -> the other gender
     clitics: frozenset[str]  # articles that may be pronouns
@@ -43,7 +43,7 @@ class Rules:
     alone: frozenset[str]  # an article followed by one of these has no noun
 
 
-_FR = Rules(
+_FR = GenderRules(
     other={"le": "la", "la": "le", "un": "une", "une": "un"},
     clitics=frozenset({"le", "la"}),
     contracted=frozenset({"le", "la"}),
@@ -69,7 +69,7 @@ _FR = Rules(
     ),
     alone=frozenset("de des du d à au aux ou et est en par n'est qui que".split()),
 )
-_ES = Rules(
+_ES = GenderRules(
     other={"el": "la", "la": "el", "los": "las", "las": "los"},
     clitics=frozenset({"la", "los", "las"}),
     contracted=frozenset({"el", "la"}),
@@ -101,7 +101,7 @@ _FOLLOWER = re.compile(r" ([^\W\d_]+(?:-[^\W\d_]+)*)")
 
 def candidates(sentence: str, lang: str) -> list[re.Match[str]]:
     """The articles that may be swapped, by the rules above."""
-    rules, found = RULES[lang], []
+    rules, articles = RULES[lang], []
     for match in _ARTICLES[lang].finditer(sentence):
         article = match[1].lower()
         follower = _FOLLOWER.match(sentence, match.end())
@@ -118,16 +118,16 @@ def candidates(sentence: str, lang: str) -> list[re.Match[str]]:
         )
         contracts = article in rules.contracted and before in rules.contracts
         if not pronoun and not contracts and following not in rules.alone:
-            found.append(match)
-    return found
+            articles.append(match)
+    return articles
 
 
 def swap(sentence: str, lang: str, rng: Random) -> str | None:
     """The sentence with one article of the other gender, its case kept; None if no article may be swapped."""
-    found = candidates(sentence, lang)
-    if not found:
+    articles = candidates(sentence, lang)
+    if not articles:
         return None
-    match = rng.choice(found)
+    match = rng.choice(articles)
     article, (start, end) = match[1], match.span(1)
     other = RULES[lang].other[article.lower()]
     other = other.upper() if article.isupper() else other.capitalize() if article[0].isupper() else other
@@ -135,7 +135,7 @@ def swap(sentence: str, lang: str, rng: Random) -> str | None:
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Both versions of each sentence, in one group; a text that turns up again is skipped with its other version."""
+    """Both versions of each sentence, in one group; a sentence seen before in either version is skipped."""
     items = Items([], [], [])
     seen: set[str] = set()
     for group, sentence in enumerate(sentences):

@@ -1,9 +1,8 @@
 """Language identity: which language is the sentence in?
 
 From text of two or more languages, named together as in en-fr; the label is the language, in which the sentence is also
-to be embedded. As many items of one language as of another. Translations share a group and so a split: the
-topics of the languages are the same where the text is parallel. A sentence that two languages have ("Internet.") is
-skipped.
+to be embedded. As many items of one language as of another. Translations share a group and so a split: where the text
+is parallel, the topics of the languages are the same. A sentence that occurs in two languages ("Internet.") is skipped.
 """
 
 from __future__ import annotations
@@ -33,4 +32,4 @@ def build(texts: Mapping[str, Text], lang: str, rng: Random) -> Items:
     return balance(items, rng)
 
 
-LANG_ID = ProbeTask("lang-id", "which language is it in? (--lang en-fr)", {"texts": build})
+LANG_ID = ProbeTask("lang-id", "which language is it in? (of those named together, as in en-fr)", {"texts": build})

@@ -1,7 +1,7 @@
 """Length: the bin of the number of words (paper, sec. 5.2).
 
-Words as in `words`: in Japanese and Chinese a character is one. SentEval's own set has the bins 5-8, 9-12, 13-16,
-17-20, 21-25 and 26-28; from text, bins follow the lengths that there are.
+Words as in `probes.words`: in Japanese and Chinese a character is one. SentEval's own set has the bins 5-8, 9-12,
+13-16, 17-20, 21-25 and 26-28; from text, bins follow the lengths that occur.
 """
 
 from __future__ import annotations
@@ -11,38 +11,39 @@ from collections.abc import Sequence
 from random import Random
 
 from probes.task import Items, ProbeTask
-from probes.words import words
+from probes.words import count_words
 
 BINS = 6
 
 
-def edges(lengths: Sequence[int], bins: int = BINS) -> list[int]:
-    """The largest length of each bin, bins as equally frequent as whole lengths allow."""
+def bin_edges(lengths: Sequence[int], bins: int = BINS) -> list[int]:
+    """The largest length of each bin; bins are as equally frequent as whole lengths allow."""
     counts = sorted(Counter(lengths).items())
-    left, found, inside = len(lengths), [], 0
-    for place, (length, count) in enumerate(counts):
-        inside += count
-        following = counts[place + 1][1] if place + 1 < len(counts) else 0
-        share = left / (bins - len(found))
+    edges: list[int] = []
+    remaining, size = len(lengths), 0  # sentences not in a closed bin, and in the open one
+    for index, (length, count) in enumerate(counts):
+        size += count
+        next_count = counts[index + 1][1] if index + 1 < len(counts) else 0
+        target = remaining / (bins - len(edges))
         # close the bin here when taking the next length would overshoot more than stopping now falls short
-        if len(found) < bins - 1 and inside + following - share > share - inside:
-            found.append(length)
-            left, inside = left - inside, 0
-    return found if found and found[-1] == counts[-1][0] else [*found, counts[-1][0]]
+        if len(edges) < bins - 1 and size + next_count - target > target - size:
+            edges.append(length)
+            remaining, size = remaining - size, 0
+    longest = counts[-1][0]
+    return edges if edges and edges[-1] == longest else [*edges, longest]
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
     """Every sentence with a word; the label names the lengths of its bin, as in "7-9"."""
-    counted = [(place, count) for place, sentence in enumerate(sentences) if (count := words(sentence))]
-    if not counted:
+    lengths = {index: count for index, sentence in enumerate(sentences) if (count := count_words(sentence))}
+    if not lengths:
         return Items([], [], [])
-    names, low = {}, min(count for _, count in counted)
-    for high in edges([count for _, count in counted]):
-        name = str(low) if low == high else f"{low}-{high}"
-        names |= dict.fromkeys(range(low, high + 1), name)
+    bins: dict[int, str] = {}  # length -> its bin
+    low = min(lengths.values())
+    for high in bin_edges(list(lengths.values())):
+        bins |= dict.fromkeys(range(low, high + 1), str(low) if low == high else f"{low}-{high}")
         low = high + 1
-    places = [place for place, _ in counted]
-    return Items([sentences[place] for place in places], [names[count] for _, count in counted], places)
+    return Items([sentences[index] for index in lengths], [bins[count] for count in lengths.values()], list(lengths))
 
 
 LENGTH = ProbeTask(

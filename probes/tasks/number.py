@@ -24,7 +24,8 @@ LANGS = ("en", "fr", "es", "de", "tr", "ar")  # Japanese nouns have no number
 
 def number(parsed: Sequence[Parsed], relation: str, rng: Random) -> Items:
     """Number of the noun in that relation ("nsubj", "obj") to the root."""
-    items, forms = Items([], [], []), {}
+    items = Items([], [], [])
+    groups: dict[str, int] = {}  # form of the noun -> group
     for sentence in parsed:
         nouns = [word for word in sentence.children[sentence.root.number] if word.is_a(relation)]
         if len(nouns) != 1 or nouns[0].upos != "NOUN" or nouns[0].feats.get("Number") not in ("Sing", "Plur"):
@@ -33,5 +34,5 @@ def number(parsed: Sequence[Parsed], relation: str, rng: Random) -> Items:
             continue
         items.sentences.append(sentence.text())
         items.labels.append(nouns[0].feats["Number"])
-        items.groups.append(forms.setdefault(nouns[0].form.casefold(), len(forms)))
+        items.groups.append(groups.setdefault(nouns[0].form.casefold(), len(groups)))
     return balance(distinct(items), rng)

@@ -1,6 +1,6 @@
 """Punctuation first: which punctuation mark comes first? (paper, sec. 5.2)
 
-The label is the mark itself; marks as in `punct_num`. Sentences without any are skipped.
+The label is the mark itself; marks as in `probes.words`. Sentences without any are skipped.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from collections.abc import Sequence
 from random import Random
 
 from probes.task import Items, ProbeTask
-from probes.tasks.punct_num import is_mark
+from probes.words import is_punctuation
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
     """Every sentence with a mark."""
     items = Items([], [], [])
-    for place, sentence in enumerate(sentences):
-        first = next(filter(is_mark, sentence), None)
+    for index, sentence in enumerate(sentences):
+        first = next(filter(is_punctuation, sentence), None)
         if first:
             items.sentences.append(sentence)
             items.labels.append(first)
-            items.groups.append(place)
+            items.groups.append(index)
     return items
 
 

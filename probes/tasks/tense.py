@@ -24,7 +24,8 @@ LABELS = {"Past": "Past", "Imp": "Past", "Pqp": "Past", "Pres": "Pres"}  # of th
 
 def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
     """Sentences whose main clause has one finite verb, in the past or present."""
-    items, forms = Items([], [], []), {}
+    items = Items([], [], [])
+    groups: dict[str, int] = {}  # form of the verb -> group
     for sentence in parsed:
         below = sentence.children[sentence.root.number]
         copulas = [word for word in below if word.is_a("cop")]
@@ -36,7 +37,7 @@ def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
             continue
         items.sentences.append(sentence.text())
         items.labels.append(label)
-        items.groups.append(forms.setdefault(verb.form.casefold(), len(forms)))
+        items.groups.append(groups.setdefault(verb.form.casefold(), len(groups)))
     return balance(distinct(items), rng)
 
 

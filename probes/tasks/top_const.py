@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from probes.data.trees import Tree
 
 CLASSES = 20
-AT_MOST = sum(SIZES.values()) // CLASSES  # items a label
+AT_MOST = sum(SIZES.values()) // CLASSES  # items per label
 OTHER = "OTHER"
 
 
@@ -36,15 +36,15 @@ def build(trees: Sequence[Tree], lang: str, rng: Random) -> Items:
     items = distinct(Items([tree.sentence for tree in kept], labels, list(range(len(kept)))))
     common = {label for label, _ in Counter(items.labels).most_common(CLASSES - 1)}
     used: Counter[str] = Counter()
-    found = Items([], [], [])
+    chosen = Items([], [], [])
     for row in rng.sample(range(len(items.labels)), len(items.labels)):
         label = items.labels[row] if items.labels[row] in common else OTHER
         used[label] += 1
         if used[label] <= AT_MOST:
-            found.sentences.append(items.sentences[row])
-            found.labels.append(label)
-            found.groups.append(items.groups[row])
-    return found
+            chosen.sentences.append(items.sentences[row])
+            chosen.labels.append(label)
+            chosen.groups.append(items.groups[row])
+    return chosen
 
 
 TOP_CONST = ProbeTask(

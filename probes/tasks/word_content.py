@@ -1,8 +1,8 @@
 """Word content: which of 1,000 words is in the sentence? (paper, table 3; SentEval, word_content)
 
 From text, as SentEval's set was made: with k labels, words in lower case are ranked by frequency, and from rank 2k+1 on
-the first k of 4 letters or more are taken; a sentence counts where it holds one of them, once. k is 1,000, and with
-less text the largest of 1,000, 500, 250, ... whose words are frequent enough to be learnt.
+the first k of 4 letters or more are taken; a sentence is used if it holds exactly one of them, once. k is 1,000, and
+with less text the largest of 1,000, 500, 250, ... whose words are frequent enough to be learnt.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def targets(counts: Mapping[str, int], most: int = MOST) -> set[str]:
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
     """Sentences that hold one of the words, once."""
     split = [split_words(sentence.lower()) for sentence in sentences]
-    words = targets(Counter(word for tokens in split for word in set(tokens)))
+    labels = targets(Counter(word for words in split for word in set(words)))
     items = Items([], [], [])
-    for place, tokens in enumerate(split):
-        found = [token for token in tokens if token in words]
-        if len(found) == 1:
-            items.sentences.append(sentences[place])
-            items.labels.append(found[0])
-            items.groups.append(place)
+    for index, words in enumerate(split):
+        matches = [word for word in words if word in labels]
+        if len(matches) == 1:
+            items.sentences.append(sentences[index])
+            items.labels.append(matches[0])
+            items.groups.append(index)
     return items
 
 

@@ -14,6 +14,7 @@ import pytest
 import bgt_core
 from bgt_core import checkpoint
 from bgt_core.errors import BgtError
+from bgt_core.files import sha256_file
 
 if TYPE_CHECKING:
     from conftest import StandIn
@@ -56,14 +57,14 @@ def test_a_pushed_model_loads_by_its_name(standin: StandIn, push: Callable[..., 
 def test_the_card_states_the_checkpoint_s_own_figures(
     standin: StandIn, push: Callable[..., tuple], saved: Path, tmp_path: Path
 ) -> None:
-    found = checkpoint.load(saved)
+    loaded = checkpoint.load(saved)
     card = {"scores": {"STS": {"semantic": 61.234, "baseline": 50.0}}, "protocol": [{"score": "STS", "how": "so"}]}
-    checkpoint.save(tmp_path / "m", found.recipe, found.model, found.tokenizer, 7, card=card)
+    checkpoint.save(tmp_path / "m", loaded.recipe, loaded.model, loaded.tokenizer, 7, card=card)
     assert push(tmp_path / "m", NAME)[0] == 0
     readme = standin.repositories[NAME].popitem()[1]["README.md"].decode()
     assert readme.startswith("---\nlanguage: [en, fr]\n")
     assert "| STS | 61.23 | 50 |" in readme and "- STS: so." in readme and f'bgt_core.load("{NAME}")' in readme
-    assert found.config["files"]["model.safetensors"] in readme and str(tmp_path) not in readme
+    assert loaded.config["files"]["model.safetensors"] in readme and str(tmp_path) not in readme
     assert push(saved, "my-group/other")[0] == 0
     assert "Measured" not in standin.repositories["my-group/other"].popitem()[1]["README.md"].decode()
 
@@ -140,7 +141,7 @@ def test_a_training_state_is_not_pushed(
     shutil.copytree(saved, tmp_path / "m")
     config = json.loads((saved / "config.json").read_text("utf-8"))
     (tmp_path / "m" / "optimizer.safetensors").write_bytes(b"state")
-    config["files"]["optimizer.safetensors"] = checkpoint.sha256(tmp_path / "m" / "optimizer.safetensors")
+    config["files"]["optimizer.safetensors"] = sha256_file(tmp_path / "m" / "optimizer.safetensors")
     (tmp_path / "m" / "config.json").write_text(json.dumps(config), "utf-8")
     code, _, err = push(tmp_path / "m", NAME)
     assert code == 2 and "bgt export" in err

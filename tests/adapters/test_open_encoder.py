@@ -14,8 +14,8 @@ import torch
 import bgt_core
 from bgt_core import bulk
 from bgt_core.adapters import open_encoder
-from bgt_core.adapters.baselines import to_beat
-from bgt_core.adapters.external import ExternalEncoder
+from bgt_core.adapters.baselines import reference_encoders
+from bgt_core.adapters.external import CountsTruncated, ExternalEncoder
 from bgt_core.errors import BgtError
 
 TEXTS = ["The dog sleeps.", "Le chien dort.", "The dog sees the dog."]
@@ -35,6 +35,15 @@ class Fitted:
     def __init__(self, path): ...
 
 model = Model()
+
+class Distant(Model):
+    fingerprint = "two constants"
+    def similarity(self, left, right):
+        return -np.linalg.norm(left[:, None] - right, axis=-1)
+    def similarity_pairwise(self, left, right):
+        return -np.linalg.norm(left - right, axis=-1)
+    def count_truncated(self, sentences, *, lang):
+        return len([sentence for sentence in sentences if len(sentence) > 15])
 
 def make(size=3):
     return lambda sentences: np.ones((len(sentences), size))
@@ -92,11 +101,11 @@ def test_what_opens_nothing_is_named(mine: None, spec: str, message: str, code: 
 
 def test_functions_objects_classes_and_factories_of_the_current_folder(mine: None) -> None:
     expected = [[15, 1, 1], [14, 1, 1], [21, 2, 1]]
-    found = open_encoder("python:my_encoders:lengths")
-    vectors = found.embed(TEXTS, lang="xx")
+    encoder = open_encoder("python:my_encoders:lengths")
+    vectors = encoder.embed(TEXTS, lang="xx")
     assert vectors.dtype == np.float32 and vectors.tolist() == expected
-    assert (found.langs, found.latents) == ((), ("semantic",))
-    assert found.embed([], lang="en").shape == (0, 3)
+    assert (encoder.langs, encoder.latents) == ((), ("semantic",))
+    assert encoder.embed([], lang="en").shape == (0, 3)
     for name in ("model", "Model"):
         own = open_encoder(f"python:my_encoders:{name}")
         assert (own.langs, own.latents) == (("en", "de"), ("semantic", "language"))
@@ -105,6 +114,18 @@ def test_functions_objects_classes_and_factories_of_the_current_folder(mine: Non
             own.embed(["a"], lang="fr")
     assert open_encoder("python:my_encoders:make").embed(TEXTS, lang="en").shape == (3, 3)
     assert open_encoder("python:my_encoders:model.embed.__self__").latents == ("semantic", "language")
+
+
+def test_what_an_object_says_of_itself_holds(mine: None) -> None:
+    plain, distant = (open_encoder(f"python:my_encoders:{name}") for name in ("Model", "Distant"))
+    left, right = np.array([[3.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
+    np.testing.assert_allclose(plain.similarity(left, right), [[1, 0, 0], [0, 1, 0]])
+    np.testing.assert_allclose(plain.similarity_pairwise(left, right[:2]), [1, 1])
+    np.testing.assert_allclose(distant.similarity(left, right)[:, 2], [-3, -1])
+    np.testing.assert_allclose(distant.similarity_pairwise(left, right[:2]), [-2, -1])
+    assert (plain.fingerprint, distant.fingerprint) == ("", "two constants")
+    counts = [encoder.count_truncated(TEXTS, lang="en") for encoder in (plain, distant)]
+    assert counts == [0, 1] and isinstance(distant, CountsTruncated)
 
 
 @pytest.mark.parametrize(
@@ -135,12 +156,12 @@ def test_vectors_that_embed_wrote_are_looked_up(saved: Path, tmp_path: Path) -> 
     (tmp_path / "text.txt").write_text("\n".join([*TEXTS, "", TEXTS[0]]) + "\n", "utf-8")
     model = bgt_core.load(saved)
     bulk.embed_file(model, tmp_path / "text.txt", tmp_path / "text.npy", lang="en")
-    found = open_encoder(f"vectors:{tmp_path / 'text.npy'}")
+    encoder = open_encoder(f"vectors:{tmp_path / 'text.npy'}")
     expected = model.embed([TEXTS[2], TEXTS[0], ""], lang="en")
-    assert np.array_equal(found.embed([TEXTS[2], f"  {TEXTS[0]} ", ""], lang="en"), expected)
-    assert found.embed([], lang="en").shape == (0, 12)
+    assert np.array_equal(encoder.embed([TEXTS[2], f"  {TEXTS[0]} ", ""], lang="en"), expected)
+    assert encoder.embed([], lang="en").shape == (0, 12)
     with pytest.raises(BgtError, match=r"no vector for 'A cat.' \(2 of 3 missing\)"):
-        found.embed([TEXTS[0], "A cat.", "Two cats."], lang="en")
+        encoder.embed([TEXTS[0], "A cat.", "Two cats."], lang="en")
 
 
 def test_vectors_of_an_npz_and_what_is_wrong_with_files(tmp_path: Path) -> None:
@@ -209,14 +230,14 @@ def test_the_random_encoder_is_the_shipped_architecture_and_its_seed() -> None:
 
 def test_what_a_probe_must_beat_has_the_shape_and_tokenizer_of_its_model(saved: Path) -> None:
     mine = bgt_core.load(saved)
-    found = to_beat(mine, saved)
-    assert [len(several) for several in found.values()] == [3, 1]
-    vectors = [one.embed(TEXTS, lang="fr") for one in found["untrained encoder"]]
+    references = reference_encoders(mine, saved)
+    assert [len(several) for several in references.values()] == [3, 1]
+    vectors = [one.embed(TEXTS, lang="fr") for one in references["untrained encoder"]]
     trained = mine.embed(TEXTS, lang="fr")
     assert {one.shape for one in vectors} == {trained.shape}
     assert not any(np.allclose(one, other) for one in vectors for other in (trained, vectors[0]) if one is not other)
 
-    (pieces,) = found["mean of pieces"]
+    (pieces,) = references["mean of pieces"]
     table = mine.model.encoders["semantic"].body.table.weight.detach().numpy()
     expected = [table[ids[:-1]].mean(0) for ids in mine.tokenizer.encode(TEXTS)]  # the last is the end of a sentence
     np.testing.assert_allclose(pieces.embed(TEXTS, lang="fr"), expected, rtol=1e-5)
@@ -238,7 +259,7 @@ def test_commands_take_any_encoder(mine: None, tmp_path: Path, bgt: Callable[...
     assert {(row[1], row[2]) for row in rows} == {("1", "3"), ("2", "2"), ("3", "1")}
 
 
-def test_vectors_of_another_encoder_are_not_gone_on_with(tmp_path: Path, bgt: Callable[..., tuple]) -> None:
+def test_vectors_of_another_encoder_are_replaced(tmp_path: Path, bgt: Callable[..., tuple]) -> None:
     (tmp_path / "a.txt").write_text("\n".join(TEXTS) + "\n", "utf-8")
     command = ["embed", tmp_path / "a.txt", "--out", tmp_path / "a.npy", "--model"]
     assert bgt(*command, "baseline:words").code == 0

@@ -53,7 +53,9 @@ def test_a_model_of_theirs_on_our_bench(bert: Path) -> None:
         expected = [model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0) for text in texts]
     np.testing.assert_allclose(encoder.embed(texts, lang="en"), torch.stack(expected), atol=1e-5)
     assert encoder.embed([], lang="fr").shape == (0, 8)
-    assert encoder.shortened(["the " * 30, "the " * 31, "the cat"], lang="en") == 1  # 32 pieces, two of them special
+    lengths = ["the " * 30, "the " * 31, "the cat"]  # it reads 32 pieces, two of them special
+    assert encoder.count_truncated(lengths, lang="en") == 1
+    assert encoder.fingerprint == open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu").fingerprint
     with pytest.raises(BgtError, match="can't load it") as error:
         open_encoder(f"sentence-transformers:{bert}", device="cpu")
     assert error.value.exit_code == 3

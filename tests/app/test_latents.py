@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
-from app import controls, exports, geometry, options, rows
+from app import controls, exports, geometry, rows, startup
 from app.charts import maps
 
 Open = Callable[[str], AppTest]
@@ -54,12 +54,12 @@ def test_maps_are_of_the_models_own_vectors_and_the_same_every_time(
     bgt, table = bgt_core.load(saved), rows.built_in(300)
     vectors = [bgt.embed(part["text"].tolist(), lang=lang) for lang, part in table.groupby("lang")]
     expected = geometry.fit(np.concatenate(vectors), geometry.Method()).xy
-    found = {}
+    position = {}
     for trace in figures(opened("latents"))[0]["data"]:
         if trace["mode"] == "markers":
             xy = np.column_stack([unpack(trace["x"]), unpack(trace["y"])])
-            found |= dict(zip(drawn({"data": [trace]}), xy, strict=True))
-    assert np.allclose([found[row] for row in table["id"]], expected, atol=1e-4)
+            position |= dict(zip(drawn({"data": [trace]}), xy, strict=True))
+    assert np.allclose([position[row] for row in table["id"]], expected, atol=1e-4)
     assert figures(opened("latents")) == figures(opened("latents"))
 
 
@@ -160,7 +160,7 @@ def test_a_link_to_more_pairs_than_a_map_takes_is_answered_with_the_most(
 def test_past_five_thousand_points_a_map_is_painted_unless_it_is_wanted_drawn(
     opened: Open, run: Run, figures: Figures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maps, "DRAWN", 150)  # as if these were many
+    monkeypatch.setattr(maps, "MAX_SVG", 150)  # as if these were many
     app = opened("latents")
     select(app, "Translation pairs").set_value(100)
     for sharp, kind in ((False, "scattergl"), (True, "scatter")):
@@ -228,7 +228,7 @@ def test_too_few_sentences_for_a_map_are_said(
 def test_a_model_of_other_languages_is_told_how_to_bring_sentences(
     opened: Open, saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(options, "read", lambda: options.Options({"model": str(saved)}, {}, ()))
+    monkeypatch.setattr(startup, "read", lambda: startup.StartOptions({"model": str(saved)}, {}, ()))
     app = opened("latents")
     assert "No sentences for this model" in app.info[0].value and "--data" in app.code[0].value
     assert not app.get("plotly_chart")
@@ -241,7 +241,7 @@ def test_the_way_between_two_sentences_is_written_and_drawn(
     app = opened("latents")
     (move,) = (group for group in app.button_group if group.label == "Move")
     move.set_value(what)
-    press(app, "Write the way")
+    press(app, "Interpolate")
     walked = app.session_state["walked"]
     first, last = select(app, "From").value, select(app, "To").value
     bgt = bgt_core.load(saved)
@@ -250,8 +250,8 @@ def test_the_way_between_two_sentences_is_written_and_drawn(
     assert [walked.table["text"].iloc[0], walked.table["text"].iloc[-1]] == ends
     paths = [any(trace["mode"].startswith("lines+") for trace in figure["data"]) for figure in figures(app)]
     assert paths == [0 in moves, 1 in moves]
-    for stop in (1, 9):
-        (slider,) = (slider for slider in app.slider if slider.label.startswith("Stop"))
-        slider.set_value(stop)
+    for step in (1, 9):
+        (slider,) = (slider for slider in app.slider if slider.label.startswith("Step"))
+        slider.set_value(step)
         run(app)
-        assert (walked.table["text"].iloc[stop - 1] or "(nothing)") in [code.value for code in app.code]
+        assert (walked.table["text"].iloc[step - 1] or "(nothing)") in [code.value for code in app.code]

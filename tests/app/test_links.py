@@ -78,8 +78,8 @@ def follow(opened: Open, run: Run, measured: None) -> Callable[[str, dict[str, s
 
 @pytest.mark.parametrize("page", LINKS)
 def test_a_link_sets_every_control(follow: Callable, page: str) -> None:
-    found = follow(page, {key: text for key, (text, _) in LINKS[page].items()})
-    assert {key: found.get(key) for key in LINKS[page]} == {key: value for key, (_, value) in LINKS[page].items()}
+    set_to = follow(page, {key: text for key, (text, _) in LINKS[page].items()})
+    assert {key: set_to.get(key) for key in LINKS[page]} == {key: value for key, (_, value) in LINKS[page].items()}
     usual = follow(page, {})
     assert all(usual.get(key) != value for key, (_, value) in LINKS[page].items())
 

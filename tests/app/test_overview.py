@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import options, state
+from app import startup, state
 from app.views import overview
 from bgt_core import checkpoint
 from bgt_core.data.text import Tokenizer
@@ -38,11 +38,11 @@ def test_every_page_opens_on_a_model_without_language_latents(
     log = {"kind": "valid", "step": 7, "steps": 7, "kl/semantic": 0.0, "retrieval/en-fr": 0.25}
     (tmp_path / name / "metrics.jsonl").write_text(json.dumps(log) + "\n", "utf-8")
     start("--model", tmp_path / name)
-    told = {page: opened(page) for page in PAGES}
-    assert not any(app.error for app in told.values())
-    assert {"Translations found, en-fr": "25%"}.items() <= {m.label: m.value for m in told["overview"].metric}.items()
-    assert len(told["latents"].get("plotly_chart")) == 1
-    assert "no language latents" in told["generate"].info[0].value
+    apps = {page: opened(page) for page in PAGES}
+    assert not any(app.error for app in apps.values())
+    assert {"Translations found, en-fr": "25%"}.items() <= {m.label: m.value for m in apps["overview"].metric}.items()
+    assert len(apps["latents"].get("plotly_chart")) == 1
+    assert "no language latents" in apps["generate"].info[0].value
 
 
 def test_a_model_of_one_language_says_why_it_has_no_map(
@@ -51,9 +51,9 @@ def test_a_model_of_one_language_says_why_it_has_no_map(
     recipe = tiny("english-vae")
     checkpoint.save(tmp_path / "vae", recipe, recipe.build(tokenizer), tokenizer, step=7)
     start("--model", tmp_path / "vae")
-    told = {page: opened(page) for page in PAGES}
-    assert not any(app.error for app in told.values())
-    assert "reads English alone" in told["latents"].info[0].value
+    apps = {page: opened(page) for page in PAGES}
+    assert not any(app.error for app in apps.values())
+    assert "reads English alone" in apps["latents"].info[0].value
 
 
 def test_the_overview_tells_the_checkpoint(opened: Open, saved: Path) -> None:
@@ -67,8 +67,8 @@ def test_the_overview_tells_the_checkpoint(opened: Open, saved: Path) -> None:
 
 
 @pytest.fixture
-def told(saved: Path, tmp_path: Path) -> Path:
-    """The checkpoint with a card and a log that goes on after it."""
+def with_card(saved: Path, tmp_path: Path) -> Path:
+    """The checkpoint with a card and a log that continues after it."""
     folder = Path(shutil.copytree(saved, tmp_path / "model"))
     config = json.loads((folder / "config.json").read_text("utf-8"))
     config["card"] = {
@@ -83,23 +83,23 @@ def told(saved: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_overview_draws_the_log_and_the_scores(start: Start, opened: Open, told: Path) -> None:
-    start("--model", told)
+def test_the_overview_draws_the_log_and_the_scores(start: Start, opened: Open, with_card: Path) -> None:
+    start("--model", with_card)
     app = opened("main")
     shown = {metric.label: metric for metric in app.metric}
-    assert shown["Training steps"].value == "7"  # the run went on after this checkpoint
-    assert shown["ELBO, nats a pair"].value == "-86.0"
+    assert shown["Training steps"].value == "7"  # the run continued after this checkpoint
+    assert shown["ELBO, nats per pair"].value == "-86.0"
     assert [label for label, metric in shown.items() if metric.delta] == ["KL English, nats"]  # under 0.1 nats
     assert len(app.get("plotly_chart")) == 2
     assert app.table[0].value.loc["STS"].tolist() == ["71.2", "12.5"]
     assert app.table[0].value.loc["Retrieval"].tolist() == ["93.8", ""]
 
 
-def test_the_card_tells_data_files_and_settings(start: Start, opened: Open, told: Path) -> None:
-    start("--model", told)
+def test_the_card_tells_data_files_and_settings(start: Start, opened: Open, with_card: Path) -> None:
+    start("--model", with_card)
     app = opened("card")
     everything = "\n".join(table.value.to_string() for table in (*app.dataframe, *app.table))
-    config = json.loads((told / "config.json").read_text("utf-8"))
+    config = json.loads((with_card / "config.json").read_text("utf-8"))
     assert "CC BY 2.0 FR" in everything and config["files"]["model.safetensors"] in everything
     assert "kl_warmup" in everything and "torch" in everything
     assert "short sentences" in [text.value for text in app.text]
@@ -124,7 +124,7 @@ def test_a_bad_checkpoint_is_named_and_the_app_lives_on(
     (message,) = app.code
     assert str(folder) in message.value and (name in message.value or not (folder / name).exists())
     assert "Traceback" not in str(app)
-    app.selectbox(key="ckpt").set_value(options.SHIPPED)  # the other model still opens
+    app.selectbox(key="ckpt").set_value(startup.SHIPPED)  # the other model still opens
     assert run(app).metric and not app.error
     app.selectbox(key="ckpt").set_value("model")
     shutil.copytree(saved, folder, dirs_exist_ok=True)
@@ -136,7 +136,7 @@ def test_an_empty_folder_of_models_says_the_way_out(start: Start, opened: Open, 
         start("--model", path)
         app = opened("main")
         assert path.name in app.code[0].value and "--model" in app.caption[0].value
-        assert options.SHIPPED in app.selectbox(key="ckpt").options
+        assert startup.SHIPPED in app.selectbox(key="ckpt").options
 
 
 def test_a_folder_of_models_offers_each(start: Start, opened: Open, run: Run, saved: Path, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_folder_of_models_offers_each(start: Start, opened: Open, run: Run, sa
         shutil.copytree(saved, tmp_path / name)
     start("--model", tmp_path)
     app = opened("main")
-    assert app.selectbox(key="ckpt").options == ["first", "second", options.SHIPPED]
+    assert app.selectbox(key="ckpt").options == ["first", "second", startup.SHIPPED]
     app.selectbox(key="ckpt").set_value("second")
     run(app)
     assert app.session_state["ckpt"] == "second" and app.metric

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 from streamlit.testing.v1 import AppTest
 
-from app import options, results
+from app import probe_results, startup
 from probes.cli.output import document
 from probes.results.store import Cell, all_predictions
 
@@ -24,6 +24,10 @@ Figures = Callable[[AppTest], list[dict]]
 def plain(cell: Cell) -> dict:
     """English length of the untrained model, both latents, as `bgt-probe --json` gives it."""
     return json.loads(json.dumps(document([cell], [], [])))
+
+
+def read(document: dict) -> probe_results.ResultTables:
+    return probe_results.read("r.json", json.dumps(document).encode())
 
 
 def test_no_results_say_how_to_get_some(opened: Open) -> None:
@@ -51,8 +55,8 @@ def test_a_model_brings_its_own_results(
     opened: Open, start: Callable, plain: dict, saved: Path, tmp_path: Path
 ) -> None:
     folder = Path(shutil.copytree(saved, tmp_path / "model"))
-    (folder / options.PROBED).mkdir()
-    (folder / options.PROBED / "en.json").write_text(json.dumps(plain), "utf-8")
+    (folder / startup.PROBES_FOLDER).mkdir()
+    (folder / startup.PROBES_FOLDER / "en.json").write_text(json.dumps(plain), "utf-8")
     start("--model", folder)
     assert set(opened("probing").dataframe[0].value["Model"]) == {"model"}
     assert opened("compare").get("plotly_chart")
@@ -76,7 +80,7 @@ def test_a_probe_runs_on_the_spot_and_reaches_both_pages(opened: Open, press: Ca
 def test_what_was_not_run_says_so(opened: Open, run: Run, plain: dict) -> None:
     other = json.loads(json.dumps(plain).replace('"length"', '"punct-num"').replace('"en"', '"fr"'))
     app = opened("compare")
-    app.session_state["probed"] = [results.of_results(part["results"]) for part in (plain, other)]
+    app.session_state["probed"] = [read(part) for part in (plain, other)]
     run(app)
     table = app.table[0].value
     assert (table == "not run").to_numpy().sum() == 2 and list(table["Task"]) == ["length", "punct-num"]
@@ -86,7 +90,7 @@ def test_what_was_not_run_says_so(opened: Open, run: Run, plain: dict) -> None:
 def test_filters_leave_what_is_asked_for(opened: Open, run: Run, plain: dict) -> None:
     other = json.loads(json.dumps(plain).replace('"length"', '"punct-num"'))
     app = opened("probing")
-    app.session_state["probed"] = [results.of_results(part["results"]) for part in (plain, other)]
+    app.session_state["probed"] = [read(part) for part in (plain, other)]
     run(app)
     assert set(app.dataframe[0].value["Task"]) == {"length", "punct-num"}
     app.multiselect(key="only_task").set_value(["punct-num"])
@@ -96,7 +100,7 @@ def test_filters_leave_what_is_asked_for(opened: Open, run: Run, plain: dict) ->
 
 def test_accuracies_and_compression_of_both_latents(opened: Open, run: Run, figures: Figures, plain: dict) -> None:
     app = opened("compare")
-    app.session_state["probed"] = [results.of_results(plain["results"])]
+    app.session_state["probed"] = [read(plain)]
     run(app)
     for shown, of, scale, digits in (("Accuracy", "accuracy", 100, 1), ("Compression", "compression", 1, 2)):
         app.button_group(key="gaps").set_value(shown)
@@ -113,7 +117,7 @@ def test_without_codelengths_the_way_to_them_is_told(opened: Open, run: Run, pla
     bare = json.loads(json.dumps(plain))
     for row in bare["results"][0]["rows"]:
         row["compression"] = None
-    app.session_state["probed"] = [results.of_results(bare["results"])]
+    app.session_state["probed"] = [read(bare)]
     run(app)
     app.button_group(key="gaps").set_value("Compression")
     run(app)

@@ -30,8 +30,19 @@ def test_built_in_rows_are_pairs() -> None:
     assert table["id"].is_unique and not table["own"].any()
     assert table["lang"].tolist() == ["en"] * 20 + ["fr"] * 20
     for _, pair in table.groupby("pair"):
-        one, other = pair.itertuples()
-        assert (one.text, one.translation) == (other.translation, other.text)
+        left, right = pair.itertuples()
+        assert (left.text, left.translation) == (right.translation, right.text)
+
+
+def test_translations_of_three_languages_know_both_others() -> None:
+    table = rows.translations([("Yes.", "Oui.", "Ja."), ("No.", "Non.", "Nein.")], ("en", "fr", "de"))
+    assert table["id"].tolist() == ["en0", "en1", "fr0", "fr1", "de0", "de1"]
+    assert table["pair"].tolist() == [0, 1] * 3
+    assert table.set_index("id").loc[["en0", "fr1", "de1"], "translation"].tolist() == [
+        "Oui. / Ja.",
+        "No. / Nein.",
+        "No. / Non.",
+    ]
 
 
 def test_typed_lines_are_cleaned_bounded_and_numbered_on() -> None:
@@ -54,8 +65,8 @@ def test_labels_of_probing_tasks_are_six_at_most_and_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "share"),
+    ("left", "right", "fraction"),
     [("A red car.", "a car?", 2 / 3), ("Oui", "oui !", 1.0), ("!", "?", 0.0)],
 )
-def test_words_shared(one: str, other: str, share: float) -> None:
-    assert rows.overlap(one, other) == pytest.approx(share)
+def test_words_shared(left: str, right: str, fraction: float) -> None:
+    assert rows.overlap(left, right) == pytest.approx(fraction)

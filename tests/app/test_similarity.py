@@ -16,6 +16,7 @@ from app import scoring, state
 from app.charts import scores
 from bgt_core.errors import BgtError
 from bgt_core.grammar import pairs
+from bgt_core.vectors.compare import cosines
 
 Open = Callable[[str], AppTest]
 Run = Callable[[AppTest], AppTest]
@@ -26,8 +27,8 @@ def scored() -> pd.DataFrame:
     """Sixty pairs with scores; the semantic column goes with them, the other does not."""
     rng = np.random.default_rng(0)
     gold = rng.uniform(0, 5, 60)
-    made = pairs(120)
-    left, right = ([made[2 * at + side].texts["en"] for at in range(60)] for side in (0, 1))
+    translations = pairs(120)
+    left, right = ([translations[2 * at + side].texts["en"] for at in range(60)] for side in (0, 1))
     noise = rng.normal(0, 0.4, 60)
     return pd.DataFrame(
         {
@@ -50,7 +51,7 @@ def test_one_pair_has_the_librarys_cosines(opened: Open, run: Run, saved: Path) 
     shown = {metric.label: metric.value for metric in app.metric}
     bgt = bgt_core.load(saved)
     for latent, title in (("semantic", "Semantic latent"), ("language", "Language latent")):
-        cosine = bgt.similarity_pairwise(*bgt.embed([left, right], lang="en", latent=latent))
+        cosine = cosines(*bgt.embed([left, right], lang="en", latent=latent))
         assert shown[title] == f"{cosine:z.2f}"
     assert shown["Word error rate"] == "1.00"  # three words and a mark each, none of them the same
 
@@ -70,9 +71,9 @@ def test_an_empty_side_is_asked_for(opened: Open, run: Run) -> None:
 
 
 def test_correlations_are_pearsons_with_an_interval_around_them(scored: pd.DataFrame) -> None:
-    found = scoring.correlations(scored).set_index("system")
+    correlations = scoring.correlations(scored).set_index("system")
     for name in ("semantic", "words"):
-        row = found.loc[scoring.SYSTEMS[name]]
+        row = correlations.loc[scoring.SYSTEMS[name]]
         r, test = row["pearson"] / 100, pearsonr(scored[name], scored["gold"])
         assert r == pytest.approx(test.statistic)
         low, high = test.confidence_interval()  # Fisher's; the bootstrap is near it
@@ -101,10 +102,10 @@ def test_splits_are_cut_by_word_errors_and_gold(scored: pd.DataFrame) -> None:
 def test_a_file_of_pairs_gets_every_measure(start: Callable, saved: Path, scored: pd.DataFrame) -> None:
     start("--model", saved)
     loaded, given = state.model(), scored[["left", "right", "gold"]].head(7)
-    found = scoring.similarities(loaded, given, "en", "en")
-    assert {"semantic", "language", "words", "swer"} <= set(found)
-    assert found.loc[3, "semantic"] == pytest.approx(
-        loaded.bgt.similarity_pairwise(*loaded.bgt.embed(given.loc[3, ["left", "right"]].tolist(), lang="en")), abs=1e-5
+    similarities = scoring.similarities(loaded, given, "en", "en")
+    assert {"semantic", "language", "words", "swer"} <= set(similarities)
+    assert similarities.loc[3, "semantic"] == pytest.approx(
+        cosines(*loaded.bgt.embed(given.loc[3, ["left", "right"]].tolist(), lang="en")), abs=1e-5
     )
     assert "language" not in scoring.similarities(loaded, given, "en", "fr")
 
@@ -119,7 +120,7 @@ def test_the_scatter_holds_every_pair(scored: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("pairs.tsv", b"fine\tfine\nbad \xff\tx\n", "not UTF-8"),
         ("pairs.csv", b"one column\n", "two columns"),
@@ -128,12 +129,12 @@ def test_the_scatter_holds_every_pair(scored: pd.DataFrame) -> None:
     ],
 )
 def test_a_file_that_cannot_be_read_is_explained_on_the_page(
-    opened: Open, run: Run, name: str, content: bytes, said: str
+    opened: Open, run: Run, name: str, content: bytes, message: str
 ) -> None:
     app = opened("similarity")
     app.file_uploader[0].set_value((name, content, "text/plain"))
     run(app)
-    assert said in app.error[0].value and not app.get("plotly_chart")
+    assert message in app.error[0].value and not app.get("plotly_chart")
 
 
 def test_a_file_with_scores_is_drawn_and_its_markup_stays_text(opened: Open, run: Run, figures: Callable) -> None:

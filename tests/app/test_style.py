@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 import bgt_core
 from app import state, writing
+from bgt_core.vectors.compare import cosines
 
 Open = Callable[[str], AppTest]
 Run = Callable[[AppTest], AppTest]
@@ -41,11 +42,11 @@ def test_the_output_is_the_librarys(opened: Open, ask: Callable, saved: Path) ->
     assert app.code[0].value == expected
     output, source, style = bgt.embed([expected, "The cat sleeps.", "Is it late?"], lang="en")
     shown = app.dataframe[0].value.set_index("")["Meaning: cosine"]
-    assert shown["Source"] == pytest.approx(bgt.similarity_pairwise(output, source), abs=1e-5)
-    assert shown["Style"] == pytest.approx(bgt.similarity_pairwise(output, style), abs=1e-5)
+    assert shown["Source"] == pytest.approx(cosines(output, source), abs=1e-5)
+    assert shown["Style"] == pytest.approx(cosines(output, style), abs=1e-5)
     manners = bgt.embed([expected, "Is it late?"], lang="en", latent="language")
     table = app.dataframe[0].value.set_index("")
-    assert table.loc["Style", "Manner: cosine"] == pytest.approx(bgt.similarity_pairwise(*manners), abs=1e-5)
+    assert table.loc["Style", "Manner: cosine"] == pytest.approx(cosines(*manners), abs=1e-5)
     for name, text in (("Source", "The cat sleeps."), ("Style", "Is it late?")):
         (again,) = bgt_core.transfer(bgt, [text], [text], lang="en", search=bgt_core.Beam(5))
         assert table.loc[f"{name}, rebuilt", "Text"] == again
@@ -53,8 +54,8 @@ def test_the_output_is_the_librarys(opened: Open, ask: Callable, saved: Path) ->
 
 def test_another_style_writes_another_text(opened: Open, ask: Callable) -> None:
     app = opened("generate")
-    said = {ask(app, "The cat sleeps.", style).code[0].value for style in ("Is it late?", "He said that he was tired.")}
-    assert len(said) == 2
+    styles = ("Is it late?", "He said that he was tired.")
+    assert len({ask(app, "The cat sleeps.", style).code[0].value for style in styles}) == 2
 
 
 def test_the_style_may_be_of_another_language(opened: Open, ask: Callable, saved: Path) -> None:
@@ -77,11 +78,11 @@ def test_sampling_repeats_for_a_seed(opened: Open, run: Run, ask: Callable) -> N
     app = opened("generate")
     app.button_group(key="search").set_value("Sample")
     run(app)
-    said = []
+    outputs = []
     for seed in (3, 3, 4):
         app.number_input(key="seed").set_value(seed)
-        said.append(ask(app, "The cat sleeps.", "Is it late?").code[0].value)
-    assert said[0] == said[1] != said[2]
+        outputs.append(ask(app, "The cat sleeps.", "Is it late?").code[0].value)
+    assert outputs[0] == outputs[1] != outputs[2]
 
 
 def test_a_long_text_is_cut_with_a_word(opened: Open, ask: Callable) -> None:
@@ -133,20 +134,22 @@ def test_stop_ends_the_writing_at_the_next_piece(
     real = writing.transfer
 
     def transfer(*arguments: object, report: Callable[[int], None], **more: object) -> dict:
-        def told(pieces: int) -> None:
+        def stop_at_three(pieces: int) -> None:
             seen.append(pieces)
             if pieces == 3:  # somebody presses Stop: the browser asks for the script to be run anew
                 context = get_script_run_ctx()
                 context.script_requests.request_rerun(RerunData(page_script_hash=context.page_script_hash))
             report(pieces)
 
-        return real(*arguments, report=told, **more)
+        return real(*arguments, report=stop_at_three, **more)
 
     app = opened("generate")
     monkeypatch.setattr(writing, "transfer", transfer)
     ask(app, "The cat sleeps.", "Is it late?")
     assert seen == [0, 1, 2, 3]
-    assert not app.session_state["history"] and any("Nothing is written yet" in said.value for said in app.caption)
+    assert not app.session_state["history"] and any(
+        "Nothing is written yet" in caption.value for caption in app.caption
+    )
     monkeypatch.setattr(writing, "transfer", real)
     assert ask(app, "The cat sleeps.", "Is it late?").session_state["history"][0]["pieces_per_second"] > 0
 

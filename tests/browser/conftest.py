@@ -38,10 +38,10 @@ FLAGS = [
 def chromium_path() -> str:
     """The system's Chromium; skips, and says why, where there is none."""
     names = ("chromium", "chromium-browser", "google-chrome")
-    found = os.environ.get("BGT_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    if not found:
+    path = os.environ.get("BGT_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    if not path:
         pytest.skip(f"no Chromium: none of {', '.join(names)} is on PATH, and BGT_CHROMIUM is not set")
-    return found
+    return path
 
 
 @pytest.fixture(scope="session")

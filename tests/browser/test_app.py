@@ -14,7 +14,7 @@ from playwright.sync_api import TimeoutError as Late
 
 import bgt_core
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {  # title -> charts
     "Overview": 0,
@@ -82,7 +82,18 @@ def test_every_page_fits_every_window_and_can_be_read(visit: Visit, turn_to: Tur
                 pytest.fail(f"{title} scrolls sideways at {width}")
 
 
-def test_an_example_leads_to_its_output(visit: Visit, settle: Settle, address: str) -> None:
+def output(page: Page) -> str:
+    """What was written, once it is there."""
+    expect(page.get_by_role("heading", name="Output")).to_be_visible(timeout=15_000)
+    return page.get_by_test_id("stCode").first.inner_text().strip()
+
+
+def expected_output(saved: Path, source: str, style: str, lang: str) -> str:
+    bgt = bgt_core.load(saved)
+    return bgt_core.transfer(bgt, [source], [style], lang=lang, search=bgt_core.Beam(5))[0].strip() or "(nothing)"
+
+
+def test_an_example_leads_to_its_output(visit: Visit, settle: Settle, address: str, saved: Path) -> None:
     page = visit(address)
     page.get_by_role("link", name="Say in French what is written in English").click()
     expect(page.get_by_role("heading", level=1, name="Change the style")).to_be_visible()
@@ -91,11 +102,11 @@ def test_an_example_leads_to_its_output(visit: Visit, settle: Settle, address: s
     expect(source).to_have_value("I want to buy a new car.")
     expect(page).to_have_url(re.compile("lang=French"))  # Streamlit takes what a control does not know out again
     source.press("Control+Enter")
-    expect(page.get_by_role("heading", name="Output")).to_be_visible(timeout=15_000)
+    assert output(page) == expected_output(saved, "I want to buy a new car.", "Il fait froid.", "fr")
 
 
 def test_a_style_is_changed_with_the_keyboard_alone(
-    visit: Visit, settle: Settle, turn_to: TurnTo, address: str
+    visit: Visit, settle: Settle, turn_to: TurnTo, address: str, saved: Path
 ) -> None:
     page = visit(address)
     turn_to(page, "Change the style")
@@ -106,6 +117,7 @@ def test_a_style_is_changed_with_the_keyboard_alone(
             if page.evaluate("document.activeElement.tagName") == "TEXTAREA":
                 break
             page.keyboard.press("Tab")
+        page.keyboard.press("Control+A")  # the example that is there
         page.keyboard.type(text)
         page.keyboard.press("Tab")
     for _ in range(8):
@@ -113,7 +125,7 @@ def test_a_style_is_changed_with_the_keyboard_alone(
             break
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Output")).to_be_visible(timeout=15_000)
+    assert output(page) == expected_output(saved, "The cat sleeps.", "Is it late?", "en")
 
 
 def test_what_is_typed_stays_while_another_page_is_looked_at(

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 import bgt_core
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Visit = Callable[..., Page]
 Settle = Callable[[Page], None]
 TurnTo = Callable[[Page, str], None]
@@ -21,7 +21,7 @@ TITLES = ("Two latents", "Change the style", "How alike?", "Probes", "Compare la
 
 def ask(page: Page, seed: int) -> None:
     """Fill the form in and send it, with sampling from that seed."""
-    page.get_by_text("How to write").click()
+    page.get_by_text("Decoding options").click()
     page.get_by_text("Sample", exact=True).click()
     page.get_by_label("Seed").fill(str(seed))
     page.get_by_label("Seed").press("Enter")

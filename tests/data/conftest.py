@@ -11,6 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from bgt_core.data.fetch import transfer
+
 
 @dataclass
 class Site:
@@ -19,7 +21,7 @@ class Site:
     address: str
     files: dict[str, bytes] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)  # path -> ETag; '"1"' where not named, none where ""
-    trouble: list[str] = field(default_factory=list)  # "500", "cut 1000", "no ranges", "careless": one a GET
+    trouble: list[str] = field(default_factory=list)  # of GETs: "500", "503 after 9", "cut 1", "no ranges", "careless"
     asked: list[tuple[str, str, Message]] = field(default_factory=list)  # method, path, headers
 
     def url(self, path: str) -> str:
@@ -43,8 +45,11 @@ class Handler(BaseHTTPRequestHandler):
         path = re.sub(r"^https?://[^/]+", "", self.path).lstrip("/")  # a proxy is asked for whole addresses
         self.site.asked.append((self.command, path, self.headers))
         content = self.site.files.get(path.partition("?")[0])
-        if content is None or trouble.isdecimal():
-            self.send_response(int(trouble) if trouble else 404)
+        status = re.fullmatch(r"(\d+)(?: after (\d+))?", trouble)
+        if content is None or status:
+            self.send_response(int(status[1]) if status else 404)
+            if status and status[2]:
+                self.send_header("Retry-After", status[2])
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
@@ -78,7 +83,8 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """A server on this machine, asked directly whatever proxies the environment names."""
+    """A server on this machine, asked directly whatever proxies the environment names, twice again without waiting."""
+    monkeypatch.setattr(transfer, "RETRIES", transfer.RETRIES.new(total=2, backoff_factor=0))
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)

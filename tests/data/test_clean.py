@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bgt_core.data.clean import Rules, clean
+from bgt_core.data.clean import CleaningRules, clean
 from bgt_core.data.inspection import inspect
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.text import Tokenizer
@@ -43,7 +43,7 @@ def read(path: Path) -> list[tuple[str, ...]]:
 
 def test_each_rule_drops_its_own(pairs: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.tsv.gz"
-    done = clean([pairs], LANGS, out, Rules(most=8, max_ratio=3.0), exclude=[tmp_path / "sts"], licence="CC0")
+    done = clean([pairs], LANGS, out, CleaningRules(most=8, max_ratio=3.0), exclude=[tmp_path / "sts"], licence="CC0")
     assert read(out) == [
         ("Hello there.", "Bonjour à vous."),
         ("Hello there.", "Salut."),
@@ -72,20 +72,20 @@ def test_every_format_holds_the_same_pairs_in_the_same_bytes(name: str, pairs: P
 
 def test_a_sample_is_of_its_size_nested_and_blind_to_order(tmp_path: Path) -> None:
     rows = [f"sentence {number}\tphrase {number}\n" for number in range(5000)]
-    found: dict[tuple, set] = {}
+    samples: dict[tuple, set] = {}
     for order, lines in (("forth", rows), ("back", rows[::-1])):
         (tmp_path / order).write_text("".join(lines), encoding="utf-8")
         for size in (50, 100):
             out = tmp_path / f"{order}.{size}.tsv"
-            done = clean([tmp_path / order], LANGS, out, Rules(max_pairs=size))
+            done = clean([tmp_path / order], LANGS, out, CleaningRules(max_pairs=size))
             assert (done.kept, done.dropped["not in the sample"]) == (size, 5000 - size)
-            found[order, size] = set(read(out))
-    assert found["forth", 100] == found["back", 100] > found["forth", 50]
-    places = [int(english.split()[1]) for english, _ in found["forth", 100]]
+            samples[order, size] = set(read(out))
+    assert samples["forth", 100] == samples["back", 100] > samples["forth", 50]
+    places = [int(english.split()[1]) for english, _ in samples["forth", 100]]
     assert 2000 < sum(places) / 100 < 3000  # uniform: mean 2500, standard error 144
-    other = clean([tmp_path / "forth"], LANGS, tmp_path / "o.tsv", Rules(max_pairs=100, seed=2))
-    assert other.kept == 100 and set(read(tmp_path / "o.tsv")) != found["forth", 100]
-    all_of_them = clean([tmp_path / "forth"], LANGS, tmp_path / "o.tsv", Rules(max_pairs=9000))
+    other = clean([tmp_path / "forth"], LANGS, tmp_path / "o.tsv", CleaningRules(max_pairs=100, seed=2))
+    assert other.kept == 100 and set(read(tmp_path / "o.tsv")) != samples["forth", 100]
+    all_of_them = clean([tmp_path / "forth"], LANGS, tmp_path / "o.tsv", CleaningRules(max_pairs=9000))
     assert all_of_them.kept == 5000
 
 
@@ -105,12 +105,12 @@ def test_the_licence_of_prepared_sources_goes_on(pairs: Path, tmp_path: Path) ->
 
 def test_lengths_in_characters_and_pieces(tmp_path: Path, tokenizer: Tokenizer) -> None:
     (tmp_path / "in.tsv").write_text("The dog sleeps.\tLe chien dort.\nYes.\tOui.\n", encoding="utf-8")
-    kept = clean([tmp_path / "in.tsv"], LANGS, tmp_path / "o.tsv", Rules(least=5, unit="characters"))
+    kept = clean([tmp_path / "in.tsv"], LANGS, tmp_path / "o.tsv", CleaningRules(least=5, unit="characters"))
     assert kept.dropped["length"] == 1
     tokenizer.save(tmp_path / "t.model")
     longest = max(len(ids) - 1 for ids in tokenizer.encode(["The dog sleeps.", "Le chien dort."]))
     for most, expected in ((longest, 1), (longest - 1, 0)):
-        rules = Rules(least=longest - 1, most=most, max_ratio=99, unit="pieces")
+        rules = CleaningRules(least=longest - 1, most=most, max_ratio=99, unit="pieces")
         if expected:
             done = clean([tmp_path / "in.tsv"], LANGS, tmp_path / "p.tsv", rules, tokenizer=tmp_path / "t.model")
             assert read(tmp_path / "p.tsv")[0] == ("The dog sleeps.", "Le chien dort.") and done.kept >= expected
@@ -121,11 +121,11 @@ def test_lengths_in_characters_and_pieces(tmp_path: Path, tokenizer: Tokenizer) 
     [
         ({"least": 0}, LANGS, "o.tsv", {}, "1 <= least", 2),
         ({"least": 9, "most": 8}, LANGS, "o.tsv", {}, "least <= most", 2),
-        ({"max_ratio": 0.5}, LANGS, "o.tsv", {}, "a ratio of 1", 2),
-        ({"max_pairs": 0}, LANGS, "o.tsv", {}, "max_pairs 0", 2),
-        ({"unit": "bytes"}, LANGS, "o.tsv", {}, "unit 'bytes'", 2),
-        ({"unit": "pieces"}, LANGS, "o.tsv", {}, "need a tokenizer", 2),
-        ({}, LANGS, "o.tsv", {"tokenizer": Path("t")}, "need a tokenizer", 2),
+        ({"max_ratio": 0.5}, LANGS, "o.tsv", {}, "`max_ratio` 0.5", 2),
+        ({"max_pairs": 0}, LANGS, "o.tsv", {}, "`max_pairs` 0", 2),
+        ({"unit": "bytes"}, LANGS, "o.tsv", {}, "`unit` 'bytes'", 2),
+        ({"unit": "pieces"}, LANGS, "o.tsv", {}, "needs a `tokenizer`", 2),
+        ({}, LANGS, "o.tsv", {"tokenizer": Path("t")}, "needs a `tokenizer`", 2),
         ({}, ("en", "ja"), "o.tsv", {}, "ja has no spaces", 2),
         ({}, ("en",), "o.tsv", {}, "in two languages", 2),
         ({}, LANGS, "o.txt", {}, "expected a name ending in", 2),
@@ -141,6 +141,6 @@ def test_bad_input_is_one_line_and_writes_nothing(
 ) -> None:
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(BgtError, match=message) as error:
-        clean([pairs], langs, tmp_path / out, Rules(**rules), **how)
+        clean([pairs], langs, tmp_path / out, CleaningRules(**rules), **how)
     assert error.value.exit_code == code and "\n" not in str(error.value)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

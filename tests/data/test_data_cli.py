@@ -59,9 +59,9 @@ def test_list_says_name_licence_and_who_vouches(bgt: Bgt) -> None:
     assert of["sick"][3] == of["giga-fren"][3] == "published"
     assert of["opensubtitles"][3] == "published for de-en, en-es, en-fr; else first download"
     assert of["tatoeba"][3] == "first download"
-    found = json.loads(bgt("list", "--json").out)
-    assert found["schema"] == "bgt-data-list/1"
-    assert [source["name"] for source in found["sources"]] == [row[0] for row in rows[1:]]
+    document = json.loads(bgt("list", "--json").out)
+    assert document["schema"] == "bgt-data-list/1"
+    assert [source["name"] for source in document["sources"]] == [row[0] for row in rows[1:]]
 
 
 def test_list_of_a_pair_asks_opus(bgt: Bgt, site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,8 +69,8 @@ def test_list_of_a_pair_asks_opus(bgt: Bgt, site: Any, monkeypatch: pytest.Monke
     item = {"corpus": "Books", "version": "v1", "alignment_pairs": 1234567, "size": 2000, "url": "https://x/y.zip"}
     site.files["api"] = json.dumps({"corpora": [item]}).encode()
     assert bgt("list", "--pair", "en-fr").out.splitlines()[1] == "opus:Books\tv1\t1,234,567\t2.0 MB"
-    found = json.loads(bgt("list", "--pair", "en-fr", "--json").out)
-    assert (found["schema"], found["corpora"][0]["pairs"]) == ("bgt-data-opus/1", 1234567)
+    document = json.loads(bgt("list", "--pair", "en-fr", "--json").out)
+    assert (document["schema"], document["corpora"][0]["pairs"]) == ("bgt-data-opus/1", 1234567)
 
 
 def test_download_says_what_comes_and_prints_the_files(bgt: Bgt, books: Any) -> None:
@@ -96,7 +96,7 @@ def test_a_gigabyte_is_asked_for(
     assert bool(books.gets()) == (code == 0)
     assert ("Download it?" in done.err) == (answer is not None)
     if code and not answer:
-        assert "books.v1.en-fr is 246 bytes: say --yes" in done.err
+        assert "books.v1.en-fr is 246 bytes: pass --yes" in done.err
     assert "Download" not in done.out
 
 
@@ -116,7 +116,7 @@ def test_a_stopped_download_goes_on(bgt: Bgt, books: Any, monkeypatch: pytest.Mo
     with monkeypatch.context() as patch:
         patch.setattr(fetch.transfer, "_write", stop)
         done = bgt(*DOWNLOAD)
-    assert (done.code, done.out) == (130, "") and "the same command goes on" in done.err
+    assert (done.code, done.out) == (130, "") and "the same command continues" in done.err
     assert bgt(*DOWNLOAD).code == 0
     assert books.gets()[-1]["Range"] == "bytes=100-"
 
@@ -133,8 +133,8 @@ def test_prepare_then_check(bgt: Bgt) -> None:
     Path("out.tsv.gz").write_bytes(b"short")
     done = bgt("check", "out.tsv.gz")
     assert done.code == 4 and "bgt: out.tsv.gz: 1 of 1 files" in done.err
-    found = json.loads(bgt("check", "out.tsv.gz", "--json").out)
-    assert found["schema"] == "bgt-data-check/1" and len(found["files"][0]["problems"]) == 3
+    document = json.loads(bgt("check", "out.tsv.gz", "--json").out)
+    assert document["schema"] == "bgt-data-check/1" and len(document["files"][0]["problems"]) == 3
     done = bgt("check", "in.tsv", "--langs", "en,fr")
     assert done.code == 4 and "line 4: 1 columns" in done.out
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from bgt_core.data import fetch
 from bgt_core.data.fetch import layouts, opus, sources
@@ -20,8 +21,6 @@ from bgt_core.data.inspection import inspect
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.sts.files import read_sets
-
-NO_WAITS = (0.0,)
 
 
 def zipped(files: dict[str, bytes]) -> bytes:
@@ -54,22 +53,22 @@ CORPUS = {
 
 
 @pytest.fixture
-def books(site: Any, monkeypatch: pytest.MonkeyPatch) -> fetch.Source:
+def books(site: Any, monkeypatch: pytest.MonkeyPatch) -> fetch.DataSource:
     """A corpus of OPUS, release v1, in German and English."""
     monkeypatch.setattr(sources, "OPUS", site.url("OPUS-{corpus}/{release}/moses/{opus_pair}.txt.zip"))
     site.files["OPUS-Books/v1/moses/de-en.txt.zip"] = zipped(CORPUS)
     return sources._opus("Books", "v1", "novels", "public domain")
 
 
-def get(source: fetch.Source, out: Path, **how: Any) -> fetch.Downloaded:
-    return fetch.download(source, out, waits=NO_WAITS, **how)
+def get(source: fetch.DataSource, out: Path, **options: Any) -> fetch.Downloaded:
+    return fetch.download(fetch.Request.parse(source, **options), out)
 
 
-def lock(out: Path) -> dict:
+def manifest(out: Path) -> dict:
     return json.loads((out / "bgt-data.json").read_text("utf-8"))
 
 
-def test_opus_becomes_a_table_in_the_order_asked_for(site: Any, books: fetch.Source, tmp_path: Path) -> None:
+def test_opus_becomes_a_table_in_the_order_asked_for(site: Any, books: fetch.DataSource, tmp_path: Path) -> None:
     done = get(books, tmp_path, pair="en-de")
     names = ["books.v1.en-de.tsv.zst", "books.v1.en-de.LICENSE", "books.v1.en-de.README"]
     assert [path.name for path in done.files] == names
@@ -77,17 +76,17 @@ def test_opus_becomes_a_table_in_the_order_asked_for(site: Any, books: fetch.Sou
     pairs = list(read_pairs(done.files[0], ("en", "de"), Skipped(), strict=True))
     assert pairs == [*zip(ENGLISH, GERMAN, strict=True), ("a tab", "ein Tab")]
     assert done.left_out == {"empty side": 1}
-    (source,) = lock(tmp_path)["sources"].values()
+    (source,) = manifest(tmp_path)["sources"].values()
     archive = site.files["OPUS-Books/v1/moses/de-en.txt.zip"]
     assert source["licence"] == "public domain"
     assert list(source["archives"].values()) == [
         {"bytes": len(archive), "sha256": hashlib.sha256(archive).hexdigest(), "trusted": "first download"}
     ]
-    assert lock(tmp_path)["files"][names[0]]["rows"] == 101
+    assert manifest(tmp_path)["files"][names[0]]["rows"] == 101
     assert not any(finding.problems for finding in inspect(tmp_path))
 
 
-def test_what_is_there_is_not_downloaded_again(site: Any, books: fetch.Source, tmp_path: Path) -> None:
+def test_what_is_there_is_not_downloaded_again(site: Any, books: fetch.DataSource, tmp_path: Path) -> None:
     first = get(books, tmp_path, pair="de-en")
     asked = len(site.asked)
     again = get(books, tmp_path, pair="de-en")
@@ -95,7 +94,7 @@ def test_what_is_there_is_not_downloaded_again(site: Any, books: fetch.Source, t
     assert again.files == first.files and again.left_out == first.left_out
 
 
-def test_a_sample_keeps_the_order_and_is_the_same_again(books: fetch.Source, tmp_path: Path) -> None:
+def test_a_sample_keeps_the_order_and_is_the_same_again(books: fetch.DataSource, tmp_path: Path) -> None:
     done = [get(books, tmp_path / name, pair="de-en", max_pairs=40) for name in "ab"]
     rows = [list(read_pairs(one.files[0], ("de", "en"), Skipped())) for one in done]
     assert len(rows[0]) == 40 and rows[0] == rows[1]
@@ -115,26 +114,26 @@ def test_every_choice_of_a_sample_is_as_likely() -> None:
     assert sum((count - 500) ** 2 / 500 for count in counts.values()) < 20.5  # chi2(5), p = 0.001
 
 
-def test_a_changed_archive_is_refused_once_trusted(site: Any, books: fetch.Source, tmp_path: Path) -> None:
+def test_a_changed_archive_is_refused_once_trusted(site: Any, books: fetch.DataSource, tmp_path: Path) -> None:
     get(books, tmp_path, pair="de-en").files[0].unlink()
-    kept = lock(tmp_path)
+    kept = manifest(tmp_path)
     site.files["OPUS-Books/v1/moses/de-en.txt.zip"] = zipped(CORPUS | {"README": b"another"})
     with pytest.raises(BgtError, match=r"SHA-256 is \w{64}, expected \w{64} \(first download\)") as error:
         get(books, tmp_path, pair="de-en")
     assert error.value.exit_code == 4
-    assert lock(tmp_path) == kept and not list(tmp_path.rglob("*.zip"))
+    assert manifest(tmp_path) == kept and not list(tmp_path.rglob("*.zip"))
 
 
 @pytest.mark.parametrize("good", [True, False])
 def test_a_published_checksum_decides(
-    good: bool, site: Any, books: fetch.Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    good: bool, site: Any, books: fetch.DataSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = "OPUS-Books/v1/moses/de-en.txt.zip"
     digest = hashlib.sha256(site.files[path] + b"" * good + b"!" * (not good)).hexdigest()
     monkeypatch.setitem(sources.PUBLISHED, site.url(path), (len(site.files[path]), digest))
     if good:
         get(books, tmp_path, pair="de-en")
-        (source,) = lock(tmp_path)["sources"].values()
+        (source,) = manifest(tmp_path)["sources"].values()
         assert next(iter(source["archives"].values()))["trusted"] == "published"
     else:
         with pytest.raises(BgtError, match=rf"expected {digest} \(published\)"):
@@ -147,7 +146,7 @@ def test_published_checksums_look_like_ones() -> None:
         assert address.startswith("https://") and size > 0 and len(bytes.fromhex(digest)) == 32
 
 
-def test_a_full_disk_is_said_before(books: fetch.Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_said_before(books: fetch.DataSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = namedtuple("usage", "free")(100)
     monkeypatch.setattr(fetch.shutil, "disk_usage", lambda place: usage)
     with pytest.raises(BgtError, match="bytes are needed and 100 are free") as error:
@@ -157,7 +156,7 @@ def test_a_full_disk_is_said_before(books: fetch.Source, tmp_path: Path, monkeyp
 
 
 def test_a_disk_that_fills_while_unpacking_keeps_the_archive(
-    site: Any, books: fetch.Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Any, books: fetch.DataSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -182,7 +181,7 @@ def test_a_disk_that_fills_while_unpacking_keeps_the_archive(
     ],
 )
 def test_a_bad_archive_is_one_line_and_leaves_nothing(
-    files: dict[str, bytes] | None, message: str, site: Any, books: fetch.Source, tmp_path: Path
+    files: dict[str, bytes] | None, message: str, site: Any, books: fetch.DataSource, tmp_path: Path
 ) -> None:
     site.files["OPUS-Books/v1/moses/de-en.txt.zip"] = zipped(files) if files else b"<html>moved</html>"
     with pytest.raises(BgtError, match=message) as error:
@@ -191,7 +190,7 @@ def test_a_bad_archive_is_one_line_and_leaves_nothing(
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-def test_raw_keeps_the_files_of_the_source(books: fetch.Source, tmp_path: Path) -> None:
+def test_raw_keeps_the_files_of_the_source(books: fetch.DataSource, tmp_path: Path) -> None:
     done = get(books, tmp_path, pair="de-en", raw=True)
     assert {path.name: path.read_bytes() for path in done.files} == CORPUS
     assert not any(finding.problems for finding in inspect(tmp_path))
@@ -207,7 +206,7 @@ def test_sts_becomes_what_bgt_sts_reads(site: Any, tmp_path: Path) -> None:
         "__MACOSX/test/._STS.gs.OnWN.txt": "junk",
     }
     site.files["STS2012-en-test.zip"] = zipped({name: text.encode() for name, text in files.items()})
-    source = fetch.Source("sts2012", "", "", (site.url("STS2012-en-test.zip"),), layouts.sts)
+    source = fetch.DataSource("sts2012", "", "", (site.url("STS2012-en-test.zip"),), layouts.sts)
     assert get(source, tmp_path).left_out == {"no score": 1}
     sets = {data.name: data for data in read_sets(tmp_path, ["2012"])}
     assert sets.keys() == {"MSRpar", "OnWN"}
@@ -218,30 +217,30 @@ def test_sts_becomes_what_bgt_sts_reads(site: Any, tmp_path: Path) -> None:
 def test_semeval_2017_lies_in_one_folder(site: Any, tmp_path: Path) -> None:
     site.files["eval.zip"] = zipped({"a/STS.input.track1.ar-ar.txt": b"x\ty\n", "a/README.txt": b"1"})
     site.files["gs.zip"] = zipped({"b/STS.gs.track1.ar-ar.txt": b"1\n", "b/README.txt": b"2"})
-    source = fetch.Source("sts2017", "", "", (site.url("eval.zip"), site.url("gs.zip")), layouts.tracks)
-    found = {path.relative_to(tmp_path).as_posix() for path in get(source, tmp_path).files}
-    assert found == {"sts2017/STS.input.track1.ar-ar.txt", "sts2017/STS.gs.track1.ar-ar.txt"}
+    source = fetch.DataSource("sts2017", "", "", (site.url("eval.zip"), site.url("gs.zip")), layouts.tracks)
+    names = {path.relative_to(tmp_path).as_posix() for path in get(source, tmp_path).files}
+    assert names == {"sts2017/STS.input.track1.ar-ar.txt", "sts2017/STS.gs.track1.ar-ar.txt"}
 
 
 def test_other_archives_and_texts_stay_as_they_are(site: Any, tmp_path: Path) -> None:
     site.files["stsb.tar.gz"] = tarred({"stsbenchmark/sts-dev.csv": b"x", "stsbenchmark/._sts-dev.csv": b"junk"})
-    (done,) = get(fetch.Source("stsb", "", "", (site.url("stsb.tar.gz"),), layouts.as_is), tmp_path).files
+    (done,) = get(fetch.DataSource("stsb", "", "", (site.url("stsb.tar.gz"),), layouts.as_is), tmp_path).files
     assert done == tmp_path / "stsb/stsbenchmark/sts-dev.csv"
     site.files |= {"one.txt": b"tr\tO\tgood\n", "two.txt": b"version https://git-lfs.github.com/spec/v1\n"}
-    probes = fetch.Source("probing", "", "", (site.url("one.txt"),), layouts.as_is)
+    probes = fetch.DataSource("probing", "", "", (site.url("one.txt"),), layouts.as_is)
     assert get(probes, tmp_path).files == [tmp_path / "probing/one.txt"]
-    pointer = fetch.Source("pointer", "", "", (site.url("two.txt"),), layouts.as_is)
+    pointer = fetch.DataSource("pointer", "", "", (site.url("two.txt"),), layouts.as_is)
     with pytest.raises(BgtError, match="not the text itself"):
         get(pointer, tmp_path)
     site.files["plain.tsv.gz"] = gzip.compress(b"text")
-    plain = fetch.Source("plain", "", "", (site.url("plain.tsv.gz"),), layouts.as_is)
+    plain = fetch.DataSource("plain", "", "", (site.url("plain.tsv.gz"),), layouts.as_is)
     assert get(plain, tmp_path).files[0].read_bytes() == b"text"
 
 
 def test_laser_files_become_a_table(site: Any, tmp_path: Path) -> None:
     site.files |= {"t.fra-eng.eng": b"yes\nno\n", "t.fra-eng.fra": b"oui\nnon\n"}
     addresses = (site.url("t.{iso}-eng.eng"), site.url("t.{iso}-eng.{iso}"))
-    source = fetch.Source("tatoeba-1000", "", "", addresses, layouts.tatoeba, "any pair with en")
+    source = fetch.DataSource("tatoeba-1000", "", "", addresses, layouts.tatoeba, "any pair with en")
     (path,) = get(source, tmp_path, pair="fr-en").files
     assert path.read_text("utf-8") == "oui\tyes\nnon\tno\n"
     with pytest.raises(BgtError, match="aligned with en"):
@@ -249,7 +248,7 @@ def test_laser_files_become_a_table(site: Any, tmp_path: Path) -> None:
 
 
 def test_opus_is_asked_for_the_latest_release(
-    site: Any, books: fetch.Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Any, books: fetch.DataSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opus, "API", site.url("opusapi/"))
     address = site.url("OPUS-Books/v1/moses/de-en.txt.zip")
@@ -257,10 +256,10 @@ def test_opus_is_asked_for_the_latest_release(
     site.files["opusapi/"] = json.dumps(
         {"corpora": [{**item, "corpus": "Small", "alignment_pairs": ""}, item]}
     ).encode()
-    with fetch.transfer.session() as asks:
-        found = opus.corpora(asks, ("en", "de"))
-    assert found[0] == ("Books", "v1", 102, 3072, address)
-    assert [corpus.pairs for corpus in found] == [102, 0]
+    with fetch.transfer.session() as http:
+        entries = opus.corpora(http, ("en", "de"))
+    assert entries[0] == ("Books", "v1", 102, 3072, address)
+    assert [entry.pairs for entry in entries] == [102, 0]
     assert "source=de&target=en" in site.asked[0][1]
     assert get(fetch.source("opus:Books"), tmp_path, pair="en-de").files[0].name == "books.v1.en-de.tsv.zst"
     for answer, message in ((b'{"corpora": []}', "OPUS has no"), (b"<html>", "in another form"), (b"[]", "in another")):
@@ -274,14 +273,14 @@ def test_opus_is_asked_for_the_latest_release(
     [
         ("no-such", {}, "No data 'no-such'; choose from opensubtitles, "),
         ("tatoeba", {}, "say which two languages"),
-        ("tatoeba", {"pair": "en"}, "--pair en: expected two"),
+        ("tatoeba", {"pair": "en"}, "`pair` en: expected two"),
         ("tatoeba", {"pair": "en-en"}, "expected two"),
-        ("tatoeba", {"pair": "en-fr", "max_pairs": 0}, "--max-pairs 0"),
+        ("tatoeba", {"pair": "en-fr", "max_pairs": 0}, "`max_pairs` 0"),
         ("tatoeba", {"pair": "en-fr", "max_pairs": 9, "raw": True}, "leave one out"),
         ("giga-fren", {"pair": "en-de"}, "has en-fr only"),
         ("sick", {"pair": "en-fr"}, "no language pairs"),
         ("sick", {"release": "v1"}, "no releases"),
-        ("sick", {"max_pairs": 9}, "--max-pairs 9"),
+        ("sick", {"max_pairs": 9}, "`max_pairs` 9"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_the_network(
@@ -293,14 +292,14 @@ def test_what_makes_no_sense_is_refused_before_the_network(
     assert not site.asked and not list(tmp_path.iterdir())
 
 
-def test_every_source_can_be_resolved(tmp_path: Path) -> None:
+def test_every_source_can_be_resolved() -> None:
     names = [source.name for source in fetch.SOURCES]
     assert len(set(names)) == len(names)
     for source in fetch.SOURCES:
         assert source.what and source.licence
         if source.release != "latest":
             pair = {"": None, "en-fr": None}.get(source.pairs, "en-fr")
-            wanted, addresses = fetch._resolve(None, source, tmp_path, pair, None, None)
+            request, addresses = fetch.Request.parse(source, pair=pair).resolve(requests.Session())
             assert not any("{" in address for address in addresses)
             assert len({fetch._name(address) for address in addresses}) == len(addresses)
-            assert wanted.stem.startswith(source.name)
+            assert request.stem.startswith(source.name)

@@ -68,18 +68,18 @@ def test_a_table_without_a_record(tmp_path: Path) -> None:
     )
     (tmp_path / "empty.tsv").write_bytes(b"")
     assert inspect_table(tmp_path / "empty.tsv", LANGS).problems == ["no rows"]
-    with pytest.raises(BgtError, match="has no card and is in no lock file"):
+    with pytest.raises(BgtError, match="has no card and is in no manifest"):
         inspect(tmp_path / "t.tsv")
     with pytest.raises(BgtError, match=r"has no bgt-data\.json and no card"):
         inspect(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"schema": "bgt-data/9", "sources": {}, "files": {}}'])
-def test_a_damaged_lock_or_card_is_said(content: str, made: Path) -> None:
+def test_a_damaged_manifest_or_card_is_said(content: str, made: Path) -> None:
     (made.parent / manifest.NAME).write_text(content)
     with pytest.raises(BgtError, match=r"bgt-data\.json: damaged"):
         inspect(made.parent)
     (made.parent / manifest.NAME).unlink()
-    manifest.card_of(made).write_text(content)
+    manifest.card_path(made).write_text(content)
     with pytest.raises(BgtError, match=r"out\.tsv\.json: damaged"):
         inspect(made)

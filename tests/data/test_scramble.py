@@ -18,11 +18,11 @@ SENTENCES = [np.array([*range(10, 10 + length), EOS]) for length in [12] * 2000]
 
 def moved(share: float, *draw: int) -> np.ndarray:
     """Which sentences are no longer in order."""
-    found = shuffle_words(SENTENCES, share, *draw)
-    for before, after in zip(SENTENCES, found, strict=True):
+    shuffled = shuffle_words(SENTENCES, share, *draw)
+    for before, after in zip(SENTENCES, shuffled, strict=True):
         assert after[-1] == EOS
         assert sorted(after) == sorted(before)
-    return np.array([(a != b).any() for a, b in zip(SENTENCES, found, strict=True)])
+    return np.array([(a != b).any() for a, b in zip(SENTENCES, shuffled, strict=True)])
 
 
 def test_a_share_is_permuted_and_the_end_stays() -> None:

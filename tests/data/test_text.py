@@ -80,7 +80,6 @@ def test_special_ids_leave_no_trace_and_no_text_makes_them(tokenizer: Tokenizer)
     (ids,) = tokenizer.encode(["<pad> <s> </s> \u2603"])
     assert not {PAD, BOS, EOS} & set(ids[:-1])
     assert UNK in ids
-    assert tokenizer.pieces([PAD, UNK, BOS, EOS]) == ["<pad>", "<unk>", "<s>", "</s>"]
 
 
 def test_the_model_alone_says_whether_case_counts(tokenizer: Tokenizer) -> None:
@@ -103,9 +102,9 @@ def test_training_gives_the_same_bytes_in_every_process(monkeypatch: pytest.Monk
         f"import bgt_core.data.text as t; t.TRAINING_SENTENCES = 300\n"
         f"print(t.Tokenizer.train({TEXT!r}, 45, lowercase=True).sha256)"
     )
-    there = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert there.stdout.strip() == here.sha256
-    assert there.stderr == ""
+    other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert other.stdout.strip() == here.sha256
+    assert other.stderr == ""
 
 
 def test_a_sample_is_drawn_from_the_whole_text() -> None:

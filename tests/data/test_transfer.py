@@ -12,9 +12,9 @@ import pytest
 
 from bgt_core.data.fetch import transfer
 from bgt_core.errors import BgtError
+from bgt_core.files import file_lock
 
 CONTENT = bytes(range(256)) * 5000  # more than one block
-NO_WAITS = (0.0, 0.0)
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def get(site: Any, tmp_path: Path) -> Any:
     site.files["file.bin"] = CONTENT
 
     def call(**how: Any) -> transfer.Fetched:
-        with transfer.session() as asks:
-            done = transfer.fetch(asks, site.url("file.bin"), tmp_path / "file.bin", waits=NO_WAITS, **how)
+        with transfer.session() as http:
+            done = transfer.fetch(http, site.url("file.bin"), tmp_path / "file.bin", **how)
         assert (tmp_path / "file.bin").read_bytes() == site.files["file.bin"]
         assert done == (len(site.files["file.bin"]), hashlib.sha256(site.files["file.bin"]).hexdigest())
         assert [path.name for path in tmp_path.iterdir()] == ["file.bin"]
@@ -39,8 +39,8 @@ def test_a_whole_download_reports_its_bytes(site: Any, get: Any) -> None:
     assert seen[0] == (0, len(CONTENT))
     assert seen[-1] == (len(CONTENT), len(CONTENT))
     assert site.gets()[0]["Accept-Encoding"] == "identity"
-    with transfer.session() as asks:
-        assert transfer.size(asks, site.url("file.bin")) == len(CONTENT)
+    with transfer.session() as http:
+        assert transfer.size(http, site.url("file.bin")) == len(CONTENT)
 
 
 def test_an_empty_file_is_a_file(site: Any, get: Any) -> None:
@@ -48,14 +48,14 @@ def test_an_empty_file_is_a_file(site: Any, get: Any) -> None:
     get()
 
 
-def test_a_cut_connection_is_gone_on_with(site: Any, get: Any) -> None:
+def test_a_cut_connection_is_continued(site: Any, get: Any) -> None:
     site.trouble = ["cut 700000", "cut 300000"]
     get()
     assert [headers["Range"] for headers in site.gets()] == [None, "bytes=700000-", "bytes=1000000-"]
     assert site.gets()[1]["If-Range"] == '"1"'
 
 
-def test_a_later_call_goes_on_where_an_earlier_one_gave_up(site: Any, get: Any, tmp_path: Path) -> None:
+def test_a_later_call_continues_where_an_earlier_one_gave_up(site: Any, get: Any, tmp_path: Path) -> None:
     site.trouble = ["cut 700000", *["500"] * 9]
     with pytest.raises(BgtError, match="gave up") as error:
         get()
@@ -131,16 +131,26 @@ def test_what_is_not_there_is_said_once(status: str, site: Any, get: Any, tmp_pa
 
 def test_a_busy_server_is_waited_for(site: Any, get: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
-    monkeypatch.setattr(transfer.time, "sleep", waited.append)
-    site.trouble = ["503", "429"]
+    monkeypatch.setattr("urllib3.util.retry.time.sleep", waited.append)
+    monkeypatch.setattr(transfer, "RETRIES", transfer.RETRIES.new(total=4, backoff_factor=1))
+    site.trouble = ["500", "500", "503 after 7", "429 after 9999"]
     get()
-    assert waited == [0.0, 0.0]
-    assert tuple(sorted(transfer.WAITS)) == transfer.WAITS and transfer.WAITS[0] > 0
+    assert waited == [2, 7, 120]
+
+
+def test_a_connection_that_keeps_breaking_is_waited_for(site: Any, get: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr("urllib3.util.retry.time.sleep", waited.append)
+    monkeypatch.setattr(transfer, "RETRIES", transfer.RETRIES.new(total=2, backoff_factor=1))
+    site.trouble = ["cut 9", "cut 0", "cut 0", "cut 0"]
+    with pytest.raises(BgtError, match=r"broke after 9 bytes .*gave up"):
+        get()
+    assert waited == [2]  # the first attempt got further
 
 
 def test_no_server_at_all(tmp_path: Path, site: Any) -> None:
-    with transfer.session() as asks, pytest.raises(BgtError, match="no connection"):
-        transfer.fetch(asks, "http://127.0.0.1:9/x", tmp_path / "x", waits=NO_WAITS)
+    with transfer.session() as http, pytest.raises(BgtError, match="no connection"):
+        transfer.fetch(http, "http://127.0.0.1:9/x", tmp_path / "x")
     assert not list(tmp_path.iterdir())
 
 
@@ -165,15 +175,13 @@ def test_a_full_disk_keeps_the_part(site: Any, get: Any, tmp_path: Path, monkeyp
 
 def test_a_folder_that_cannot_be_written(site: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with transfer.session() as asks, pytest.raises(BgtError, match="can't be written"):
-        transfer.fetch(asks, site.url("x"), tmp_path / "file" / "x", waits=NO_WAITS)
+    with transfer.session() as http, pytest.raises(BgtError, match="can't be written"):
+        transfer.fetch(http, site.url("x"), tmp_path / "file" / "x")
 
 
 def test_two_processes_do_not_share_a_part(site: Any, get: Any, tmp_path: Path) -> None:
-    with (tmp_path / "file.bin.part").open("wb") as other:
-        transfer.fcntl.flock(other, transfer.fcntl.LOCK_EX)
-        with pytest.raises(BgtError, match="another process") as error:
-            get()
+    with file_lock(tmp_path / "file.bin.part.lock"), pytest.raises(BgtError, match="another process") as error:
+        get()
     assert error.value.exit_code == 2
     assert not site.gets()
 
@@ -184,8 +192,8 @@ def test_a_proxy_of_the_environment_is_used_and_left_alone(
     site.files["far/file.txt"] = b"from far away"
     monkeypatch.setenv("http_proxy", site.address)
     before = dict(os.environ)
-    with transfer.session() as asks:
-        transfer.fetch(asks, "http://data.invalid/far/file.txt", tmp_path / "file.txt", waits=NO_WAITS)
+    with transfer.session() as http:
+        transfer.fetch(http, "http://data.invalid/far/file.txt", tmp_path / "file.txt")
     assert (tmp_path / "file.txt").read_bytes() == b"from far away"
     assert site.gets()[0]["Host"] == "data.invalid"
     assert dict(os.environ) == before

@@ -31,8 +31,8 @@ def test_weights_mean_items_written_out(ours: Callable, theirs: Callable, rng: n
     gold = rng.integers(0, 6, 50) / 1.0  # ties, as gold scores have
     systems = np.stack([gold + rng.normal(size=50), rng.normal(size=50).round(1) + 7_000, -gold])
     weights = np.concatenate([np.ones((1, 50)), resample(rng, 50, 20)])
-    found = ours(weights, systems, gold)  # (21, 3)
-    for row, counts in zip(found, weights.astype(int), strict=True):
+    values = ours(weights, systems, gold)  # (21, 3)
+    for row, counts in zip(values, weights.astype(int), strict=True):
         places = np.repeat(np.arange(50), counts)
         expected = [theirs(system[places], gold[places]).statistic for system in systems]
         np.testing.assert_allclose(row, expected, atol=1e-9)
@@ -50,8 +50,8 @@ def test_ranks_are_those_of_the_items_written_out(rng: np.random.Generator) -> N
 def test_what_is_constant_correlates_with_nothing(ours: Callable) -> None:
     gold = np.array([0.1, 0.1, 0.1, 5.0])
     weights = np.array([[1.0, 1, 1, 1], [2, 1, 1, 0]])  # the second has one gold score alone
-    found = ours(weights, np.stack([np.full(4, 0.1), gold / 3]), gold)
-    np.testing.assert_allclose(found, [[0, 1], [0, 0]], atol=1e-9)
+    values = ours(weights, np.stack([np.full(4, 0.1), gold / 3]), gold)
+    np.testing.assert_allclose(values, [[0, 1], [0, 0]], atol=1e-9)
 
 
 @pytest.mark.parametrize(("rho", "ours"), [(0.3, pearson), (0.8, pearson), (0.6, spearman)])
@@ -67,7 +67,7 @@ def test_an_interval_holds_the_truth_as_often_as_it_says(rho: float, ours: Calla
 
 
 def test_equal_systems_differ_as_seldom_as_the_level_says_and_better_ones_often(rng: np.random.Generator) -> None:
-    wrong = found = 0
+    wrong = detected = 0
     for _ in range(400):
         gold, shared, *own = rng.normal(size=(5, 150))
         errors = [0.8 * shared + 0.6 * noise for noise in own]  # paired: both err on the same pairs
@@ -75,9 +75,9 @@ def test_equal_systems_differ_as_seldom_as_the_level_says_and_better_ones_often(
         value = pearson(np.ones((1, 150)), systems, gold)[0]
         draws = pearson(resample(rng, 150, 300), systems, gold)
         wrong += two_sided_p(value[0] - value[1], draws[:, 0] - draws[:, 1]) < 0.05
-        found += two_sided_p(value[2] - value[0], draws[:, 2] - draws[:, 0]) < 0.05
+        detected += two_sided_p(value[2] - value[0], draws[:, 2] - draws[:, 0]) < 0.05
     assert 0.02 < wrong / 400 < 0.085
-    assert found / 400 > 0.95
+    assert detected / 400 > 0.95
 
 
 def test_p_is_that_of_a_normal_with_the_resamples_error(rng: np.random.Generator) -> None:

@@ -9,37 +9,54 @@ import pytest
 from scipy.stats import binom
 
 from bgt_core.errors import BgtError
-from bgt_core.evaluation import retrieval as module
-from bgt_core.evaluation.retrieval import nearest, precision_at_1, retrieval, share, side
-from bgt_core.vectors.compare import unit
+from bgt_core.evaluation.retrieval import Retrieval, embed_distinct, precision_at_1, retrieve, share
+from bgt_core.vectors import compare
+from bgt_core.vectors.compare import ComparesByCosine, nearest, unit
 
 
-class Lookup:
+class Lookup(ComparesByCosine):
     """Any language; a sentence is its number, and a row of a table."""
 
     langs: Sequence[str] = ()
-    latents = ("semantic",)
+    latents, fingerprint = ("semantic",), ""
 
-    def __init__(self, table: np.ndarray):
-        self.table = table
+    def __init__(self, *tables: np.ndarray):
+        """The table of the left language, "en", and of the right one."""
+        self.tables = tables
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        return self.table[[int(sentence) for sentence in sentences]].astype(np.float32)
+        return self.tables[-1 if lang == "fr" else 0][[int(sentence) for sentence in sentences]].astype(np.float32)
 
 
 def numbers(*rows: int) -> list[str]:
     return [str(row) for row in rows]
 
 
+def retrieved(left: np.ndarray, right: np.ndarray, **how: object) -> list[Retrieval]:
+    """Of tables whose row n is the vector of line n."""
+    lines = numbers(*range(len(left)))
+    return retrieve(Lookup(left, right), lines, lines, langs=("en", "fr"), **how)
+
+
 def test_by_hand() -> None:
     queries = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.1]])
     answers = np.array([[9.0, 0.1], [0.1, 0.2], [0.2, 5.0], [-3.0, 0.0]])  # nearest: 0, 2, 1, 3
     assert precision_at_1(queries, answers) == 0.5
-    sides = (side(Lookup(table), numbers(0, 1, 2, 3), lang) for table, lang in ((queries, "en"), (answers, "fr")))
-    found = retrieval(*sides)
-    assert found.there.tolist() == [True, False, False, True]
-    assert found.back.tolist() == [True, False, False, True]  # from the right, nearest: 0, 2, 1, 3
-    assert found.mined is None
+    (result,) = retrieved(queries, answers)
+    assert result.forward.tolist() == [True, False, False, True]
+    assert result.backward.tolist() == [True, False, False, True]  # from the right, nearest: 0, 2, 1, 3
+    assert (result.by, result.langs, result.mined) == ("cosine", ("en", "fr"), None)
+
+
+def test_the_similarity_is_the_encoders_own() -> None:
+    class Distant(Lookup):
+        def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+            return -np.linalg.norm(left[:, None] - right, axis=-1)
+
+    table = np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])  # all of one direction
+    (by_distance,) = retrieve(Distant(table), *[numbers(0, 1, 2)] * 2, langs=("en", "fr"))
+    assert by_distance.forward.all() and by_distance.backward.all()
+    assert retrieved(table, table)[0].forward.tolist() == [True, False, False]
 
 
 def test_perfect_and_scale_free() -> None:
@@ -60,19 +77,20 @@ def test_vectors_of_zeros_find_nothing_but_the_first() -> None:
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     queries, answers = np.random.default_rng(0).normal(size=(2, 50, 3))
     whole = nearest(queries, answers)
-    monkeypatch.setattr(module, "BLOCK", 7)
+    monkeypatch.setattr(compare, "BLOCK", 7)
     assert (nearest(queries, answers) == whole).all()
 
 
 def test_copies_are_embedded_once_and_a_hit_is_the_same_line() -> None:
     """Lines 0 and 2 are one translation; lines 1 and 3 have one French sentence for two English ones."""
     table = np.eye(5)
-    left, right = side(Lookup(table), numbers(0, 1, 0, 2), "en"), side(Lookup(table), numbers(0, 1, 0, 1), "fr")
+    texts = numbers(0, 1, 0, 2), numbers(0, 1, 0, 1)
+    left, right = (embed_distinct(Lookup(table), text, "en") for text in texts)
     assert (len(left.vectors), len(right.vectors)) == (3, 2)
     assert left.first.tolist() == [0, 1, 3] and left.of_line.tolist() == [0, 1, 0, 2]
-    found = retrieval(left, right)
-    assert found.there.tolist() == [True, True, False, False]
-    assert found.back.tolist() == [True, True, False, False]
+    (result,) = retrieve(Lookup(table), *texts, langs=("en", "fr"))
+    assert result.forward.tolist() == [True, True, False, False]
+    assert result.backward.tolist() == [True, True, False, False]
 
 
 def by_hand(left: np.ndarray, right: np.ndarray, k: int) -> np.ndarray:
@@ -87,29 +105,27 @@ def test_margins_are_those_of_the_formula() -> None:
     rng = np.random.default_rng(0)
     left = rng.normal(size=(80, 6))
     right = left + 0.9 * rng.normal(size=(80, 6))
-    sides = [side(Lookup(table), numbers(*range(80)), lang) for table, lang in ((left, "en"), (right, "fr"))]
-    found = retrieval(*sides, margin="ratio", k=4)
-    assert (found.there == (by_hand(left, right, 4) == np.arange(80))).all()
-    assert (found.back == (by_hand(right, left, 4) == np.arange(80))).all()
-    assert (found.there != retrieval(*sides).there).any()  # or the test would show nothing
-    assert found.mined is not None
-    assert (found.mined.known, found.mined.correct <= found.mined.kept <= 80) == (80, True)
+    by_cosine, by_margin = retrieved(left, right, margin="ratio", k=4)
+    assert (by_margin.forward == (by_hand(left, right, 4) == np.arange(80))).all()
+    assert (by_margin.backward == (by_hand(right, left, 4) == np.arange(80))).all()
+    assert (by_margin.forward != by_cosine.forward).any()  # or the test would show nothing
+    assert by_margin.mined is not None
+    assert (by_margin.mined.known, by_margin.mined.correct <= by_margin.mined.kept <= 80) == (80, True)
 
 
 def test_mining_a_copy_keeps_nothing_wrong() -> None:
     table = np.random.default_rng(0).normal(size=(40, 8))
-    sides = [side(Lookup(table), numbers(*range(40)), lang) for lang in ("en", "fr")]
-    found = retrieval(*sides, margin="ratio")
-    assert found.there.all() and found.back.all()
-    assert found.mined.correct == found.mined.kept >= 38  # the lowest score of a half may miss the other's threshold
+    _, result = retrieved(table, table, margin="ratio")
+    assert result.forward.all() and result.backward.all()
+    assert result.mined.correct == result.mined.kept >= 38  # the lowest score of a half may miss the other's threshold
 
 
 def test_intervals_are_wilsons() -> None:
     """The ends are where a test of that share would just reject: (p - share)^2 = z^2 share (1 - share) / n."""
     hits = np.arange(1000) < 865
-    found = share(hits)
-    assert found.value == 0.865
-    for end in (found.low, found.high):
+    fraction = share(hits)
+    assert fraction.value == 0.865
+    for end in (fraction.low, fraction.high):
         assert (0.865 - end) ** 2 == pytest.approx(1.959964**2 * end * (1 - end) / 1000, rel=1e-5)
     assert share(np.ones(9, dtype=bool)).high == pytest.approx(1) and share(np.zeros(9, dtype=bool)).low == 0
 
@@ -128,16 +144,18 @@ def test_bad_input_is_one_line() -> None:
     known.langs = ("en", "fr")
     hole = table.copy()
     hole[2, 1] = np.nan
-    sides = [side(Lookup(table), numbers(0, 1, 2), "en"), side(Lookup(table), numbers(0, 1), "fr")]
+    three, two = numbers(0, 1, 2), numbers(0, 1)
+    pair = {"langs": ("en", "fr")}
     for call, code, message in (
-        (lambda: side(known, numbers(0), "de"), 2, "no language 'de'; it has en, fr"),
-        (lambda: side(known, [], "en"), 4, "No sentences in en"),
-        (lambda: side(Lookup(hole), numbers(0, 0, 1, 2), "fr"), 4, "line 4 in fr"),
-        (lambda: side(Lookup(table[:, 0]), numbers(0, 1), "fr"), 4, r"shape \(2,\)"),
-        (lambda: retrieval(*sides), 4, "3 and 2 sentences"),
-        (lambda: retrieval(sides[0], side(Lookup(np.eye(4)), numbers(0, 1, 2), "fr")), 4, "3 and 4 units"),
-        (lambda: retrieval(sides[0], sides[0], "ratios"), 2, "no margin 'ratios'"),
-        (lambda: retrieval(sides[0], sides[0], "ratio", 0), 2, "k 0"),
+        (lambda: embed_distinct(known, numbers(0), "de"), 2, "no language 'de'; it has en, fr"),
+        (lambda: embed_distinct(known, [], "en"), 4, "No sentences in en"),
+        (lambda: embed_distinct(Lookup(hole), numbers(0, 0, 1, 2), "fr"), 4, "line 4 in fr"),
+        (lambda: embed_distinct(Lookup(table[:, 0]), two, "fr"), 4, r"shape \(2,\)"),
+        (lambda: retrieve(known, three, two, **pair), 4, "3 and 2 sentences"),
+        (lambda: retrieve(Lookup(table, np.eye(4)), three, three, **pair), 4, "3 and 4 units"),
+        (lambda: retrieve(known, three, three, **pair, margin="ratios"), 2, "no margin 'ratios'"),
+        (lambda: retrieve(known, three, three, **pair, margin="ratio", k=0), 2, "`k` 0"),
+        (lambda: retrieve(known, three, three, langs=["en"]), 2, "`langs` en: expected two"),
     ):
         with pytest.raises(BgtError, match=message) as error:
             call()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bgt_core import load
-from bgt_core.evaluation.retrieval import retrieval, side
+from bgt_core.evaluation.retrieval import retrieve
 from bgt_core.grammar import Pair
 
 Bgt = Callable[[str], tuple[int, str, str]]
@@ -49,10 +49,10 @@ def test_a_table_of_files_models_and_searches(bgt: Bgt, grammar: list[Pair]) -> 
         [file, name, by] for name in ("model", "again") for file in ("a.tsv", "same.tsv") for by in ("cosine", "ratio")
     ]
     texts = list(zip(*(pair.texts.values() for pair in grammar[:30]), strict=True))
-    found = retrieval(*(side(load("model", "cpu"), text, lang) for text, lang in zip(texts, ("en", "fr"), strict=True)))
+    (expected,) = retrieve(load("model", "cpu"), *texts, langs=("en", "fr"))
     assert rows[0][3] == "30"
-    assert rows[0][4].startswith(f"{100 * found.there.mean():.1f} [")
-    assert rows[0][5].startswith(f"{100 * found.back.mean():.1f} [")
+    assert rows[0][4].startswith(f"{100 * expected.forward.mean():.1f} [")
+    assert rows[0][5].startswith(f"{100 * expected.backward.mean():.1f} [")
     assert (rows[0][6] == "", float(rows[1][6]) >= 0) == (True, True)
     copies = len(texts[0]) - len(set(texts[0]))
     assert f"a.tsv: 30 pairs; sentences that repeat one: {copies} in en" in err
@@ -61,9 +61,9 @@ def test_a_table_of_files_models_and_searches(bgt: Bgt, grammar: list[Pair]) -> 
 @pytest.mark.usefixtures("here")
 def test_one_document_of_json(bgt: Bgt) -> None:
     code, out, _ = bgt("same.tsv --langs en,en --json --model model --margin ratio")
-    found = json.loads(out)
-    assert (code, found["schema"], found["k"]) == (0, "bgt-retrieve/1", 4)
-    cosine, ratio = found["results"]
+    document = json.loads(out)
+    assert (code, document["schema"], document["k"]) == (0, "bgt-retrieve/1", 4)
+    cosine, ratio = document["results"]
     assert (cosine["by"], cosine["mining"], ratio["by"]) == ("cosine", None, "ratio")
     there = cosine["precision_at_1"][0]
     assert (there["from"], there["to"]) == ("en", "en")
@@ -80,7 +80,7 @@ def test_one_document_of_json(bgt: Bgt) -> None:
         ("a.tsv --langs en,", 2, "expected two languages"),
         ("a.tsv --langs en,de", 2, "no language 'de'; it has en, fr"),
         ("a.tsv --langs en,fr --margin ratios", 2, "no margin 'ratios'"),
-        ("a.tsv --langs en,fr --margin ratio --k 0", 2, "k 0"),
+        ("a.tsv --langs en,fr --margin ratio --k 0", 2, "--k 0"),
         ("absent.tsv --langs en,fr", 3, "no file absent.tsv"),
         ("empty.tsv --langs en,fr", 4, "empty.tsv is empty"),
         ("one.tsv --langs en,fr", 4, "one.tsv:1: 1 column, expected 2"),
@@ -89,8 +89,8 @@ def test_one_document_of_json(bgt: Bgt) -> None:
     ],
 )
 def test_bad_input_is_one_line(bgt: Bgt, arguments: str, code: int, message: str) -> None:
-    found, out, err = bgt(arguments if "--model" in arguments else f"{arguments} --model model")
-    assert (found, out) == (code, "")
+    status, out, err = bgt(arguments if "--model" in arguments else f"{arguments} --model model")
+    assert (status, out) == (code, "")
     assert message in err
     assert err.count("\n") == 1
     assert err.startswith("bgt: ")

@@ -13,7 +13,7 @@ import zstandard
 
 from bgt_core.errors import BgtError
 from bgt_core.mining.files import Sentences, read_gold, read_sentences, read_vectors, write_pairs
-from bgt_core.mining.margin import MARGINS, RETRIEVALS, Pairs, mine, rescore
+from bgt_core.mining.margin import MARGINS, RETRIEVALS, Pairs, margin_pairs, rescore
 from bgt_core.mining.neighbours import Rows, approximate, exact
 
 MARGIN = {  # the paper's three margins of a = cos(x, y) and b, the mean over the neighbours of both
@@ -77,7 +77,7 @@ def straight(left: Rows, right: Rows, k: int, margin: str, retrieval: str) -> li
 @pytest.mark.parametrize("margin", MARGINS)
 def test_scores_and_pairs_are_the_papers(margin: str, retrieval: str, k: int) -> None:
     left, right = views()
-    pairs = mine(left, right, exact(left, right), k=k, margin=margin, retrieval=retrieval)
+    pairs = margin_pairs(left, right, exact(left, right), k=k, margin=margin, retrieval=retrieval)
     expected = straight(left, right, k, margin, retrieval)
     assert list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == [pair[1:] for pair in expected]
     np.testing.assert_allclose(pairs.scores, [pair[0] for pair in expected], atol=1e-5)
@@ -90,8 +90,8 @@ def test_a_sentence_that_is_near_to_everything_stays_behind() -> None:
     right = left + 1.2 * np.eye(3, 7, k=4, dtype=np.float32)
     left, right = rows(left), rows(np.concatenate([hub[None], right]))
     how = {"k": 3, "retrieval": "forward"}
-    by_cosine = mine(left, right, exact(left, right), margin="absolute", **how)
-    by_margin = mine(left, right, exact(left, right), margin="ratio", **how)
+    by_cosine = margin_pairs(left, right, exact(left, right), margin="absolute", **how)
+    by_margin = margin_pairs(left, right, exact(left, right), margin="ratio", **how)
     assert by_cosine.right.tolist() == [0, 0, 0]
     assert sorted(zip(by_margin.left.tolist(), by_margin.right.tolist(), strict=True)) == [(0, 1), (1, 2), (2, 3)]
 
@@ -99,7 +99,7 @@ def test_a_sentence_that_is_near_to_everything_stays_behind() -> None:
 def test_translations_score_best() -> None:
     left, right = views(count=200, extra=50, noise=0.2)
     for plan in (exact(left, right), approximate(left, right, recall=0.99)):
-        pairs = mine(left, right, plan)
+        pairs = margin_pairs(left, right, plan)
         true = (pairs.left == pairs.right) & (pairs.left < 200)
         assert true[:150].mean() > 0.95
         assert len(set(pairs.left.tolist())) == len(pairs.left)
@@ -110,7 +110,7 @@ def test_translations_score_best() -> None:
 @pytest.mark.parametrize("margin", MARGINS)
 def test_scores_of_approximate_search_can_be_made_exact(margin: str) -> None:
     left, right = views(count=60, extra=60)
-    rough = mine(left, right, approximate(left, right, recall=0.3), margin=margin)
+    rough = margin_pairs(left, right, approximate(left, right, recall=0.3), margin=margin)
     again = rescore(rough, left, right, margin=margin)
     scores, *_ = margins(left, right, 4, margin)
     np.testing.assert_allclose(again.scores, scores[again.left, again.right], atol=1e-5)
@@ -123,13 +123,13 @@ def test_scores_of_approximate_search_can_be_made_exact(margin: str) -> None:
 
 def test_no_pairs_have_no_scores() -> None:
     left, right = views(3, 0)
-    none = mine(left, right, exact(left, right)).take(np.zeros(3, dtype=bool))
+    none = margin_pairs(left, right, exact(left, right)).take(np.zeros(3, dtype=bool))
     assert [len(column) for column in rescore(none, left, right)] == [0, 0, 0]
 
 
 def test_fewer_sentences_than_neighbours() -> None:
     left, right = views(count=2, extra=0)
-    pairs = mine(left, right, exact(left, right), k=4)
+    pairs = margin_pairs(left, right, exact(left, right), k=4)
     assert np.isfinite(pairs.scores).all()
     assert set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == {(0, 0), (1, 1)}
     np.testing.assert_allclose(pairs.scores, [pair[0] for pair in straight(left, right, 2, "ratio", "max")], rtol=1e-5)
@@ -138,7 +138,7 @@ def test_fewer_sentences_than_neighbours() -> None:
 @pytest.mark.parametrize(
     ("how", "says"),
     [
-        ({"k": 0}, "k 0: .*at least one"),
+        ({"k": 0}, "`k` 0: .*at least one"),
         ({"margin": "cosine"}, "no margin 'cosine'; choose from ratio, distance, absolute"),
         ({"retrieval": "best"}, "no retrieval 'best'; choose from max, intersection, forward, backward"),
     ],
@@ -146,7 +146,7 @@ def test_fewer_sentences_than_neighbours() -> None:
 def test_bad_settings_are_refused(how: dict[str, object], says: str) -> None:
     left, right = views(3, 0)
     with pytest.raises(BgtError, match=says) as caught:
-        mine(left, right, exact(left, right), **how)
+        margin_pairs(left, right, exact(left, right), **how)
     assert caught.value.exit_code == 2
 
 
@@ -158,10 +158,10 @@ def test_sentences_are_read_once_each(suffix: str, tmp_path: Path) -> None:
     packed = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}[suffix]
     path = tmp_path / f"text.txt{suffix}"
     path.write_bytes(packed(TEXT.encode()))
-    found = read_sentences(path)
-    assert found.texts == ["One dog.", "Two dogs.", "One cat."]
-    assert found.first.tolist() == [0, 3, 5]
-    assert found.of_line.tolist() == [0, -1, 0, 1, -1, 2, 1]
+    sentences = read_sentences(path)
+    assert sentences.texts == ["One dog.", "Two dogs.", "One cat."]
+    assert sentences.first.tolist() == [0, 3, 5]
+    assert sentences.of_line.tolist() == [0, -1, 0, 1, -1, 2, 1]
 
 
 def sentences(tmp_path: Path, text: str = "a\nb\n\na\nc\n") -> Sentences:
@@ -174,11 +174,11 @@ def test_vectors_are_those_of_the_first_lines_and_stay_on_disk(tmp_path: Path) -
     text = sentences(tmp_path)
     vectors = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
     np.save(tmp_path / "x.npy", vectors)
-    found = read_vectors(tmp_path / "x.npy", text)
-    assert isinstance(found.vectors, np.memmap)
+    side = read_vectors(tmp_path / "x.npy", text)
+    assert isinstance(side.vectors, np.memmap)
     expected = vectors[[0, 1, 4]]
     np.testing.assert_allclose(
-        found.read(np.arange(3)), expected / np.linalg.norm(expected, axis=1, keepdims=True), rtol=1e-6
+        side.read(np.arange(3)), expected / np.linalg.norm(expected, axis=1, keepdims=True), rtol=1e-6
     )
 
 

@@ -13,25 +13,27 @@ import numpy as np
 import pytest
 
 from bgt_core import cli
-from bgt_core.errors import UsageError
+from bgt_core.errors import BgtError, UsageError
 from bgt_core.grammar import Pair
+from bgt_core.mining import mine
+from bgt_core.vectors.compare import ComparesByCosine
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-class Bag:
+class Bag(ComparesByCosine):
     """Sums a fixed vector a word; languages share them, as if by a dictionary of cognates."""
 
-    langs, latents = ("en", "fr"), ("semantic",)
+    langs, latents, fingerprint = ("en", "fr"), ("semantic",), ""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
         if lang not in self.langs:
             raise UsageError(f"no language '{lang}'")
-        found = np.zeros((len(sentences), 32), dtype=np.float32)
-        for row, sentence in zip(found, sentences, strict=True):
+        vectors = np.zeros((len(sentences), 32), dtype=np.float32)
+        for row, sentence in zip(vectors, sentences, strict=True):
             for word in sentence.lower().split():
                 row += np.random.default_rng(list(word.encode())).normal(size=32)
-        return found
+        return vectors
 
 
 ENGLISH = ["The dog sleeps", "A red car", "", "Anna reads books", "The dog sleeps", "Only here in English"]
@@ -62,11 +64,11 @@ def test_the_command_writes_pairs_best_first(bgt: Callable[..., tuple[int, str, 
     code, out, err = bgt("en.txt fr.txt --langs en,fr --out pairs.tsv --threads 1")
     assert (code, out) == (0, "")
     assert err.startswith("pairs.tsv: ") and err.endswith("pairs of 4 x 4 different sentences; exact\n")
-    found = mined()
-    scores = [float(line[0]) for line in found]
+    lines = mined()
+    scores = [float(line[0]) for line in lines]
     assert scores == sorted(scores, reverse=True)
-    assert {(int(one), int(two)) for _, one, two, *_ in found[:3]} == PAIRS
-    for _, one, two, left, right in found:
+    assert {(int(one), int(two)) for _, one, two, *_ in lines[:3]} == PAIRS
+    for _, one, two, left, right in lines:
         assert (left, right) == (ENGLISH[int(one) - 1], FRENCH[int(two) - 1])
 
 
@@ -101,17 +103,52 @@ def test_the_command_scores_against_known_pairs(bgt: Callable[..., tuple[int, st
     assert code == 0
     head, *table = [line.split("\t") for line in out.splitlines()]
     assert head == ["kept", "threshold", "pairs", "precision %", "recall %", "F1 %"]
-    found = {name: values for name, *values in table}
-    assert found["all"][2:] in (["75.0", "100.0", "85.7"], ["100.0", "100.0", "100.0"])
-    assert found["--threshold"] == ["999", "0", "0.0", "0.0", "0.0"]
-    assert found["best threshold"][1:] == ["3", "100.0", "100.0", "100.0"]
-    assert "best of the other half" in found
+    rows_of = {name: values for name, *values in table}
+    assert rows_of["all"][2:] in (["75.0", "100.0", "85.7"], ["100.0", "100.0", "100.0"])
+    assert rows_of["--threshold"] == ["999", "0", "0.0", "0.0", "0.0"]
+    assert rows_of["best threshold"][1:] == ["3", "100.0", "100.0", "100.0"]
+    assert "best of the other half" in rows_of
+
+
+def test_one_call_does_the_same(bgt: Callable[..., tuple[int, str, str]]) -> None:
+    bgt("en.txt fr.txt --langs en,fr --out pairs.tsv --threshold 4.6")
+    expected = [(float(score), int(row) - 1, int(other) - 1) for score, row, other, *_ in mined()]
+    result = mine(ENGLISH, FRENCH, encoder=Bag(), langs=("en", "fr"), threshold=4.6)
+    for (score, row, other), (*_, left, right) in zip(expected, mined(), strict=True):
+        assert (ENGLISH[row], FRENCH[other]) == (left, right)
+        assert score >= 4.6
+    np.testing.assert_allclose(np.stack(result.pairs, 1), expected, atol=1e-5)
+    assert (result.sizes, str(result.plan)) == ((4, 4), "exact")
+    assert (len(result.candidates.scores), len(result.pairs.scores)) == (3, 2)
+    gold = np.array(sorted(PAIRS)) - 1
+    assert [kept.counts.correct for kept in result.against(*gold.T) if kept.rule == "best threshold"] == [3]
+    vectors = [Bag().embed(lines, lang="en") for lines in (ENGLISH[:2], FRENCH)]
+    assert (
+        mine(*vectors).pairs.right.tolist()
+        == mine(ENGLISH[:2], FRENCH, encoder=Bag(), langs="en en".split()).pairs.right.tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "Sentences need `encoder` and `langs`"),
+        ({"encoder": Bag(), "langs": ["en"]}, "`langs` en: expected 2"),
+        ({"encoder": Bag(), "langs": ["en", "de"]}, "no language 'de'"),
+        ({"encoder": Bag(), "langs": ["en", "fr"], "left": ["", " "]}, "No sentences"),
+        ({"left": np.ones((2, 3)), "right": np.ones((2, 4))}, "3 and 4 units"),
+        ({"k": 0}, "`k` 0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given: dict, message: str) -> None:
+    with pytest.raises(BgtError, match=message):
+        mine(**{"left": ENGLISH, "right": FRENCH, **given})
 
 
 ERRORS = {  # arguments, exit code, what the line says
     "no vectors": ("en.txt fr.txt --out x.tsv", 2, "Give --langs .* or --vectors"),
     "both": ("en.txt fr.txt --out x.tsv --langs en,fr --vectors en.npy fr.npy", 2, "Give --langs"),
-    "one language": ("en.txt fr.txt --out x.tsv --langs en", 2, "langs en: expected 2, as in en,fr"),
+    "one language": ("en.txt fr.txt --out x.tsv --langs en", 2, "--langs en: expected 2, as in en,fr"),
     "unknown language": ("en.txt fr.txt --out x.tsv --langs en,de", 2, "'de'"),
     "vectors as text": ("en.npy fr.npy --out x.tsv --langs en,fr", 2, "en.npy: .* --vectors"),
     "absent text": ("no.txt fr.txt --out x.tsv --langs en,fr", 3, "no.txt"),
@@ -123,7 +160,7 @@ ERRORS = {  # arguments, exit code, what the line says
     "a folder in the way": ("en.txt fr.txt --out folder --langs en,fr", 2, "folder"),
     "unknown margin": ("en.txt fr.txt --out x.tsv --langs en,fr --margin best", 2, "'best'"),
     "unknown index": ("en.txt fr.txt --out x.tsv --langs en,fr --index flat", 2, "'flat'"),
-    "no neighbours": ("en.txt fr.txt --out x.tsv --langs en,fr --k 0", 2, "k 0"),
+    "no neighbours": ("en.txt fr.txt --out x.tsv --langs en,fr --k 0", 2, "--k 0"),
     "bad gold": ("en.txt fr.txt --out x.tsv --langs en,fr --gold en.txt", 4, "en.txt:1"),
 }
 
@@ -145,9 +182,6 @@ def test_without_faiss_the_message_says_what_to_install(
     bgt: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
-    for name in ("files", "margin", "neighbours"):
-        monkeypatch.delitem(sys.modules, f"bgt_core.mining.{name}")
-        monkeypatch.delattr(f"bgt_core.mining.{name}")
     code, out, err = bgt("en.txt fr.txt --langs en,fr --out pairs.tsv")
     assert (code, out) == (3, "")
     assert err == 'bgt: Nearest neighbours need FAISS: pip install "bgt[mine]"\n'
@@ -163,8 +197,8 @@ use_threads(2)
 vectors = np.random.default_rng(0).normal(size=(3000, 64)).astype(np.float32)
 for _ in range(3):
     product = torch.from_numpy(vectors) @ torch.from_numpy(vectors).T
-    _, found = faiss.knn(vectors, vectors, 1, faiss.METRIC_INNER_PRODUCT)
-    assert (torch.from_numpy(found[:, 0]) == product.argmax(1)).float().mean() > 0.999
+    _, nearest = faiss.knn(vectors, vectors, 1, faiss.METRIC_INNER_PRODUCT)
+    assert (torch.from_numpy(nearest[:, 0]) == product.argmax(1)).float().mean() > 0.999
 assert faiss.omp_get_max_threads() == torch.get_num_threads() == 2
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
@@ -185,6 +219,6 @@ def test_a_models_own_translations_are_found(
     with pytest.raises(SystemExit) as end:
         cli.main()
     assert not end.value.code
-    found = mined()
-    assert len(found) == len(set(texts))
-    assert all(left == right for *_, left, right in found)
+    lines = mined()
+    assert len(lines) == len(set(texts))
+    assert all(left == right for *_, left, right in lines)

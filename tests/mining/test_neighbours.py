@@ -34,11 +34,11 @@ def test_exact_is_the_sorted_cosine_matrix(block: int, monkeypatch: pytest.Monke
     left, right = drawn(40), drawn(31, seed=1)
     plan = exact(rows(left), rows(right))
     for one, other, cells in ((left, right, plan.forward), (right, left, plan.backward)):
-        found, nearest = search(rows(one), rows(other), cells, 3)
+        similar, nearest = search(rows(one), rows(other), cells, 3)
         expected = cosines(one, other)
         order = np.argsort(-expected, axis=1)[:, :3]
         np.testing.assert_array_equal(nearest, order)
-        np.testing.assert_allclose(found, np.take_along_axis(expected, order, 1), atol=1e-6)
+        np.testing.assert_allclose(similar, np.take_along_axis(expected, order, 1), atol=1e-6)
 
 
 def test_rows_are_chosen_from_a_file_of_any_float_type(tmp_path: pytest.TempPathFactory) -> None:
@@ -62,9 +62,9 @@ def test_a_row_of_zeros_is_near_to_nothing() -> None:
     vectors = drawn(5)
     vectors[2] = 0
     side = rows(vectors)
-    found, _ = search(side, side, exact(side, side).forward, 5)
-    np.testing.assert_array_equal(found[2], 0)
-    assert np.isfinite(found).all()
+    similar, _ = search(side, side, exact(side, side).forward, 5)
+    np.testing.assert_array_equal(similar[2], 0)
+    assert np.isfinite(similar).all()
 
 
 def clustered(count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -78,14 +78,14 @@ def clustered(count: int) -> tuple[np.ndarray, np.ndarray]:
 def test_approximate_keeps_its_recall_and_is_right_about_what_it_compares(wanted: float) -> None:
     left, right = clustered(3000)
     plan = approximate(rows(left), rows(right), recall=wanted)
-    found, nearest = search(rows(left), rows(right), plan.forward, 4, plan.homes)
+    similar, nearest = search(rows(left), rows(right), plan.forward, 4, plan.assignments)
     matrix = cosines(left, right)
     reached = (nearest[:, 0] == matrix.argmax(1)).mean()
     assert plan.recall >= wanted
     assert reached == pytest.approx(plan.recall, abs=0.05)  # which was measured on a sample, both ways
-    there = nearest >= 0
-    np.testing.assert_allclose(found[there], np.take_along_axis(matrix, nearest, 1)[there], atol=1e-6)
-    assert (np.diff(np.where(there, found, -2), axis=1) <= 0).all()
+    compared_with = nearest >= 0
+    np.testing.assert_allclose(similar[compared_with], np.take_along_axis(matrix, nearest, 1)[compared_with], atol=1e-6)
+    assert (np.diff(np.where(compared_with, similar, -2), axis=1) <= 0).all()
     compared = sum(len(asking) * len(held) for asking, held in plan.forward)
     assert compared < 0.2 * matrix.size
 
@@ -97,18 +97,18 @@ def test_no_row_is_its_neighbour_twice() -> None:
     met = sum(len(asking) * len(held) for asking, held in plan.forward)
     pairs = {(a, b) for asking, held in plan.forward for a in asking.tolist() for b in held.tolist()}
     assert met > len(pairs)
-    _, nearest = search(rows(left), rows(right), plan.forward, 4, plan.homes)
+    _, nearest = search(rows(left), rows(right), plan.forward, 4, plan.assignments)
     matrix = np.full((1000, 1000), -2.0)
     places = tuple(np.array(list(pairs)).T)
     matrix[places] = cosines(left, right)[places]
     np.testing.assert_array_equal(nearest, np.argsort(-matrix, axis=1)[:, :4])
 
 
-def test_to_ask_every_list_is_exact() -> None:
+def test_to_probe_every_list_is_exact() -> None:
     left, right = drawn(400), drawn(300, seed=1)  # no clusters: nearest neighbours are anywhere
     plan = approximate(rows(left), rows(right), recall=1.0)
     assert plan.recall == 1.0
-    _, nearest = search(rows(left), rows(right), plan.forward, 1, plan.homes)
+    _, nearest = search(rows(left), rows(right), plan.forward, 1, plan.assignments)
     np.testing.assert_array_equal(nearest[:, 0], cosines(left, right).argmax(1))
 
 
@@ -117,17 +117,17 @@ def test_approximate_of_few_rows_finds_something_for_each(sizes: tuple[int, int]
     left, right = (rows(drawn(size, seed=size)) for size in sizes)
     plan = approximate(left, right, recall=0.9)
     for one, other, cells in ((left, right, plan.forward), (right, left, plan.backward)):
-        _, nearest = search(one, other, cells, 2, plan.homes)
+        _, nearest = search(one, other, cells, 2, plan.assignments)
         assert nearest.shape == (len(one), 2)
         assert nearest.max() < len(other)
-    assert (search(left, right, plan.forward, 1, plan.homes)[1] >= 0).mean() > 0.8
+    assert (search(left, right, plan.forward, 1, plan.assignments)[1] >= 0).mean() > 0.8
 
 
 def test_equal_vectors_are_no_trouble() -> None:
     side = rows(np.ones((200, 4), dtype=np.float32))
     plan = approximate(side, side)
-    found, _ = search(side, side, plan.forward, 2, plan.homes)
-    np.testing.assert_allclose(found[:, 0], 1, atol=1e-6)
+    similar, _ = search(side, side, plan.forward, 2, plan.assignments)
+    np.testing.assert_allclose(similar[:, 0], 1, atol=1e-6)
 
 
 def test_a_seed_decides_the_plan() -> None:
@@ -147,7 +147,11 @@ def test_progress_reaches_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("index", "recall", "says"),
-    [("flat", 0.9, "'flat'; choose from exact, approximate"), ("approximate", 0.0, "recall 0.0"), ("exact", 95, "95")],
+    [
+        ("flat", 0.9, "'flat'; choose from exact, approximate"),
+        ("approximate", 0.0, "`recall` 0.0"),
+        ("exact", 95, "95"),
+    ],
 )
 def test_bad_plans_are_refused(index: str, recall: float, says: str) -> None:
     with pytest.raises(BgtError, match=says) as caught:

@@ -7,23 +7,23 @@ import math
 import numpy as np
 import pytest
 
-from bgt_core.mining.scores import Found, among, best_threshold, count, held_out
+from bgt_core.mining.scores import Counts, among, best_threshold, count, held_out
 
 SCORES = np.array([0.9, 0.8, 0.7, 0.6, 0.5])
 CORRECT = np.array([True, True, False, True, False])
 
 
 def test_by_hand() -> None:
-    found = count(SCORES, CORRECT, known=4)
-    assert found == Found(correct=3, kept=5, known=4)
-    assert (found.precision, found.recall, found.f1) == (0.6, 0.75, pytest.approx(2 * 0.6 * 0.75 / 1.35))
-    found = count(SCORES, CORRECT, known=4, threshold=0.8)
-    assert (found.precision, found.recall) == (1.0, 0.5)
+    counts = count(SCORES, CORRECT, known=4)
+    assert counts == Counts(correct=3, kept=5, known=4)
+    assert (counts.precision, counts.recall, counts.f1) == (0.6, 0.75, pytest.approx(2 * 0.6 * 0.75 / 1.35))
+    counts = count(SCORES, CORRECT, known=4, threshold=0.8)
+    assert (counts.precision, counts.recall) == (1.0, 0.5)
 
 
 def test_nothing_kept_scores_nothing() -> None:
-    found = count(SCORES, CORRECT, known=4, threshold=math.inf)
-    assert (found.precision, found.recall, found.f1) == (0.0, 0.0, 0.0)
+    counts = count(SCORES, CORRECT, known=4, threshold=math.inf)
+    assert (counts.precision, counts.recall, counts.f1) == (0.0, 0.0, 0.0)
 
 
 def test_the_best_threshold_lies_between_scores() -> None:
@@ -58,9 +58,9 @@ def test_each_half_is_judged_at_the_threshold_of_the_other() -> None:
     correct = np.array([True, False, True, True, False])
     half = np.array([0, 0, 0, 1, 1])
     # half 0 is best with all three (4 / 5), kept from 0.3 on; half 1 with its first, from 0.6 on
-    found, used = held_out(scores, correct, half, known=(2, 1))
+    counts, used = held_out(scores, correct, half, known=(2, 1))
     assert used == (pytest.approx(0.6), pytest.approx(0.3))
-    assert found == Found(correct=1 + 1, kept=1 + 2, known=3)
+    assert counts == Counts(correct=1 + 1, kept=1 + 2, known=3)
 
 
 def test_known_pairs_are_recognised_whatever_their_order() -> None:

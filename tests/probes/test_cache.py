@@ -22,10 +22,10 @@ class Counting:
     """An encoder that counts how often it is asked."""
 
     langs, latents, fingerprint = ("en",), ("semantic",), "weights 1"
-    asked = 0
+    calls = 0
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        self.asked += 1
+        self.calls += 1
         return np.array([[len(sentence), 1] for sentence in sentences], dtype=np.float32)
 
 
@@ -34,31 +34,31 @@ def test_vectors_are_made_once_for_the_same_content(tmp_path: Path) -> None:
     kept = with_cache(encoder, Cache(tmp_path))
     first = kept.embed(["a", "bb"], lang="en")
     again = with_cache(encoder, Cache(tmp_path)).embed(["a", "bb"], lang="en")
-    assert encoder.asked == 1
+    assert encoder.calls == 1
     np.testing.assert_array_equal(first, again)
     assert again.dtype == np.float32
     kept.embed(["bb", "a"], lang="en")  # another order is other content
     encoder.fingerprint = "weights 2"
     kept.embed(["a", "bb"], lang="en")
-    assert encoder.asked == 3
+    assert encoder.calls == 3
     assert kept.langs == ("en",)
-    assert not hasattr(kept, "shortened")
+    assert not hasattr(kept, "count_truncated")
 
 
 def test_an_encoder_of_unknown_content_is_not_kept(tmp_path: Path) -> None:
     encoder = ExternalEncoder("python:mine:embed", lambda texts, lang, latent: np.ones((len(texts), 2)))
     assert with_cache(encoder, Cache(tmp_path)) is encoder
-    assert with_cache(Counting(), None).asked == 0
+    assert with_cache(Counting(), None).calls == 0
 
 
 def test_a_damaged_entry_is_made_anew(tmp_path: Path) -> None:
-    cache, made = Cache(tmp_path), np.arange(6, dtype=np.float32).reshape(3, 2)
-    cache.vectors("x", lambda: made)
+    cache, vectors = Cache(tmp_path), np.arange(6, dtype=np.float32).reshape(3, 2)
+    cache.vectors("x", lambda: vectors)
     path = cache.path(VECTORS, "x")
     for damaged in (path.read_bytes()[:40], path.read_bytes()[:-4], b""):
         path.write_bytes(damaged)
-        np.testing.assert_array_equal(cache.vectors("x", lambda: made), made)
-    np.testing.assert_array_equal(cache.vectors("x", lambda: pytest.fail("it is there")), made)
+        np.testing.assert_array_equal(cache.vectors("x", lambda: vectors), vectors)
+    np.testing.assert_array_equal(cache.vectors("x", lambda: pytest.fail("it is there")), vectors)
 
 
 def test_objects_are_not_unpickled(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_failure_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pyte
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "save", full)
-    with pytest.raises(BgtError, match=r"No space left on device.*--no-cache") as error:
+    with pytest.raises(BgtError, match=r"No space left on device.*give `cache` another folder") as error:
         Cache(tmp_path).vectors("x", lambda: np.zeros((1, 1)))
     assert error.value.exit_code == 3
     assert not Cache(tmp_path).entries()
@@ -97,7 +97,7 @@ def test_pruning_goes_by_the_last_use(tmp_path: Path) -> None:
 
 def test_what_another_process_is_writing_is_left_alone(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    with cache.writing(VECTORS, "x") as partial:
+    with cache.writing(cache.path(VECTORS, "x")) as partial:
         partial.write_bytes(b"half")
         assert cache.prune() == (0, 0)
         partial.write_bytes(b"whole")
@@ -110,19 +110,18 @@ def test_what_another_process_is_writing_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_keys_differ_with_every_part() -> None:
-    asked = {"fingerprint": "x", "lang": "fr", "wish": {"seed": 1}}
-    assert key(**asked) == key(**dict(reversed(asked.items())))
-    others = [asked | {"lang": "en"}, asked | {"wish": {"seed": 2}}, asked | {"fingerprint": "y"}]
-    assert len({key(**one) for one in [asked, *others]}) == 4
+    parts = {"fingerprint": "x", "lang": "fr", "config": {"seed": 1}}
+    assert key(**parts) == key(**dict(reversed(parts.items())))
+    others = [parts | {"lang": "en"}, parts | {"config": {"seed": 2}}, parts | {"fingerprint": "y"}]
+    assert len({key(**part) for part in [parts, *others]}) == 4
 
 
 def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BGT_CACHE", str(tmp_path))
     assert default_folder() == tmp_path
     monkeypatch.delenv("BGT_CACHE")
-    monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert default_folder() == tmp_path / "bgt"
+    monkeypatch.setattr("probes.results.cache.user_cache_path", lambda name, appauthor: tmp_path / "system" / name)
+    assert default_folder() == Cache().folder == tmp_path / "system" / "bgt"
 
 
 def test_encoders_say_what_they_are_made_of(saved: Path) -> None:
@@ -137,8 +136,8 @@ def test_encoders_say_what_they_are_made_of(saved: Path) -> None:
 
 
 def test_vectors_of_a_file_are_known_by_content(tmp_path: Path) -> None:
-    found = []
+    fingerprints = []
     for value in (1, 1, 2):
         np.savez(tmp_path / "v.npz", vectors=np.full((1, 2), value), sentences=np.array(["a"]))
-        found.append(open_encoder(f"vectors:{tmp_path / 'v.npz'}").fingerprint)
-    assert found[0] == found[1] != found[2]
+        fingerprints.append(open_encoder(f"vectors:{tmp_path / 'v.npz'}").fingerprint)
+    assert fingerprints[0] == fingerprints[1] != fingerprints[2]

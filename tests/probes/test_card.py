@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bgt_core.grammar import Pair, pairs
@@ -16,8 +17,8 @@ from probes.cli import card
 @pytest.fixture
 def measured(
     saved: Path, grammar: list[Pair], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> Callable[..., tuple[str, str]]:
-    """measured(*more arguments): what the command prints on stdout and stderr."""
+) -> Callable[..., tuple[int, str, str]]:
+    """measured(*more arguments): the exit code, and what the command prints on stdout and stderr."""
     year = tmp_path / "sts" / "2013"
     year.mkdir(parents=True)
     alike = [f"5\t{pair.texts['en']}\t{pair.texts['en']}\n" for pair in grammar[:10]]
@@ -34,39 +35,61 @@ def measured(
 
     def call(*more: str) -> tuple[str, str]:
         monkeypatch.setattr(sys, "argv", ["card", "--model", str(saved), "--years", "2013", *files, *more])
-        card.main()
-        return capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            card.main()
+        return int(end.value.code or 0), *capsys.readouterr()
 
     return call
 
 
-def test_a_card_holds_every_figure_and_what_it_was_told(measured: Callable[..., tuple[str, str]]) -> None:
-    found = json.loads(measured("--transfers", "3")[0])
-    scores = found["scores"]
+def test_a_card_holds_every_figure_and_what_it_was_told(measured: Callable[..., tuple[int, str, str]]) -> None:
+    document = json.loads(measured("--transfers", "3")[1])
+    scores = document["scores"]
     similarity = scores["STS 2013-2013, Pearson x 100"]
     assert similarity["semantic"] > 90  # gold is 5 where both sentences are the same
     assert similarity["baseline"] > 90
     assert 0 <= scores["Retrieval en to fr, %"]["semantic"] <= 100
     assert set(scores["Length probe, accuracy %"]) == {"semantic", "language", "baseline"}
-    assert "with SMT" in found["protocol"][0]["how"]
-    assert {row["latent"] for row in found["probes"]} > {"semantic", "language", "majority"}
-    assert found["command"] == "made by hand"
+    assert "with SMT" in document["protocol"][0]["how"]
+    assert {row["latent"] for row in document["probes"]} > {"semantic", "language", "majority"}
+    assert document["command"] == "made by hand"
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("more", "code", "message"),
     [
-        (("--transfers", "7"), "needs twice as many"),
-        (("--transfers", "3", "--sentences", "absent.txt"), "absent.txt: can't be read"),
-        (("--about", "absent.json"), "absent.json: no readable JSON"),
+        (("--transfers", "7"), 4, "12 sentences of 'en'; --transfers 7 needs twice as many"),
+        (("--transfers", "3", "--sentences", "absent.txt"), 3, "absent.txt: can't be read"),
+        (("--about", "absent.json"), 3, "absent.json: no readable JSON"),
     ],
 )
 def test_bad_input_is_one_line(
-    more: tuple[str, ...], message: str, measured: Callable[..., tuple[str, str]], capsys: pytest.CaptureFixture
+    more: tuple[str, ...], code: int, message: str, measured: Callable[..., tuple[int, str, str]]
 ) -> None:
-    with pytest.raises(SystemExit) as left:
-        measured(*more)
-    assert left.value.code in (3, 4)
-    said = capsys.readouterr().err
-    assert message in said
-    assert said.count("\n") == 1
+    left, out, err = measured(*more)
+    assert (left, out) == (code, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_translations_of_more_than_two_languages(tmp_path: Path) -> None:
+    (tmp_path / "three.tsv").write_text("one\tun\teins\ntwo\tdeux\tzwei\n", "utf-8")
+    (tmp_path / "two.tsv").write_text("three\tdrei\n", "utf-8")
+    langs = ("en", "fr", "de")
+    whole = card.read_translations(str(tmp_path / "three.tsv"), langs)
+    pairwise = card.read_translations(f"en-de={tmp_path / 'two.tsv'}", langs)
+    assert whole == (["en", "fr", "de"], [("one", "un", "eins"), ("two", "deux", "zwei")])
+    assert pairwise == (["en", "de"], [("three", "drei")])
+    assert card.own_sentences([whole, pairwise], "de") == ["eins", "zwei", "drei"]
+    assert card.own_sentences([whole, pairwise], "fr") == ["un", "deux"]
+
+
+def test_retrieval_is_of_each_language_to_each_other() -> None:
+    class Known:
+        def embed(self, sentences: list[str], *, lang: str) -> np.ndarray:
+            return np.eye(3, dtype=np.float32)[[int(sentence) for sentence in sentences]]
+
+    scores = card.retrieval_scores(Known(), ["en", "fr", "de"], [("0", "0", "1"), ("1", "1", "0"), ("2", "2", "2")])
+    assert scores["Retrieval en to fr, %"] == {"semantic": 100.0}
+    assert scores["Retrieval de to fr, %"] == {"semantic": pytest.approx(100 / 3)}
+    assert len(scores) == 6

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from probes.classifiers.classifier import STRENGTHS, LinearProbe, MLPProbe
 
-PROBES = [LinearProbe(), MLPProbe(passes=300)]
+PROBES = [LinearProbe(), MLPProbe(max_epochs=300)]
 
 
 def gaussians(items: int, width: int, distance: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -26,9 +26,9 @@ def gaussians(items: int, width: int, distance: float, seed: int = 0) -> tuple[n
 
 @pytest.mark.parametrize("probe", PROBES, ids=["linear", "mlp"])
 def test_scikit_learn_takes_it_for_an_estimator(probe: LinearProbe | MLPProbe) -> None:
-    found = check_estimator(probe, on_skip=None)
-    assert {check["status"] for check in found} <= {"passed", "skipped"}
-    assert sum(check["status"] == "passed" for check in found) > 40
+    checks = check_estimator(probe, on_skip=None)
+    assert {check["status"] for check in checks} <= {"passed", "skipped"}
+    assert sum(check["status"] == "passed" for check in checks) > 40
 
 
 @pytest.mark.parametrize("probe", PROBES, ids=["linear", "mlp"])
@@ -45,14 +45,14 @@ def test_every_strength_is_at_the_optimum_that_scikit_learn_finds(classes: int) 
     scores = vectors @ rng.standard_normal((8, classes)) + 2 * rng.gumbel(size=(600, classes))
     labels, standard = scores.argmax(1), (vectors - vectors.mean(0)) / vectors.std(0)
     for strength in STRENGTHS:
-        probe = LinearProbe(strengths=[strength], gain=1e-9).fit(vectors, labels, (vectors, labels))
+        probe = LinearProbe(strengths=[strength], tolerance=1e-9).fit(vectors, labels, (vectors, labels))
         exact = LogisticRegression(C=strength, tol=1e-8, max_iter=10_000)
         if classes == 2:  # scikit-learn has one column then; two opposite halves of it are penalised half as much
             exact.set_params(C=2 * strength)
         exact.fit(standard, labels)
         assert probe.converged_
         np.testing.assert_allclose(probe.predict_proba(vectors), exact.predict_proba(standard), atol=2e-3)
-    together = LinearProbe(gain=1e-9).fit(vectors, labels, (vectors, labels))
+    together = LinearProbe(tolerance=1e-9).fit(vectors, labels, (vectors, labels))
     assert together.strength_ == max(STRENGTHS)  # chosen on what it was fitted on: the weakest penalty
     np.testing.assert_allclose(together.predict_proba(vectors), probe.predict_proba(vectors), atol=2e-3)
 
@@ -95,7 +95,7 @@ def test_a_thousand_classes() -> None:
     assert probe.score(vectors[3_000:], labels[3_000:]) > 0.97
 
 
-@pytest.mark.parametrize("probe", [LinearProbe(evaluations=1), MLPProbe(passes=1)], ids=["linear", "mlp"])
+@pytest.mark.parametrize("probe", [LinearProbe(max_evaluations=1), MLPProbe(max_epochs=1)], ids=["linear", "mlp"])
 def test_stopping_too_early_is_said(probe: LinearProbe | MLPProbe) -> None:
     with pytest.warns(ConvergenceWarning, match="did not converge"):
         probe.fit(*gaussians(400, 5, 1.0))

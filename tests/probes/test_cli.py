@@ -20,6 +20,7 @@ from probes.cli import app
 class Fake:
     langs = ("en", "fr")
     latents = ("semantic", "language")
+    fingerprint = ""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
         rows = [[len(sentence), sentence.count(" "), sentence.count(".")] for sentence in sentences]
@@ -86,7 +87,7 @@ def test_ones_own_sentences(tmp_path: Path) -> None:
 
 def test_several_tasks_in_the_order_asked_each_once() -> None:
     result = probe(*QUICK, "--task", "length,punct-num", "--no-baselines", "--json")
-    assert [found["task"] for found in json.loads(result.stdout)["results"]] == ["punct-num", "length"]
+    assert [entry["task"] for entry in json.loads(result.stdout)["results"]] == ["punct-num", "length"]
 
 
 def test_listing_tasks_needs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:

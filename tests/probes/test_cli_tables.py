@@ -26,13 +26,13 @@ class Fake:
     def __init__(self, name: str = "fake"):
         self.fingerprint = name
         self.before: Callable[[], None] = lambda: None
-        self.asked = 0
+        self.calls = 0
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
         self.before()
-        self.asked += 1
-        found = [[len(sentence), sentence.count(" "), sentence.count("."), lang == "fr"] for sentence in sentences]
-        return np.array(found, dtype=np.float32)[:, : 3 if latent == "language" else 1]
+        self.calls += 1
+        numbers = [[len(sentence), sentence.count(" "), sentence.count("."), lang == "fr"] for sentence in sentences]
+        return np.array(numbers, dtype=np.float32)[:, : 3 if latent == "language" else 1]
 
 
 class German(Fake):
@@ -42,10 +42,10 @@ class German(Fake):
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
     """What any model is; that called "other" is a second one, "german" a third."""
-    found = Fake()
+    model = Fake()
     models = {"other": Fake("other"), "german": German("german")}
-    monkeypatch.setattr("bgt_core.adapters.load", lambda path, device, precision: models.get(Path(path).name, found))
-    return found
+    monkeypatch.setattr("bgt_core.adapters.load", lambda path, device, precision: models.get(Path(path).name, model))
+    return model
 
 
 def probe(*arguments: str) -> Result:
@@ -57,54 +57,54 @@ def results(result: Result) -> list[dict]:
 
 
 def test_the_same_command_again_is_served_from_what_was_kept(fake: Fake) -> None:
-    asked = ("--lang", "en,fr", "--task", "punct-num", *QUICK)
-    first = probe(*asked)
+    arguments = ("--lang", "en,fr", "--task", "punct-num", *QUICK)
+    first = probe(*arguments)
     assert first.exit_code == 0, first.stderr
-    made = fake.asked
-    again = probe(*asked)
+    calls = fake.calls
+    again = probe(*arguments)
     assert again.stdout == first.stdout
-    assert fake.asked == made
+    assert fake.calls == calls
     assert again.stderr.count("measured 20") == 2
-    fresh = probe(*asked, "--json", "--seed", "1")
-    assert fresh.stdout == probe(*asked, "--json", "--seed", "1").stdout
-    made = fake.asked
-    probe(*asked, "--no-cache")
-    assert fake.asked == made + 4
+    fresh = probe(*arguments, "--json", "--seed", "1")
+    assert fresh.stdout == probe(*arguments, "--json", "--seed", "1").stdout
+    calls = fake.calls
+    probe(*arguments, "--no-cache")
+    assert fake.calls == calls + 4
 
 
 def test_other_probes_use_the_same_vectors(fake: Fake) -> None:
-    asked = ("--lang", "fr", "--task", "punct-num", *QUICK)
-    probe(*asked)
-    made = fake.asked
-    found = results(probe(*asked, "--probe", "linear,mlp5", "--json"))
-    assert fake.asked == made
-    assert [one["rows"][0]["probe"] for one in found] == ["linear", "mlp5"]
+    arguments = ("--lang", "fr", "--task", "punct-num", *QUICK)
+    probe(*arguments)
+    calls = fake.calls
+    entries = results(probe(*arguments, "--probe", "linear,mlp5", "--json"))
+    assert fake.calls == calls
+    assert [one["rows"][0]["probe"] for one in entries] == ["linear", "mlp5"]
 
 
 def test_other_weights_are_other_results(fake: Fake) -> None:
-    asked = ("--lang", "fr", "--task", "punct-num", *QUICK)
-    probe(*asked)
+    arguments = ("--lang", "fr", "--task", "punct-num", *QUICK)
+    probe(*arguments)
     fake.fingerprint = "trained on"
-    made = fake.asked
-    probe(*asked)
-    assert fake.asked == 2 * made
+    calls = fake.calls
+    probe(*arguments)
+    assert fake.calls == 2 * calls
 
 
 def test_a_stopped_command_keeps_what_is_done_and_goes_on(fake: Fake) -> None:
     def stop() -> None:
-        if fake.asked == 3:  # in the middle of the second cell
+        if fake.calls == 3:  # in the middle of the second cell
             raise KeyboardInterrupt
 
-    asked = ("--lang", "en,fr", "--task", "punct-num", *QUICK, "--json")
+    arguments = ("--lang", "en,fr", "--task", "punct-num", *QUICK, "--json")
     fake.before = stop
-    stopped = probe(*asked)
+    stopped = probe(*arguments)
     assert stopped.exit_code == 130
     assert [one["lang"] for one in results(stopped)] == ["en"]
-    assert "goes on from there" in stopped.stderr
+    assert "continues from there" in stopped.stderr
     fake.before = lambda: None
-    whole = probe(*asked)
+    whole = probe(*arguments)
     assert whole.exit_code == 0
-    assert fake.asked == 4  # not even the vectors of half a cell are made again
+    assert fake.calls == 4  # not even the vectors of half a cell are made again
     first, again = ([row | {"note": ""} for row in results(one)[0]["rows"]] for one in (stopped, whole))
     assert first == again  # notes hold p, which Holm corrects over the whole table
     assert [one["lang"] for one in results(whole)] == ["en", "fr"]
@@ -167,9 +167,9 @@ def test_languages_are_told_apart_each_read_in_its_own(fake: Fake, tmp_path: Pat
         (tmp_path / f"{lang}.txt").write_text(lines, encoding="utf-8")
     fake.embed = lambda sentences, lang, latent: np.full((len(sentences), 1), lang == "fr", dtype=np.float32)
     result = probe("--lang", "en-fr", "--task", "lang-id", "--data", str(tmp_path), *QUICK, "--json")
-    (found,) = results(result)
-    assert [row["latent"] for row in found["rows"]] == ["semantic"]
-    assert found["rows"][0]["accuracy"] == 1.0
+    (entry,) = results(result)
+    assert [row["latent"] for row in entry["rows"]] == ["semantic"]
+    assert entry["rows"][0]["accuracy"] == 1.0
     both = probe("--lang", "en-fr", "--task", "lang-id", "--data", str(tmp_path), "--latent", "language", *QUICK)
     assert both.exit_code == 2
     assert "choose --latent semantic" in both.stderr
@@ -218,15 +218,15 @@ def test_files_hold_the_numbers_of_the_json(fake: Fake, tmp_path: Path) -> None:
 
 
 def test_the_paper_protocol_says_so(fake: Fake) -> None:
-    found = probe("--lang", "fr", "--task", "punct-num", "--max-items", "300", "--paper", "--json")
-    assert found.exit_code == 0, found.stderr
-    assert "SentEval's protocol" in json.loads(found.stdout)["about"]
-    (result,) = results(found)
+    run = probe("--lang", "fr", "--task", "punct-num", "--max-items", "300", "--paper", "--json")
+    assert run.exit_code == 0, run.stderr
+    assert "SentEval's protocol" in json.loads(run.stdout)["about"]
+    (result,) = results(run)
     assert [row["latent"] for row in result["rows"]] == ["semantic", "language"]
 
 
 @pytest.mark.parametrize(
-    ("rule", "code", "said"),
+    ("rule", "code", "message"),
     [
         ("punct-num<0.99", 7, "punct-num fr, fake semantic: 0."),
         ("punct-num/language<0.3", 0, ""),
@@ -238,10 +238,10 @@ def test_the_paper_protocol_says_so(fake: Fake) -> None:
         ("punct-num", 2, "as in gender<0.52"),
     ],
 )
-def test_scores_can_fail_a_build(fake: Fake, rule: str, code: int, said: str) -> None:
+def test_scores_can_fail_a_build(fake: Fake, rule: str, code: int, message: str) -> None:
     result = probe("--lang", "fr", "--task", "punct-num", *QUICK, "--model", "fake", "--fail-on", rule)
     assert result.exit_code == code, result.stderr
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -280,16 +280,16 @@ def test_errors_are_one_line_and_a_code(
 
 def test_a_cache_that_cannot_be_written_is_said(fake: Fake, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    asked = ("--lang", "fr", "--task", "punct-num", *QUICK)
-    result = probe(*asked, "--cache-dir", str(tmp_path / "file"))
+    arguments = ("--lang", "fr", "--task", "punct-num", *QUICK)
+    result = probe(*arguments, "--cache-dir", str(tmp_path / "file"))
     assert result.exit_code == 3
-    assert "give another --cache-dir, or --no-cache" in result.stderr
-    assert probe(*asked, "--cache-dir", str(tmp_path / "file"), "--no-cache").exit_code == 0
+    assert "give --cache-dir another folder, or measure without one" in result.stderr
+    assert probe(*arguments, "--cache-dir", str(tmp_path / "file"), "--no-cache").exit_code == 0
 
 
 def test_an_encoder_that_breaks_down_is_a_failed_cell(fake: Fake) -> None:
     def fail() -> None:
-        if fake.asked > 1:
+        if fake.calls > 1:
             raise DataError("row 3 holds infinity")
 
     fake.before = fail

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+import probes
 from bgt_core.errors import BgtError
+from probes import ProbeConfig
 from probes.measures.control_task import control_labels, keys, shuffled
-from probes.result import ProbeResult, Row
-from probes.run import run_probe
+from probes.result import ProbeResult, ProbeScore
 from probes.task import Items
 from probes.tasks import TASKS
 
@@ -39,10 +40,10 @@ class Known:
         return self.vectors[[int(sentence.split()[-1]) for sentence in sentences]]
 
 
-def probe(vectors: np.ndarray, labels: Sequence[object] = LABELS, **asked: object) -> ProbeResult:
+def probe(vectors: np.ndarray, labels: Sequence[object] = LABELS, **options: object) -> ProbeResult:
     given = labels if isinstance(labels, Items) else items(labels)
-    wishes = {"latents": ["semantic"], "baselines": False, "seeds": 2, "control": "first"} | asked
-    return run_probe(Known(vectors), TASKS["length"], "en", given, **wishes)
+    config = ProbeConfig(**{"baselines": False, "seeds": 2, "control": "first"} | options)
+    return probes.run(Known(vectors), TASKS["length"], given, lang="en", config=config)
 
 
 def test_keys_are_the_first_token_or_the_rarest_of_the_frequent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,24 +71,24 @@ def test_shuffling_keeps_the_labels_and_the_other_rows() -> None:
     assert (mixed[50:] == labels[50:]).all()
 
 
-def row(result: ProbeResult) -> Row:
+def row(result: ProbeResult) -> ProbeScore:
     return result.rows[0]
 
 
 def test_vectors_that_hold_the_key_alone_are_not_selective() -> None:
     """The label is decided by the first word too, so both are read without a fault."""
     vectors = np.eye(40)[[WORDS.index(first) for first in FIRST]]
-    found = row(probe(vectors, np.arange(2_000) % 40 % 2))
-    assert (found.accuracy, found.control, found.selectivity) == (1.0, 1.0, 0.0)
-    assert found.selectivity_low == found.selectivity_high == 0.0
+    score = row(probe(vectors, np.arange(2_000) % 40 % 2))
+    assert (score.accuracy, score.control, score.selectivity) == (1.0, 1.0, 0.0)
+    assert score.selectivity_low == score.selectivity_high == 0.0
 
 
 def test_vectors_that_hold_the_label_alone_are_selective() -> None:
-    found = row(probe(LABELS[:, None] + 0.1 * RNG.standard_normal((2_000, 3))))
-    assert found.accuracy == 1.0
-    assert 0.3 < found.control < 0.75  # 40 keys, each right by luck
-    assert found.selectivity == pytest.approx(100 * (1 - found.control))
-    assert found.selectivity_low <= found.selectivity <= found.selectivity_high
+    score = row(probe(LABELS[:, None] + 0.1 * RNG.standard_normal((2_000, 3))))
+    assert score.accuracy == 1.0
+    assert 0.3 < score.control < 0.75  # 40 keys, each right by luck
+    assert score.selectivity == pytest.approx(100 * (1 - score.control))
+    assert score.selectivity_low <= score.selectivity <= score.selectivity_high
     assert row(probe(LABELS[:, None], control=None)).selectivity is None
 
 
@@ -98,8 +99,8 @@ def test_keys_that_never_recur_make_no_control_task() -> None:
 
 def test_capacity_is_what_a_probe_memorises() -> None:
     noise = RNG.standard_normal((400, 600))
-    told = np.hstack([noise, 8.0 * LABELS[:400, None]])
-    assert row(probe(told, LABELS[:400], capacity=True)).capacity > 0.95  # more numbers than items
+    vectors = np.hstack([noise, 8.0 * LABELS[:400, None]])
+    assert row(probe(vectors, LABELS[:400], capacity=True)).capacity > 0.95  # more numbers than items
     few = np.hstack([RNG.standard_normal((2_000, 2)), LABELS[:, None]])
     assert row(probe(few, capacity=True)).capacity == pytest.approx(0.5, abs=0.05)
 
@@ -118,16 +119,16 @@ def test_a_learning_curve_grows_with_its_items_and_ends_with_the_other_probes() 
 def test_erasing_what_is_asked_leaves_the_majority_and_random_directions_do_not() -> None:
     vectors = np.hstack([3.0 * LABELS[:, None], RNG.standard_normal((2_000, 9))])
     for method in ("leace", "inlp"):
-        (found,) = probe(vectors, erase=method).erasures
-        assert (found.method, found.rank) in [("leace", 1), ("inlp", 1), ("inlp", 2)]
-        assert found.accuracy == pytest.approx(0.5, abs=0.08)  # 400 test items
-        assert found.random_accuracy > 0.9
+        (erasure,) = probe(vectors, erase=method).erasures
+        assert (erasure.method, erasure.rank) in [("leace", 1), ("inlp", 1), ("inlp", 2)]
+        assert erasure.accuracy == pytest.approx(0.5, abs=0.08)  # 400 test items
+        assert erasure.random_accuracy > 0.9
 
 
 def test_codelength_of_a_row_is_that_of_its_training_items() -> None:
-    found = row(probe(LABELS[:, None], mdl=True))
-    assert found.codelength == pytest.approx(1_600 / found.compression)
-    assert found.compression > 10
+    score = row(probe(LABELS[:, None], mdl=True))
+    assert score.codelength == pytest.approx(1_600 / score.compression)
+    assert score.compression > 10
     assert row(probe(LABELS[:, None])).codelength is None
 
 
@@ -162,54 +163,55 @@ def test_dev_and_test_far_apart_are_warned_of() -> None:
 
 
 def test_a_probe_that_did_not_converge_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("probes.classifiers.classifier.LinearProbe.__init__.__defaults__", ((0.1,), 1e-9, 2, 0))
-    found = probe(LABELS[:, None] + RNG.standard_normal((2_000, 5)))
-    assert warned(found, "semantic: 2 of 2 probes did not converge")
-    assert "did not converge" in row(found).note
+    monkeypatch.setattr("probes.classifiers.classifier.MAX_EVALUATIONS", 2)
+    result = probe(LABELS[:, None] + RNG.standard_normal((2_000, 5)))
+    assert warned(result, "semantic: 2 of 2 probes did not converge")
+    assert "did not converge" in row(result).note
 
 
 def test_a_control_task_that_is_easier_is_warned_of() -> None:
     vectors = np.eye(40)[[WORDS.index(first) for first in FIRST]]
-    found = probe(vectors, LABELS)
-    assert row(found).control == 1.0
-    assert warned(found, "accuracy on the control task, 100.0, is above")
+    result = probe(vectors, LABELS)
+    assert row(result).control == 1.0
+    assert warned(result, "accuracy on the control task, 100.0, is above")
 
 
 def test_an_encoder_that_cuts_sentences_is_warned_of() -> None:
     class Cuts(Known):
         count = 21
 
-        def shortened(self, sentences: Sequence[str], *, lang: str) -> int:
+        def count_truncated(self, sentences: Sequence[str], *, lang: str) -> int:
             return self.count
 
     bgt = Cuts(LABELS[:, None])
-    wishes = {"latents": ["semantic"], "baselines": False, "seeds": 1}
-    assert warned(run_probe(bgt, "length", "en", items(LABELS), **wishes), "21 of 2,000 sentences are longer")
+    config = ProbeConfig(baselines=False, seeds=1)
+    result = probes.run(bgt, "length", items(LABELS), lang="en", config=config)
+    assert warned(result, "21 of 2,000 sentences are longer")
     bgt.count = 20
-    assert run_probe(bgt, "length", "en", items(LABELS), **wishes).warnings == []
+    assert probes.run(bgt, "length", items(LABELS), lang="en", config=config).warnings == []
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("options", "message"),
     [
         ({"probe": "tree"}, "Unknown probe 'tree': choose linear, or mlp50"),
         ({"probe": "mlp0"}, "Unknown probe 'mlp0'"),
-        ({"control": "last"}, "--control last: choose from first, rare"),
-        ({"erase": "all"}, "--erase all: choose from leace, inlp"),
+        ({"control": "last"}, "^control last: choose from first, rare"),
+        ({"erase": "all"}, "^erase all: choose from leace, inlp"),
         ({"seeds": 0}, "choose 1 to 10"),
     ],
 )
-def test_wishes_that_mean_nothing_are_said(asked: dict[str, object], message: str) -> None:
+def test_options_that_mean_nothing_are_said(options: dict[str, object], message: str) -> None:
     with pytest.raises(BgtError, match=message) as caught:
-        probe(LABELS[:, None], **asked)
+        probe(LABELS[:, None], **options)
     assert caught.value.exit_code == 2
 
 
 def test_fixed_splits_are_kept_and_seeds_train_on_other_parts() -> None:
-    found = probe(LABELS[:, None], items(LABELS, FIXED), seeds=3)
-    assert (row(found).n_train, row(found).n_test) == (1_260, 400)
-    tested = (found.predictions["semantic"].labels[0] >= 0).all(0)
-    assert set(np.array(found.items.splits)[tested]) == {"test"} and tested.sum() == 400
+    result = probe(LABELS[:, None], items(LABELS, FIXED), seeds=3)
+    assert (row(result).n_train, row(result).n_test) == (1_260, 400)
+    tested = (result.predictions["semantic"].labels[0] >= 0).all(0)
+    assert set(np.array(result.items.splits)[tested]) == {"test"} and tested.sum() == 400
     assert row(probe(LABELS[:, None], items(LABELS, FIXED), seeds=1)).n_train == 1_400
     with pytest.raises(BgtError, match="has no dev items"):
         probe(LABELS[:, None], items(LABELS, ["train"] * 1_600 + ["test"] * 400))

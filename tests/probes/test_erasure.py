@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from bgt_core.contracts import SentenceEncoder
 from probes.classifiers.classifier import LinearProbe
-from probes.measures.erasure import Erased, Eraser, give_back, inlp, leace, random_directions
+from probes.measures.erasure import Eraser, inlp, leace, random_directions
 
 
 def planted(items: int = 3_000, width: int = 12, seed: int = 0, oblique: bool = True) -> tuple[np.ndarray, np.ndarray]:
@@ -99,23 +98,3 @@ def test_labels_that_vectors_do_not_hold_need_no_erasing_by_inlp() -> None:
     eraser = inlp(vectors[:2_000], mixed[:2_000], (vectors[2_000:], mixed[2_000:]))
     assert eraser.rank == 0
     assert (eraser(vectors) == vectors).all()
-
-
-def test_what_is_given_back_can_be_read_again(eraser: Eraser) -> None:
-    vectors, labels = planted()
-    back = give_back(eraser(vectors), labels, [0, 1, 2])
-    assert back.shape == (3_000, 15)
-    assert LinearProbe().fit(back, labels).score(back, labels) == 1.0
-
-
-def test_an_erased_embedder_goes_wherever_embedders_go(eraser: Eraser) -> None:
-    class Fixed:
-        langs, latents = ("en",), ("semantic", "language")
-
-        def embed(self, sentences: list[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-            return planted(len(sentences))[0].astype(np.float32)
-
-    erased: SentenceEncoder = Erased(Fixed(), "semantic", eraser)
-    assert (erased.langs, erased.latents) == (("en",), ("semantic",))
-    found = erased.embed(["a"] * 5, lang="en", latent="semantic")
-    np.testing.assert_allclose(found, eraser(planted(5)[0]), rtol=1e-4, atol=1e-4)

@@ -12,8 +12,8 @@ from sklearn.dummy import DummyClassifier
 
 from probes.classifiers.classifier import LinearProbe
 from probes.measures.information import bits, share_bits
-from probes.measures.mdl import SCHEDULE, codelength, ends
-from probes.measures.measure import maker, measure
+from probes.measures.mdl import SCHEDULE, block_boundaries, codelength
+from probes.measures.measure import measure, probe_factory
 
 
 def channel(items: int, flip: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -27,9 +27,11 @@ def channel(items: int, flip: float, seed: int = 0) -> tuple[np.ndarray, np.ndar
 def test_v_information_of_a_binary_channel_is_its_capacity(flip: float) -> None:
     vectors, labels = channel(20_000, flip)
     rows = np.arange(20_000)
-    found = measure(maker("linear"), [vectors], labels, [(rows[:10_000], rows[10_000:12_000], rows[12_000:])])
-    assert np.nanmean(found.saved) == pytest.approx(1 - entropy([flip, 1 - flip], base=2), abs=0.03)
-    told = found.saved[0, 0, 12_000:]
+    measured = measure(
+        probe_factory("linear"), [vectors], labels, [(rows[:10_000], rows[10_000:12_000], rows[12_000:])]
+    )
+    assert np.nanmean(measured.saved) == pytest.approx(1 - entropy([flip, 1 - flip], base=2), abs=0.03)
+    told = measured.saved[0, 0, 12_000:]
     flipped = vectors[12_000:, 0] != labels[12_000:]
     if flip == 0.1:  # a flipped item misleads by log2(0.1 / 0.5), another tells log2(0.9 / 0.5)
         assert told[flipped].mean() == pytest.approx(math.log2(0.2), abs=0.15)
@@ -51,26 +53,26 @@ def test_share_bits_are_those_of_the_training_shares() -> None:
 
 
 def test_the_schedule_is_voitas() -> None:
-    assert ends(100_000) == [100, 200, 400, 800, 1_600, 3_200, 6_250, 12_500, 25_000, 50_000, 100_000]
+    assert block_boundaries(100_000) == [100, 200, 400, 800, 1_600, 3_200, 6_250, 12_500, 25_000, 50_000, 100_000]
     assert len(SCHEDULE) == 11
-    assert ends(50) == [1, 2, 4, 7, 13, 25, 50]
+    assert block_boundaries(50) == [1, 2, 4, 7, 13, 25, 50]
 
 
 def test_a_code_without_vectors_is_the_shares_of_what_came_before() -> None:
     """Closed form, block by block, with the order that the code itself drew."""
     labels = np.random.default_rng(0).choice(3, 1_000, p=[0.7, 0.2, 0.1])
-    found = codelength(lambda seed: DummyClassifier(strategy="prior"), np.zeros((1_000, 1)), labels, range(1_000), 3, 2)
-    for shuffle, blocks in enumerate(found.blocks):
+    code = codelength(lambda seed: DummyClassifier(strategy="prior"), np.zeros((1_000, 1)), labels, range(1_000), 3, 2)
+    for shuffle, blocks in enumerate(code.blocks):
         sent = labels[np.argsort(np.random.default_rng((0, shuffle)).permutation(1_000), kind="stable")]
-        expected, cuts = [math.log2(3) * ends(1_000)[0]], ends(1_000)
+        expected, cuts = [math.log2(3) * block_boundaries(1_000)[0]], block_boundaries(1_000)
         for begin, end in itertools.pairwise(cuts):
             counts = np.bincount(sent[:begin], minlength=3)
             shares = counts / begin if counts.all() else (counts + 1) / (begin + 3)
             expected.append(-np.log2(shares[sent[begin:end]]).sum())
         assert blocks == pytest.approx(expected)
-    assert found.bits == pytest.approx(np.mean([sum(blocks) for blocks in found.blocks]))
-    assert found.uniform == pytest.approx(1_000 * math.log2(3))
-    assert found.compression == pytest.approx(found.uniform / found.bits)
+    assert code.bits == pytest.approx(np.mean([sum(blocks) for blocks in code.blocks]))
+    assert code.uniform == pytest.approx(1_000 * math.log2(3))
+    assert code.compression == pytest.approx(code.uniform / code.bits)
 
 
 def test_the_first_block_costs_log2_k_a_label_and_an_easy_property_little_else() -> None:

@@ -24,10 +24,10 @@ def to_items(rows: list[tuple[str, str, int, str]]) -> Items:
 def test_distinct_items_share_no_sentence_and_no_group_across_splits(rows: list[tuple[str, str, int, str]]) -> None:
     before, after = to_items(rows), distinct(to_items(rows))
     assert len(set(after.sentences)) == len(after.sentences)
-    homes: dict[int, set[str]] = {}
+    split_of: dict[int, set[str]] = {}
     for group, split in zip(after.groups, after.splits, strict=True):
-        homes.setdefault(group, set()).add(split)
-    assert all(len(splits) == 1 for splits in homes.values())
+        split_of.setdefault(group, set()).add(split)
+    assert all(len(splits) == 1 for splits in split_of.values())
     kept = set(zip(after.sentences, after.labels, after.groups, after.splits, strict=True))
     assert kept <= set(rows)
     for row in rows:  # nothing leaves test unless its sentence has two labels or is kept already
@@ -44,12 +44,12 @@ def test_train_gives_way_to_dev_and_test() -> None:
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=150), st.integers(0, 3))
 def test_drawn_splits_keep_groups_whole_and_lose_nothing_when_there_is_room(groups: list[int], seed: int) -> None:
-    items = Items([f"s{place}" for place in range(len(groups))], ["x"] * len(groups), groups)
+    items = Items([f"s{row}" for row in range(len(groups))], ["x"] * len(groups), groups)
     drawn = draw_splits(items, Random(seed))
     assert drawn.sentences == items.sentences
-    homes = {}
+    split_of = {}
     for group, split in zip(drawn.groups, drawn.splits, strict=True):
-        assert homes.setdefault(group, split) == split
+        assert split_of.setdefault(group, split) == split
     sizes = Counter(drawn.splits)
     assert sizes["dev"] <= len(groups) / 12
     assert sizes["test"] <= len(groups) / 12
@@ -66,7 +66,7 @@ def test_drawn_splits_have_the_papers_sizes_or_its_proportions() -> None:
 
 
 def test_balance_draws_as_many_of_every_label() -> None:
-    items = Items([f"s{place}" for place in range(30)], ["x"] * 20 + ["y"] * 10, list(range(30)))
+    items = Items([f"s{row}" for row in range(30)], ["x"] * 20 + ["y"] * 10, list(range(30)))
     even = balance(items, Random(0))
     assert Counter(even.labels) == {"x": 10, "y": 10}
     assert even.groups == sorted(even.groups)

@@ -72,15 +72,15 @@ def test_number_and_tense_of_the_main_clause_and_one_sentence_skipped(
 
 @pytest.mark.parametrize("relation", ["nsubj", "nsubj:pass"])
 def test_a_subject_that_is_no_plain_common_noun_is_skipped(tmp_path: Path, relation: str) -> None:
-    kept = f"cats NOUN 2 {relation} Number=Plur\nsleep VERB 0 root _"
-    one = f"cat NOUN 2 {relation} Number=Sing\nsleeps VERB 0 root _"
+    plural = f"cats NOUN 2 {relation} Number=Plur\nsleep VERB 0 root _"
+    singular = f"cat NOUN 2 {relation} Number=Sing\nsleeps VERB 0 root _"
     skipped = [
         f"Ann PROPN 2 {relation} Number=Sing\nsleeps VERB 0 root _",
         f"team NOUN 2 {relation} Number=Coll\nsleeps VERB 0 root _",
         f"dog NOUN 4 {relation} Number=Sing\nand CCONJ 3 cc _\nhorse NOUN 1 conj Number=Sing\neat VERB 0 root _",
         f"dog NOUN 3 {relation} Number=Sing\nhorse NOUN 3 {relation} Number=Sing\neat VERB 0 root _",
     ]
-    items = TASKS["subj-num"].builds["conllu"](parse(tmp_path, kept, one, *skipped), "en", Random(0))
+    items = TASKS["subj-num"].builds["conllu"](parse(tmp_path, plural, singular, *skipped), "en", Random(0))
     assert sorted(items.sentences) == ["cat sleeps", "cats sleep"]
 
 
@@ -125,7 +125,7 @@ def test_depth_counts_words_from_the_root_down_without_punctuation(tmp_path: Pat
     assert dict(zip(items.sentences, items.labels, strict=True)) == {"Rain.": "1", TEXTS[0]: "3", "a b c d": "4"}
 
 
-def test_depth_keeps_at_most_so_many_a_label(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_depth_keeps_a_limited_number_per_label(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("probes.tasks.depth.AT_MOST", 3)
     trees = [Tree(f"sentence {number}", "S", ("NP", "VP"), 4 + (number > 7)) for number in range(10)]
     items = TASKS["depth"].builds["trees"](trees, "en", Random(0))
@@ -182,7 +182,7 @@ def test_each_sentence_is_used_in_one_order_and_the_longer_clause_tells_nothing(
         if len(start.split()) != len(end.split()):
             longer_first[label, len(start.split()) > len(end.split())] += 1
     assert set(longer_first.values()) == {1}
-    originals = {one.text() for one in parsed}
+    originals = {sentence.text() for sentence in parsed}
     assert all((text in originals) == (label == "O") for text, label in zip(items.sentences, items.labels, strict=True))
     assert len(set(items.groups)) == 8
 

@@ -12,7 +12,7 @@ import pytest
 
 from bgt_core.errors import BgtError
 from bgt_core.tables import Table, save
-from probes.result import Predictions, ProbeResult, Row
+from probes.result import Predictions, ProbeResult, ProbeScore
 from probes.results.published import SYSTEMS, TABLE, TASKS, published
 from probes.results.report import write_report
 from probes.results.separation import as_table, counts, separation
@@ -32,7 +32,7 @@ def cell(task: str, lang: str, semantic: float, language: float, name: str = "m 
         right[rng.permutation(N)[: round(share * N)]] = True
         labels = np.where(right, truth, 1 - truth).astype(np.int32)[None, None]
         predictions[latent] = Predictions(labels, np.ones(labels.shape, np.float32), np.zeros(N, np.float32))
-        rows.append(Row(task, lang, latent, 10, N, 2, share, share - 0.02, share + 0.02, 0))
+        rows.append(ProbeScore(task, lang, latent, 10, N, 2, share, share - 0.02, share + 0.02, 0))
     items = Items([f"s{place}" for place in range(N)], ["ab"[label] for label in truth], list(range(N)))
     result = ProbeResult(task, lang, 1, 0, 0.95, rows, None, 0, warnings=["1 < 2"], labels=["a", "b"], items=items,
                          predictions=predictions)  # fmt: skip

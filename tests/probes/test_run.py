@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from bgt_core.errors import BgtError
+import probes
+from bgt_core.errors import BgtError, UsageError
+from probes import ProbeConfig
 from probes.classifiers.senteval import SentEval, split_classify
-from probes.measures.study import ProbeConfig, cuts_of, prepare
-from probes.result import ProbeResult, Row
-from probes.run import run_probe
+from probes.measures.splits import cuts_of
+from probes.measures.study import prepare
+from probes.probe import senteval_config
+from probes.result import ProbeResult, ProbeScore
 from probes.task import Items
 from probes.tasks import TASKS
-from probes.words import words
+from probes.words import count_words
 
 SENTENCES = [f"Le mot {number} est " + "très " * (number % 6) + "long." for number in range(360)]
 
@@ -29,17 +32,17 @@ class Fake:
     latents = ("semantic", "language")
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        told = np.eye(12, dtype=np.float32)[[words(sentence) for sentence in sentences]]
-        return told if latent == "semantic" else np.ones((len(sentences), 4), dtype=np.float32)
+        vectors = np.eye(12, dtype=np.float32)[[count_words(sentence) for sentence in sentences]]
+        return vectors if latent == "semantic" else np.ones((len(sentences), 4), dtype=np.float32)
 
 
-def by_name(result: ProbeResult) -> dict[str, Row]:
+def by_name(result: ProbeResult) -> dict[str, ProbeScore]:
     return {row.latent: row for row in result.rows}
 
 
 @pytest.fixture(scope="module")
 def result() -> ProbeResult:
-    return run_probe(Fake(), "length", "fr", SENTENCES, seeds=2)
+    return probes.run(Fake(), "length", SENTENCES, lang="fr", config=ProbeConfig(seeds=2))
 
 
 def test_a_latent_that_holds_the_label_is_right_every_time(result: ProbeResult) -> None:
@@ -74,23 +77,22 @@ def test_baselines_are_in_the_table_and_the_length_baseline_knows_length(result:
         "character 3-5-grams",
     }
     assert rows["length"].accuracy > 0.95
-    assert set(by_name(run_probe(Fake(), "length", "fr", SENTENCES, baselines=False, seeds=1))) == {
-        "semantic",
-        "language",
-    }
+    without = probes.run(Fake(), "length", SENTENCES, lang="fr", config=ProbeConfig(seeds=1, baselines=False))
+    assert set(by_name(without)) == {"semantic", "language"}
 
 
 def test_a_latent_below_a_baseline_says_so() -> None:
     class Weak(Fake):
         def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-            return np.array([[words(sentence) > 6] for sentence in sentences], dtype=np.float32)
+            return np.array([[count_words(sentence) > 6] for sentence in sentences], dtype=np.float32)
 
-    row = by_name(run_probe(Weak(), "length", "fr", SENTENCES, latents=["language"], seeds=2))["language"]
+    outcome = probes.run(Weak(), "length", SENTENCES, lang="fr", latents=["language"], config=ProbeConfig(seeds=2))
+    row = by_name(outcome)["language"]
     assert row.note in ("below length", "below word 1-2-grams", "below character 3-5-grams")
 
 
 def test_the_same_seed_gives_the_same_result(result: ProbeResult) -> None:
-    assert run_probe(Fake(), "length", "fr", SENTENCES, seeds=2) == result
+    assert probes.run(Fake(), "length", SENTENCES, lang="fr", config=ProbeConfig(seeds=2)) == result
 
 
 def test_gender_of_built_in_sentences_at_chance_is_not_separable() -> None:
@@ -98,31 +100,33 @@ def test_gender_of_built_in_sentences_at_chance_is_not_separable() -> None:
         def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
             return np.zeros((len(sentences), 2), dtype=np.float32)
 
-    found = run_probe(Constant(), "gender", "fr", latents=["language"], max_items=600, seeds=2)
-    rows = by_name(found)
+    config = ProbeConfig(max_items=600, seeds=2)
+    outcome = probes.run(Constant(), "gender", lang="fr", latents=["language"], config=config)
+    rows = by_name(outcome)
     assert rows["language"].accuracy == rows["majority"].accuracy == 0.5
     assert rows["language"].note == "not separable from majority"
     assert rows["word 1-2-grams"].accuracy > 0.6  # seen articles and nouns
-    assert found.difference is None
+    assert outcome.difference is None
 
 
 def test_max_items_and_rare_labels_are_counted_out() -> None:
-    found = run_probe(Fake(), "length", "fr", SENTENCES, max_items=260, seeds=1, baselines=False)
-    assert found.left_out == 100
-    assert found.rows[0].n_test == 26
+    config = ProbeConfig(max_items=260, seeds=1, baselines=False)
+    outcome = probes.run(Fake(), "length", SENTENCES, lang="fr", config=config)
+    assert outcome.left_out == 100
+    assert outcome.rows[0].n_test == 26
     rare = SENTENCES[:300] + ["a, b, c, d."] * 3
     punctuated = [text + "!" * (place % 2) for place, text in enumerate(rare)]
-    assert run_probe(Fake(), "punct-num", "fr", punctuated, seeds=1, baselines=False).rows[0].classes == 2
+    config = ProbeConfig(seeds=1, baselines=False)
+    assert probes.run(Fake(), "punct-num", punctuated, lang="fr", config=config).rows[0].classes == 2
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"lang": "es"}, "Model is en-fr; --lang es needs a model trained with 'es'"),
+        ({"lang": "es"}, "Model is en-fr; `lang` es needs a model trained with 'es'"),
         ({"latents": ["meaning"]}, "There is no latent 'meaning'; choose from semantic, language"),
-        ({"latents": ["semantic", "semantic"]}, "different latents"),
-        ({"seeds": 11}, "choose 1 to 10"),
-        ({"ci": 95.0}, "between 0 and 1"),
+        ({"latents": ["semantic", "semantic"]}, "different `latents`"),
+        ({"lang": "en-fr", "latents": ["language"]}, "for `lang` en-fr choose `latents` semantic"),
         ({"sentences": SENTENCES[:50]}, "Task 'length' got 0 items with 0 labels; it needs 200 and 2"),
         ({"sentences": []}, "got 0 items"),
     ],
@@ -130,20 +134,41 @@ def test_max_items_and_rare_labels_are_counted_out() -> None:
 def test_what_cannot_be_probed_is_said(arguments: Any, message: str) -> None:
     given = {"task": "length", "lang": "fr", "sentences": SENTENCES} | arguments
     with pytest.raises(BgtError, match=message):
-        run_probe(Fake(), **given)
+        probes.run(Fake(), **given)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seeds": 11}, "^seeds 11: choose 1 to 10"),
+        ({"ci": 95.0}, "^ci 95.0: choose a level between 0 and 1"),
+        ({"resamples": 99}, "^resamples 99: choose 100 or more"),
+        ({"l2": -1.0}, "^l2 -1: choose a penalty above 0"),
+    ],
+)
+def test_options_that_mean_nothing_name_the_parameter(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        ProbeConfig(**options)
 
 
 class Other(Fake):
     """Another training: right of every second item, whatever it is."""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        told = super().embed(sentences, lang=lang, latent=latent)
-        return told * (np.arange(len(told)) % 2)[:, None]
+        vectors = super().embed(sentences, lang=lang, latent=latent)
+        return vectors * (np.arange(len(vectors)) % 2)[:, None]
 
 
 def test_encoder_seeds_are_averaged_and_their_spread_is_kept_apart() -> None:
-    alone = by_name(run_probe(Fake(), "length", "fr", SENTENCES, seeds=2))["semantic"]
-    several = run_probe(Fake(), "length", "fr", SENTENCES, seeds=2, encoder_seeds=[Other(), Fake()], baselines=False)
+    alone = by_name(probes.run(Fake(), "length", SENTENCES, lang="fr", config=ProbeConfig(seeds=2)))["semantic"]
+    several = probes.run(
+        Fake(),
+        "length",
+        SENTENCES,
+        lang="fr",
+        encoder_seeds=[Other(), Fake()],
+        config=ProbeConfig(seeds=2, baselines=False),
+    )
     row = by_name(several)["semantic"]
     assert (alone.encoders, alone.encoder_sd, row.encoders) == (1, 0.0, 3)
     low = 3 * row.accuracy - 2.0  # that of the other encoder: two are always right
@@ -152,20 +177,20 @@ def test_encoder_seeds_are_averaged_and_their_spread_is_kept_apart() -> None:
     assert several.predictions["semantic"].labels.shape == (3, 2, 360)
 
 
-def test_other_encoders_are_rows_to_beat() -> None:
-    found = run_probe(
+def test_reference_encoders_are_rows_to_beat() -> None:
+    outcome = probes.run(
         Fake(),
         "length",
-        "fr",
         SENTENCES,
+        lang="fr",
         latents=["language"],
-        seeds=2,
-        others={"untrained": [Other(), Other(), Fake()]},
+        references={"untrained": [Other(), Other(), Fake()]},
+        config=ProbeConfig(seeds=2),
     )
-    row = by_name(found)["untrained"]
+    row = by_name(outcome)["untrained"]
     assert (row.encoders, row.probe) == (3, "linear")
-    assert row.accuracy > by_name(found)["language"].accuracy
-    (gap,) = found.over_baseline
+    assert row.accuracy > by_name(outcome)["language"].accuracy
+    (gap,) = outcome.over_baseline
     assert (gap.first, gap.second) == ("language", "length")
     assert gap.ci_high < 0
 
@@ -195,34 +220,35 @@ def test_the_result_is_plain_json_without_items(result: ProbeResult) -> None:
 
 
 def test_paper_mode_is_sentevals_protocol_once() -> None:
-    given = TASKS["length"]
-    found = run_probe(Fake(), given, "fr", SENTENCES, paper=True, mdl=True, probe="mlp10")
-    assert found.seeds == 1
-    rows = by_name(found)
+    config = ProbeConfig(mdl=True, probe="mlp10")
+    outcome = probes.run_senteval_protocol(Fake(), TASKS["length"], SENTENCES, lang="fr", config=config)
+    assert outcome.seeds == 1
+    rows = by_name(outcome)
     assert set(rows) == {"semantic", "language"}
     assert rows["semantic"].probe.startswith("senteval, 10 hidden units, L2 ")
-    assert rows["semantic"].codelength is rows["semantic"].selectivity is found.difference is None
-    train, dev, test = cuts_of(found.items, 1, 0)[0]
-    vectors, labels = Fake().embed(found.items.sentences, lang="fr"), np.array(found.items.labels)
-    tokens = [len(sentence.split()) for sentence in found.items.sentences]
+    assert rows["semantic"].codelength is rows["semantic"].selectivity is outcome.difference is None
+    train, dev, test = cuts_of(outcome.items, 1, 0)[0]
+    vectors, labels = Fake().embed(outcome.items.sentences, lang="fr"), np.array(outcome.items.labels)
+    tokens = [len(sentence.split()) for sentence in outcome.items.sentences]
     ordered = [sorted(rows, key=lambda row: (tokens[row], labels[row])) for rows in (train, dev, test)]
     same = split_classify(*((vectors[rows], labels[rows]) for rows in ordered), SentEval(hidden=10))
     assert round(100 * rows["semantic"].accuracy, 2) == same.test_accuracy
-    kept = found.predictions["semantic"].labels[0, 0, ordered[2]]
-    assert (np.array(found.labels)[kept] == same.predicted).all()
+    kept = outcome.predictions["semantic"].labels[0, 0, ordered[2]]
+    assert (np.array(outcome.labels)[kept] == same.predicted).all()
 
 
 def test_word_content_has_no_hidden_layer_in_paper_mode() -> None:
     given = replace(TASKS["length"], name="word-content")
-    found = run_probe(Fake(), given, "fr", SENTENCES, latents=["semantic"], paper=True, probe="mlp10")
-    assert found.rows[0].probe.startswith("senteval, 0 hidden units")
+    outcome = probes.run_senteval_protocol(Fake(), given, SENTENCES, lang="fr", config=ProbeConfig(probe="mlp10"))
+    assert outcome.rows[0].probe.startswith("senteval, 0 hidden units")
 
 
 def test_many_labels() -> None:
     """From 50 labels on n-grams are read by naive Bayes; the word that is the label is read without a fault."""
     sentences = [f"mot{number % 60} dit {number}" for number in range(2_400)]
     labelled = Items(sentences, [f"{number % 60:02}" for number in range(2_400)], list(range(2_400)))
-    rows = by_name(run_probe(Fake(), "length", "fr", labelled, latents=["language"], seeds=1, control=None))
+    config = ProbeConfig(seeds=1, control=None)
+    rows = by_name(probes.run(Fake(), "length", labelled, lang="fr", latents=["language"], config=config))
     assert rows["word 1-2-grams"].accuracy == 1.0
     assert rows["majority"].accuracy < 0.05
 
@@ -231,7 +257,9 @@ def test_max_train_takes_whole_groups_from_train_alone() -> None:
     task = TASKS["length"]
     items = task.items(SENTENCES, "fr")
     doubled = Items(*([*part, *part] for part in (items.sentences, items.labels, items.groups)))
-    whole, part = (prepare(task, "fr", doubled, ProbeConfig(max_train=most, seeds=2)) for most in (None, 201))
+    whole, part = (
+        prepare(task, doubled, lang="fr", config=ProbeConfig(max_train=most, seeds=2)) for most in (None, 201)
+    )
     for (train, dev, test), (fewer, same_dev, same_test) in zip(whole.cuts, part.cuts, strict=True):
         assert 190 < len(fewer) <= 201 < len(train)
         assert set(fewer) <= set(train)
@@ -244,6 +272,6 @@ def test_max_train_takes_whole_groups_from_train_alone() -> None:
 def test_the_paper_protocol_takes_the_papers_sizes() -> None:
     """10,000 items elsewhere, so that a command takes seconds; there all, up to 120,000."""
     items = Items([f"s{n}" for n in range(10_400)], ["a", "b"] * 5_200, list(range(10_400)))
-    sizes = [len(prepare(TASKS["depth"], "en", items, ProbeConfig(paper=paper)).labels) for paper in (False, True)]
-    assert sizes == [10_000, 10_400]
-    assert len(prepare(TASKS["depth"], "en", items, ProbeConfig(paper=True, max_items=400)).labels) == 400
+    configs = [ProbeConfig(), senteval_config(ProbeConfig()), senteval_config(ProbeConfig(max_items=400))]
+    sizes = [len(prepare(TASKS["depth"], items, lang="en", config=config).labels) for config in configs]
+    assert sizes == [10_000, 10_400, 400]

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from benchmarks import sequential_senteval
+from bgt_core import backend
 from bgt_core.errors import BgtError
 from probes.classifiers.senteval import SentEval, Split, SplitResult, Stack, split_classify
 
@@ -29,7 +30,7 @@ def task(items: int, width: int, classes: int, noise: float, seed: int = 0) -> T
 
 @pytest.fixture(scope="module")
 def easy() -> Task:
-    """The label is the sign of one number, far from 0: right at the first look, and at every later one."""
+    """The label is the sign of one number, far from 0: right on dev at once, and ever after."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 400)
     vectors = np.stack([20.0 * labels - 10.0, rng.standard_normal(400)], axis=1).astype(np.float32)
@@ -42,7 +43,7 @@ def numbers(result: SplitResult) -> tuple[object, ...]:
         result.dev_accuracy,
         result.test_accuracy,
         result.dev_accuracies,
-        result.passes,
+        result.epochs,
         result.predicted.tolist(),
     )
 
@@ -59,12 +60,19 @@ def test_all_penalties_at_once_are_one_after_another(data: Task, protocol: SentE
     fast, straight = split_classify(*data, protocol), sequential_senteval.split_classify(*data, protocol)
     assert numbers(fast) == numbers(straight)
     # else neither the choice of a penalty nor training on with fewer of them was seen
-    assert len(set(fast.dev_accuracies)) > 1 and len(set(fast.passes)) > 1
+    assert len(set(fast.dev_accuracies)) > 1 and len(set(fast.epochs)) > 1
 
 
 @pytest.mark.parametrize("hidden", [0, 5])
-def test_passes_are_those_of_torch(hidden: int) -> None:
-    """Autograd and torch.optim.Adam, one network after another; the second of three leaves half-way."""
+@pytest.mark.parametrize("fused", [True, False])
+def test_passes_are_those_of_torch(hidden: int, fused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Autograd and torch.optim.Adam, one network after another; the second of three leaves half-way.
+
+    So too without torch's private operator.
+    """
+    if fused and not backend.HAS_FUSED_ADAM:
+        pytest.skip("this torch has no fused Adam")
+    monkeypatch.setattr(backend, "HAS_FUSED_ADAM", fused)
     sizes, rng = ([6, hidden, 4] if hidden else [6, 4]), np.random.default_rng(1)
     vectors, labels = rng.standard_normal((25, 6), dtype=np.float32), rng.integers(0, 4, 25)
     orders = [rng.permutation(25) for _ in range(6)]
@@ -73,7 +81,7 @@ def test_passes_are_those_of_torch(hidden: int) -> None:
         if number == 3:
             stack.keep([0, 2])
         stack.train(torch.from_numpy(vectors), labels, order, batch_size=10)
-    for place, penalty in enumerate((1e-3, 1.0)):
+    for network, penalty in enumerate((1e-3, 1.0)):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(3)
             layers = [nn.Linear(inside, outside) for inside, outside in pairwise(sizes)]
@@ -85,13 +93,13 @@ def test_passes_are_those_of_torch(hidden: int) -> None:
             nn.functional.cross_entropy(logits, torch.from_numpy(labels[rows])).backward()
             optimiser.step()
         for part, expected in zip(stack.parameters, model.parameters(), strict=True):
-            torch.testing.assert_close(part[place].view_as(expected), expected.detach(), rtol=1e-5, atol=1e-6)
+            torch.testing.assert_close(part[network].view_as(expected), expected.detach(), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("setting", "passes"),
+    ("setting", "epochs"),
     [
-        ({}, 28),  # better than ever once, then six failures: 7 looks, 4 passes each
+        ({}, 28),  # better than ever once, then six failures: 7 scores on dev, 4 passes each
         ({"tenacity": 0}, 8),
         ({"epoch_size": 1}, 7),
         ({"max_epoch": 0}, 4),
@@ -99,9 +107,9 @@ def test_passes_are_those_of_torch(hidden: int) -> None:
         ({"tenacity": 99}, 204),
     ],
 )
-def test_when_training_ends(easy: Task, setting: dict[str, int], passes: int) -> None:
+def test_when_training_ends(easy: Task, setting: dict[str, int], epochs: int) -> None:
     result = split_classify(*easy, SentEval(penalties=(1e-5, 1e-2), **setting))
-    assert result.passes == (passes, passes)
+    assert result.epochs == (epochs, epochs)
     assert result.dev_accuracies == (100.0, 100.0)
 
 
@@ -148,9 +156,9 @@ VECTORS, LABELS = np.eye(4, 3, dtype=np.float32), ["a", "b", "a", "b"]
 
 
 @pytest.mark.parametrize(
-    ("place", "split", "message"),
+    ("index", "split", "message"),
     [
-        (0, (VECTORS[:3], LABELS), "train vectors have shape (3, 3): give one of width 3 to each of 4 labels"),
+        (0, (VECTORS[:3], LABELS), "train vectors have shape (3, 3): give one of width 3 for each of 4 labels"),
         (0, (VECTORS[:0], []), "train vectors have shape (0, 3)"),
         (1, (VECTORS[:, :2], LABELS), "dev vectors have shape (4, 2): give one of width 3"),
         (2, (VECTORS[0], LABELS), "test vectors have shape (3,)"),
@@ -160,9 +168,9 @@ VECTORS, LABELS = np.eye(4, 3, dtype=np.float32), ["a", "b", "a", "b"]
         (2, (VECTORS, ["a", "b", "c", "d"]), "Label 'c' of test is not in train"),
     ],
 )
-def test_what_is_refused(place: int, split: Split, message: str) -> None:
+def test_what_is_refused(index: int, split: Split, message: str) -> None:
     splits = [(VECTORS, LABELS)] * 3
-    splits[place] = split
+    splits[index] = split
     with pytest.raises(BgtError) as caught:
         split_classify(*splits)
     assert message in str(caught.value)

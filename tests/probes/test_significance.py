@@ -29,11 +29,11 @@ def test_wilson_of_the_papers_gender_scores_tells_them_from_chance() -> None:
 @pytest.mark.parametrize("p", [0.5, 0.7, 0.9, 0.98])
 def test_wilson_holds_the_truth_nineteen_times_in_twenty(p: float) -> None:
     """Exactly: the binomial probability of every count whose interval holds p; averaged over sizes of test."""
-    found = []
+    coverage = []
     for n in range(900, 1_100, 10):
         holds = [wilson(right, n)[0] <= p <= wilson(right, n)[1] for right in range(n + 1)]
-        found.append(binom.pmf(np.arange(n + 1), n, p)[holds].sum())
-    assert np.mean(found) == pytest.approx(0.95, abs=0.005)
+        coverage.append(binom.pmf(np.arange(n + 1), n, p)[holds].sum())
+    assert np.mean(coverage) == pytest.approx(0.95, abs=0.005)
 
 
 def test_bootstrap_agrees_with_the_normal_interval_and_copies_add_nothing() -> None:
@@ -79,13 +79,13 @@ def test_noise_of_items_is_counted_once_whether_seeds_share_them_or_not() -> Non
     """Squared, on average: five folds of 100 know as much as 500 items, five tests on the same 100 as much as 100."""
     rng = np.random.default_rng(0)
     folds, same = np.arange(500) % 5 == np.arange(5)[:, None], np.ones((5, 100), bool)
-    found = []
+    variances = []
     for _ in range(200):
         apart, alike = (rng.random((1, 1, n)) < 0.7 for n in (500, 100))
         runs = [bootstrap([right & tested], tested, range(len(tested[0])), 50)[0]
                 for right, tested in ((apart, folds), (alike, same))]  # fmt: skip
-        found.append([one.error()[0] ** 2 for one in runs])
-    assert np.mean(found, axis=0) == pytest.approx([0.21 / 500, 0.21 / 100], rel=0.15)
+        variances.append([one.error()[0] ** 2 for one in runs])
+    assert np.mean(variances, axis=0) == pytest.approx([0.21 / 500, 0.21 / 100], rel=0.15)
 
 
 def test_seeds_that_agree_by_luck_are_not_believed() -> None:
@@ -97,10 +97,10 @@ def test_seeds_that_agree_by_luck_are_not_believed() -> None:
 
 @pytest.mark.parametrize("setting", ["folds", "fixed test, probes differ", "three encoders"])
 def test_the_interval_leaves_out_0_where_p_is_small(setting: str) -> None:
-    found = list(simulated(setting, runs=60, items=200, resamples=100, truth=0.06))
-    agree = [(runs.p() < 0.05) == (not low <= 0 <= high) for runs in found for low, high in [runs.interval()]]
+    simulations = list(simulated(setting, runs=60, items=200, resamples=100, truth=0.06))
+    agree = [(runs.p() < 0.05) == (not low <= 0 <= high) for runs in simulations for low, high in [runs.interval()]]
     assert all(agree)
-    assert 5 < sum(runs.p() < 0.05 for runs in found) < 55  # both happen
+    assert 5 < sum(runs.p() < 0.05 for runs in simulations) < 55  # both happen
 
 
 def test_holm_over_a_table() -> None:
@@ -137,14 +137,14 @@ def simulated(setting: str, runs: int, items: int, resamples: int, truth: float 
             rng.random((encoders, probes, items)) < 0.1, rng.random((encoders, probes, items)), rng.random(items)
         )
         right, base = (luck < chance + hard) & tested, (luck < 0.6 + hard) & tested
-        found = bootstrap([right, base], tested, np.arange(items) // 2, resamples, run)
-        yield found[0] if truth > 0.5 else found[0] - found[1]
+        pair = bootstrap([right, base], tested, np.arange(items) // 2, resamples, run)
+        yield pair[0] if truth > 0.5 else pair[0] - pair[1]
 
 
 def coverage(setting: str, runs: int, items: int, resamples: int, truth: float = 0.7) -> float:
     """How often the 95% interval holds the truth."""
-    found = [made.interval() for made in simulated(setting, runs, items, resamples, truth)]
-    return float(np.mean([low <= truth <= high for low, high in found]))
+    intervals = [made.interval() for made in simulated(setting, runs, items, resamples, truth)]
+    return float(np.mean([low <= truth <= high for low, high in intervals]))
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

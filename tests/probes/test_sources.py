@@ -95,12 +95,20 @@ def test_conllu_reads_what_is_written_and_what_hangs_on_what(tmp_path: Path) -> 
     assert sentence.words[3].is_a("obl") and not sentence.words[3].is_a("obj")
 
 
+def test_two_spaces_are_no_tab(tmp_path: Path) -> None:
+    text = CONLLU.replace("2-3\tau\t", "2-3\tau  \t").replace("SpaceAfter=No", "Gloss=a  b|SpaceAfter=No")
+    (sentence,) = read_conllu([write(tmp_path / "a.conllu", text)])
+    assert sentence.text() == "Va au bois."
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("5\t.\t.", "5\t.", ":8: 9 columns"),
         ("4\tbois", "x\tbois", ":2: sentence with a bad number"),
         ("Mood=Imp", "Imp", ":2: sentence with a bad number or feature"),
+        ("_\t4\tdet", "_\t_\tdet", ":2: sentence with a bad number or feature: word 3, le"),
+        ("1\tVa", "# a comment\n1 Va", ":3: 9 columns"),
         ("5\t.\t.", "6\t.\t.", ":2: sentence whose words are not numbered"),
         ("_\t1\tpunct", "_\t0\tpunct", ":2: sentence with 2 roots"),
         ("_\t1\tpunct", "_\t9\tpunct", "a head that is no word"),
@@ -154,20 +162,20 @@ def test_a_folder_gives_its_best_source(tmp_path: Path) -> None:
     write(tmp_path / "text/en-fr.own.tsv", "Hi.\tSalut.\n")
     write(tmp_path / "text/fr.txt", "Salut.\n")
 
-    def found(task: str, lang: str) -> tuple[str, list[str]]:
+    def source_of(task: str, lang: str) -> tuple[str, list[str]]:
         source = find_source(tmp_path, TASKS[task], lang)
         return source.kind, [file.relative_to(tmp_path).as_posix() for file in source.files]
 
-    assert found("subj-num", "en") == ("labelled", ["subj_number.txt"])
-    assert found("subj-num", "fr") == ("labelled", ["xprobe/fr/subj_number.tsv.xz"])
+    assert source_of("subj-num", "en") == ("labelled", ["subj_number.txt"])
+    assert source_of("subj-num", "fr") == ("labelled", ["xprobe/fr/subj_number.tsv.xz"])
     assert find_source(tmp_path / "xprobe/fr", TASKS["subj-num"], "fr").kind == "labelled"
     with pytest.raises(BgtError, match="No 'en' data"):
         find_source(tmp_path / "xprobe/fr", TASKS["subj-num"], "en")
-    assert found("subj-num", "es") == ("conllu", ["ud/es_own-ud-train.conllu"])
-    assert found("depth", "de") == ("conllu", ["de/a.conllu"])
-    assert found("depth", "en") == ("trees", ["gum/en/a.mrg"])
-    assert found("length", "fr") == ("text", ["text/en-fr.own.tsv", "text/fr.txt"])
-    assert found("lang-id", "en-fr") == ("texts", ["text/en-fr.own.tsv"])
+    assert source_of("subj-num", "es") == ("conllu", ["ud/es_own-ud-train.conllu"])
+    assert source_of("depth", "de") == ("conllu", ["de/a.conllu"])
+    assert source_of("depth", "en") == ("trees", ["gum/en/a.mrg"])
+    assert source_of("length", "fr") == ("text", ["text/en-fr.own.tsv", "text/fr.txt"])
+    assert source_of("lang-id", "en-fr") == ("texts", ["text/en-fr.own.tsv"])
 
 
 def test_pairs_with_a_score_are_no_translations(tmp_path: Path) -> None:
@@ -248,8 +256,8 @@ def test_built_items_get_the_papers_proportions_and_whole_groups(tmp_path: Path)
     items, card = load_task(TASKS["gender"], "fr", tmp_path, seed=5)
     assert card.sizes == {"train": 400, "dev": 40, "test": 40}
     assert card.labels == {"correct": 240, "swapped": 240}
-    homes = dict(zip(items.groups, items.splits, strict=True))
-    assert all(homes[group] == split for group, split in zip(items.groups, items.splits, strict=True))
+    split_of = dict(zip(items.groups, items.splits, strict=True))
+    assert all(split_of[group] == split for group, split in zip(items.groups, items.splits, strict=True))
     assert "400 of 100,000 train items" in card.notes
     assert load_task(TASKS["gender"], "fr", tmp_path, seed=5)[0] == items
     assert load_task(TASKS["gender"], "fr", tmp_path, seed=6)[0] != items
@@ -265,10 +273,10 @@ def test_languages_are_balanced_and_translations_stay_together(tmp_path: Path) -
     items, card = load_task(TASKS["lang-id"], "en-fr", tmp_path)
     assert card.labels == {"en": 241, "fr": 241}
     assert "Internet." not in items.sentences
-    homes: dict[int, set[str]] = {}
+    split_of: dict[int, set[str]] = {}
     for group, split in zip(items.groups, items.splits, strict=True):
-        homes.setdefault(group, set()).add(split)
-    assert all(len(splits) == 1 for splits in homes.values())
+        split_of.setdefault(group, set()).add(split)
+    assert all(len(splits) == 1 for splits in split_of.values())
     assert max(Counter(items.groups).values()) > 1
 
 

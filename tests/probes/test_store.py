@@ -12,13 +12,11 @@ from pyarrow import parquet
 from scipy.stats import norm
 
 from bgt_core.errors import BgtError
-from probes.cells import Model, material_of, measured
-from probes.measures.study import ProbeConfig
-from probes.result import Predictions, ProbeResult, Row
-from probes.results.compare import corrected, gap
-from probes.results.store import Cell, all_predictions, cell_of, read_cell, verdicts, write_cell
+from probes import ProbeConfig, measure_cell
+from probes.result import Predictions, ProbeResult, ProbeScore
+from probes.results.compare import cell_gap, corrected, gap
+from probes.results.store import Cell, all_predictions, cell_of, correctness, read_cell, write_cell
 from probes.task import Items
-from probes.tasks import TASKS
 
 N = 10_000
 
@@ -31,14 +29,14 @@ def planted(right: dict[str, np.ndarray], name: str = "m") -> Cell:
     for latent, verdict in right.items():
         labels = np.where(verdict, truth, 1 - truth).astype(np.int32)[None, None]
         predictions[latent] = Predictions(labels, np.ones(labels.shape, np.float32), np.zeros(size, np.float32))
-        rows.append(Row("gender", "fr", latent, 10, size, 2, float(np.mean(verdict)), 0, 1, 0))
+        rows.append(ProbeScore("gender", "fr", latent, 10, size, 2, float(np.mean(verdict)), 0, 1, 0))
     items = Items([f"s{place}" for place in range(size)], ["ab"[label] for label in truth], list(range(size)))
     result = ProbeResult(
         "gender", "fr", 1, 0, 0.95, rows, None, 0, labels=["a", "b"], items=items, predictions=predictions
     )
     latents = [latent for latent in right if latent != "majority"]
     cell = cell_of(name, result, {"probe": "linear", "latents": latents, "langs": ["en", "fr"]})
-    against = [gap(cell, latent, cell, "majority") for latent in latents if "majority" in right]
+    against = [cell_gap(cell, latent, cell, "majority") for latent in latents if "majority" in right]
     return replace(cell, result=replace(cell.result, over_majority=against))
 
 
@@ -48,19 +46,17 @@ def first(count: int) -> np.ndarray:
 
 class Fake:
     langs, latents, fingerprint = ("en", "fr"), ("semantic", "language"), "fake"
-    asked = 0
+    calls = 0
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        self.asked += 1
-        found = [[len(sentence), sentence.count(" "), sentence.count(".")] for sentence in sentences]
-        return np.array(found, dtype=np.float32)[:, : 3 if latent == "language" else 1]
+        self.calls += 1
+        numbers = [[len(sentence), sentence.count(" "), sentence.count(".")] for sentence in sentences]
+        return np.array(numbers, dtype=np.float32)[:, : 3 if latent == "language" else 1]
 
 
-def measure(encoder: Fake, cache: object = None, **asked: object) -> Cell:
-    wish = ProbeConfig(**{"max_items": 400, "seeds": 2, **asked})
-    material = material_of(TASKS["punct-num"], "fr", None, None, wish)
-    model = Model("fake", encoder, encoder.latents)
-    return measured(model, TASKS["punct-num"], "fr", material, wish, cache, lambda line: None)
+def measure(encoder: Fake, **options: object) -> Cell:
+    config = ProbeConfig(**{"max_items": 400, "seeds": 2, **options})
+    return measure_cell(encoder, "punct-num", lang="fr", name="fake", config=config)
 
 
 def test_a_cell_is_the_same_after_a_round_trip(tmp_path: Path) -> None:
@@ -91,7 +87,7 @@ def test_what_is_damaged_or_another_file_counts_as_absent(tmp_path: Path) -> Non
 def test_rows_of_predictions_give_the_accuracies() -> None:
     cell = measure(Fake())
     for row in cell.result.rows:
-        kept = verdicts(cell, row.latent)
+        kept = correctness(cell.predictions, row.latent)
         assert kept.right.sum() / kept.tested.sum() == pytest.approx(row.accuracy)
     table = all_predictions([cell]).to_pylist()
     assert {row["task"] for row in table} == {"punct-num"}
@@ -102,24 +98,30 @@ def test_rows_of_predictions_give_the_accuracies() -> None:
 
 def test_a_kept_difference_is_the_measured_one() -> None:
     cell = measure(Fake(), seeds=5, max_items=2_000, control=None, baselines=False)
-    found, fresh = gap(cell, "semantic", cell, "language"), cell.result.difference
+    kept, fresh = cell_gap(cell, "semantic", cell, "language"), cell.result.difference
     for name in ("points", "ci_low", "ci_high", "p"):  # the resamples are the same
-        assert getattr(found, name) == pytest.approx(getattr(fresh, name))
+        assert getattr(kept, name) == pytest.approx(getattr(fresh, name))
+    table = cell.predictions
+    assert gap(table, "semantic", table, "language", task="punct-num", lang="fr") == kept  # no cell is needed
 
 
 def test_a_difference_of_two_encoders_is_paired_on_items() -> None:
     left, right = planted({"semantic": first(6_000)}), planted({"semantic": first(5_900)}, "other")
-    found = gap(left, "semantic", right, "semantic", ("m", "other"))
-    assert found.points == pytest.approx(1)
-    assert found.ci_low == pytest.approx(1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02)  # not 1.4 points wide
-    assert found.p == pytest.approx(2 * norm.sf(np.sqrt(100 / (1 - 0.01))), rel=1)  # of 1e-23: rounding of resamples
-    assert (found.first, found.second) == ("m", "other")
+    difference = cell_gap(left, "semantic", right, "semantic", ("m", "other"))
+    assert difference.points == pytest.approx(1)
+    assert difference.ci_low == pytest.approx(
+        1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02
+    )  # not 1.4 points wide
+    assert difference.p == pytest.approx(
+        2 * norm.sf(np.sqrt(100 / (1 - 0.01))), rel=1
+    )  # of 1e-23: rounding of resamples
+    assert (difference.first, difference.second) == ("m", "other")
 
 
 def test_other_items_are_not_compared() -> None:
     left, right = planted({"semantic": first(60)}), planted({"semantic": first(60)[:5_000]}, "other")
     with pytest.raises(BgtError, match="gender fr: 'm' and 'other' were tested on different items"):
-        gap(left, "semantic", right, "semantic", ("m", "other"))
+        cell_gap(left, "semantic", right, "semantic", ("m", "other"))
 
 
 def test_notes_say_what_majority_does_as_well_after_holm() -> None:
@@ -134,30 +136,30 @@ def test_notes_say_what_majority_does_as_well_after_holm() -> None:
 
     cell = planted({"semantic": at(0.507), "language": at(0.526), "majority": majority})
     stale = [replace(row, note="not separable from majority; did not converge") for row in cell.result.rows]
-    (found,) = corrected([replace(cell, result=replace(cell.result, rows=stale))])
-    notes = {row.latent: row.note for row in found.result.rows}
+    (after,) = corrected([replace(cell, result=replace(cell.result, rows=stale))])
+    notes = {row.latent: row.note for row in after.result.rows}
     assert notes["semantic"].startswith("did not converge; not separable from majority 50.0 after Holm (p=0.")
     assert notes["language"] == "did not converge"
 
 
 def test_a_latent_below_majority_is_called_so() -> None:
     cell = planted({"semantic": first(4_000), "majority": first(5_000)})
-    (found,) = corrected([cell])
-    assert found.row("semantic").note.startswith("below majority 50.0 after Holm")
-    assert found.row("majority").note == ""
+    (after,) = corrected([cell])
+    assert after.row("semantic").note.startswith("below majority 50.0 after Holm")
+    assert after.row("majority").note == ""
 
 
 def test_holm_is_over_the_whole_table() -> None:
     cells = [measure(Fake(), seed=seed) for seed in (0, 1)]
-    found = corrected(cells)
+    after = corrected(cells)
     ps = [one.p for cell in cells for one in (cell.result.difference, *cell.result.over_baseline)]
-    adjusted = [one.adjusted_p for cell in found for one in (cell.result.difference, *cell.result.over_baseline)]
+    adjusted = [one.adjusted_p for cell in after for one in (cell.result.difference, *cell.result.over_baseline)]
     assert len(ps) == 6
     assert adjusted[int(np.argmin(ps))] == pytest.approx(min(1, 6 * min(ps)))
 
 
-def test_verdicts_keep_encoders_and_seeds_apart() -> None:
-    found = verdicts(measure(Fake()), "language")
-    assert found.right.shape == (1, 2, 80)
-    assert (found.tested.sum(0) == 1).all()
-    assert not found.right[0][~found.tested].any()
+def test_correctness_keeps_encoders_and_seeds_apart() -> None:
+    verdicts = correctness(measure(Fake()).predictions, "language")
+    assert verdicts.right.shape == (1, 2, 80)
+    assert (verdicts.tested.sum(0) == 1).all()
+    assert not verdicts.right[0][~verdicts.tested].any()

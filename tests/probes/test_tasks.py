@@ -11,14 +11,14 @@ import pytest
 import zstandard
 
 from bgt_core.errors import BgtError
-from probes.data.build import default_sentences, read_sentences, splits
+from probes.data.folds import folds
+from probes.data.texts import default_sentences, read_sentences
 from probes.tasks import GROUPS, TASKS, find
 from probes.tasks.bigram_shift import pairs as movable
 from probes.tasks.gender import candidates, swap
-from probes.tasks.length import edges
-from probes.tasks.punct_num import is_mark
+from probes.tasks.length import bin_edges
 from probes.tasks.word_content import targets
-from probes.words import words
+from probes.words import count_words, is_punctuation, split_tokens, split_words
 
 
 def test_gender_labels_both_versions_of_a_sentence_and_skips_one_without_an_article() -> None:
@@ -95,8 +95,8 @@ def test_spanish(sentence: str, swapped: str | None) -> None:
 def test_one_swap_a_sentence_and_every_article_has_its_chance() -> None:
     sentence = "Le chat voit la lune et un arbre."
     assert len(candidates(sentence, "fr")) == 3
-    made = {swap(sentence, "fr", Random(seed)) for seed in range(40)}
-    assert made == {
+    versions = {swap(sentence, "fr", Random(seed)) for seed in range(40)}
+    assert versions == {
         "La chat voit la lune et un arbre.",
         "Le chat voit le lune et un arbre.",
         "Le chat voit la lune et une arbre.",
@@ -129,15 +129,16 @@ def test_length_labels_name_their_lengths_and_a_sentence_without_a_word_is_skipp
 
 
 def test_words() -> None:
-    assert words("L'eau, c'est bon !") == 5
-    assert words("猫が好き。") == 4
+    assert count_words("L'eau, c'est bon !") == len(split_words("L'eau, c'est bon !")) == 5
+    assert count_words("猫が好き。") == 4
+    assert split_tokens("L'eau, 猫が。") == ["L", "'", "eau", ",", "猫", "が", "。"]
 
 
 def test_length_bins_are_six_and_about_equal() -> None:
     lengths = [length for length in range(1, 61) for _ in range(10)]
-    assert edges(lengths) == [10, 20, 30, 40, 50, 60]
+    assert bin_edges(lengths) == [10, 20, 30, 40, 50, 60]
     skewed = [1] * 500 + list(range(2, 102))
-    assert edges(skewed) == [1, 21, 41, 61, 81, 101]
+    assert bin_edges(skewed) == [1, 21, 41, 61, 81, 101]
 
 
 def test_punctuation_counts_each_mark_and_skips_a_sentence_without() -> None:
@@ -151,16 +152,16 @@ def test_punctuation_counts_each_mark_and_skips_a_sentence_without() -> None:
     }
 
 
-def test_punctuation_keeps_at_most_so_many_a_label(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_punctuation_keeps_a_limited_number_per_label(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("probes.tasks.punct_num.AT_MOST", 3)
     items = TASKS["punct-num"].items([f"a{number}." for number in range(9)] + ["b, c."], "en")
     assert Counter(items.labels) == {"1": 3, "2": 1}
 
 
 def test_the_papers_marks_are_marks_and_so_are_those_of_other_scripts() -> None:
-    assert all(map(is_mark, "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"))
-    assert all(map(is_mark, "«»¿¡…’“”–—。、「」？،؟"))
-    assert not any(map(is_mark, "aé1猫ーي€ \u064e"))
+    assert all(map(is_punctuation, "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"))
+    assert all(map(is_punctuation, "«»¿¡…’“”–—。、「」？،؟"))
+    assert not any(map(is_punctuation, "aé1猫ーي€ \u064e"))
 
 
 def test_the_first_mark_is_the_label_and_a_sentence_without_one_is_skipped() -> None:
@@ -182,7 +183,7 @@ def test_bigram_shift_exchanges_two_neighbours_in_half_of_the_sentences() -> Non
     assert abs(items.labels.count("I") - items.labels.count("O")) <= 1
     for sentence, label, group in zip(items.sentences, items.labels, items.groups, strict=True):
         before, after = sentences[group].rstrip(".").split(), sentence.rstrip(".").split()
-        changed = [place for place in range(len(before)) if before[place] != after[place]]
+        changed = [index for index in range(len(before)) if before[index] != after[index]]
         if label == "O":
             assert not changed
         else:
@@ -202,7 +203,7 @@ def test_bigram_shift_leaves_marks_and_like_words_alone() -> None:
 
 def test_word_content_takes_the_words_after_the_most_frequent_ones() -> None:
     ranked = [f"word{letter}" for letter in "abcdefghijkl"]
-    counts = {word: 200 - place for place, word in enumerate(ranked)}
+    counts = {word: 200 - rank for rank, word in enumerate(ranked)}
     assert targets(counts, most=4) == set(ranked[8:12])
     assert targets(counts, most=16) == set(ranked[8:12])  # 12 words are too few for 16 labels, and for 8
     assert targets(counts | {"of": 193}, most=4) == set(ranked[7:11])  # ranked, and too short for a label
@@ -243,22 +244,22 @@ def test_an_unknown_task_and_an_undefined_language_say_what_there_is() -> None:
     assert caught.value.exit_code == 2
 
 
-def test_splits_never_divide_a_group_and_test_no_item_twice() -> None:
+def test_folds_never_divide_a_group_and_test_no_item_twice() -> None:
     groups = [number // 2 for number in range(400)]
     tested = []
-    for train, dev, test in splits(groups, 10, seed=3):
+    for train, dev, test in folds(groups, 10, seed=3):
         assert sorted([*train, *dev, *test]) == list(range(400))
-        of = [{groups[row] for row in rows} for rows in (train, dev, test)]
-        assert not of[0] & of[1] and not of[0] & of[2] and not of[1] & of[2]
+        trained, chosen_on, tested_on = ({groups[row] for row in rows} for rows in (train, dev, test))
+        assert not trained & chosen_on and not trained & tested_on and not chosen_on & tested_on
         assert (len(train), len(dev), len(test)) == (320, 40, 40)
         tested += test
     assert sorted(tested) == list(range(400))
 
 
-def test_splits_depend_on_the_seed_alone() -> None:
+def test_folds_depend_on_the_seed_alone() -> None:
     groups = list(range(100))
-    assert list(splits(groups, 2, 1)) == list(splits(groups, 2, 1))
-    assert list(splits(groups, 2, 1)) != list(splits(groups, 2, 2))
+    assert list(folds(groups, 2, 1)) == list(folds(groups, 2, 1))
+    assert list(folds(groups, 2, 1)) != list(folds(groups, 2, 2))
 
 
 @pytest.mark.parametrize(
@@ -277,11 +278,11 @@ def test_sentences_are_read_from_text_and_tsv(tmp_path: Path, suffix: str, pack:
 @pytest.mark.parametrize(
     ("name", "content", "column", "message", "code"),
     [
-        ("a.tsv", b"a\tb\n", None, "a.tsv:1: 2 columns; say which", 2),
-        ("a.tsv", b"a\tb\nc\n", 2, "a.tsv:2: 1 columns, so there is no --column 2", 4),
-        ("a.tsv", b"a\tb\n", 0, "no --column 0", 4),
+        ("a.tsv", b"a\tb\n", None, "a.tsv:1: 2 columns; `column` says which", 2),
+        ("a.tsv", b"a\tb\nc\n", 2, "a.tsv:2: 1 columns, so there is no `column` 2", 4),
+        ("a.tsv", b"a\tb\n", 0, "no `column` 0", 4),
         ("a.txt", b"ok\n\xff\n", None, "a.txt:2: not UTF-8", 4),
-        ("a.gz", gzip.compress(b"text" * 99)[:-9], None, "a.gz is cut short or damaged", 4),
+        ("a.gz", gzip.compress(b"text" * 99, mtime=0)[:-9], None, "a.gz is cut short or damaged", 4),
         ("a.xz", lzma.compress(b"text" * 99)[:-9], None, "a.xz is cut short or damaged", 4),
         ("a.zst", zstandard.ZstdCompressor().compress(b"text" * 99)[:-2], None, "a.zst is cut short or damaged", 4),
     ],

@@ -69,6 +69,7 @@ def assert_same_run(out: Path, alone: Path) -> None:
         )  # Adam enlarges what sums in another order differ by
 
 
+@pytest.mark.slow
 def test_two_workers_learn_what_one_learns(alone: Path, recipe: Recipe, tsv: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     told = [f"{name}={json.dumps(value)}" for name, value in recipe.arguments.items() if value != ()]

@@ -1,169 +1,133 @@
 """What was downloaded to files that our commands read.
 
-Each function gets the archives, by the last part of their address, and what is wanted; it writes into one folder and
-says what it made.
+Each function gets the archives, by the last part of their address, and the request; it writes into the folder `out`
+and says what lies there.
 """
 
 from __future__ import annotations
 
-import io
 import random
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
+from typing import IO
 
+from bgt_core.data.fetch.request import Archives, Converted, OutputFile, Request
 from bgt_core.data.fetch.unpack import damaged, unpack
 from bgt_core.data.pairfile import pair_file
 from bgt_core.data.parallel import LONGEST_LINE, Row, lines
 from bgt_core.errors import DataError
-from bgt_core.vectors.file import writing
+from bgt_core.files import atomic_file, writing
 
-Archives = Mapping[str, Path]  # the last part of the address -> the file downloaded from there
-MANY = 4096  # rows written together
+CHUNK = 4096  # rows written together
 SMALL = 2**26  # bytes of a file that is read at once
 STS_COLUMNS = ("gold", "sentence", "sentence")
-SPOILT = (b"version https://git-lfs", b"<!doctype", b"<html")  # what a server may send in place of a text
+NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # what a server may send in place of a text
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What was asked for, and where it goes."""
-
-    name: str  # "opensubtitles"
-    out: Path
-    langs: tuple[str, ...] = ()  # in the order of the columns
-    release: str = ""
-    max_pairs: int | None = None  # a random sample of so many
-    seed: int = 1
-
-    @property
-    def stem(self) -> str:
-        """Of the files made: "opensubtitles.v2018.en-fr"."""
-        parts = [self.name, self.release, "-".join(self.langs)]
-        return ".".join(filter(None, [*parts, str(self.max_pairs) if self.max_pairs else ""]))
-
-
-@dataclass(frozen=True)
-class MadeFile:
-    """A file, and what is in it where we wrote it."""
-
-    path: Path
-    columns: tuple[str, ...] = ()  # none: not a table of ours
-    rows: int | None = None
-
-
-@dataclass(frozen=True)
-class Made:
-    """All files, and what was left out and why."""
-
-    files: list[MadeFile]
-    left_out: dict[str, int]
-
-
-def as_is(archives: Archives, wanted: Wanted) -> Made:
+def as_is(archives: Archives, request: Request, out: Path) -> Converted:
     """Every file as its source gives it, in a folder of the source's name; archives are unpacked."""
-    home = wanted.out / wanted.stem
-    made: list[Path] = []
+    folder = out / request.stem
+    paths: list[Path] = []
     for name, archive in archives.items():
         if name.lower().endswith((".zip", ".tar", ".tgz", ".gz")):
-            made += unpack(archive, home if len(archives) == 1 else home / name.rpartition(".")[0])
+            paths += unpack(archive, folder if len(archives) == 1 else folder / name.rpartition(".")[0])
         else:
-            made.append(_moved(archive, home / name))
-    return Made([MadeFile(path) for path in made], {})
+            paths.append(_moved(archive, folder / name))
+    return Converted([OutputFile(path) for path in paths], {})
 
 
-def tracks(archives: Archives, wanted: Wanted) -> Made:
+def tracks(archives: Archives, request: Request, out: Path) -> Converted:
     """SemEval-2017's archive of sentences and that of scores -> one folder, STS.input.* beside STS.gs.*."""
-    home = wanted.out / wanted.stem
+    folder = out / request.stem
     unpacked = [path for name, archive in archives.items() for path in unpack(archive, archive.with_suffix(".d"))]
-    made = [_moved(path, home / path.name) for path in unpacked if path.name.startswith("STS.")]
-    if not made:
-        raise DataError(f"{' and '.join(archives)}: hold no STS.input.NAME.txt; keep them as they are with --raw.")
-    return Made([MadeFile(path) for path in sorted(made)], {})
+    paths = [_moved(path, folder / path.name) for path in unpacked if path.name.startswith("STS.")]
+    if not paths:
+        raise DataError(f"{' and '.join(archives)}: hold no STS.input.NAME.txt; keep them as they are with `raw`.")
+    return Converted([OutputFile(path) for path in sorted(paths)], {})
 
 
-def moses(archives: Archives, wanted: Wanted) -> Made:
-    """OPUS's line-aligned zip -> one TSV, columns in the order of the languages asked for.
+def moses(archives: Archives, request: Request, out: Path) -> Converted:
+    """OPUS's line-aligned zip -> one TSV, columns in the order of the request's languages.
 
     Pairs with an empty side are left out. With `max_pairs`, a random sample keeps its order.
     """
     (archive,) = archives.values()
-    out = wanted.out / f"{wanted.stem}.tsv.zst"
+    table = out / f"{request.stem}.tsv.zst"
     left_out: Counter[str] = Counter()
     with damaged(archive), zipfile.ZipFile(archive) as inside:
-        names = [_only(inside, archive, f".{lang}") for lang in wanted.langs]
+        names = [_only(inside, archive, f".{lang}") for lang in request.langs]
         rows = _full(_rows(inside, names, archive), left_out)
-        if wanted.max_pairs is not None:
+        if request.max_pairs is not None:
             total = sum(1 for _ in _full(_rows(inside, names, archive), Counter()))
-            rows = _sample(rows, total, wanted.max_pairs, wanted.seed)
-            left_out["not in the sample"] = max(0, total - wanted.max_pairs)
+            rows = _sample(rows, total, request.max_pairs, request.seed)
+            left_out["not in the sample"] = max(0, total - request.max_pairs)
         count = 0
-        with pair_file(out, wanted.langs) as add:
-            while some := list(islice(rows, MANY)):
-                add(some)
-                count += len(some)
+        with pair_file(table, request.langs) as add:
+            while chunk := list(islice(rows, CHUNK)):
+                add(chunk)
+                count += len(chunk)
             if not count:
                 raise DataError(f"{archive}: holds no pair.")
-        made = [MadeFile(out, wanted.langs, count), *_notes(inside, archive, wanted)]
-    return Made(made, dict(left_out))
+        files = [OutputFile(table, request.langs, count), *_notes(inside, archive, out / request.stem)]
+    return Converted(files, dict(left_out))
 
 
-def tatoeba(archives: Archives, wanted: Wanted) -> Made:
+def tatoeba(archives: Archives, request: Request, out: Path) -> Converted:
     """LASER's two line-aligned files -> one TSV."""
     sides = {("en" if name.endswith(".eng") else "other"): path for name, path in archives.items()}
     for path in sides.values():
         _whole_text(path)
-    files = [sides["en" if lang == "en" else "other"] for lang in wanted.langs]
+    files = [sides["en" if lang == "en" else "other"] for lang in request.langs]
     rows = list(zip_longest(*map(lines, files)))
     if any(None in row for row in rows):
         raise DataError(f"{' and '.join(archives)}: differ in their number of lines; expected the same.")
-    out = wanted.out / f"{wanted.stem}.tsv"
-    with pair_file(out, wanted.langs) as add:
+    table = out / f"{request.stem}.tsv"
+    with pair_file(table, request.langs) as add:
         add([[_cell(side) for side in row] for row in rows])
-    return Made([MadeFile(out, wanted.langs, len(rows))], {})
+    return Converted([OutputFile(table, request.langs, len(rows))], {})
 
 
-def sts(archives: Archives, wanted: Wanted) -> Made:
+def sts(archives: Archives, request: Request, out: Path) -> Converted:
     """SemEval's STS.input.X.txt and STS.gs.X.txt -> YEAR/X.tsv: gold, sentence, sentence.
 
     Pairs that nobody scored (most of 2015 and 2016) are left out.
     """
     (archive,) = archives.values()
-    found: dict[tuple[str, str], bytes] = {}
+    texts: dict[tuple[str, str], bytes] = {}  # (name of the set, "input" or "gs")
     with damaged(archive), zipfile.ZipFile(archive) as inside:
         for entry in inside.infolist():
-            name = re.fullmatch(r"(?:.*/)?STS(?:\d{4})?\.(input|gs)\.(?:surprise\.)?([\w-]+)\.txt", entry.filename)
-            if name and name[2] != "ALL" and not entry.filename.startswith("__MACOSX"):
-                found[name[2], name[1]] = _read(inside, entry, archive)
-    names = sorted({name for name, _ in found})
+            match = re.fullmatch(r"(?:.*/)?STS(?:\d{4})?\.(input|gs)\.(?:surprise\.)?([\w-]+)\.txt", entry.filename)
+            if match and match[2] != "ALL" and not entry.filename.startswith("__MACOSX"):
+                texts[match[2], match[1]] = _read(inside, entry, archive)
+    names = sorted({name for name, _ in texts})
     if not names:
-        raise DataError(f"{archive}: holds no STS.input.NAME.txt; keep it as it is with --raw.")
-    year = wanted.name.removeprefix("sts")
-    made, unscored = [], 0
+        raise DataError(f"{archive}: holds no STS.input.NAME.txt; keep it as it is with `raw`.")
+    year = request.source.name.removeprefix("sts")
+    files, unscored = [], 0
     for name in names:
-        gold, text = (_text_lines(archive, found.get((name, kind), b"")) for kind in ("gs", "input"))
+        gold, text = (_text_lines(archive, texts.get((name, kind), b"")) for kind in ("gs", "input"))
         pairs = [line.split("\t")[:2] for line in text]
         if len(gold) != len(pairs) or any(len(pair) < 2 for pair in pairs):
-            raise DataError(f"{archive}: {name} has {len(gold)} scores for {len(pairs)} lines; keep it with --raw.")
+            raise DataError(f"{archive}: {name} has {len(gold)} scores for {len(pairs)} lines; keep it with `raw`.")
         scored = [[score, *pair] for score, pair in zip(map(str.strip, gold), pairs, strict=True) if score]
-        out = wanted.out / year / f"{name}.tsv"
-        with pair_file(out, STS_COLUMNS) as add:
+        table = out / year / f"{name}.tsv"
+        with pair_file(table, STS_COLUMNS) as add:
             add([[_cell(cell.encode()) for cell in row] for row in scored])
-        made.append(MadeFile(out, STS_COLUMNS, len(scored)))
+        files.append(OutputFile(table, STS_COLUMNS, len(scored)))
         unscored += len(pairs) - len(scored)
-    return Made(made, {"no score": unscored})
+    return Converted(files, {"no score": unscored})
 
 
 def _text_lines(archive: Path, text: bytes) -> list[str]:
     try:
         return text.decode("utf-8-sig").removesuffix("\n").split("\n")
     except UnicodeDecodeError as error:
-        raise DataError(f"{archive}: holds a file that is not UTF-8 ({error}); keep it as it is with --raw.") from None
+        raise DataError(f"{archive}: holds a file that is not UTF-8 ({error}); keep it as it is with `raw`.") from None
 
 
 def _only(inside: zipfile.ZipFile, archive: Path, ending: str) -> str:
@@ -174,7 +138,7 @@ def _only(inside: zipfile.ZipFile, archive: Path, ending: str) -> str:
 
 
 def _rows(inside: zipfile.ZipFile, names: list[str], archive: Path) -> Iterator[Row]:
-    """Line by line through all sides at once; BgtError where they differ in their number of lines."""
+    """Line by line through all sides at once; DataError where they differ in their number of lines."""
     with ExitStack() as stack:
         sides = [_lines(stack.enter_context(inside.open(name)), archive) for name in names]
         for row in zip_longest(*sides):
@@ -183,7 +147,7 @@ def _rows(inside: zipfile.ZipFile, names: list[str], archive: Path) -> Iterator[
             yield row
 
 
-def _lines(member: io.BufferedIOBase, archive: Path) -> Iterator[bytes]:
+def _lines(member: IO[bytes], archive: Path) -> Iterator[bytes]:
     while line := member.readline(LONGEST_LINE + 1):
         if len(line) > LONGEST_LINE:
             raise DataError(f"{archive}: has a line of more than {LONGEST_LINE} bytes; expected text.")
@@ -214,16 +178,16 @@ def _sample(rows: Iterator[Row], total: int, count: int, seed: int) -> Iterator[
         total -= 1
 
 
-def _notes(inside: zipfile.ZipFile, archive: Path, wanted: Wanted) -> list[MadeFile]:
-    """The licence and the read-me that came with it."""
-    made = []
+def _notes(inside: zipfile.ZipFile, archive: Path, stem: Path) -> list[OutputFile]:
+    """The licence and the read-me that came with it, as STEM.LICENSE and STEM.README."""
+    files = []
     for name in sorted({"LICENSE", "README"} & set(inside.namelist())):
-        path = wanted.out / f"{wanted.stem}.{name}"
+        path = stem.with_name(f"{stem.name}.{name}")
         content = _read(inside, inside.getinfo(name), archive)
-        with writing(path):
-            path.write_bytes(content)
-        made.append(MadeFile(path))
-    return made
+        with atomic_file(path) as partial:
+            partial.write_bytes(content)
+        files.append(OutputFile(path))
+    return files
 
 
 def _read(inside: zipfile.ZipFile, entry: zipfile.ZipInfo, archive: Path) -> bytes:
@@ -242,7 +206,7 @@ def _moved(path: Path, out: Path) -> Path:
 
 
 def _whole_text(path: Path) -> None:
-    """BgtError for what servers send in place of a text: a page, or the pointer of a large file."""
+    """DataError for what servers send in place of a text: a page, or the pointer of a large file."""
     with path.open("rb") as file:
-        if (start := file.read(64).lower().lstrip()).startswith(SPOILT):
+        if (start := file.read(64).lower().lstrip()).startswith(NOT_TEXT):
             raise DataError(f"{path}: not the text itself but {start[:30]!r}; the address no longer holds it.")

@@ -1,9 +1,10 @@
-"""OPUS's own index: which corpora there are for two languages, and how large. Language codes are those of OPUS."""
+"""OPUS's own index: which corpora it has in two languages, and how large. Language codes are those of OPUS."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import requests
@@ -52,7 +53,7 @@ ISO = {  # two letters -> three, as LASER's files are named; the rest is spelled
 }
 
 
-class Corpus(NamedTuple):
+class OpusEntry(NamedTuple):
     """One release of a corpus in two languages."""
 
     name: str
@@ -64,36 +65,38 @@ class Corpus(NamedTuple):
 
 def languages(pair: str) -> tuple[str, str]:
     """ "en-fr" -> ("en", "fr"), in the order given."""
-    found = re.fullmatch(f"({CODE})-({CODE})", pair)
-    if not found or found[1] == found[2]:
-        raise UsageError(f"--pair {pair}: expected two language codes, as in en-fr.")
-    return found[1], found[2]
+    codes = re.fullmatch(f"({CODE})-({CODE})", pair)
+    if not codes or codes[1] == codes[2]:
+        raise UsageError(f"`pair` {pair}: expected two language codes, as in en-fr.")
+    return codes[1], codes[2]
 
 
 def corpora(
-    asks: requests.Session, langs: tuple[str, str], name: str | None = None, release: str = "latest"
-) -> list[Corpus]:
-    """What OPUS has, largest first, of all corpora or of one; BgtError where it can't be asked or has nothing."""
+    http: requests.Session, langs: Sequence[str], name: str | None = None, release: str = "latest"
+) -> list[OpusEntry]:
+    """What OPUS has in two languages, of all corpora or of one, largest first.
+
+    Raises NotFound where OPUS can't be asked or has nothing.
+    """
     source, target = sorted(langs)  # OPUS names a pair by the alphabet
     query = {"source": source, "target": target, "preprocessing": "moses", "version": release}
     try:
-        answer = asks.get(API, params=query | ({"corpus": name} if name else {}), timeout=TIMEOUT)
-        answer.raise_for_status()
-        found = [
-            Corpus(
+        response = http.get(API, params=query | ({"corpus": name} if name else {}), timeout=TIMEOUT)
+        response.raise_for_status()
+        entries = [
+            OpusEntry(
                 item["corpus"],
                 item["version"],
                 int(item["alignment_pairs"] or 0),
                 1024 * int(item["size"]),  # OPUS counts in KiB
                 item["url"],
             )
-            for item in json.loads(answer.content)["corpora"]
+            for item in json.loads(response.content)["corpora"]
         ]
     except requests.RequestException as error:
         raise NotFound(f"{API}: OPUS can't be asked ({type(error).__name__}); try later.") from error
     except (KeyError, TypeError, ValueError) as error:
         raise NotFound(f"{API}: OPUS answers in another form than expected ({error!r}).") from error
-    if not found:
-        what = f"{name} {release}" if name else "nothing"
-        raise NotFound(f"OPUS has no {what} for {source}-{target}." if name else f"OPUS has {what} for that pair.")
-    return sorted(found, key=lambda corpus: (-corpus.pairs, corpus.name))
+    if not entries:
+        raise NotFound(f"OPUS has {f'no {name} {release}' if name else 'nothing'} for {source}-{target}.")
+    return sorted(entries, key=lambda entry: (-entry.pairs, entry.name))

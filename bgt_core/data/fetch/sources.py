@@ -1,18 +1,15 @@
 """What `bgt data download` knows: parallel corpora and evaluation sets, and who may use them for what.
 
-Honest about what it rests on: addresses are those that public code of 2020-2026 uses, licences are what the sources
-state, and no address was asked when this was written. Sizes are asked from the server before a download. Checksums
-are given where somebody published one (`PUBLISHED`); otherwise the first download is trusted, and its SHA-256 kept in
-the lock file beside it, against which later downloads are held.
+Addresses are those that public code of 2020-2026 uses, and licences what the sources state; none was checked against
+the server when this was written. Sizes are asked from the server before a download. Where somebody published a
+checksum (`PUBLISHED`), it decides; otherwise the first download is trusted, its SHA-256 is kept in the manifest beside
+it, and later downloads must have the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from bgt_core.data.fetch import layouts
-from bgt_core.data.fetch.layouts import Made, Wanted
+from bgt_core.data.fetch.request import DataSource
 from bgt_core.errors import UsageError
 
 OPUS = "https://object.pouta.csc.fi/OPUS-{corpus}/{release}/moses/{opus_pair}.txt.zip"
@@ -50,28 +47,15 @@ PUBLISHED = {
 }
 
 
-@dataclass(frozen=True)
-class Source:
-    """One thing that can be had. Addresses may hold {opus_pair}, {release} and {iso} (of the language not English)."""
-
-    name: str  # what a user types
-    what: str
-    licence: str
-    addresses: tuple[str, ...]
-    make: Callable[[layouts.Archives, Wanted], Made]  # what was downloaded -> files that our commands read
-    pairs: str = ""  # languages: "any" pair, one pair, or none to choose
-    release: str = ""  # the one that is meant unless another is asked for; with "latest", OPUS is asked
-
-
-def _opus(corpus: str, release: str, what: str, licence: str, pairs: str = "any") -> Source:
+def _opus(corpus: str, release: str, what: str, licence: str, pairs: str = "any") -> DataSource:
     address = OPUS.replace("{corpus}", corpus)
-    return Source(corpus.lower(), what, licence, (address,), layouts.moses, pairs, release)
+    return DataSource(corpus.lower(), what, licence, (address,), layouts.moses, pairs, release)
 
 
-def _sts(year: int, image: str, note: str = "") -> Source:
+def _sts(year: int, image: str, note: str = "") -> DataSource:
     what = f"SemEval {year} semantic textual similarity, English{note}"
     address = f"{STS_WIKI}{image}/STS{year}-en-test.zip"
-    return Source(f"sts{year}", what, STS_LICENCE, (address,), layouts.sts)
+    return DataSource(f"sts{year}", what, STS_LICENCE, (address,), layouts.sts)
 
 
 SOURCES = (
@@ -104,42 +88,42 @@ SOURCES = (
     _sts(2014, "8/8c"),
     _sts(2015, "d/da"),
     _sts(2016, "9/98"),
-    Source(
+    DataSource(
         "sts2017",
         "SemEval 2017: Arabic, Spanish, English, Turkish, within and across languages",
         "CC BY-SA 4.0 (most sentences come from SNLI)",
         (STS_WIKI + "2/20/Sts2017.eval.v1.1.zip", STS_WIKI + "7/70/Sts2017.gs.zip"),
         layouts.tracks,
     ),
-    Source(
+    DataSource(
         "stsb",
         "STS Benchmark: train, dev, test",
         "scores CC BY-SA 4.0; texts keep their own terms",
         (STS_WIKI + "4/48/Stsbenchmark.tar.gz",),
         layouts.as_is,
     ),
-    Source(
+    DataSource(
         "senteval-sts",
         "STS 2012-2016, STS Benchmark, SICK and more in SentEval's layout, tokenised; as SimCSE packs it",
         "none stated; that of each set",
         ("https://huggingface.co/datasets/princeton-nlp/datasets-for-simcse/resolve/main/senteval.tar",),
         layouts.as_is,
     ),
-    Source(
+    DataSource(
         "sick",
         "SICK: relatedness and entailment",
         "CC BY-NC-SA 3.0",
         ("https://zenodo.org/record/2787612/files/SICK.zip",),
         layouts.as_is,
     ),
-    Source(
+    DataSource(
         "senteval-probing",
         "SentEval's ten probing tasks, English, 120,000 sentences each",
         "none stated for the sentences, which are from books: use them, don't pass them on",
         tuple(f"{SENTEVAL}{task}.txt" for task in PROBES),
         layouts.as_is,
     ),
-    Source(
+    DataSource(
         "tatoeba-1000",
         "LASER's retrieval test: up to 1,000 translations of English",
         "CC BY 2.0 FR (Tatoeba)",
@@ -150,8 +134,8 @@ SOURCES = (
 )
 
 
-def source(name: str) -> Source:
-    """By name, or "opus:NAME" for any other corpus of OPUS, spelled as there; BgtError for another."""
+def source(name: str) -> DataSource:
+    """By name, or "opus:NAME" for any other corpus of OPUS, spelled as there; UsageError for another."""
     if name.lower().startswith("opus:") and len(name) > 5:
         return _opus(name[5:], "latest", "a corpus of OPUS", "not known here; see its LICENSE and https://opus.nlpl.eu")
     for known in SOURCES:

@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from zlib import crc32
 
 import numpy as np
 
 from bgt_core.errors import DataError, UsageError
-from bgt_core.evaluation.bootstrap import Estimate, holm, interval, resample, two_sided_p
-from bgt_core.evaluation.sts.score import AGGREGATES, Row, StsScores, StsSet, rows
+from bgt_core.evaluation.bootstrap import holm, interval, resample, two_sided_p
+from bgt_core.evaluation.sts.score import AGGREGATES, ScoreKey, StsScores, StsSet, explain, scores
+from bgt_core.evaluation.sts.table import PairwiseDifference, StsTable
+from bgt_core.tables import Estimate
 
 CHUNK = 100  # resamples made at once, to bound memory
-
-
-@dataclass(frozen=True)
-class Gap:
-    """How much better `first` is than `second` in one row of the table."""
-
-    row: Row
-    first: str
-    second: str
-    difference: Estimate
-    p: float  # two-sided
-    p_holm: float  # corrected for all gaps of the table
-
-
-@dataclass(frozen=True)
-class StsTable:
-    """Scores x 100 of S systems: for each row, an estimate a system, marked where there are several."""
-
-    systems: Sequence[str]
-    scores: Mapping[Row, Sequence[Estimate]]
-    gaps: Sequence[Gap]
-    level: float
-    resamples: int
-    seed: int
 
 
 def compare(
@@ -50,88 +27,103 @@ def compare(
 ) -> StsTable:
     """A paired bootstrap of all systems: pairs are drawn again within each data set, the same ones for each system.
 
-    Intervals are percentiles, and tell nothing of how sets or models would vary. A set's resamples depend on its name
-    and the seed, not on what is scored beside it. In a row, systems that Holm's correction over all the table can't
-    tell from its best one are "tied", it too; alone it is "best". Raises BgtError where systems' pairs differ.
+    Intervals are percentiles, and say nothing of how sets or models would vary. A set's resamples depend on its name
+    and the seed, not on what is scored beside it. Of each score, the best system is marked "best" where Holm's
+    correction over the whole table tells it from all others; otherwise it and those it can't be told from are "tied".
+    Raises UsageError for impossible settings, DataError where systems' pairs differ.
     """
     check_settings(aggregates, resamples, level)
     sets = next(iter(systems.values())).sets
     systems = aligned(systems, sets)
-    values, draws = drawn(list(systems.values()), aggregates, resamples=resamples, seed=seed)
-    scores = {row: estimates(value, draws[row], level) for row, value in values.items()}
+    values, draws = bootstrap_scores(list(systems.values()), aggregates, resamples=resamples, seed=seed)
+    cells = {key: estimates(value, draws[key], level) for key, value in values.items()}
 
     names = list(systems)
-    found = []
-    for one, two in combinations(range(len(names)), 2):
-        for row, value in values.items():
-            gain, gains = value[one] - value[two], draws[row][:, one] - draws[row][:, two]
-            difference = Estimate(float(gain), *map(float, interval(gains, level)))
-            found.append((row, names[one], names[two], difference, float(two_sided_p(gain, gains))))
-    adjusted = holm(np.array([gap[-1] for gap in found]))
-    gaps = [Gap(*gap, float(p)) for gap, p in zip(found, adjusted, strict=True)]
-    return StsTable(names, marked(names, scores, gaps, level), gaps, level, resamples, seed)
+    compared: list[tuple[ScoreKey, str, str, Estimate, float]] = []
+    for first, second in combinations(range(len(names)), 2):
+        for key, value in values.items():
+            gain, gains = value[first] - value[second], draws[key][:, first] - draws[key][:, second]
+            low, high = interval(gains, level)
+            difference = Estimate(float(gain), float(low), float(high))
+            compared.append((key, names[first], names[second], difference, float(two_sided_p(gain, gains))))
+    adjusted = holm(np.array([p for *_, p in compared]))
+    differences = [PairwiseDifference(*row, float(p)) for row, p in zip(compared, adjusted, strict=True)]
+    about = f"{explain(sets, aggregates)}; {100 * level:g}% intervals from {resamples} resamples of each set's pairs"
+    return StsTable(
+        systems=names,
+        scores=marked(names, cells, differences, level),
+        differences=differences,
+        level=level,
+        resamples=resamples,
+        seed=seed,
+        about=about + ("; differences: paired bootstrap, Holm over the table" if differences else ""),
+        pairs=systems,
+    )
 
 
-def drawn(
+def bootstrap_scores(
     systems: Sequence[StsScores], aggregates: Collection[str] = ("mean",), *, resamples: int, seed: int
-) -> tuple[dict[Row, np.ndarray], dict[Row, np.ndarray]]:
+) -> tuple[dict[ScoreKey, np.ndarray], dict[ScoreKey, np.ndarray]]:
     """Scores x 100 of S systems on the same sets, (S,), and in each of B resamples of each set's pairs, (B, S)."""
     sets = systems[0].sets
     cosines = [np.stack(parts) for parts in zip(*(system.cosines for system in systems), strict=True)]
-    values = rows(sets, cosines, [np.ones((1, len(data.gold))) for data in sets], aggregates)
+    values = scores(sets, cosines, [np.ones((1, len(data.gold))) for data in sets], aggregates)
     streams = [np.random.default_rng([seed, crc32(str(data).encode())]) for data in sets]
     parts = []
     for start in range(0, resamples, CHUNK):
         count = min(CHUNK, resamples - start)
         weights = [resample(stream, len(data.gold), count) for stream, data in zip(streams, sets, strict=True)]
-        parts.append(rows(sets, cosines, weights, aggregates))
-    return {row: value[0] for row, value in values.items()}, {
-        row: np.concatenate([part[row] for part in parts]) for row in values
-    }
+        parts.append(scores(sets, cosines, weights, aggregates))
+    draws = {key: np.concatenate([part[key] for part in parts]) for key in values}
+    return {key: value[0] for key, value in values.items()}, draws
 
 
 def check_settings(aggregates: Collection[str], resamples: int, level: float) -> None:
-    """BgtError where `compare` can't do with them; a command asks before it embeds."""
+    """UsageError where `compare` can't do with them; for asking before anything is embedded."""
     if unknown := [name for name in aggregates if name not in AGGREGATES]:
         raise UsageError(f"There is no aggregation '{unknown[0]}'; choose from {', '.join(AGGREGATES)}.")
     if resamples < 100 or not 0.5 <= level < 1:
-        raise UsageError(f"{resamples} resamples, level {level}: expected 100 or more, and a level from 0.5 to 1.")
+        raise UsageError(f"`resamples` {resamples}, `level` {level}: expected 100 or more, and a level from 0.5 to 1.")
 
 
 def estimates(values: np.ndarray, draws: np.ndarray, level: float) -> list[Estimate]:
     """Of S systems: (S,), (B, S)."""
-    return [Estimate(*map(float, parts)) for parts in zip(values, *interval(draws, level), strict=True)]
+    parts = zip(values, *interval(draws, level), strict=True)
+    return [Estimate(float(value), float(low), float(high)) for value, low, high in parts]
 
 
 def marked(
-    systems: Sequence[str], scores: Mapping[Row, Sequence[Estimate]], gaps: Sequence[Gap], level: float
-) -> dict[Row, list[Estimate]]:
+    systems: Sequence[str],
+    table: Mapping[ScoreKey, Sequence[Estimate]],
+    differences: Sequence[PairwiseDifference],
+    level: float,
+) -> dict[ScoreKey, list[Estimate]]:
     """The same scores, "best" and "tied" written on them; with one system there is nothing to mark."""
-    same = {(gap.row, frozenset((gap.first, gap.second))) for gap in gaps if gap.p_holm >= 1 - level}
-    found = {}
-    for row, cells in scores.items():
+    same = {(gap.key, frozenset((gap.first, gap.second))) for gap in differences if gap.p_holm >= 1 - level}
+    with_marks = {}
+    for key, cells in table.items():
         best = max(zip(cells, systems, strict=True))[1]
-        tied = {name for name in systems if (row, frozenset((best, name))) in same}
+        tied = {name for name in systems if (key, frozenset((best, name))) in same}
         marks = dict.fromkeys(tied | {best}, "tied") if tied else {best: "best"} if len(systems) > 1 else {}
-        found[row] = [cell._replace(mark=marks.get(name, "")) for cell, name in zip(cells, systems, strict=True)]
-    return found
+        with_marks[key] = [cell._replace(mark=marks.get(name, "")) for cell, name in zip(cells, systems, strict=True)]
+    return with_marks
 
 
 def aligned(systems: Mapping[str, StsScores], sets: Sequence[StsSet]) -> dict[str, StsScores]:
-    """Each system's scores on these sets alone; BgtError where it has none of a set, or of other pairs."""
-    found = {}
-    for name, scores in systems.items():
-        places = {str(data): place for place, data in enumerate(scores.sets)}
+    """Each system's scores on these sets alone; DataError where it has none of a set, or of other pairs."""
+    on_sets = {}
+    for name, system in systems.items():
+        numbers = {str(data): number for number, data in enumerate(system.sets)}
         for data in sets:
-            if str(data) not in places:
-                raise DataError(f"'{name}' has no scores of {data}; it has {', '.join(places)}.")
-            if not same_pairs(data, scores.sets[places[str(data)]]):
+            if str(data) not in numbers:
+                raise DataError(f"'{name}' has no scores of {data}; it has {', '.join(numbers)}.")
+            if not same_pairs(data, system.sets[numbers[str(data)]]):
                 raise DataError(f"{data}: '{name}' was scored on other pairs, or in another order.")
-        found[name] = StsScores(sets, [scores.cosines[places[str(data)]] for data in sets])
-    return found
+        on_sets[name] = StsScores(sets, [system.cosines[numbers[str(data)]] for data in sets])
+    return on_sets
 
 
-def same_pairs(one: StsSet, two: StsSet) -> bool:
+def same_pairs(left: StsSet, right: StsSet) -> bool:
     """Whether row by row the sentences and the gold scores are the same."""
-    same_text = list(one.left) == list(two.left) and list(one.right) == list(two.right)
-    return same_text and np.array_equal(one.gold, two.gold)
+    same_text = list(left.left) == list(right.left) and list(left.right) == list(right.right)
+    return same_text and np.array_equal(left.gold, right.gold)

@@ -3,6 +3,8 @@
 SemEval's own   STS.input.NAME.txt and STS.gs.NAME.txt, in the folders that the archives unpack to
 SentEval's      STS/STS12-en-test/ with the same files; STS/STSBenchmark/sts-dev.csv; SICK/SICK_test_annotated.txt
 plain           2012/NAME.tsv, stsb/dev.tsv, stsb/fr/dev.tsv, sick/test.tsv, sts17/en-es.tsv: gold, sentence, sentence
+
+Each file may be compressed, its name then ending in .gz, .xz or .zst too.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ TRACKS = {  # SemEval-2017: languages of the two columns as the files have them,
     "track6.tr-en": ("en", "tr"),
 }
 
-Files = dict[str, Path]  # by name below the folder given, that folder's own name first: "data/sts/2012/OnWN.tsv"
+# By name below the folder given, that folder's own name first, without a compression's suffix: "data/sts/2012/OnWN.tsv"
+Files = dict[str, Path]
 
 
 def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Sequence[str] = ()) -> list[StsSet]:
@@ -38,8 +41,8 @@ def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Se
 
     A name is a SemEval year, "stsb-SPLIT", "stsb-SPLIT-LANG", "sick", "sick-SPLIT", "sts17" or "sts17-LANG-LANG".
     `lang` is the language of the SemEval years, should they be translated. `without` are years whose pairs are left
-    out of STS Benchmark, which is made of SemEval 2012-2017. Raises BgtError for what is absent (exit code 3), or
-    there twice, and for bad lines, by file and number.
+    out of STS Benchmark, which is made of SemEval 2012-2017. Raises UsageError for an unknown name, NotFound for what
+    is absent, DataError for what is there twice and for bad lines, by file and number.
     """
     if not root.is_dir():
         raise NotFound(f"{root}: no such folder.")
@@ -65,48 +68,58 @@ def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Se
 
 
 def walk(root: Path) -> Iterator[tuple[str, Path]]:
-    """Every file down to `DEPTH`, hidden ones left out, in the order of their names."""
+    """(name, path) of every file down to `DEPTH`, hidden ones left out, in the order of their names."""
     top = root.resolve()
     for folder, below, names in os.walk(top, followlinks=True):
         relative = Path(folder).relative_to(top.parent)
         below[:] = sorted(name for name in below if name[0] != "." and len(relative.parts) <= DEPTH)
-        yield from (((relative / name).as_posix(), Path(folder, name)) for name in sorted(names) if name[0] != ".")
+        for name in sorted(names):
+            if name[0] != ".":
+                yield (relative / uncompressed(name)).as_posix(), Path(folder, name)
+
+
+def uncompressed(name: str) -> str:
+    """The name of a file without .gz, .xz or .zst."""
+    return re.sub(r"\.(gz|xz|zst)$", "", name)
 
 
 def read_year(root: Path, files: Files, year: str, lang: str = "en") -> list[StsSet]:
     """The test sets of one SemEval year, by name."""
-    found = year_files(files)
-    if year not in found:
-        years = f"has {', '.join(sorted(found))}" if found else "has no STS year"
+    years = year_files(files)
+    if year not in years:
+        has = f"has {', '.join(sorted(years))}" if years else "has no STS year"
         raise NotFound(
-            f"{root}: no STS files of {year}; it {years}. Expected {year}/NAME.tsv, or STS.input.NAME.txt and "
+            f"{root}: no STS files of {year}; it {has}. Expected {year}/NAME.tsv, or STS.input.NAME.txt and "
             "STS.gs.NAME.txt in the folders of SemEval or SentEval.",
         )
-    paths = found[year]
+    paths = years[year]
     only({path.parent for path in paths}, f"STS {year}")
-    sets = []
+    sets: list[StsSet] = []
     for path in paths:
-        name = re.sub(r"^STS\d*\.input\.|\.(txt|tsv)$", "", path.name).removeprefix("surprise.")  # OnWN, SMTnews
-        read = read_tsv if path.suffix == ".tsv" else read_semeval
+        file = uncompressed(path.name)
+        name = re.sub(r"^STS\d*\.input\.|\.(txt|tsv)$", "", file).removeprefix("surprise.")  # OnWN, SMTnews
         if name in (data.name for data in sets):
             raise DataError(f"{path}: {year} {name} is in this folder under another name too.")
-        sets.append(read(path, year, name, (lang, lang)))
+        plain = file.endswith(".tsv")
+        langs = (lang, lang)
+        sets.append(read_tsv(path, year, name, langs) if plain else read_semeval(path, year, name, langs))
     return sorted(sets, key=lambda data: data.name)
 
 
 def year_files(files: Files) -> dict[str, list[Path]]:
     """The files of sentences of each SemEval year, 2012-2016."""
-    found: dict[str, list[Path]] = {}
+    years: dict[str, list[Path]] = {}
     for name, path in files.items():
-        if re.fullmatch(r"STS\d*\.input\.(?!ALL\.)(?!track).+\.txt", path.name):
-            year = year_of(name.split("/")[:-1])
+        *folders, file = name.split("/")
+        if re.fullmatch(r"STS\d*\.input\.(?!ALL\.)(?!track).+\.txt", file):
+            year = year_of(folders)
         elif plain := re.search(r"(?:^|/)(201[2-6])/[^/]+\.tsv$", name):
             year = plain[1]
         else:
             continue
         if year:
-            found.setdefault(year, []).append(path)
-    return found
+            years.setdefault(year, []).append(path)
+    return years
 
 
 def year_of(folders: Sequence[str]) -> str | None:
@@ -125,8 +138,8 @@ def read_stsb(root: Path, files: Files, split: str, lang: str = "en", without: S
     """A split of STS Benchmark or of a translation of it, without the pairs of these years."""
     below, name = ("", split) if lang == "en" else (f"/{lang}", f"{split}-{lang}")
     plain = rf"(?:^|/)stsb[^/]*{below}/{split}\.tsv"
-    path = one(root, files, plain if below else rf"{plain}|(?:^|/)sts-{split}\.csv", f"stsb{below}/{split}.tsv")
-    official = path.suffix == ".csv"  # genre, file, year, number, gold, sentence, sentence
+    path = find(root, files, plain if below else rf"{plain}|(?:^|/)sts-{split}\.csv", f"stsb{below}/{split}.tsv")
+    official = uncompressed(path.name).endswith(".csv")  # genre, file, year, number, gold, sentence, sentence
     columns, origin = ((4, 5, 6), 2) if official else (GOLD_FIRST, 3)
 
     def keep(fields: list[str]) -> bool:
@@ -144,14 +157,14 @@ def read_stsb(root: Path, files: Files, split: str, lang: str = "en", without: S
 def read_sick(root: Path, files: Files, split: str) -> StsSet:
     """Relatedness, 1-5, of a split of SICK."""
     official = rf"(?:^|/)SICK(?:_{SICK[split]})?\.txt"
-    path = one(root, files, rf"(?:^|/)(?i:sick)[^/]*/{split}\.tsv|{official}", f"sick/{split}.tsv")
-    if path.suffix == ".tsv":
+    path = find(root, files, rf"(?:^|/)(?i:sick)[^/]*/{split}\.tsv|{official}", f"sick/{split}.tsv")
+    if uncompressed(path.name).endswith(".tsv"):
         return read_tsv(path, "sick", split, ("en", "en"))
     head = next((fields for _, fields in lines(path)), [])
-    wanted = ["relatedness_score", "sentence_A", "sentence_B"]
-    if not set(wanted) <= set(head):
-        raise DataError(f"{path}:1: expected a head with {', '.join(wanted)}; found {', '.join(head)[:80]}.")
-    columns = tuple(map(head.index, wanted))
+    names = ["relatedness_score", "sentence_A", "sentence_B"]
+    if not set(names) <= set(head):
+        raise DataError(f"{path}:1: expected a head with {', '.join(names)}; found {', '.join(head)[:80]}.")
+    columns = tuple(map(head.index, names))
     part = head.index("SemEval_set") if "SemEval_set" in head else None  # SICK.txt holds all three
 
     def keep(fields: list[str]) -> bool:
@@ -162,9 +175,9 @@ def read_sick(root: Path, files: Files, split: str) -> StsSet:
 
 def read_sts17(root: Path, files: Files, pair: Sequence[str] = ()) -> list[StsSet]:
     """SemEval-2017's tracks that are there, by name, English left; track 4b, of translated news, is "en-es news"."""
-    found: dict[str, list[tuple[Path, tuple[str, str]]]] = {}
+    tracks: dict[str, list[tuple[Path, tuple[str, str]]]] = {}
     for name, path in files.items():
-        if track := re.fullmatch(r"STS\.input\.(track\w+\...-..)\.txt", path.name):
+        if track := re.fullmatch(r"(?:.*/)?STS\.input\.(track\w+\...-..)\.txt", name):
             langs = TRACKS.get(track[1])
         elif plain := re.search(r"(?:^|/)sts(?:20)?17[^/]*/([a-z]{2})-([a-z]{2})\.tsv$", name, re.IGNORECASE):
             langs = plain[1], plain[2]
@@ -172,33 +185,35 @@ def read_sts17(root: Path, files: Files, pair: Sequence[str] = ()) -> list[StsSe
             continue
         if langs and (not pair or {*langs} == {*pair}):
             label = "-".join(sorted(langs, key=lambda lang: (lang != "en", lang)))
-            found.setdefault(label + (" news" if "track4b" in path.name else ""), []).append((path, langs))
-    if not found:
+            tracks.setdefault(label + (" news" if "track4b" in path.name else ""), []).append((path, langs))
+    if not tracks:
         wanted = "-".join(pair) or "LANG-LANG"
         raise NotFound(f"{root}: no sts17/{wanted}.tsv, and no STS.input.trackN.{wanted}.txt of SemEval-2017.")
     sets = []
-    for name, places in sorted(found.items()):
-        path, langs = only([path for path, _ in places], f"sts17 {name}"), places[0][1]
-        if path.suffix == ".tsv":
-            data = read_tsv(path, "sts17", name, langs)
+    for label, members in sorted(tracks.items()):
+        path, langs = only([path for path, _ in members], f"sts17 {label}"), members[0][1]
+        file = uncompressed(path.name)
+        if file.endswith(".tsv"):
+            data = read_tsv(path, "sts17", label, langs)
         else:  # gold lies in a folder of its own
-            gold = [other for other in files.values() if other.name == path.name.replace(".input.", ".gs.")]
-            data = read_semeval(path, "sts17", name, langs, gold[0] if gold else None)
+            gold = [other for name, other in files.items() if name.split("/")[-1] == file.replace(".input.", ".gs.")]
+            data = read_semeval(path, "sts17", label, langs, gold[0] if gold else None)
         swap = data.right_lang == "en"
-        sets.append(StsSet(data.year, name, data.gold, data.right, data.left, "en", data.left_lang) if swap else data)
+        sets.append(StsSet(data.year, label, data.gold, data.right, data.left, "en", data.left_lang) if swap else data)
     return sets
 
 
-def one(root: Path, files: Files, pattern: str, expected: str) -> Path:
+def find(root: Path, files: Files, pattern: str, expected: str) -> Path:
     """The one file whose name ends in this pattern."""
-    found = [path for name, path in files.items() if re.search(f"(?:{pattern})$", name)]
-    if not found:
+    paths = [path for name, path in files.items() if re.search(f"(?:{pattern})$", name)]
+    if not paths:
         raise NotFound(f"{root}: no {expected}, nor the official file of it.")
-    return only(found, expected)
+    return only(paths, expected)
 
 
-def only(places: Iterable[Path], what: str) -> Path:
-    first, *others = sorted(places)
+def only(paths: Iterable[Path], what: str) -> Path:
+    """The only one of them; DataError where there are more."""
+    first, *others = sorted(paths)
     if others:
         raise DataError(f"{what} is there twice: {first} and {others[0]}. Name a folder that holds one of them.")
     return first

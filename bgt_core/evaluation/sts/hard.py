@@ -58,7 +58,7 @@ PUBLISHED = {  # pairs, Table 6; it has none for Hard+ and Hard-
 def hard_splits(sets: Sequence[StsSet]) -> list[StsSet]:
     """Hard+, Hard- and the eight rows of Table 6, in the year "hard", cut from all pairs of these sets.
 
-    Raises BgtError where no set is given, or a split can't be correlated: too few pairs, or all of one gold score.
+    Raises DataError where no set is given, or a split can't be correlated: too few pairs, or all of one gold score.
     """
     pool = pooled(sets)
     rates = swer(pool.left, pool.right)
@@ -106,8 +106,8 @@ def swer(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
     The edit distance is the same both ways, and each way divides it by the words of one side; of no words, by 1.
     """
     rates = np.empty(len(left))
-    for row, (one, two) in enumerate(zip(left, right, strict=True)):
-        a, b = words(one), words(two)
+    for row, sentences in enumerate(zip(left, right, strict=True)):
+        a, b = map(words, sentences)
         rates[row] = edits(a, b) * (1 / max(len(a), 1) + 1 / max(len(b), 1)) / 2
     return rates
 
@@ -142,8 +142,8 @@ def negated(sentences: Sequence[str]) -> np.ndarray:
 
 
 def chosen(pool: StsSet, name: str, inside: np.ndarray) -> StsSet:
-    """The pairs that are inside (N,), in the order they have; BgtError where they have no correlation."""
-    rows = np.flatnonzero(inside)
+    """The pairs that are inside (N,), in the order they have; DataError where they have no correlation."""
+    rows = np.flatnonzero(inside).tolist()
     if len(set(pool.gold[rows])) < 2:
         raise DataError(
             f"Hard STS: {len(rows)} of {len(pool.gold)} pairs fall into '{name}', and a correlation needs two of "

@@ -1,4 +1,4 @@
-"""Every pair's score in a Parquet file: what is scored once is compared later without its model, or read row by row.
+"""Every pair's score in a Parquet file, to be compared later without its model, or read row by row.
 
 One row for each system and pair: system, year, dataset, pair (from 1), gold, cosine, left, right, left_lang,
 right_lang.
@@ -6,7 +6,6 @@ right_lang.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from pyarrow import parquet
 from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.sts.parse import named
 from bgt_core.evaluation.sts.score import StsScores, StsSet
-from bgt_core.vectors.file import writing
+from bgt_core.files import atomic_file
 
 WORDS = ("system", "year", "dataset", "left_lang", "right_lang")  # the same for all rows of a set
 COLUMNS = pa.schema(
@@ -27,17 +26,11 @@ COLUMNS = pa.schema(
 
 
 def write_scores(out: Path, systems: Mapping[str, StsScores]) -> None:
-    """The file is whole or not there; BgtError where it can't be written."""
-    partial = out.with_name(out.name + ".partial")
-    try:
-        with writing(out):
-            with parquet.ParquetWriter(partial, COLUMNS, compression="zstd") as file:
-                for system, scores in systems.items():
-                    for data, cosine in zip(scores.sets, scores.cosines, strict=True):
-                        file.write_table(table(system, data, cosine))
-            os.replace(partial, out)
-    finally:
-        partial.unlink(missing_ok=True)
+    """The file is whole or absent; NotFound where it can't be written."""
+    with atomic_file(out) as partial, parquet.ParquetWriter(partial, COLUMNS, compression="zstd") as file:
+        for system, scores in systems.items():
+            for data, cosine in zip(scores.sets, scores.cosines, strict=True):
+                file.write_table(table(system, data, cosine))
 
 
 def table(system: str, data: StsSet, cosine: np.ndarray) -> pa.Table:
@@ -48,28 +41,28 @@ def table(system: str, data: StsSet, cosine: np.ndarray) -> pa.Table:
 
 
 def read_scores(path: Path) -> dict[str, StsScores]:
-    """The systems of a file, by name. BgtError where it can't be read (exit code 3), or is no file of scores."""
+    """The systems of a file, by name. NotFound where it can't be read, DataError where it is no file of scores."""
     try:
         with parquet.ParquetFile(path) as file:
-            found = file.read()
-        columns = found.select(COLUMNS.names).cast(COLUMNS).to_pydict()
+            stored = file.read()
+        columns = stored.select(COLUMNS.names).cast(COLUMNS).to_pydict()
     except OSError as error:
         raise NotFound(f"{path}: can't be read ({error.strerror or error}).") from None
     except (pa.ArrowException, KeyError) as error:
         raise DataError(f"{path}: not a file that bgt sts --scores writes ({str(error)[:200]}).") from None
-    places: dict[tuple[str, ...], list[int]] = {}
-    for place, words in enumerate(zip(*(columns[name] for name in WORDS), strict=True)):
-        places.setdefault(words, []).append(place)
+    rows_of: dict[tuple[str, ...], list[int]] = {}
+    for row, words in enumerate(zip(*(columns[name] for name in WORDS), strict=True)):
+        rows_of.setdefault(words, []).append(row)
     systems: dict[str, tuple[list[StsSet], list[np.ndarray]]] = {}
-    for (system, year, name, *langs), rows in places.items():
+    for (system, year, name, left_lang, right_lang), rows in rows_of.items():
         rows.sort(key=columns["pair"].__getitem__)
         if [columns["pair"][row] for row in rows] != list(range(1, len(rows) + 1)):
-            raise DataError(f"{path}: {system}, {year} {name}: pairs are missing or there twice.")
+            raise DataError(f"{path}: {system}, {year} {name}: pairs are missing or repeated.")
         gold, cosine, left, right = (
             [columns[part][row] for row in rows] for part in ("gold", "cosine", "left", "right")
         )
         sets, cosines = systems.setdefault(system, ([], []))
-        sets.append(named(path, year, name, gold, left, right, tuple(langs)))
+        sets.append(named(path, year, name, gold, left, right, (left_lang, right_lang)))
         cosines.append(np.array(cosine, dtype=np.float64))
         if not np.isfinite(cosines[-1]).all():
             raise DataError(f"{path}: {system}, {year} {name}: a cosine is NaN, infinite or absent.")

@@ -1,13 +1,16 @@
-"""The lines of STS files -> a `StsSet`; whatever is wrong with one is a BgtError with its file and number."""
+"""The lines of STS files (plain, .gz, .xz, .zst) -> a `StsSet`; a DataError names the file and number of a bad line."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from bgt_core.data import parallel
+from bgt_core.data.parallel import SUFFIXES
 from bgt_core.errors import BgtError, DataError, NotFound
 from bgt_core.evaluation.sts.score import StsSet
 
@@ -28,24 +31,25 @@ def read_tsv(
         if keep and not keep(fields):
             continue
         try:
-            score, one, two = (fields[column] for column in columns)
+            score, left_text, right_text = (fields[column] for column in columns)
             gold.append(finite(score))
         except (IndexError, ValueError):
-            found = repr("\t".join(fields)[:60])
-            where = ", ".join(str(column + 1) for column in columns)
-            raise DataError(
-                f"{path}:{number}: expected gold <tab> sentence <tab> sentence (columns {where}), found {found}."
-            ) from None
-        left.append(one)
-        right.append(two)
+            line, numbers = "\t".join(fields), ", ".join(str(column + 1) for column in columns)
+            expected = f"expected gold <tab> sentence <tab> sentence (columns {numbers})"
+            raise DataError(f"{path}:{number}: {expected}, found {line[:60]!r}.") from None
+        left.append(left_text)
+        right.append(right_text)
     return named(path, year, name, gold, left, right, langs)
 
 
 def read_semeval(path: Path, year: str, name: str, langs: tuple[str, str], gold: Path | None = None) -> StsSet:
-    """STS.input.NAME.txt, two sentences a line, and STS.gs.NAME.txt, a score a line; pairs without one are dropped."""
-    gold = gold or path.with_name(path.name.replace(".input.", ".gs.", 1))
-    if not gold.exists():
-        raise NotFound(f"{path}: its gold scores, {gold.name}, are missing.")
+    """STS.input.NAME.txt, two sentences per line, and STS.gs.NAME.txt, one score per line; pairs without go."""
+    if gold is None:
+        beside = re.sub(r"\.(gz|xz|zst)$", "", path.name.replace(".input.", ".gs.", 1))
+        paths = [other for end in SUFFIXES if (other := path.with_name(beside + end)).exists()]
+        if not paths:
+            raise NotFound(f"{path}: its gold scores, {beside}, are missing.")
+        gold = paths[0]
     pairs, scores = list(lines(path)), list(lines(gold))
     if len(pairs) != len(scores):
         raise DataError(
@@ -70,7 +74,7 @@ def read_semeval(path: Path, year: str, name: str, langs: tuple[str, str], gold:
 def named(
     path: Path, year: str, name: str, gold: list[float], left: list[str], right: list[str], langs: tuple[str, str]
 ) -> StsSet:
-    """The set, or what is wrong with it, with its file's name."""
+    """The set; what is wrong with it is said with its file's name."""
     try:
         return StsSet(year, name, np.array(gold), left, right, *langs)
     except BgtError as error:
@@ -84,13 +88,9 @@ def finite(text: str) -> float:
 
 
 def lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """(number, columns) of each line; a line separator inside a sentence, as U+2028, parts nothing."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise NotFound(f"{path}: can't be read: {error.strerror}.") from None
-    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
+    """(number, columns) of each line; a line separator inside a sentence, as U+2028, ends no line."""
+    for number, line in enumerate(parallel.lines(path), 1):
         try:
-            yield number, line.decode("utf-8").split("\t")
+            yield number, line.removeprefix(b"\xef\xbb\xbf" if number == 1 else b"").decode("utf-8").split("\t")
         except UnicodeDecodeError:
             raise DataError(f"{path}:{number}: not UTF-8: {line[:60]!r}.") from None

@@ -19,23 +19,25 @@ PAIRS = {  # with a gold score
 
 
 def dataset_warnings(sets: Sequence[StsSet]) -> list[str]:
-    """What makes scores on these sets others than the published ones, or less sure; a sentence each.
+    """Why scores on these sets may differ from published ones, or be less certain; one sentence each.
 
     Pairs repeated within a set count as often as they are there, as in all published scores: some published sets
     have them.
     """
-    found = []
+    warnings = []
     for data in sets:
         published = PAIRS.get(data.year, {}).get(data.name)
         if published not in (None, len(data.gold)):
-            found.append(f"{data} has {len(data.gold)} pairs, {published} as published.")
+            warnings.append(f"{data} has {len(data.gold)} pairs, {published} as published.")
     for year in dict.fromkeys(data.year for data in sets if data.year.isdigit()):
         names = {data.name for data in sets if data.year == year}
         missing = PAIRS.get(year, {}).keys() - names - {"SMT"}  # 2013's SMT is licensed apart, and said with the scores
         if missing:
-            found.append(f"{year} is without {', '.join(sorted(missing))}: its score is not the published one.")
+            warnings.append(f"{year} is without {', '.join(sorted(missing))}: its score is not the published one.")
     whole = [data for data in sets if data.year != "hard"]  # Hard STS is cut from others
     repeats = {str(data): len(data.left) - len({*zip(data.left, data.right, strict=True)}) for data in whole}
     if some := [f"{name} {count}" for name, count in repeats.items() if count]:
-        found.append(f"Pairs that repeat another of their set, counted as often as they are there: {', '.join(some)}.")
-    return found
+        warnings.append(
+            f"Pairs that repeat another of their set, counted as often as they are there: {', '.join(some)}."
+        )
+    return warnings

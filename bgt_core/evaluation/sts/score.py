@@ -1,4 +1,4 @@
-"""Semantic textual similarity: the cosine of every pair of sentences, and each usual way to make a score of them."""
+"""Semantic textual similarity: an encoder's similarity of every pair, and each usual way to make a score of them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ import numpy as np
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.bootstrap import pearson, spearman
-from bgt_core.vectors.compare import cosines
 
 AGGREGATES = {  # how data sets make a year; published scores differ by it
     "mean": "Pearson of each data set, averaged (the BGT paper)",
     "weighted": "Pearson of each data set, averaged by their pairs (SentEval's wmean)",
     "concatenated": "Spearman of all its pairs in one list (Sentence-BERT, SimCSE, MTEB)",
 }
-ROUNDING = 1e-6  # cosines of float32 vectors that differ by less are equal
+ROUNDING = 1e-6  # similarities of float32 vectors that differ by less are equal
 
 
 @dataclass(frozen=True)
 class StsSet:
-    """One data set: N sentence pairs and their gold similarity. Raises BgtError where no correlation can be made."""
+    """One data set: N sentence pairs and their gold similarity. Raises DataError where no correlation can be made."""
 
     year: str  # "2012"; other benchmarks have a name instead: "stsb", "sick", "sts17"
     name: str
@@ -37,7 +36,7 @@ class StsSet:
         if not len(self.gold) == len(self.left) == len(self.right):
             raise DataError(
                 f"{self}: {len(self.gold)} gold scores, {len(self.left)} left and {len(self.right)} right sentences; "
-                "there must be one of each a pair, in the same order."
+                "there must be one of each per pair, in the same order."
             )
         if len(self.gold) < 2:
             raise DataError(f"{self}: {len(self.gold)} pairs; a correlation needs at least 2.")
@@ -56,8 +55,8 @@ class StsSet:
         return ("left", self.left, self.left_lang), ("right", self.right, self.right_lang)
 
 
-class Row(NamedTuple):
-    """What a score is of. A year's own row has `dataset` "all", the mean over years "average"."""
+class ScoreKey(NamedTuple):
+    """What a score is of. A year's own score has `dataset` "all", the mean over years "average"."""
 
     year: str
     dataset: str
@@ -67,105 +66,97 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class StsScores:
-    """One system's cosine of every pair: all that its scores, and comparisons with other systems, are made from."""
+    """One system's similarity of every pair (the cosine, for most): its scores and comparisons are made from these."""
 
     sets: Sequence[StsSet]
     cosines: Sequence[np.ndarray]  # (N,) float64 for each set
 
-    def table(self, aggregates: Collection[str] = ("mean",)) -> dict[Row, float]:
-        """Score x 100 of every row of these aggregations."""
-        found = rows(
-            self.sets, [c[None] for c in self.cosines], [np.ones((1, len(c))) for c in self.cosines], aggregates
-        )
-        return {row: float(values[0, 0]) for row, values in found.items()}
-
-    @property
-    def datasets(self) -> dict[tuple[str, str], float]:
-        """Pearson x 100 by (year, data set)."""
-        scores = self.table()
-        return {row[:2]: score for row, score in scores.items() if row.score == "Pearson"}
+    def table(self, aggregates: Collection[str] = ("mean",)) -> dict[ScoreKey, float]:
+        """Every score x 100 of these aggregations."""
+        systems, ones = [part[None] for part in self.cosines], [np.ones((1, len(part))) for part in self.cosines]
+        return {key: float(values[0, 0]) for key, values in scores(self.sets, systems, ones, aggregates).items()}
 
     @property
     def years(self) -> dict[str, float]:
         """The paper's: the unweighted mean over each year's data sets."""
-        return {row.year: score for row, score in self.table().items() if row.dataset == "all"}
+        return {key.year: score for key, score in self.table().items() if key.dataset == "all"}
 
     @property
     def average(self) -> float:
-        """The paper's: the mean over years. Raises BgtError where there is no year."""
-        found = [score for row, score in self.table().items() if row.dataset == "average"]
-        if not found:
-            raise UsageError(f"No average: {', '.join(map(str, self.sets))} are of no SemEval year.")
-        return found[0]
+        """The paper's: the mean over years. Raises UsageError where there is no year."""
+        for key, score in self.table().items():
+            if key.dataset == "average":
+                return score
+        raise UsageError(f"No average: {', '.join(map(str, self.sets))} are of no SemEval year.")
 
 
-def rows(
+def scores(
     sets: Sequence[StsSet],
     systems: Sequence[np.ndarray],
     weights: Sequence[np.ndarray],
     aggregates: Collection[str] = ("mean",),
-) -> dict[Row, np.ndarray]:
-    """Scores x 100 of each data set, then of its year, and last over all years: (B, S) for each row.
+) -> dict[ScoreKey, np.ndarray]:
+    """Scores x 100 of each data set, then of its year, and last over all years: (B, S) for each key.
 
-    For each set, `systems` are S systems' cosines (S, N) and `weights` are B resamples of its pairs (B, N), ones for
-    the set as it is. Years are those of SemEval: other benchmarks share pairs with them, and stand for themselves.
+    For each set, `systems` are S systems' similarities (S, N) and `weights` are B resamples of its pairs (B, N), ones
+    for the set as it is. Years are those of SemEval: other benchmarks share pairs with them, and stand for themselves.
     """
     correlations = {"Pearson": pearson} if {"mean", "weighted"} & set(aggregates) else {}
     if "concatenated" in aggregates:
         correlations["Spearman"] = spearman
-    found: dict[Row, np.ndarray] = {}
-    years: dict[Row, list[np.ndarray]] = {}  # by the row that averages them
+    table: dict[ScoreKey, np.ndarray] = {}
+    years: dict[ScoreKey, list[np.ndarray]] = {}  # by the key that averages them
     label = span([data.year for data in sets])
     for year in dict.fromkeys(data.year for data in sets):
-        places = [place for place, data in enumerate(sets) if data.year == year]
-        sizes = [len(sets[place].gold) for place in places]
+        numbers = [number for number, data in enumerate(sets) if data.year == year]
+        sizes = [len(sets[number].gold) for number in numbers]
         each: dict[str, list[np.ndarray]] = {name: [] for name in correlations}
-        for place, size in zip(places, sizes, strict=True):
+        for number, size in zip(numbers, sizes, strict=True):
             for name, correlation in correlations.items():
-                score = 100 * correlation(weights[place], systems[place], sets[place].gold)
+                score = 100 * correlation(weights[number], systems[number], sets[number].gold)
                 each[name].append(score)
-                found[Row(year, sets[place].name, name, size)] = score
+                table[ScoreKey(year, sets[number].name, name, size)] = score
         for aggregate in aggregates if year.isdigit() else ():
             if aggregate == "concatenated":
-                joined = [np.concatenate([part[place] for place in places], -1) for part in (weights, systems)]
-                gold = np.concatenate([sets[place].gold for place in places])
-                row, score = Row(year, "all", "concatenated Spearman", sum(sizes)), 100 * spearman(*joined, gold)
+                drawn, joined = (np.concatenate([part[i] for i in numbers], -1) for part in (weights, systems))
+                gold = np.concatenate([sets[number].gold for number in numbers])
+                key = ScoreKey(year, "all", "concatenated Spearman", sum(sizes))
+                score = 100 * spearman(drawn, joined, gold)
             else:
-                shares = sizes if aggregate == "weighted" else None
-                row = Row(year, "all", f"{aggregate} Pearson", sum(sizes))
-                score = np.average(each["Pearson"], axis=0, weights=shares)
-            found[row] = score
-            years.setdefault(Row(label, "average", row.score, 0), []).append(score)
+                key = ScoreKey(year, "all", f"{aggregate} Pearson", sum(sizes))
+                score = np.average(each["Pearson"], axis=0, weights=sizes if aggregate == "weighted" else None)
+            table[key] = score
+            years.setdefault(ScoreKey(label, "average", key.score, 0), []).append(score)
     pairs = sum(len(data.gold) for data in sets if data.year.isdigit())
-    return found | {row._replace(pairs=pairs): np.mean(scores, axis=0) for row, scores in years.items()}
+    return table | {key._replace(pairs=pairs): np.mean(values, axis=0) for key, values in years.items()}
 
 
 def span(years: Iterable[str]) -> str:
     """The SemEval years among these, in words: "2012-2015", "2012, 2014"."""
-    found = sorted({year for year in years if year.isdigit()})
-    whole = found and len(found) == int(found[-1]) - int(found[0]) + 1 > 1
-    return f"{found[0]}-{found[-1]}" if whole else ", ".join(found)
+    semeval = sorted({year for year in years if year.isdigit()})
+    whole = semeval and len(semeval) == int(semeval[-1]) - int(semeval[0]) + 1 > 1
+    return f"{semeval[0]}-{semeval[-1]}" if whole else ", ".join(semeval)
 
 
-def sts(bgt: SentenceEncoder, sets: Sequence[StsSet], *, latent: str = SEMANTIC) -> StsScores:
-    """Score an embedder on these sets: its cosine of every pair.
+def sts(encoder: SentenceEncoder, sets: Sequence[StsSet], *, latent: str = SEMANTIC) -> StsScores:
+    """The encoder's own similarity of every pair of these sets.
 
-    Raises BgtError for a latent or language it does not have, language latents of two languages, and vectors that are
-    no (N, D) array of finite numbers, or of another width on the other side.
+    Raises UsageError for a latent or language it does not have and for language latents of two languages, DataError for
+    vectors that are no (N, D) array of finite numbers, or of another width on the other side.
     """
     for data in sets:
-        check(bgt, data, latent)
-    return StsScores(sets, [similarities(bgt, data, latent) for data in sets])
+        check(encoder, data, latent)
+    return StsScores(sets, [similarities(encoder, data, latent) for data in sets])
 
 
-def check(bgt: SentenceEncoder, data: StsSet, latent: str) -> None:
-    """Whether the embedder can score this set: before anything is embedded, BgtError where not."""
-    if latent not in bgt.latents:
-        raise UsageError(f"There is no latent '{latent}'; choose from {', '.join(bgt.latents)}.")
+def check(encoder: SentenceEncoder, data: StsSet, latent: str) -> None:
+    """UsageError where the encoder can't score this set; before anything is embedded."""
+    if latent not in encoder.latents:
+        raise UsageError(f"There is no latent '{latent}'; choose from {', '.join(encoder.latents)}.")
     for _, _, lang in data.sides:
-        if bgt.langs and lang not in bgt.langs:  # an outside encoder lists none: it takes any
+        if encoder.langs and lang not in encoder.langs:  # an outside encoder lists none: it takes any
             raise UsageError(
-                f"{data}: the model has no language '{lang}'; it has {', '.join(bgt.langs)}. Leave the set out."
+                f"{data}: the model has no language '{lang}'; it has {', '.join(encoder.langs)}. Leave the set out."
             )
     if latent == LANGUAGE and data.left_lang != data.right_lang:
         raise UsageError(
@@ -174,39 +165,42 @@ def check(bgt: SentenceEncoder, data: StsSet, latent: str) -> None:
         )
 
 
-def similarities(bgt: SentenceEncoder, data: StsSet, latent: str) -> np.ndarray:
-    """The cosine of each pair of the set: (N,) float64; where all are equal but for rounding, exactly so."""
-    vectors = []
-    for side, sentences, lang in data.sides:
-        found = np.asarray(bgt.embed(sentences, lang=lang, latent=latent))
-        if found.ndim != 2 or len(found) != len(sentences) or found.dtype.kind not in "fiu":
-            raise DataError(
-                f"{data}: the encoder gave {found.dtype} of shape {found.shape} for the {len(sentences)} {side} "
-                f"sentences; expected numbers, ({len(sentences)}, D)."
-            )
-        good = np.isfinite(found).all(1)
-        if not good.all():
-            row = int(good.argmin())
-            raise DataError(
-                f"{data}: the encoder gave a NaN or infinite value for the {side} sentence of pair {row + 1}, "
-                f"'{sentences[row][:60]}'; {int((~good).sum())} of {len(good)} vectors have one."
-            )
-        vectors.append(found.astype(np.result_type(found, np.float32), copy=False))
-    left, right = vectors
+def similarities(encoder: SentenceEncoder, data: StsSet, latent: str) -> np.ndarray:
+    """The similarity of each pair of the set: (N,) float64; where all are equal but for rounding, exactly so."""
+    left, right = (
+        checked(np.asarray(encoder.embed(sentences, lang=lang, latent=latent)), data, side, sentences)
+        for side, sentences, lang in data.sides
+    )
     if left.shape != right.shape:
         raise DataError(
             f"{data}: left vectors have {left.shape[1]} units and right ones {right.shape[1]}; expected as many."
         )
-    cosine = cosines(left, right).astype(np.float64)
-    return np.full_like(cosine, cosine[0]) if np.ptp(cosine) < ROUNDING else cosine
+    similarity = encoder.similarity_pairwise(left, right).astype(np.float64)
+    return np.full_like(similarity, similarity[0]) if np.ptp(similarity) < ROUNDING else similarity
+
+
+def checked(vectors: np.ndarray, data: StsSet, side: str, sentences: Sequence[str]) -> np.ndarray:
+    """Vectors (N, D) of N sentences, in float32 or finer; DataError unless they are that, and finite."""
+    if vectors.ndim != 2 or len(vectors) != len(sentences) or vectors.dtype.kind not in "fiu":
+        raise DataError(
+            f"{data}: the encoder gave {vectors.dtype} of shape {vectors.shape} for the {len(sentences)} {side} "
+            f"sentences; expected numbers, ({len(sentences)}, D)."
+        )
+    good = np.isfinite(vectors).all(1)
+    if not good.all():
+        row = int(good.argmin())
+        raise DataError(
+            f"{data}: the encoder gave a NaN or infinite value for the {side} sentence of pair {row + 1}, "
+            f"'{sentences[row][:60]}'; {int((~good).sum())} of {len(good)} vectors have one."
+        )
+    return vectors.astype(np.result_type(vectors, np.float32), copy=False)
 
 
 def explain(sets: Sequence[StsSet], aggregates: Collection[str] = ("mean",)) -> str:
     """What the scores of years are, in words; published ones also differ by whether 2013 has its SMT set."""
     names = [data.name for data in sets if data.year == "2013"]
     smt = f"; 2013 {'with' if 'SMT' in names else 'without'} SMT" if names else ""
-    years = (
-        "".join(f"; a year's {name}: {AGGREGATES[name]}" for name in aggregates) if span(d.year for d in sets) else ""
-    )
+    has_years = any(data.year.isdigit() for data in sets)
+    years = "".join(f"; a year's {name}: {AGGREGATES[name]}" for name in aggregates) if has_years else ""
     average = "; average: over years, unweighted" if years else ""
     return f"correlation x 100 of cosine and gold{years}{average}{smt}"

@@ -14,7 +14,7 @@ from scipy import stats
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.sts.compare import compare
 from bgt_core.evaluation.sts.parquet import read_scores, write_scores
-from bgt_core.evaluation.sts.score import Row, StsScores, StsSet
+from bgt_core.evaluation.sts.score import ScoreKey, StsScores, StsSet
 
 SIZES = {("2012", "A"): 200, ("2012", "B"): 100, ("2013", "A"): 150, ("sts17", "en-ar"): 80}
 
@@ -27,11 +27,11 @@ def systems(*noises: float, seed: int = 0) -> dict[str, StsScores]:
         text = [[f"{side} {number}" for number in range(pairs)] for side in ("left", "right")]
         sets.append(StsSet(year, name, rng.integers(0, 26, pairs) / 5, *text, "en", name[-2:] if "-" in name else "en"))
         shared.append(rng.normal(size=pairs))
-    found = {}
+    named = {}
     for number, noise in enumerate(noises):
         errors = [(one + rng.normal(size=len(one))) * noise / np.sqrt(2) for one in shared]
-        found[f"s{number}"] = StsScores(sets, [data.gold / 5 + e for data, e in zip(sets, errors, strict=True)])
-    return found
+        named[f"s{number}"] = StsScores(sets, [data.gold / 5 + e for data, e in zip(sets, errors, strict=True)])
+    return named
 
 
 def test_scores_are_those_of_each_system_alone_and_lie_in_their_intervals() -> None:
@@ -48,7 +48,7 @@ def test_scores_are_those_of_each_system_alone_and_lie_in_their_intervals() -> N
 
 def test_an_interval_of_one_set_is_about_fishers() -> None:
     given = systems(0.3)
-    (cell,) = compare(given, resamples=4_000).scores[Row("2012", "A", "Pearson", 200)]
+    (cell,) = compare(given, resamples=4_000).scores[ScoreKey("2012", "A", "Pearson", 200)]
     z, half = np.arctanh(cell.value / 100), 1.96 / np.sqrt(197)
     assert [cell.low, cell.high] == pytest.approx([100 * np.tanh(z - half), 100 * np.tanh(z + half)], abs=1.5)
 
@@ -56,7 +56,7 @@ def test_an_interval_of_one_set_is_about_fishers() -> None:
 def test_an_average_is_surer_than_its_parts() -> None:
     scores = compare(systems(0.3), resamples=500).scores
     width = {row: cells[0].high - cells[0].low for row, cells in scores.items()}
-    average, part = Row("2012-2013", "average", "mean Pearson", 450), Row("2012", "A", "Pearson", 200)
+    average, part = ScoreKey("2012-2013", "average", "mean Pearson", 450), ScoreKey("2012", "A", "Pearson", 200)
     assert width[average] < width[part]
 
 
@@ -69,19 +69,19 @@ def test_the_best_is_marked_where_it_is_alone_and_ties_as_ties() -> None:
     for cells in compare(systems(0.1), resamples=300).scores.values():
         assert [cell.mark for cell in cells] == [""]
     same = systems(0.3)["s0"]
-    for gap in compare({"one": same, "other": same}, resamples=300).gaps:
+    for gap in compare({"one": same, "other": same}, resamples=300).differences:
         assert (gap.difference[:3], gap.p, gap.p_holm) == ((0, 0, 0), 1, 1)
 
 
 def test_gaps_are_paired_and_corrected_over_the_whole_table() -> None:
     table = compare(systems(0.30, 0.34, 0.6), resamples=1_000)
-    assert len(table.gaps) == 3 * len(table.scores)
-    assert {(gap.first, gap.second) for gap in table.gaps} == {("s0", "s1"), ("s0", "s2"), ("s1", "s2")}
-    ordered = sorted(table.gaps, key=lambda gap: gap.p)
+    assert len(table.differences) == 3 * len(table.scores)
+    assert {(gap.first, gap.second) for gap in table.differences} == {("s0", "s1"), ("s0", "s2"), ("s1", "s2")}
+    ordered = sorted(table.differences, key=lambda gap: gap.p)
     steps = [min(1.0, gap.p * (len(ordered) - place)) for place, gap in enumerate(ordered)]
     np.testing.assert_allclose([gap.p_holm for gap in ordered], np.maximum.accumulate(steps))
-    for gap in table.gaps:
-        cells = dict(zip(table.systems, table.scores[gap.row], strict=True))
+    for gap in table.differences:
+        cells = dict(zip(table.systems, table.scores[gap.key], strict=True))
         one, two = cells[gap.first], cells[gap.second]
         assert gap.difference.value == pytest.approx(one.value - two.value)
         unpaired = np.hypot(one.high - one.low, two.high - two.low)
@@ -97,7 +97,7 @@ def test_paired_errors_agree_with_williams_test() -> None:
         gold, shared, *own = rng.normal(size=(4, 400))
         one, two = gold + shared + 0.5 * own[0], gold + 1.15 * shared + 0.5 * own[1]
         data = StsSet("2012", "A", gold, text, text)
-        gap = compare({"one": StsScores([data], [one]), "two": StsScores([data], [two])}, resamples=500).gaps[0]
+        gap = compare({"one": StsScores([data], [one]), "two": StsScores([data], [two])}, resamples=500).differences[0]
         r = np.corrcoef([gold, one, two])
         mean, spread = (r[0, 1] + r[0, 2]) / 2, 2 * 399 / 397 * np.linalg.det(r)
         t = (r[0, 1] - r[0, 2]) * np.sqrt(399 * (1 + r[1, 2]) / (spread + mean**2 * (1 - r[1, 2]) ** 3))
@@ -108,7 +108,7 @@ def test_paired_errors_agree_with_williams_test() -> None:
 def test_the_seed_and_the_sets_name_decide_the_resamples() -> None:
     given = systems(0.3, 0.4)
     few = {name: StsScores(scores.sets[1:2], scores.cosines[1:2]) for name, scores in given.items()}
-    row = Row("2012", "B", "Pearson", 100)
+    row = ScoreKey("2012", "B", "Pearson", 100)
     assert compare(given, resamples=150).scores[row] == compare(few, resamples=150).scores[row]
     assert compare(given, resamples=150, seed=1).scores[row] != compare(few, resamples=150).scores[row]
 
@@ -137,12 +137,12 @@ def test_other_pairs_are_not_compared() -> None:
 def test_kept_scores_come_back_as_they_were(tmp_path: Path) -> None:
     given = systems(0.3, 0.4)
     write_scores(tmp_path / "kept.parquet", given)
-    found = read_scores(tmp_path / "kept.parquet")
-    assert list(found) == list(given)
-    for name, scores in found.items():
+    restored = read_scores(tmp_path / "kept.parquet")
+    assert list(restored) == list(given)
+    for name, scores in restored.items():
         for data, known in zip(scores.sets, given[name].sets, strict=True):
             assert (str(data), data.left_lang, data.right_lang) == (str(known), known.left_lang, known.right_lang)
-        assert compare({"a": scores, "b": given[name]}, resamples=100).gaps[0].difference.value == 0
+        assert compare({"a": scores, "b": given[name]}, resamples=100).differences[0].difference.value == 0
         for ours, theirs in zip(scores.cosines, given[name].cosines, strict=True):
             np.testing.assert_array_equal(ours, theirs)
     assert [path.name for path in tmp_path.iterdir()] == ["kept.parquet"]
@@ -160,13 +160,13 @@ def test_files_that_hold_no_scores_are_named(tmp_path: Path) -> None:
     with pytest.raises(BgtError, match=r"kept\.parquet: not a file that bgt sts --scores writes"):
         read_scores(kept)
     with pytest.raises(BgtError, match=r"can't be written"):
-        write_scores(tmp_path / "nowhere" / "kept.parquet", systems(0.3))
+        write_scores(tmp_path, systems(0.3))
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda rows: rows.slice(1), "pairs are missing or there twice"),
+        (lambda rows: rows.slice(1), "pairs are missing or repeated"),
         (lambda rows: rows.set_column(7, "cosine", pa.array([np.nan] * rows.num_rows)), "a cosine is NaN"),
         (lambda rows: rows.slice(0, 0), "no scores in it"),
     ],

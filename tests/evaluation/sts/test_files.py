@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+import lzma
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.sts.files import read_sets
@@ -35,6 +38,27 @@ def contents(data: StsSet) -> tuple:
 EXPECTED = ([4.5, 0, 2.25], ["A man plays.", "The cat.", "One."], ["A man is playing.", "A car.", "Two."], "en", "en")
 
 
+COMPRESS = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_compressed_files_are_the_same(suffix: str, write: Write, tmp_path: Path) -> None:
+    for name, content in {
+        "a/2012/OnWN.tsv": PLAIN,
+        "a/STS/STS13-en-test/STS.input.OnWN.txt": SENTENCES,
+        "a/STS/STS13-en-test/STS.gs.OnWN.txt": GOLD,
+        "a/stsb/dev.tsv": PLAIN,
+        "a/sick/test.tsv": PLAIN,
+        "a/sts17/STS.input.track5.en-en.txt": SENTENCES,
+        "a/sts17/gs/STS.gs.track5.en-en.txt": GOLD,
+    }.items():
+        write(name, content)
+        write(name.replace("a/", "b/", 1) + suffix, COMPRESS[suffix](content.encode()))
+    names = ["2012", "2013", "stsb-dev", "sick", "sts17"]
+    plain, packed = (list(map(contents, read_sets(tmp_path / folder, names))) for folder in ("a", "b"))
+    assert packed == plain and len(plain) == 5
+
+
 @pytest.mark.parametrize(
     ("place", "year"),
     [
@@ -55,8 +79,8 @@ def test_a_year_is_the_same_in_every_layout(place: str, year: str, write: Write,
     else:
         write(place.format("input"), SENTENCES)
         write(place.format("gs"), GOLD)
-    found = read_sets(tmp_path, [year])
-    assert list(map(contents, found)) == [(f"{year} OnWN", *EXPECTED)]
+    sets = read_sets(tmp_path, [year])
+    assert list(map(contents, sets)) == [(f"{year} OnWN", *EXPECTED)]
 
 
 def test_columns_past_the_second_of_2016_and_gold_of_all_sets_are_left_alone(write: Write, tmp_path: Path) -> None:
@@ -134,8 +158,8 @@ def test_tracks_have_english_on_the_left(write: Write, tmp_path: Path) -> None:
     for track in ("track2.ar-en", "track3.es-es", "track4a.es-en", "track4b.es-en"):
         write(f"STS2017.eval.v1.1/STS.input.{track}.txt", "one\ttwo\nthree\tfour\n")
         write(f"STS2017.gs/STS.gs.{track}.txt", "1\n2\n")
-    found = {data.name: (data.left[0], data.left_lang, data.right_lang) for data in read_sets(tmp_path, ["sts17"])}
-    assert found == {
+    sets = {data.name: (data.left[0], data.left_lang, data.right_lang) for data in read_sets(tmp_path, ["sts17"])}
+    assert sets == {
         "en-ar": ("one", "en", "ar"),  # the file has English first, whatever its name says
         "en-es": ("two", "en", "es"),
         "en-es news": ("two", "en", "es"),
@@ -150,8 +174,8 @@ def test_tracks_have_english_on_the_left(write: Write, tmp_path: Path) -> None:
 def test_names_are_read_once_and_in_order(write: Write, tmp_path: Path) -> None:
     for name in ("2012/a.tsv", "2013/a.tsv", "sick/test.tsv"):
         write(name, PLAIN)
-    found = read_sets(tmp_path, ["sick", "2013", "2012", "2013", "sick-test"])
-    assert list(map(str, found)) == ["sick test", "2013 a", "2012 a"]
+    sets = read_sets(tmp_path, ["sick", "2013", "2012", "2013", "sick-test"])
+    assert list(map(str, sets)) == ["sick test", "2013 a", "2012 a"]
 
 
 BAD: dict[str, tuple[dict[str, str | bytes], str, int, str]] = {  # files, set, exit code, message

@@ -123,10 +123,10 @@ def test_splits_hold_the_pairs_of_their_names(
     splits: dict[str, StsSet], name: str, rates: range, low: float, high: float
 ) -> None:
     expected = [n for n in rates if low <= n % 11 / 2 <= high]
-    found = splits[name]
-    assert [int(left.split("pair")[1]) for left in found.left] == expected
-    assert found.gold.tolist() == [n % 11 / 2 for n in expected]
-    assert swer(found.left, found.right) == pytest.approx([n / 100 for n in expected])
+    split = splits[name]
+    assert [int(left.split("pair")[1]) for left in split.left] == expected
+    assert split.gold.tolist() == [n % 11 / 2 for n in expected]
+    assert swer(split.left, split.right) == pytest.approx([n / 100 for n in expected])
 
 
 def test_all_and_negation_come_with_them(splits: dict[str, StsSet]) -> None:

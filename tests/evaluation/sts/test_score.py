@@ -10,13 +10,15 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from bgt_core.errors import BgtError
-from bgt_core.evaluation.sts.score import AGGREGATES, Row, StsScores, StsSet, explain, sts
+from bgt_core.evaluation.sts.score import AGGREGATES, ScoreKey, StsScores, StsSet, explain, sts
+from bgt_core.vectors.compare import ComparesByCosine
 
 
-class Angles:
+class Angles(ComparesByCosine):
     """A sentence is an angle in degrees; lengths differ."""
 
-    langs, latents = ("en",), ("semantic",)
+    langs: tuple[str, ...] = ("en",)
+    latents, fingerprint = ("semantic",), ""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
         turned = np.radians([float(sentence) for sentence in sentences])
@@ -77,12 +79,12 @@ def test_a_perfect_embedder_scores_100_and_a_constant_one_0() -> None:
 def test_every_aggregation_is_what_scipy_makes_of_the_pairs() -> None:
     scores = random_scores()
     pairs = list(zip(scores.sets, scores.cosines, strict=True))
-    expected: dict[Row, float] = {}
+    expected: dict[ScoreKey, float] = {}
     over = {"mean Pearson": [], "weighted Pearson": [], "concatenated Spearman": []}
     for data, cosine in pairs:
         size = len(cosine)
-        expected[Row(data.year, data.name, "Pearson", size)] = 100 * pearsonr(cosine, data.gold).statistic
-        expected[Row(data.year, data.name, "Spearman", size)] = 100 * spearmanr(cosine, data.gold).statistic
+        expected[ScoreKey(data.year, data.name, "Pearson", size)] = 100 * pearsonr(cosine, data.gold).statistic
+        expected[ScoreKey(data.year, data.name, "Spearman", size)] = 100 * spearmanr(cosine, data.gold).statistic
     for year in ("2012", "2013", "2014"):
         members = [(data, cosine) for data, cosine in pairs if data.year == year]
         each = [pearsonr(cosine, data.gold).statistic for data, cosine in members]
@@ -92,16 +94,15 @@ def test_every_aggregation_is_what_scipy_makes_of_the_pairs() -> None:
         over["weighted Pearson"].append(100 * np.dot(each, sizes) / sum(sizes))
         over["concatenated Spearman"].append(100 * spearmanr(*joined).statistic)
         for name, years in over.items():
-            expected[Row(year, "all", name, sum(sizes))] = years[-1]
+            expected[ScoreKey(year, "all", name, sum(sizes))] = years[-1]
     for name, years in over.items():
-        expected[Row("2012-2014", "average", name, 385)] = np.mean(years)
-    found = scores.table(AGGREGATES)
-    assert found.keys() == expected.keys()
-    for row, score in found.items():
+        expected[ScoreKey("2012-2014", "average", name, 385)] = np.mean(years)
+    table = scores.table(AGGREGATES)
+    assert table.keys() == expected.keys()
+    for row, score in table.items():
         assert score == pytest.approx(expected[row], abs=1e-9), row
     assert scores.average == pytest.approx(np.mean(over["mean Pearson"]), abs=1e-9)
     assert list(scores.years) == ["2012", "2013", "2014"]
-    assert scores.datasets["2012", "B"] == found[Row("2012", "B", "Pearson", 90)]
 
 
 def test_years_with_a_gap_are_not_called_a_span() -> None:
@@ -187,3 +188,12 @@ def test_an_outside_encoder_takes_any_language() -> None:
 
     sts(ExternalEncoder(), [dataset([0.0, 1, 2], "sts17", "en-ar", "ar")])
     assert asked == ["en", "ar"]
+
+
+def test_the_similarity_is_the_encoders_own() -> None:
+    class Opposed(Angles):
+        def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+            return -super().similarity_pairwise(left, right)
+
+    data = dataset([0.0, 1.5, 2.0, 4.9, 5.0])
+    assert sts(Opposed(), [data]).average == pytest.approx(-100, abs=1e-3)

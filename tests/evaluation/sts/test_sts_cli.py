@@ -12,6 +12,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+import bgt_core
+from bgt_core.errors import BgtError
+from bgt_core.evaluation.sts import evaluate, write_scores
+
+ROW = {"year": "2012", "dataset": "A", "score": "Pearson", "pairs": 3, "system": "model semantic"}
 MADE = ("mean Pearson", "weighted Pearson", "concatenated Spearman")
 
 
@@ -37,9 +42,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path) -> Path:
 
 def test_sts_prints_json_and_a_table_of_the_same_numbers(bgt: Bgt, here: Path) -> None:
     command = ("--data", "sts", "--sets", "2012", "--model", "model", "--resamples", "100", "--aggregate", "all")
-    found = json.loads(bgt(*command, "--json").out)
-    assert found["schema"] == "bgt-sts/2"
-    assert [(row["dataset"], row["score"]) for row in found["scores"]] == [
+    document = json.loads(bgt(*command, "--json").out)
+    assert document["schema"] == "bgt-sts/2"
+    assert [(row["dataset"], row["score"]) for row in document["scores"]] == [
         ("A", "Pearson"),
         ("A", "Spearman"),
         *((name, score) for name in ("all", "average") for score in MADE),
@@ -47,16 +52,49 @@ def test_sts_prints_json_and_a_table_of_the_same_numbers(bgt: Bgt, here: Path) -
     done = bgt(*command, "--compare")
     table, differences = ([line.split("\t") for line in part.splitlines()] for part in done.out.split("\n\n"))
     assert table[0] == ["STS", "score", "pairs", "model semantic", "model language"]
-    for line, row in zip(table[1:], found["scores"], strict=True):
+    for line, row in zip(table[1:], document["scores"], strict=True):
         cells = [
             f"{cell['value']:z.1f} [{cell['ci_low']:z.1f}, {cell['ci_high']:z.1f}]" for cell in row["systems"].values()
         ]
         assert line[:3] == [f"{row['year']} {row['dataset']}", row["score"], "3"]
         assert [cell.rstrip(" =*") for cell in line[3:]] == cells
-    assert [line[2] for line in differences[1:]] == ["model semantic - model language"] * len(found["differences"])
+    assert [line[2] for line in differences[1:]] == ["model semantic - model language"] * len(document["differences"])
     assert "Sentence-BERT" in done.err
     assert "2012 is without MSRpar" in done.err
     assert "2013" not in done.err  # with or without SMT is a matter of 2013 alone
+
+
+def test_one_call_gives_what_the_command_prints(bgt: Bgt, here: Path) -> None:
+    document = json.loads(
+        bgt("--data", "sts", "--sets", "2012", "--model", "model", "--resamples", "100", "--json").out
+    )
+    model = bgt_core.load("model", "cpu")
+    table = evaluate({"model": model}, "sts", sets=["2012"], resamples=100)
+    assert table.as_dict() == document
+    assert len(table.rows) == 2 * len(table.scores)
+    assert table.rows[0] == {**ROW, **document["scores"][0]["systems"]["model semantic"]}
+    semantic = table.pairs["model semantic"]
+    write_scores(Path("kept.parquet"), table.pairs)
+    beside = evaluate({"kept": semantic, "new": model}, semantic.sets, latent="semantic", resamples=100)
+    assert beside.systems == ["kept", "new semantic"]
+    assert all(gap.difference.value == 0 for gap in beside.differences)
+    known = evaluate({"file": Path("kept.parquet"), "kept": semantic}, resamples=100)
+    assert known.systems == ["file model semantic", "file model language", "kept"]
+    assert evaluate(model, "sts", sets=["2012"], latent="semantic", resamples=100).systems == ["model semantic"]
+
+
+def test_one_call_says_what_does_not_fit(here: Path) -> None:
+    model = bgt_core.load("model", "cpu")
+    known = evaluate(model, "sts", sets=["2012"], resamples=100).pairs["model semantic"]
+    for message, systems, arguments in (
+        ("`data`: say which folder", model, {}),
+        ("`resamples` 9", model, {"data": "sts", "resamples": 9}),
+        ("2012 is without MSRpar", model, {"data": "sts", "sets": ["2012"], "strict": True}),
+        ("Two systems are called 'a semantic'", {"a semantic": known, "a": model}, {"data": "sts", "sets": ["2012"]}),
+        ("other: There is no latent 'style'", {"other": model}, {"data": "sts", "sets": ["2012"], "latent": "style"}),
+    ):
+        with pytest.raises(BgtError, match=message):
+            evaluate(systems, **arguments)
 
 
 def test_sts_writes_the_same_table_in_every_format(bgt: Bgt, here: Path) -> None:
@@ -66,8 +104,8 @@ def test_sts_writes_the_same_table_in_every_format(bgt: Bgt, here: Path) -> None
     document = json.loads(done.out)["scores"]
     for row, known in zip(rows, document, strict=True):
         for name, cell in known["systems"].items():
-            found = {"value": row[name], **{part: row[f"{name} {part}"] for part in ("ci_low", "ci_high", "mark")}}
-            assert found == cell
+            entry = {"value": row[name], **{part: row[f"{name} {part}"] for part in ("ci_low", "ci_high", "mark")}}
+            assert entry == cell
     with Path("t.csv").open(newline="") as file:
         assert [float(row["model semantic"]) for row in csv.DictReader(file)] == [row["model semantic"] for row in rows]
     assert f"{document[0]['systems']['model semantic']['value']:.1f}" in Path("t.tex").read_text()

@@ -32,20 +32,20 @@ class Fake:
 
     def __init__(self) -> None:
         self.before: Callable[[], None] = lambda: None
-        self.asked = 0
+        self.calls = 0
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
         self.before()
-        self.asked += 1
-        found = [[len(sentence), sentence.count(" "), sentence.count(".")] for sentence in sentences]
-        return np.array(found, dtype=np.float32)[:, : 3 if latent == "language" else 1]
+        self.calls += 1
+        numbers = [[len(sentence), sentence.count(" "), sentence.count(".")] for sentence in sentences]
+        return np.array(numbers, dtype=np.float32)[:, : 3 if latent == "language" else 1]
 
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
-    found = Fake()
-    monkeypatch.setattr("bgt_core.adapters.load", lambda path, device, precision: found)
-    return found
+    model = Fake()
+    monkeypatch.setattr("bgt_core.adapters.load", lambda path, device, precision: model)
+    return model
 
 
 def probe(*arguments: str) -> Result:
@@ -82,9 +82,9 @@ def own(tmp_path: Path) -> tuple[str, ...]:
 def test_splits_by_hand_are_kept_to(fake: Fake, own: tuple[str, ...], tmp_path: Path) -> None:
     result = probe(*QUICK[:4], "--seeds", "1", "--control", "none", *own, "--json")
     assert result.exit_code == 0, result.stderr
-    (found,) = documents(result)
-    assert (found["rows"][0]["n_train"], found["rows"][0]["n_test"]) == (200, 40)
-    assert found["trail"]["split_file"].endswith("splits.tsv")
+    (entry,) = documents(result)
+    assert (entry["rows"][0]["n_train"], entry["rows"][0]["n_test"]) == (200, 40)
+    assert entry["trail"]["split_file"].endswith("splits.tsv")
     from pyarrow import parquet
 
     probe(*QUICK[:4], "--seeds", "1", "--control", "none", *own, "--predictions", str(tmp_path / "p.parquet"))
@@ -93,8 +93,8 @@ def test_splits_by_hand_are_kept_to(fake: Fake, own: tuple[str, ...], tmp_path: 
 
 def test_a_version_follows_the_sentence_that_is_named_and_test_wins(tmp_path: Path) -> None:
     items = Items(["le a", "la a", "le b", "la b", "le c", "le d"], list("xyxyxy"), [0, 0, 1, 1, 2, 3])
-    found = with_splits(items, {"le a": "train", "le b": "train", "la b": "test", "le c": "dev"})
-    assert (found.sentences, found.splits) == (
+    kept = with_splits(items, {"le a": "train", "le b": "train", "la b": "test", "le c": "dev"})
+    assert (kept.sentences, kept.splits) == (
         ["le a", "la a", "le b", "la b", "le c"],
         ["train", "train", "test", "test", "dev"],
     )
@@ -123,14 +123,14 @@ def test_split_names_are_sentevals_or_whole_words(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_says_what_is_left_to_do_and_does_nothing(fake: Fake) -> None:
-    asked = ("--lang", "en,fr", *QUICK[2:])
-    head, *rows = (line.split("\t") for line in probe(*asked, "--dry-run").stdout.splitlines())
-    assert fake.asked == 0
+    arguments = ("--lang", "en,fr", *QUICK[2:])
+    head, *rows = (line.split("\t") for line in probe(*arguments, "--dry-run").stdout.splitlines())
+    assert fake.calls == 0
     assert head[4:] == ["items", "train", "test", "classes", "vectors", "probes", "result"]
     assert [row[1] for row in rows] == ["en", "fr"]
     assert rows[1][4:7] + rows[1][8:] == ["400", "320", "40", "800", "4", "to measure"]  # 2 latents, 2 seeds
     probe("--lang", "fr", *QUICK[2:])
-    plan = json.loads(probe(*asked, "--dry-run", "--json").stdout)
+    plan = json.loads(probe(*arguments, "--dry-run", "--json").stdout)
     assert plan["schema"] == "bgt-probe-plan/1"
     assert [(row["vectors"], row["probes"], row["result"]) for row in plan["plan"]] == [
         (800, 4, "to measure"),
@@ -150,15 +150,15 @@ def test_resamples_and_a_penalty_of_ones_own(fake: Fake) -> None:
 
 
 def test_corrections_differ_and_are_named(fake: Fake) -> None:
-    found = {}
+    by_correction = {}
     for name in ("holm", "bonferroni", "none"):
         result = probe(*QUICK, "--correction", name, "--json")
         gaps = [gap for one in documents(result) for gap in (one["difference"], *one["over_baseline"])]
-        found[name] = np.array([[gap["p"], gap["adjusted_p"]] for gap in gaps])
-    p = found["holm"][:, 0]
-    np.testing.assert_array_equal(found["none"][:, 1], p)
-    np.testing.assert_allclose(found["bonferroni"][:, 1], np.minimum(1, 3 * p))
-    assert (found["holm"][:, 1] <= found["bonferroni"][:, 1]).all()
+        by_correction[name] = np.array([[gap["p"], gap["adjusted_p"]] for gap in gaps])
+    p = by_correction["holm"][:, 0]
+    np.testing.assert_array_equal(by_correction["none"][:, 1], p)
+    np.testing.assert_allclose(by_correction["bonferroni"][:, 1], np.minimum(1, 3 * p))
+    assert (by_correction["holm"][:, 1] <= by_correction["bonferroni"][:, 1]).all()
     assert "p (Bonferroni)" in probe(*QUICK, "--correction", "bonferroni").stdout
 
 
@@ -179,7 +179,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path / "site"))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}/subj_number.txt"
-    source = fetch.Source("senteval-probing", "sets", "no licence stated", (address,), layouts.as_is)
+    source = fetch.DataSource("senteval-probing", "sets", "no licence stated", (address,), layouts.as_is)
     monkeypatch.setattr(fetch, "source", lambda name: {"senteval-probing": source}[name])
     yield []
     server.shutdown()
@@ -187,7 +187,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
 
 
 def test_sentevals_sets_are_downloaded_once(fake: Fake, site: list[str], tmp_path: Path) -> None:
-    asked = (
+    arguments = (
         "--lang",
         "en",
         "--task",
@@ -199,18 +199,18 @@ def test_sentevals_sets_are_downloaded_once(fake: Fake, site: list[str], tmp_pat
         "--control",
         "none",
     )
-    without = probe(*asked)
+    without = probe(*arguments)
     assert without.exit_code == 3
     (tmp_path / "sets").mkdir()
-    without = probe(*asked)
+    without = probe(*arguments)
     assert without.exit_code == 3
     assert "No 'en' data for task 'subj-num'" in without.stderr
     assert without.stderr.rstrip().endswith("Get it by --download.")
-    result = probe(*asked, "--download", "--json")
+    result = probe(*arguments, "--download", "--json")
     assert result.exit_code == 0, result.stderr
     assert "no licence stated" in result.stderr
     assert documents(result)[0]["rows"][0]["n_train"] == 320
-    again = probe(*asked, "--download", "--json")
+    again = probe(*arguments, "--download", "--json")
     assert again.stdout == result.stdout
     assert "no licence stated" not in again.stderr
 
@@ -276,18 +276,20 @@ def test_a_terminal_that_knows_ascii_alone_is_no_error(tmp_path: Path) -> None:
     code = (
         "import numpy as np, bgt_core.adapters as adapters\n"
         "class Fake:\n"
-        "    langs, latents = ('fr',), ('semantic',)\n"
+        "    langs, latents, fingerprint = ('fr',), ('semantic',), ''\n"
         "    def embed(self, sentences, *, lang, latent): return np.ones((len(sentences), 1), np.float32)\n"
         "adapters.load = lambda *_: Fake()\n"
         "from probes.cli import main; main()"
     )
     lines = "".join(f"Oui {n}, là{'…' if n % 2 else ' ?'}\n«{n}» non.\n" for n in range(150))
     (tmp_path / "é.txt").write_text(lines, "utf-8")
-    asked = ["--lang", "fr", "--task", "punct-first", "--data", str(tmp_path / "é.txt"), "--seeds", "1", "--no-cache",
-             "--no-baselines", "--control", "none", "--latent", "semantic"]  # fmt: skip
+    arguments = ["--lang", "fr", "--task", "punct-first", "--data", str(tmp_path / "é.txt"), "--seeds", "1",
+                 "--no-cache", "--no-baselines", "--control", "none", "--latent", "semantic"]  # fmt: skip
     env = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     for more in ([], ["--json"]):
-        done = subprocess.run([sys.executable, "-c", code, *asked, *more], capture_output=True, check=False, env=env)
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments, *more], capture_output=True, check=False, env=env
+        )
         assert done.returncode == 0, done.stderr.decode()
         done.stdout.decode("ascii")
     assert json.loads(done.stdout)["results"][0]["labels"] == [",", "«"]

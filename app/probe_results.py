@@ -1,0 +1,232 @@
+"""Results of probes: what `bgt-probe` writes with --json, --csv and --predictions, gathered without mixing models.
+
+Everything that knows the format of these files is here.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+import streamlit as st
+from pyarrow import compute, parquet
+
+from app import startup
+from app.predictions import Key
+from bgt_core.errors import DataError, NotFound
+from probes.result import SCHEMA
+from probes.results.store import SCHEMA as STORED
+from probes.results.store import Cell, all_predictions, as_result
+
+KINDS = ("json", "csv", "parquet")
+SOURCE = ["model", "fingerprint", "lang", "task", "probe"]  # of one result; `probe` is how the latents were probed
+SCORES = [*SOURCE, *"latent accuracy ci_low ci_high n_train n_test classes sd note".split()]
+OPTIONAL = ["selectivity", "capacity", "compression", "information"]  # only where it was requested
+GAPS = [*SOURCE, *"langs first second points ci_low ci_high p".split()]  # langs: of the model, "en fr"
+CURVE = [*SOURCE, *"latent family n_train accuracy ci_low ci_high".split()]
+PREDICTED = ("model", "task", "lang", "probe")  # all that predictions say about their source: no fingerprint
+COMMAND = "bgt-probe --lang {lang} --model {model} --json > {lang}.json"
+
+
+@dataclass(frozen=True, eq=False)
+class ResultTables:
+    """Accuracies, differences of two latents, learning curves, and what was predicted of each item. Models are never
+    mixed, and neither are two trainings of one name."""
+
+    scores: pd.DataFrame = field(default_factory=lambda: framed([], SCORES, OPTIONAL))  # fractions
+    gaps: pd.DataFrame = field(default_factory=lambda: framed([], GAPS, ["adjusted_p"]))  # points
+    curve: pd.DataFrame = field(default_factory=lambda: framed([], CURVE))
+    items: Mapping[Key, pa.Table] = field(default_factory=dict)  # rows as in `probes.results.store`
+
+
+def read(name: str, content: bytes) -> ResultTables:
+    """A file of `bgt-probe`. DataError for any other."""
+    if name.endswith(".csv"):
+        return read_csv(name, content)
+    if name.endswith(".parquet"):
+        return read_predictions(name, content)
+    try:
+        document = json.loads(content)
+        schema = document["schema"]
+    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError):
+        raise DataError(f"{name}: no JSON document of bgt-probe; make one with: bgt-probe --json > FILE") from None
+    if schema != SCHEMA:
+        raise DataError(f"{name}: its schema is {schema}, this version reads {SCHEMA}; run bgt-probe again.")
+    try:
+        return from_cells(map(as_cell, document["results"]))
+    except (AttributeError, KeyError, TypeError) as error:
+        raise DataError(f"{name}: incomplete: {error} is missing or of a wrong kind; run bgt-probe again.") from None
+
+
+def as_cell(entry: Mapping[str, Any]) -> Cell:
+    """One of the `results` of a document, which come without predictions."""
+    return Cell(entry["model"], as_result(entry), STORED.empty_table(), entry["trail"])
+
+
+def from_cells(cells: Iterable[Cell]) -> ResultTables:
+    """Results as tables, with their predictions."""
+    scores, gaps, curve = [], [], []
+    items: dict[Key, pa.Table] = {}
+    for cell in cells:
+        result, trail = cell.result, cell.trail
+        source = {"model": cell.model, "fingerprint": weights(trail["fingerprint"]), "probe": trail["probe"]}
+        scores += [vars(row) | source for row in result.rows]
+        if result.difference:
+            gaps.append({**vars(result.difference), "langs": " ".join(trail["langs"]), **source})
+        task = {"lang": result.lang, "task": result.task, **source}
+        curve += [{**vars(point), "family": point.probe, **task} for point in result.curve]
+        items |= by_key(all_predictions([cell]))
+    return ResultTables(
+        framed(scores, SCORES, OPTIONAL), framed(gaps, GAPS, ["adjusted_p"]), framed(curve, CURVE), items
+    )
+
+
+def weights(fingerprint: str) -> str:
+    """The hash of a model's weights; another precision or device does not make it another model."""
+    return fingerprint.partition(" ")[0]
+
+
+def read_csv(name: str, content: bytes) -> ResultTables:
+    """Accuracies alone: a CSV has no differences."""
+    try:
+        table = pd.read_csv(io.BytesIO(content), keep_default_na=False)
+        for column in OPTIONAL:
+            table[column] = pd.to_numeric(table[column])
+        # baselines have probes of their own, and stand below the latents they belong to
+        probe = table["probe"].where(table["probe"] != table["latent"]).ffill().fillna("linear")
+        table = table.assign(fingerprint=table["fingerprint"].map(weights), probe=probe)
+        return ResultTables(table[[*SCORES, *OPTIONAL]])
+    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError, KeyError, TypeError, ValueError):
+        raise DataError(f"{name}: no table of bgt-probe; make one with: bgt-probe --csv FILE") from None
+
+
+def read_predictions(name: str, content: bytes) -> ResultTables:
+    """What was predicted of each item; the file does not say which training it comes from."""
+    try:
+        return ResultTables(items=by_key(parquet.read_table(io.BytesIO(content)).select([*PREDICTED, *STORED.names])))
+    except (pa.ArrowException, KeyError, ValueError):
+        raise DataError(f"{name}: no predictions of bgt-probe; make them with: bgt-probe --predictions FILE") from None
+
+
+def by_key(table: pa.Table) -> dict[Key, pa.Table]:
+    """Predictions by model, task, language and probe."""
+    parts = {}
+    for key in table.group_by(list(PREDICTED)).aggregate([]).select(list(PREDICTED)).to_pylist():
+        conditions = [compute.equal(table[name], value) for name, value in key.items()]
+        rows = table.filter(reduce(compute.and_, conditions))
+        parts[key["model"], key["task"], key["lang"], key["probe"]] = rows.select(STORED.names)
+    return parts
+
+
+def framed(rows: list[dict[str, Any]], columns: list[str], optional: Sequence[str] = ()) -> pd.DataFrame:
+    """A table of these columns, the optional ones as numbers, NaN where a row has None."""
+    table = pd.DataFrame(rows, columns=[*columns, *optional])
+    return table.astype(dict.fromkeys(optional, float))
+
+
+def gathered(paths: Iterable[Path], more: Iterable[ResultTables]) -> ResultTables:
+    """All of these files, those in folders included, and `more`; a later row replaces an equal one.
+
+    Models have the names that the app has for them; two trainings of one name are distinguished by their hash, and a
+    model probed otherwise than by a linear probe says how.
+    """
+    parts = [*map(read_file, files(paths)), *more]
+    scores, gaps, curve = (
+        stacked([getattr(part, kind) for part in (ResultTables(), *parts)]) for kind in ("scores", "gaps", "curve")
+    )
+    items = {key: table for part in parts for key, table in part.items.items()}
+    titles = model_titles(pd.concat([scores[SOURCE], gaps[SOURCE]]), items)
+
+    def with_titles(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
+        names = [titles[Training(row.model, row.fingerprint, row.probe)] for row in table.itertuples()]
+        unique = ["model", "lang", "task", *columns]
+        return table.assign(model=names).drop_duplicates(unique, keep="last").reset_index(drop=True)
+
+    titled = {
+        (titles[Training(model, "", probe)], task, lang, probe): table
+        for (model, task, lang, probe), table in items.items()
+    }
+    return ResultTables(
+        with_titles(scores, "latent"), with_titles(gaps), with_titles(curve, "latent", "family", "n_train"), titled
+    )
+
+
+def stacked(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """One below the other; those without rows do not decide the column types."""
+    return pd.concat([table for table in tables if len(table)] or [tables[0]], ignore_index=True)
+
+
+class Training(NamedTuple):
+    """What a title is given to; the fingerprint is "" where only the predictions are known."""
+
+    model: str
+    fingerprint: str
+    probe: str
+
+
+def model_titles(sources: pd.DataFrame, items: Iterable[Key]) -> dict[Training, str]:
+    """What to call each training and probe in `sources` (columns `SOURCE`), and those of predictions."""
+    unique = sources[list(Training._fields)].drop_duplicates()
+    trainings = [Training(*row) for row in unique.itertuples(index=False, name=None)]
+    of_items = [Training(model, "", probe) for model, _, _, probe in items]
+    name_of_path = {path: name for name, path in startup.read().models.items()}
+    names = name_of_path | {name: name for name in name_of_path.values()}
+    in_app = set(names)
+    others = dict.fromkeys(training.model for training in [*trainings, *of_items] if training.model not in in_app)
+    names |= {path: name for name, path in startup.shortest_names(list(others)).items()}
+    count = sources.groupby("model")["fingerprint"].nunique()
+    titles = {training: names[training.model] + how(training.probe) for training in of_items}
+    for training in trainings:
+        model, fingerprint, probe = training
+        if count[model] > 1:
+            title = f"{names[model]} {fingerprint[:8]}"
+        else:  # the same weights under two names are one model; the app's name is the one to use
+            same = [other.model for other in trainings if other.fingerprint == fingerprint and count[other.model] == 1]
+            title = names[next((other for other in same if other in in_app), same[0])]
+        titles[training] = title + how(probe)
+        titles[Training(model, "", probe)] = (title if count[model] == 1 else names[model]) + how(probe)
+    return titles
+
+
+def how(probe: str) -> str:
+    """How a model was probed, where that is not the usual way."""
+    return "" if probe == "linear" else f", {probe}"
+
+
+def files(paths: Iterable[Path]) -> list[Path]:
+    """The result files in folders, by their ending; other paths as they are."""
+    return [
+        file
+        for path in paths
+        for file in (sorted(p for p in path.iterdir() if p.suffix[1:] in KINDS) if path.is_dir() else [path])
+    ]
+
+
+def read_file(file: Path) -> ResultTables:
+    """What is in a file; it is read again once it has changed."""
+    try:
+        return _read_file(file, file.stat().st_mtime_ns)
+    except OSError as error:
+        raise NotFound(f"{file}: can't be read ({error.strerror}).") from None
+
+
+@st.cache_resource(max_entries=32, show_spinner="Reading results")
+def _read_file(file: Path, written: int) -> ResultTables:
+    return read(str(file), file.read_bytes())
+
+
+def percentages(scores: pd.DataFrame) -> pd.DataFrame:
+    """The scores for reading: in percent, one row per latent or baseline."""
+    optional = [name for name in OPTIONAL if scores[name].notna().any()]
+    shown = scores[
+        ["model", "lang", "task", "latent", "accuracy", "ci_low", "ci_high", *optional, "n_test", "classes", "note"]
+    ]
+    fractions = [name for name in ("accuracy", "ci_low", "ci_high", "capacity") if name in shown]
+    return shown.assign(**{name: 100 * shown[name] for name in fractions})

@@ -1,0 +1,82 @@
+"""What the app is started with: `streamlit run app/main.py -- --model PATH --data en,fr=FILE --results FILE`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bgt_core import PRETRAINED
+from bgt_core.errors import UsageError
+
+SHIPPED = "bgt-small, as shipped"
+BUILT_IN = "Built-in grammar"
+PROBES_FOLDER = "probes"  # in a model's folder: results of `bgt-probe` on it
+
+
+@dataclass(frozen=True)
+class ParallelText:
+    """Translations to look at: a TSV, gz, xz, zst or Parquet file with one column per language."""
+
+    langs: tuple[str, ...]  # two or more
+    file: Path | None  # None: the built-in grammar
+
+
+GRAMMAR = ParallelText(("en", "fr"), None)
+
+
+@dataclass(frozen=True)
+class StartOptions:
+    """Everything a page may open; nothing is ever opened by a name that came from the address bar alone."""
+
+    models: dict[str, str]  # name -> folder, or ORG/NAME on the hub; the first is opened at the start
+    texts: dict[str, ParallelText]
+    results: tuple[Path, ...]  # files and folders of `bgt-probe`
+
+    def texts_in(self, langs: Sequence[str]) -> dict[str, ParallelText]:
+        """The texts that a model of these languages can read, those in the most languages first."""
+        readable = {name: text for name, text in self.texts.items() if set(text.langs) <= set(langs)}
+        return dict(sorted(readable.items(), key=lambda item: -len(item[1].langs)))
+
+
+def read(arguments: Sequence[str] | None = None) -> StartOptions:
+    """The options after `--`; each may be given any number of times. UsageError for a --data without languages."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--model", action="append", default=[])
+    parser.add_argument("--data", action="append", default=[])
+    parser.add_argument("--results", action="append", default=[], type=Path)
+    given, _ = parser.parse_known_args(sys.argv[1:] if arguments is None else arguments)
+    paths = list(dict.fromkeys(path for argument in given.model for path in checkpoints(argument)))
+    models = shortest_names(paths) | {SHIPPED: str(PRETRAINED)}
+    own_results = (Path(path) / PROBES_FOLDER for path in paths or [str(PRETRAINED)])
+    results = (*filter(Path.is_dir, own_results), *given.results)
+    return StartOptions(models, {BUILT_IN: GRAMMAR} | dict(map(parallel_text, given.data)), results)
+
+
+def checkpoints(path: str) -> list[str]:
+    """A folder that is a checkpoint or a run, or a name on the hub, as it is; of any other folder those inside."""
+    folder = Path(path)
+    if is_model(folder) or not folder.is_dir():
+        return [path]
+    return [str(inside) for inside in sorted(folder.iterdir()) if is_model(inside)] or [path]
+
+
+def is_model(folder: Path) -> bool:
+    return (folder / "config.json").is_file() or any(folder.glob("step-*/config.json"))
+
+
+def shortest_names(paths: Sequence[str]) -> dict[str, str]:
+    """Name -> path: the last part of each, or the whole path where two end alike."""
+    last = [Path(path).name for path in paths]
+    return {name if last.count(name) == 1 else path: path for name, path in zip(last, paths, strict=True)}
+
+
+def parallel_text(argument: str) -> tuple[str, ParallelText]:
+    """ "en,fr,de=triples.tsv" -> its name and what it is."""
+    langs, equals, file = argument.partition("=")
+    codes = tuple(langs.split(","))
+    if not equals or len(set(codes)) != len(codes) or len(codes) < 2 or not all(codes) or not file:
+        raise UsageError(f"--data {argument}: expected two or more languages and a file, as in en,fr=pairs.tsv.")
+    return f"{Path(file).name} ({'-'.join(codes)})", ParallelText(codes, Path(file))

@@ -1,0 +1,48 @@
+"""How to decode: what a user sets, and how far it is. A part of the page that changes the style."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+import bgt_core
+from app import writing
+from app.address import BOUND
+
+
+def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int, float]:
+    """The search, its seed, the maximum number of pieces, and how much of the style's manner to take."""
+    kind = st.segmented_control("Search", ["Beam", "Sample"], default="Beam", required=True, key="search", **BOUND)
+    left, middle, right = st.columns(3)
+    max_length = right.slider("Longest output, in pieces", 5, 100, 60, key="length", **BOUND)
+    mix = right.slider("Manner: 0 the source's own, 1 the style's", 0.0, 1.0, 1.0, 0.05, key="mix", **BOUND)
+    if kind == "Beam":
+        size = left.slider("Beam size", 1, 8, 5, key="beam", help="1 is greedy search.", **BOUND)
+        return bgt_core.Beam(size), 0, max_length, mix
+    temperature = left.slider("Temperature", 0.1, 2.0, 0.7, 0.1, key="temperature", **BOUND)
+    seed = left.number_input("Seed", 0, 2**31 - 1, 0, key="seed", width=160, **BOUND)
+    top_p = middle.slider("Top p", 0.1, 1.0, 0.9, 0.05, key="top_p", **BOUND)
+    return bgt_core.Sample(temperature, top_p), seed, max_length, mix
+
+
+@contextmanager
+def progress() -> Iterator[writing.Report]:
+    """Shows how far the writing is, beside a button that stops it.
+
+    Reporting talks to the browser; where a button was pressed meanwhile, or the browser has left, Streamlit ends the
+    script there, and with it the search.
+    """
+    slot = st.empty()
+    with slot.container(horizontal=True, vertical_alignment="center"):
+        message = st.empty()
+        st.button("Stop", key="stop", icon=":material/stop:")
+
+    def report(pieces: int) -> None:
+        message.caption(f"Writing, piece {pieces + 1}")
+
+    try:
+        yield report
+    finally:
+        slot.empty()

@@ -1,0 +1,149 @@
+"""The maps of all latents, and what is selected on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app import controls, exports, geometry, rows, spaces, state
+from app.address import BOUND
+from app.charts import maps, theme
+from app.views import neighbours
+from bgt_core.contracts import LANGUAGE, SEMANTIC
+
+MAX_LISTED = 1_000  # rows of the table
+MAP_HEIGHT = 260  # pixels of each language's map
+COLUMNS = {"lang": "Language", "text": "Sentence", "translation": "Translation", **rows.COUNTED}
+
+
+def forget() -> None:
+    """Nothing is selected, searched for or interpolated."""
+    st.session_state.update(chosen=[], find="")
+    st.session_state.pop("walked", None)
+
+
+@st.fragment
+def explore(
+    loaded: state.Loaded,
+    fitted: spaces.Spaces,
+    method: geometry.Method,
+    choice: controls.Choice,
+    paths: Mapping[str, np.ndarray],
+) -> None:
+    """All maps, and what is below them; a selection reruns only this."""
+    table = fitted.semantic.rows.set_index("id", drop=False)
+    ids = frozenset(table["id"].tolist())
+    chosen = [row for row in st.session_state.get("chosen", []) if row in ids]
+    figures = {
+        name: figure
+        for name, figure in map_figures(fitted, choice, chosen, paths).items()
+        if choice.panels in (controls.BOTH, name.capitalize())
+    }
+    for column, (name, figure) in zip(st.columns(len(figures)), figures.items(), strict=True):
+        column.plotly_chart(
+            figure(),
+            key=f"{name}_map",
+            on_select=partial(remember, f"{name}_map"),
+            alt=f"Map of the {name} latent: {len(table)} sentences, {method.name}, coloured by "
+            f"{rows.COLOURS[choice.colour].lower()}. The table below lists the same sentences.",
+            config=theme.tools(f"bgt-{name}-{loaded.short}"),
+        )
+    st.caption(caption(method, fitted))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input("Find in sentences", key="find", on_change=find, args=(fitted.semantic.rows,), width=260, **BOUND)
+        if chosen:
+            st.button("Clear the selection", on_click=forget)
+        for name, figure in figures.items():
+            with st.container(key=f"out_{name}", width="content"):
+                exports.offer(
+                    f"bgt-{name}-map-{loaded.short}-seed{method.seed}",
+                    selected(rows_of(fitted, name), chosen),
+                    figure,
+                    title=f"Export {name}",
+                )
+    title = f"{len(chosen):,} selected sentences" if chosen else f"All {len(table):,} sentences"
+    with st.expander(title, expanded=bool(chosen)):
+        listed = selected(table, chosen).head(MAX_LISTED)
+        if len(listed) < (len(chosen) or len(table)):
+            st.caption(f"The first {MAX_LISTED:,}; the export holds them all.")
+        st.dataframe(listed[list(COLUMNS)].rename(columns=COLUMNS), hide_index=True, alt="The sentences on the maps")
+    neighbours.nearest(loaded, table, fitted, chosen)
+
+
+def map_figures(
+    fitted: spaces.Spaces, choice: controls.Choice, chosen: Sequence[str], paths: Mapping[str, np.ndarray]
+) -> dict[str, partial]:
+    """How to draw the map of each kind of latent; `paths` are by "semantic" or language."""
+    langs = choice.text.langs
+    name = rows.language_name if len(langs) <= 3 else str  # more names would not fit
+    signs = {lang: f"{theme.shape(theme.GLYPHS, langs.index(lang))} {name(lang)}" for lang in fitted.language}
+    title_of = {SEMANTIC: "Semantic latent  " + "  ".join(signs.values())}
+    title_of |= {lang: f"Language latent  {sign}" for lang, sign in signs.items()}
+    panels = {
+        SEMANTIC: {title_of[SEMANTIC]: fitted.semantic.rows},
+        LANGUAGE: {title_of[lang]: space.rows for lang, space in fitted.language.items()},
+    }
+    return {
+        name: partial(
+            maps.latent_map,
+            tables,
+            choice.colour,
+            langs,
+            chosen=chosen,
+            lines=choice.lines and name == SEMANTIC,
+            paths={title_of[key]: steps for key, steps in paths.items()},
+            svg=choice.svg,
+            theme=state.theme(),
+            height=MAP_HEIGHT * max(2, len(fitted.language)),
+        )
+        for name, tables in panels.items()
+        if tables
+    }
+
+
+def rows_of(fitted: spaces.Spaces, name: str) -> pd.DataFrame:
+    """The rows of the map of that latent."""
+    return fitted.semantic.rows if name == SEMANTIC else pd.concat([space.rows for space in fitted.language.values()])
+
+
+def selected(table: pd.DataFrame, chosen: Sequence[str]) -> pd.DataFrame:
+    """The chosen rows, in the order they were chosen; all where none is."""
+    return table.set_index("id", drop=False).loc[list(chosen)] if chosen else table
+
+
+def remember(key: str) -> None:
+    """What was drawn around becomes the selection of all maps."""
+    points = st.session_state[key]["selection"]["points"]
+    ids = (point.get("customdata") for point in points)
+    st.session_state["chosen"] = [row for row in ids if isinstance(row, str)]  # a step of a path has a number
+
+
+def find(table: pd.DataFrame) -> None:
+    """What contains the words becomes the selection."""
+    text = st.session_state["find"].strip()
+    st.session_state["chosen"] = rows.matching(table, text) if text else []
+
+
+def caption(method: geometry.Method, fitted: spaces.Spaces) -> str:
+    space_of = {SEMANTIC: fitted.semantic}
+    space_of |= {rows.language_name(lang): space for lang, space in fitted.language.items()}
+    number = {"UMAP": "neighbours", "t-SNE": "perplexity"}.get(method.name)
+    how = f"{method.name}, {number} {method.neighbours}, seed {method.seed}," if number else "PCA (no seed needed)"
+    if not number:
+        variance = {name: space.projection.variance for name, space in space_of.items()}
+        how += f" shows {enumerated(variance, '.0%')} of the variance"
+    trust = enumerated({name: spaces.trusted(space, method) for name, space in space_of.items()}, ".2f")
+    return (
+        f"{how} of {len(fitted.semantic.rows):,} unit-length vectors. "
+        + f"Trustworthiness of 15 neighbours: {trust}. " * bool(trust)
+        + "Each language latent is a space of its own, fitted alone: compare within a panel, not across. Distances "
+        "between far groups are not meaningful."
+    )
+
+
+def enumerated(values: Mapping[str, float | None], form: str) -> str:
+    return ", ".join(f"{name} {value:{form}}" for name, value in values.items() if value is not None)

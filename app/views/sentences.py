@@ -1,0 +1,72 @@
+"""Sentence by sentence: what a latent helps with, and two predictors compared. The end of the page of probes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import streamlit as st
+
+from app import exports, predictions, rows
+from app.address import BOUND
+from app.predictions import Key
+from bgt_core.errors import BgtError
+
+MAX_LISTED = 200  # sentences shown from either end; the export has them all
+TITLES = {"sentence": "Sentence", "label": "Label", "predicted": "Predicted", "pvi": "Bits"}
+
+
+def title(model: str, lang: str, task: str) -> str:
+    """What a result is called, the task first."""
+    return f"{task}, {rows.language_name(lang)}, {model}"
+
+
+def by_sentence(items: Mapping[Key, pa.Table]) -> None:
+    st.subheader("Sentence by sentence")
+    if not items:
+        st.caption("These results came without predictions; `bgt-probe --predictions FILE.parquet` keeps them.")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        key = st.selectbox(
+            "Of", list(items), format_func=lambda key: title(key[0], key[2], key[1]), key="items_of", **BOUND
+        )
+        table = items[key]
+        names = predictions.predictors(table)
+        name = st.selectbox("Latent or baseline", names, key="items_name", width=200, **BOUND)
+        others = [other for other in names if other != name]
+        other = st.selectbox("Compared with", others, key="items_other", width=200, **BOUND)
+    sentences = predictions.by_information(table, name)
+    if other:
+        compare(key, table, name, other)
+    order = st.segmented_control(
+        "Sorted by what it knows",
+        ["Most first", "Least first"],
+        default="Most first",
+        required=True,
+        key="items_order",
+        **BOUND,
+    )
+    shown = sentences if order == "Most first" else sentences[::-1]
+    st.dataframe(
+        shown.head(MAX_LISTED).rename(columns=TITLES),
+        hide_index=True,
+        column_config={"Bits": st.column_config.NumberColumn(format="%+.2f", width="small")},
+        alt="Tested sentences with their label, what was predicted, and the pointwise V-information in bits",
+    )
+    st.caption(
+        f"{len(sentences):,} tested sentences. Bits are pointwise V-information: how much more probable the true label "
+        "became once the latent was read; below zero it misled."
+    )
+    _, task, lang, _ = key
+    exports.offer(f"bgt-items-{task}-{lang}-{name}", sentences)
+
+
+def compare(key: Key, table: pa.Table, name: str, other: str) -> None:
+    try:
+        gap = predictions.difference(key, table, name, other)
+    except BgtError as error:
+        st.caption(str(error))
+        return
+    interval = f"95%: {gap.ci_low:+.1f} to {gap.ci_high:+.1f}; p {gap.p:.2g}"
+    st.metric(f"{name} minus {other}, points", f"{gap.points:+z.1f}", interval, "off", border=True, delta_arrow="off",
+              width="content")  # fmt: skip

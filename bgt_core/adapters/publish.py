@@ -1,0 +1,101 @@
+"""A checkpoint for others: copied for use, written as another library reads it, or put on the hub."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+from bgt_core import checkpoint
+from bgt_core.adapters.modelcard import model_card
+from bgt_core.checkpoint import Checkpoint, hub
+from bgt_core.errors import DataError, NotFound, UsageError, needs
+
+CHECKPOINT, SENTENCE_TRANSFORMERS, ONNX = FORMS = ("checkpoint", "sentence-transformers", "onnx")
+
+USE = """import bgt_core
+
+bgt = bgt_core.load("{name}")
+vectors = bgt.embed(["..."], lang="{lang}")"""
+
+
+def export(
+    path: Path | str,
+    out: Path,
+    *,
+    to: str = CHECKPOINT,
+    half: bool = False,
+    figures: Mapping[str, object] | None = None,
+    latent: str | None = None,
+    lang: str | None = None,
+) -> float | None:
+    """Writes the checkpoint at `path` to the new folder `out`; of ONNX, returns the largest difference from torch.
+
+    A checkpoint loses what only training needs, and may be stored in 16 bits (`half`) and keep measured `figures`, see
+    `read_figures`. ONNX holds one encoder: of `latent` ("semantic") and, for a language latent, `lang` (the first).
+    Raises UsageError for an unknown form, options of another form and a folder that exists.
+    """
+    if to not in FORMS:
+        raise UsageError(f"`to` {to!r}: choose from {', '.join(FORMS)}.")
+    if (half or figures) and to != CHECKPOINT:
+        raise UsageError(
+            "`half` and `figures` are for a checkpoint: export one first, then that one `to` another form."
+        )
+    if (latent or lang) and to != ONNX:
+        raise UsageError("`latent` and `lang` choose the one encoder that onnx holds; other forms hold all of them.")
+    loaded = checkpoint.load(path)
+    if to == ONNX:
+        from bgt_core.adapters import onnx
+
+        return onnx.export(loaded, out, latent=latent or "semantic", lang=lang)
+    if to == SENTENCE_TRANSFORMERS:
+        needs("sentence_transformers", "sentence-transformers")
+        from bgt_core.adapters import sentence_transformers
+
+        sentence_transformers.export(loaded, out)
+        return None
+    _copy(loaded, out, half, figures)
+    return None
+
+
+def _copy(loaded: Checkpoint, out: Path, half: bool, figures: Mapping[str, object] | None) -> None:
+    """The checkpoint without its optimiser's state, with the metrics of its run."""
+    metrics = loaded.folder.parent / checkpoint.METRICS
+    checkpoint.save(
+        out,
+        loaded.recipe,
+        loaded.model,
+        loaded.tokenizer,
+        loaded.config["step"],
+        dtype=torch.float16 if half else torch.float32,
+        metrics=metrics.read_bytes() if metrics.is_file() else b"",
+        card=figures,
+    )
+
+
+def push(path: Path | str, name: str, *, private: bool = False) -> str:
+    """Puts a checkpoint and its model card in the repository ORG/NAME of the hub; returns its address.
+
+    Raises UsageError for a training state, and as `hub.push`.
+    """
+    loaded = checkpoint.load(path)
+    if checkpoint.OPTIMIZER in loaded.config["files"]:
+        raise UsageError(f"{loaded.folder}: holds a training state; push a copy for use, as `bgt export` makes it.")
+    files: dict[str, Path | bytes] = {
+        file: loaded.folder / file for file in (checkpoint.CONFIG, *loaded.config["files"])
+    }
+    readme = model_card(name, loaded, USE.format(name=name, lang=loaded.model.langs[0]))
+    return hub.push(name, {**files, "README.md": readme.encode()}, private=private)
+
+
+def read_figures(path: Path) -> dict[str, object]:
+    """The measured figures of a model card, a JSON object; NotFound or DataError where `path` holds none."""
+    try:
+        figures = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise NotFound(f"{path}: no readable JSON ({error}).") from None
+    if not isinstance(figures, dict):
+        raise DataError(f"{path}: expected a JSON object of figures.")
+    return figures

@@ -1,0 +1,120 @@
+"""The nouns of this package: what can be downloaded, what a user requests, and what a download leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import requests
+
+from bgt_core.data.fetch import opus
+from bgt_core.errors import UsageError
+
+Archives = Mapping[str, Path]  # the last part of the address -> the file downloaded from there
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """A file that a download left, and what is in it where we wrote it."""
+
+    path: Path
+    columns: tuple[str, ...] = ()  # none: not a table of ours
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
+class Converted:
+    """All files of a download, and what was left out and why."""
+
+    files: list[OutputFile]
+    left_out: dict[str, int]
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """One data set. Addresses may hold {opus_pair}, {release} and {iso} (of the language that is not English)."""
+
+    name: str  # what a user types
+    what: str
+    licence: str
+    addresses: tuple[str, ...]
+    convert: Callable[[Archives, Request, Path], Converted]  # archives -> files in a folder, as our commands read them
+    pairs: str = ""  # languages: "any" pair, "any pair with en", one pair, or none to choose
+    release: str = ""  # the one that is meant unless another is named; with "latest", OPUS is asked
+
+    @property
+    def from_opus(self) -> bool:
+        """Whether its archive holds a parallel corpus in OPUS's layout."""
+        return "{opus_pair}" in self.addresses[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One download: a source, and what is wanted of it."""
+
+    source: DataSource
+    langs: tuple[str, ...] = ()  # in the order of the columns
+    release: str = ""
+    max_pairs: int | None = None  # a random sample of that many
+    raw: bool = False  # the source's own files, as they are
+    seed: int = 1  # of the sample
+
+    @classmethod
+    def parse(
+        cls,
+        source: DataSource,
+        *,
+        pair: str | None = None,
+        release: str | None = None,
+        max_pairs: int | None = None,
+        raw: bool = False,
+    ) -> Request:
+        """Two languages as in "en-fr", and a release as in "v2018"; UsageError for what the source does not have."""
+        only = source.pairs if "-" in source.pairs else None
+        pair = pair or only
+        langs = opus.languages(pair) if pair else ()
+        name = source.name
+        for wrong, message in (
+            (raw and max_pairs is not None, "`max_pairs` makes a new file, `raw` keeps the old ones: leave one out."),
+            (source.pairs and not pair, f"{name}: say which two languages in `pair`, as in en-fr."),
+            (pair and not source.pairs, f"{name} has no language pairs: leave `pair` out."),
+            (release and not source.release, f"{name} has no releases: leave `release` out."),
+            (
+                max_pairs is not None and (max_pairs < 1 or not source.from_opus),
+                f"`max_pairs` {max_pairs}: expected 1 or more, and a corpus of OPUS.",
+            ),
+            (only and sorted(langs) != sorted(only.split("-")), f"{name} has {only} only, not {pair}."),
+            (
+                source.pairs == "any pair with en" and "en" not in langs,
+                f"`pair` {pair}: {name} is aligned with en; name it, as in en-fr.",
+            ),
+        ):
+            if wrong:
+                raise UsageError(message)
+        return cls(source=source, langs=langs, release=release or source.release, max_pairs=max_pairs, raw=raw)
+
+    @property
+    def stem(self) -> str:
+        """Of the files that are written: "opensubtitles.v2018.en-fr"."""
+        parts = [self.source.name, self.release, "-".join(self.langs), str(self.max_pairs or "")]
+        return ".".join(filter(None, parts))
+
+    @property
+    def entry(self) -> str:
+        """Its name in the manifest."""
+        return self.stem + ("+raw" if self.raw else "")
+
+    def resolve(self, http: requests.Session) -> tuple[Request, list[str]]:
+        """The request with its release known, and the addresses that have it; asks OPUS for the latest release."""
+        if self.release == "latest":
+            corpus = self.source.addresses[0].partition("OPUS-")[2].partition("/")[0]
+            largest = opus.corpora(http, self.langs, corpus)[0]
+            return replace(self, release=largest.release), [largest.address]
+        other = next((lang for lang in self.langs if lang != "en"), "")
+        values = {
+            "opus_pair": "-".join(sorted(self.langs)),
+            "release": self.release,
+            "iso": opus.ISO.get(other, other),
+        }
+        return self, [address.format(**values) for address in self.source.addresses]

@@ -1,0 +1,22 @@
+"""Any text file, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from bgt_core.data.parallel import lines
+from bgt_core.errors import DataError
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """(number, line) of a UTF-8 file, plain, .gz, .xz or .zst, numbered from 1, without its line end.
+
+    Raises DataError with file and line for what is not UTF-8, and otherwise as `lines` does.
+    """
+    for number, line in enumerate(lines(path), 1):
+        try:
+            text = line.decode()
+        except UnicodeDecodeError:
+            raise DataError(f"{path}:{number}: not UTF-8; convert the file to UTF-8.") from None
+        yield number, text

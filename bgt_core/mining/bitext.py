@@ -1,0 +1,111 @@
+"""Bitext mining from beginning to end: what `bgt mine` does, in one call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bgt_core.contracts import SentenceEncoder
+from bgt_core.errors import DataError, UsageError
+from bgt_core.mining import scores
+from bgt_core.mining.files import Sentences, distinct
+from bgt_core.mining.margin import Pairs, check, margin_pairs, rescore
+from bgt_core.mining.neighbours import Report, Rows, SearchPlan, load_faiss, planner, silent
+
+Side = Sequence[str] | Sentences | np.ndarray | Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Mined:
+    """Candidate translations, best first. Their rows count the entries of what was mined: sentences, or vectors."""
+
+    candidates: Pairs  # all of them
+    threshold: float
+    plan: SearchPlan  # how neighbours were searched; its text says so in words
+    sizes: tuple[int, int]  # different sentences of either side
+
+    @property
+    def pairs(self) -> Pairs:
+        """The candidates that reach the threshold."""
+        return self.candidates.take(self.candidates.scores >= self.threshold)
+
+    def against(self, left: np.ndarray, right: np.ndarray) -> list[scores.Kept]:
+        """How many of the known translations, rows (G,) and (G,), the candidates hold at several thresholds."""
+        return scores.at_thresholds(self.candidates, left, right, self.threshold)
+
+
+def mine(
+    left: Side,
+    right: Side,
+    *,
+    encoder: SentenceEncoder | None = None,
+    langs: Sequence[str] | None = None,
+    k: int = 4,
+    margin: str = "ratio",
+    retrieval: str = "max",
+    threshold: float = -math.inf,
+    index: str = "exact",
+    recall: float = 0.95,
+    rescored: bool = False,
+    report: Report = silent,
+) -> Mined:
+    """Finds translations in two texts, by how far their cosine stands out among those of other candidates.
+
+        mined = mine(english, french, encoder=bgt_core.load(), langs=("en", "fr"), threshold=1.1)
+        for score, i, j in zip(*mined.pairs):
+            print(score, english[i], french[j])
+
+    A side is a list of sentences, of which copies and blank ones are left out; `Sentences`, read from a file; or
+    vectors, (N, D) or `Rows` of a file. Sentences need `encoder` and the two `langs`. `k`, `margin` and `retrieval` are
+    as in `margin_pairs`, `index` ("exact" or "approximate") and `recall` as in `planner`; with `rescored`, candidates
+    that reach `threshold` in an approximate search get exact scores. `report` gets the blocks compared, and all.
+
+    Raises UsageError for arguments that don't fit or a language that the encoder lacks, DataError for a side without
+    sentences and for vectors of different widths, NotFound where FAISS is not installed.
+    """
+    load_faiss()  # says at once that it is absent
+    check(k, margin, retrieval)
+    plan_for = planner(index, recall)
+    texts = [side if isinstance(side, Sentences | np.ndarray | Rows) else distinct(side) for side in (left, right)]
+    rows = to_rows(texts, encoder, langs)
+    plan = plan_for(*rows)
+    candidates = margin_pairs(*rows, plan, k=k, margin=margin, retrieval=retrieval, report=report)
+    if rescored:
+        reached = candidates.take(candidates.scores >= threshold)
+        candidates = rescore(reached, *rows, k=k, margin=margin, report=report)
+    columns = [
+        text.first[column] if isinstance(text, Sentences) and text is not side else column
+        for side, text, column in zip((left, right), texts, candidates[1:], strict=True)
+    ]
+    return Mined(Pairs(candidates.scores, *columns), threshold, plan, (len(rows[0]), len(rows[1])))
+
+
+def to_rows(
+    sides: Sequence[Sentences | np.ndarray | Rows], encoder: SentenceEncoder | None, langs: Sequence[str] | None
+) -> tuple[Rows, Rows]:
+    """Vectors of both sides; sentences are embedded in memory. (For millions of them `bgt embed` writes files.)
+
+    Raises UsageError for sentences without an encoder, for another number of languages than two, and for a language
+    that the encoder lacks.
+    """
+    if any(isinstance(side, Sentences) for side in sides):
+        if encoder is None or langs is None:
+            raise UsageError('Sentences need `encoder` and `langs`, as in ("en", "fr"); or give their vectors.')
+        if len(langs) != len(sides):
+            raise UsageError(f"`langs` {','.join(langs)}: expected {len(sides)}, as in en,fr.")
+        for lang in langs:
+            encoder.embed([], lang=lang)  # says that it is unknown now, not after the other has been embedded
+    if any(isinstance(side, Sentences) and not side.texts for side in sides):
+        raise DataError("No sentences: a side is empty, or all of it is blank.")
+    left, right = (to_side(side, encoder, lang) for side, lang in zip(sides, langs or ("", ""), strict=True))
+    return left, right
+
+
+def to_side(side: Sentences | np.ndarray | Rows, encoder: SentenceEncoder | None, lang: str) -> Rows:
+    if isinstance(side, Rows):
+        return side
+    vectors = encoder.embed(side.texts, lang=lang) if isinstance(side, Sentences) and encoder else np.asarray(side)
+    return Rows(vectors, np.arange(len(vectors)))

@@ -1,0 +1,79 @@
+"""Named columns and rows of values: text, numbers, None for nothing, or estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bgt_core.errors import UsageError
+
+
+class Estimate(NamedTuple):
+    """A number, its interval, and how it stands in its row: "best", "tied" with the best, or ""."""
+
+    value: float
+    low: float
+    high: float
+    mark: str = ""
+
+
+Plain = str | int | float | None
+Value = Plain | Estimate
+
+MARKS = {"best": " *", "tied": " =", "": ""}
+LEGEND = "* is the best of its row; = are the best and what can't be told apart from it"
+LEAST_P = 1e-4
+
+
+@dataclass(frozen=True)
+class Table:
+    """Each row has one value per column; `digits` are those after the point of numbers read by eye.
+
+    Raises UsageError where two columns have the same name.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Value]]
+    digits: int = 1
+
+    def __post_init__(self) -> None:
+        if twice := [name for name in self.columns if self.columns.count(name) > 1]:
+            raise UsageError(f"Two columns of a table are called '{twice[0]}'; give one another name.")
+
+    def records(self) -> list[dict[str, Plain]]:
+        """One dict per row; an estimate NAME is four entries: NAME, NAME ci_low, NAME ci_high, NAME mark."""
+        return [
+            {key: part for name, value in zip(self.columns, row, strict=True) for key, part in entries(name, value)}
+            for row in self.rows
+        ]
+
+    def lines(self) -> list[list[str]]:
+        """The rows as they are read by eye."""
+        return [[plain(value, self.digits) for value in row] for row in self.rows]
+
+
+def entries(name: str, value: Value) -> Iterator[tuple[str, Plain]]:
+    if not isinstance(value, tuple):
+        yield name, value
+        return
+    parts: tuple[Plain, ...] = tuple(value)
+    for part, entry in zip(("", " ci_low", " ci_high", " mark"), parts, strict=True):
+        yield name + part, entry
+
+
+def plain(value: Value, digits: int) -> str:
+    """ "66.2 [65.0, 67.4] *" """
+    match value:
+        case None:
+            return ""
+        case float():
+            return f"{value:z.{digits}f}"
+        case (middle, low, high, mark):
+            return f"{middle:z.{digits}f} [{low:z.{digits}f}, {high:z.{digits}f}]{MARKS[mark]}"
+    return str(value)
+
+
+def p_text(p: float) -> str:
+    """A p value; below 0.0001 a normal tail says no more than that."""
+    return f"{p:.2g}" if p >= LEAST_P else f"<{LEAST_P:.4f}"

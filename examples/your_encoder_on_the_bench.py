@@ -1,0 +1,88 @@
+"""Put an encoder of your own on the bench: similarity, retrieval and a probe, beside the model that ships.
+
+    python examples/your_encoder_on_the_bench.py
+
+Any function from sentences to vectors will do. The command line takes it too, from the folder that this file lies in:
+
+    bgt sts --data sts --model python:your_encoder_on_the_bench:trigrams
+    bgt-probe --lang en --model python:your_encoder_on_the_bench:trigrams --latent semantic
+"""
+
+from __future__ import annotations
+
+import argparse
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from probes.run import run_probe
+
+from bgt_core.adapters import open_encoder
+from bgt_core.contracts import SentenceEncoder
+from bgt_core.evaluation.retrieval import precision_at_1
+from bgt_core.evaluation.sts.score import StsSet, sts
+from bgt_core.grammar import pairs
+
+WIDTH = 512
+
+SIMILAR = [  # gold similarity from 0 to 5, and the two sentences: toy data of our own
+    (5, "The ferry leaves at noon.", "The ferry departs at twelve."),
+    (5, "He repaired the old clock.", "He fixed the old clock."),
+    (4, "Two children are feeding the ducks.", "Some kids feed ducks by the pond."),
+    (3, "She is baking bread with her father.", "She bakes a cake with her mother."),
+    (2, "The gardener waters the roses.", "The gardener sells the roses."),
+    (1, "A tram stops in front of the school.", "A tram driver reads the newspaper."),
+    (0, "It rained all week.", "The violin is out of tune."),
+    (0, "My neighbour speaks Danish.", "The soup needs more salt."),
+]
+
+
+def trigrams(sentences: Sequence[str]) -> np.ndarray:
+    """Your encoder. Here: how often each group of three letters occurs, N sentences -> (N, 512)."""
+    vectors = np.zeros((len(sentences), WIDTH), dtype=np.float32)
+    for row, sentence in enumerate(sentences):
+        text = f"  {sentence.lower()}  "
+        for start in range(len(text) - 2):
+            vectors[row, zlib.crc32(text[start : start + 3].encode()) % WIDTH] += 1
+    return vectors
+
+
+def similarity(encoder: SentenceEncoder) -> float:
+    """Pearson's correlation of cosines with gold scores, x 100."""
+    gold, left, right = zip(*SIMILAR, strict=True)
+    toy = StsSet("toy", "pairs", np.array(gold, dtype=float), left, right)
+    (score,) = sts(encoder, [toy]).datasets.values()
+    return score
+
+
+def retrieved(encoder: SentenceEncoder) -> float:
+    """Share of 200 English sentences whose nearest French one is their translation, x 100."""
+    translations = pairs(200, seed=1)
+    english, french = (encoder.embed([pair.texts[lang] for pair in translations], lang=lang) for lang in ("en", "fr"))
+    return 100 * precision_at_1(english, french)
+
+
+def length_probe(encoder: SentenceEncoder, items: int) -> str:
+    """Accuracy of a linear probe for the length of a sentence, x 100, with its interval."""
+    result = run_probe(encoder, "length", "en", latents=("semantic",), max_items=items, seeds=1)
+    row = next(row for row in result.rows if row.latent == "semantic")
+    return f"{100 * row.accuracy:.0f} [{100 * row.ci_low:.0f}, {100 * row.ci_high:.0f}]"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--items", type=int, default=2_000, help="labelled sentences of the probe")
+    items = parser.parse_args().items
+    encoders = {
+        "yours": open_encoder(f"python:{Path(__file__).stem}:trigrams"),
+        "ours": open_encoder(),
+        "random": open_encoder("baseline:random"),
+    }
+    print(f"{'':>8}  similarity  retrieval  length probe")
+    for name, encoder in encoders.items():
+        print(f"{name:>8}  {similarity(encoder):10.1f}  {retrieved(encoder):9.1f}  {length_probe(encoder, items)}")
+
+
+if __name__ == "__main__":
+    main()

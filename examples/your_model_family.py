@@ -1,0 +1,101 @@
+"""A model family of your own: a new body, a model of it, a recipe that trains it, and the bench that measures it.
+
+    python examples/your_model_family.py
+
+The body keeps each unit's largest value over the pieces of a sentence. To keep a family, move the body to
+bgt_core/nets, the model to bgt_core/models and the recipe to bgt_core/recipes: then `bgt train` knows it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+import bgt_core
+from bgt_core import recipes, run
+from bgt_core.contracts import SEMANTIC, Batch, Outputs, Tokens
+from bgt_core.data.text import Tokenizer
+from bgt_core.evaluation.retrieval import precision_at_1
+from bgt_core.grammar import Pair, pairs
+from bgt_core.nets.encoders import Encoder
+from bgt_core.objectives.margin import Margin
+from bgt_core.posterior import Point
+from bgt_core.recipes import DataConfig, Recipe
+from bgt_core.training.config import TrainConfig
+
+
+class MaxPooling(nn.Module):
+    """A sentence is the largest value of each unit over its pieces, padding left out."""
+
+    def __init__(self, vocab_size: int, width: int):
+        super().__init__()
+        self.width = width
+        self.table = nn.Embedding(vocab_size, width)
+
+    def forward(self, side: Tokens) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        vectors = self.table(side.ids)  # (B, T, H)
+        return vectors.masked_fill(~side.mask[:, :, None], -torch.inf).amax(1)
+
+
+class Pooled(nn.Module):
+    """One encoder for all languages; what is trained is the similarity of translations."""
+
+    def __init__(self, encoder: nn.Module):
+        super().__init__()
+        self.encoders = nn.ModuleDict({SEMANTIC: encoder})
+
+    def forward(self, batch: Batch, read: object = None) -> Outputs:
+        meaning = {lang: self.encoders[SEMANTIC](side) for lang, side in batch.sides.items()}
+        return Outputs(meaning, posteriors={})
+
+
+def max_pooling(langs: Sequence[str] = ("en", "fr"), width: int = 128, epochs: float = 3.0, seed: int = 1) -> Recipe:
+    """The recipe: model, objective, data and training. Its arguments are stored with each checkpoint."""
+
+    def model(tokenizer: Tokenizer) -> nn.Module:
+        return Pooled(Encoder(MaxPooling(tokenizer.vocab_size, width), Point))
+
+    return Recipe(
+        name="max-pooling",
+        arguments={"langs": langs, "width": width, "epochs": epochs, "seed": seed},
+        langs=tuple(langs),
+        model=model,
+        objective=Margin(0.4),
+        data=DataConfig(vocab_size=800, min_pieces=1, valid_pairs=50),
+        train=TrainConfig(epochs=epochs, batch_tokens=1_000, learning_rate=1e-3, warmup_steps=0, seed=seed),
+    )
+
+
+def retrieved(model: bgt_core.Embedder, unseen: Sequence[Pair]) -> float:
+    """Share of English sentences whose nearest French one is their translation, x 100."""
+    english, french = (model.embed([pair.texts[lang] for pair in unseen], lang=lang) for lang in ("en", "fr"))
+    return 100 * precision_at_1(english, french)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=5_000, help="translations to train on, from the built-in grammar")
+    parser.add_argument("--epochs", type=float, default=3.0)
+    options = parser.parse_args()
+    corpus = pairs(options.pairs + 200)
+    seen, unseen = corpus[:-200], corpus[-200:]
+    recipes.RECIPES["max-pooling"] = max_pooling  # a checkpoint is built again by the name of its recipe
+
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder) / "pairs.tsv"
+        text.write_text("".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in seen), encoding="utf-8")
+        for epochs in (0.0, options.epochs):
+            recipe = recipes.build("max-pooling", {"epochs": epochs})
+            last = run.start(recipe, [text], Path(folder) / f"run-{epochs:g}")
+            score = retrieved(bgt_core.load(last), unseen)
+            print(f"after {epochs:g} epochs: {score:.1f}% of 200 unseen sentences find their translation")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""A probing task of your own: which latent knows that a sentence denies something?
+
+    python examples/your_probing_task.py --lang fr
+
+The sentences are those of the built-in grammar, or yours: --text FILE, one sentence per line. To keep a task, move
+what is above `main` to a file in probes/tasks and add it to `TASKS` there: then `bgt-probe --task denial` finds it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+from probes.run import run_probe
+
+import bgt_core
+from probes.task import Items, ProbeTask
+
+WORDS = {"en": r"\b(not|never)\b|n't\b", "fr": r"\bne\b|\bn'"}
+
+
+def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
+    """As many sentences that deny as sentences that do not, in random order.
+
+    A group is a sentence and its versions, which share a split; here each sentence is a group of its own.
+    """
+    denies = [re.search(WORDS[lang], sentence.lower()) is not None for sentence in sentences]
+    rows: dict[bool, list[int]] = {True: [], False: []}
+    for row in rng.sample(range(len(sentences)), len(sentences)):
+        rows[denies[row]].append(row)
+    size = min(map(len, rows.values()))
+    chosen = sorted(rows[True][:size] + rows[False][:size])
+    labels = ["denies" if denies[row] else "affirms" for row in chosen]
+    return Items([sentences[row] for row in chosen], labels, groups=chosen)
+
+
+DENIAL = ProbeTask("denial", "does the sentence deny something?", {"text": build}, langs=tuple(WORDS))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lang", choices=list(WORDS), default="en")
+    parser.add_argument("--text", type=Path, help="one sentence per line; without it the built-in grammar's")
+    parser.add_argument("--items", type=int, default=2_000, help="labelled sentences, at most")
+    parser.add_argument("--seeds", type=int, default=5, help="probes trained, each tested on its own tenth")
+    options = parser.parse_args()
+    sentences = options.text.read_text(encoding="utf-8").splitlines() if options.text else None
+    model = bgt_core.load()
+    result = run_probe(model, DENIAL, options.lang, sentences, max_items=options.items, seeds=options.seeds)
+    print(f"{DENIAL.about} {options.lang}, accuracy x 100 [95% interval], {result.rows[0].n_test} test sentences")
+    for row in result.rows:
+        print(f"{row.latent:>10}  {100 * row.accuracy:5.1f} [{100 * row.ci_low:.1f}, {100 * row.ci_high:.1f}]")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""What a cell is measured on: labelled items, and where they come from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bgt_core.errors import BgtError
+from probes.data.items import SIZES
+from probes.data.load import load_task
+from probes.data.splitfile import read_splits, with_splits
+from probes.data.texts import default_sentences
+from probes.task import Items, ProbeTask
+
+BUILT_IN = "built-in grammar"
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Labelled items, and what the trail of a result says of them."""
+
+    items: Items
+    about: Mapping[str, Any]  # data, items_sha256, and split_file and card where there are such
+
+
+def dataset_of(items: Items, source: str, **about: Any) -> Dataset:
+    """Items from `source`, with their hash."""
+    text = json.dumps([items.sentences, items.labels, items.groups, items.splits])
+    return Dataset(items, {"data": source, "items_sha256": hashlib.sha256(text.encode()).hexdigest(), **about})
+
+
+def label_sentences(
+    task: ProbeTask, sentences: Sequence[str] | None, lang: str, *, source: str = "own sentences", seed: int = 0
+) -> Dataset:
+    """Sentences labelled by the task; None stands for those of the built-in grammar."""
+    if sentences is None:
+        sentences, source = default_sentences(lang, seed), BUILT_IN
+    return dataset_of(task.items(sentences, lang, seed), source)
+
+
+def load_items(
+    task: ProbeTask,
+    lang: str,
+    data: Path | None = None,
+    *,
+    column: int | None = None,
+    split_file: Path | None = None,
+    seed: int = 0,
+    senteval: bool = False,
+) -> Dataset:
+    """The items of a task from the file or folder `data`, or from the built-in grammar.
+
+    `column` is that of a TSV, from 1. `split_file` says which sentences train and are tested; otherwise splits are the
+    source's own, or with `senteval` drawn in SentEval's sizes. Raises NotFound, DataError or UsageError for what is
+    absent, damaged, or can't be labelled.
+    """
+    if data is None:
+        dataset = label_sentences(task, None, lang, seed=seed)
+    else:
+        sizes = SIZES if senteval and not split_file else None
+        items, card = load_task(task, lang, data, seed, sizes, column)
+        dataset = dataset_of(items, str(data), card=card.as_dict())
+    if not split_file:
+        return dataset
+    about = {name: value for name, value in dataset.about.items() if name == "card"}
+    items = with_splits(dataset.items, read_splits(split_file))
+    return dataset_of(items, dataset.about["data"], split_file=str(split_file), **about)
+
+
+def why_not_applicable(task: ProbeTask, lang: str, data: Path | None) -> str:
+    """Why a task can't be probed in a language, or "": it has no definition there, or nothing to be labelled from."""
+    try:
+        task.check(lang)
+    except BgtError as error:
+        return str(error)
+    if data is None and "text" not in task.builds:
+        return f"Task '{task.name}' can't be labelled from sentences alone: give `data`."
+    return ""

@@ -1,0 +1,69 @@
+"""What is measured: the options of a probe."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from bgt_core.errors import UsageError
+from probes.data.folds import FOLDS
+from probes.measures.control_task import CONTROLS
+from probes.measures.significance import MIN_RESAMPLES, RESAMPLES
+
+MIN_ITEMS = 200  # fewer give intervals too wide to say anything
+ERASERS = ("leace", "inlp")
+
+
+@dataclass(frozen=True)
+class ProbeConfig:
+    """What is measured besides accuracy, its intervals and V-information; the defaults take seconds.
+
+    Raises UsageError for a value out of range:
+
+    >>> ProbeConfig(seeds=3, control=None)  # doctest: +ELLIPSIS
+    ProbeConfig(probe='linear', seeds=3, ...)
+    >>> ProbeConfig(seeds=11)
+    Traceback (most recent call last):
+    bgt_core.errors.UsageError: seeds 11: choose 1 to 10; each tests on its own tenth of the items.
+    """
+
+    probe: str = "linear"  # or mlp50: 50 hidden units
+    seeds: int = 5  # probes trained, 1 to 10
+    seed: int = 0  # of sentences, splits and resamples
+    ci: float = 0.95  # level of the intervals
+    max_items: int | None = None  # None: 10,000; 120,000 by SentEval's protocol
+    max_train: int | None = None  # training items; the others of train are left out, dev and test stay whole
+    baselines: bool = True
+    control: str | None = "rare"  # the key of the control task: first, rare; None: no control task
+    capacity: bool = False  # accuracy on training items with shuffled labels
+    mdl: bool = False  # online codelength
+    erase: str | None = None  # leace or inlp, each beside random directions
+    curve: bool = False  # accuracy over training items, and over probes of more capacity
+    l2: float | None = None  # the penalty, on the sum of losses; None: chosen on dev
+    resamples: int = RESAMPLES  # of the test items
+
+    def __post_init__(self) -> None:
+        hidden_units(self.probe)
+        if not 1 <= self.seeds <= FOLDS:
+            raise UsageError(f"seeds {self.seeds}: choose 1 to {FOLDS}; each tests on its own tenth of the items.")
+        for name, items in (("max_train", self.max_train), ("max_items", self.max_items)):
+            if items is not None and items < MIN_ITEMS:
+                raise UsageError(f"{name} {items}: choose {MIN_ITEMS} or more.")
+        if self.resamples < MIN_RESAMPLES:
+            raise UsageError(f"resamples {self.resamples}: choose {MIN_RESAMPLES} or more resamples.")
+        if self.l2 is not None and not 0 < self.l2 < math.inf:
+            raise UsageError(f"l2 {self.l2:g}: choose a penalty above 0, as in 0.001.")
+        if not 0 < self.ci < 1:
+            raise UsageError(f"ci {self.ci}: choose a level between 0 and 1, as in 0.95.")
+        for name, value, known in (("control", self.control, CONTROLS), ("erase", self.erase, ERASERS)):
+            if value is not None and value not in known:
+                raise UsageError(f"{name} {value}: choose from {', '.join(known)}.")
+
+
+def hidden_units(probe: str) -> int:
+    """0 for "linear", 50 for "mlp50"; UsageError for another name."""
+    if probe == "linear":
+        return 0
+    if probe.startswith("mlp") and probe[3:].isdecimal() and int(probe[3:]):
+        return int(probe[3:])
+    raise UsageError(f"Unknown probe '{probe}': choose linear, or mlp50 for 50 hidden units.")

@@ -1,0 +1,58 @@
+"""Who is trained and tested on what: items chosen, and the rows of each probe seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
+
+from probes.data.folds import FOLDS, folds
+from probes.data.items import common
+from probes.task import SPLITS, Items
+
+Cut = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows of train, dev and test
+
+
+def select(items: Items, limit: int, seed: int) -> tuple[Items, int]:
+    """At most `limit` items, whole groups drawn at random, without labels that can't be learnt; how many stay out."""
+    learnable = common(items)
+    rows: dict[int, list[int]] = {}  # of each group
+    for row, group in enumerate(learnable.groups):
+        rows.setdefault(group, []).append(row)
+    order = list(rows)
+    Random(seed).shuffle(order)
+    chosen: list[int] = []
+    for group in order:
+        if len(chosen) + len(rows[group]) > limit:
+            break
+        chosen += rows[group]
+    return learnable.take(chosen), len(items.labels) - len(chosen)
+
+
+def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
+    """Train, dev and test rows of each probe seed.
+
+    Without fixed splits, folds: eight tenths, one, and one of its own to test, so that no item is tested twice. With
+    them, the same for every seed; but each of several leaves another tenth of the groups out of train, as a probe at
+    its optimum would otherwise be the same each time.
+    """
+    if items.splits is None:
+        cuts = folds(items.groups, seeds, seed)
+        return [(np.array(train), np.array(dev), np.array(test)) for train, dev, test in cuts]
+    names, groups = np.array(items.splits), np.array(items.groups)
+    train, dev, test = (np.flatnonzero(names == name) for name in SPLITS)
+    if seeds == 1:
+        return [(train, dev, test)]
+    order = np.random.default_rng(seed).permutation(np.unique(groups[train]))
+    return [(train[~np.isin(groups[train], order[k::FOLDS])], dev, test) for k in range(seeds)]
+
+
+def subsample(train: np.ndarray, groups: Sequence[int], limit: int, seed: int) -> np.ndarray:
+    """At most `limit` of the training rows, whole groups drawn at random, in their order."""
+    if len(train) <= limit:
+        return train
+    names, group, sizes = np.unique(np.array(groups)[train], return_inverse=True, return_counts=True)
+    order = np.random.default_rng(seed).permutation(len(names))
+    chosen = order[sizes[order].cumsum() <= limit]
+    return train[np.isin(group, chosen)]

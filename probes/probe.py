@@ -1,0 +1,188 @@
+"""One task, one language, every latent and baseline on the same test items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from sklearn.base import ClassifierMixin
+
+from bgt_core.contracts import LANGUAGE, SentenceEncoder
+from bgt_core.errors import UsageError
+from probes.classifiers.baselines import BASELINES, Inputs
+from probes.data.items import SIZES
+from probes.measures import controls
+from probes.measures.config import ProbeConfig
+from probes.measures.measure import Measured, ProbeFactory, Vectors, embed_items, measure, probe_factory
+from probes.measures.senteval_protocol import senteval_score
+from probes.measures.significance import bootstrap
+from probes.measures.study import Study, prepare
+from probes.measures.summary import extra_scores, result_of, score, summarise
+from probes.measures.warnings import encoder_warnings, item_warnings
+from probes.result import MAJORITY, ProbeResult
+from probes.task import Items, ProbeTask
+from probes.tasks import find
+
+Report = Callable[[str], None]  # told each step, in words; what it raises ends the work
+DEFAULT = ProbeConfig()
+
+
+def silent(line: str) -> None:
+    """A `Report` that prints nothing."""
+
+
+def run(
+    encoder: SentenceEncoder,
+    task: ProbeTask | str,
+    sentences: Sequence[str] | Items | None = None,
+    *,
+    lang: str,
+    latents: Sequence[str] | None = None,
+    encoder_seeds: Sequence[SentenceEncoder] = (),
+    references: Mapping[str, Sequence[SentenceEncoder]] | None = None,
+    config: ProbeConfig = DEFAULT,
+    report: Report = silent,
+) -> ProbeResult:
+    """What the latents of an encoder know: accuracies of probes trained and tested on one task in one language.
+
+        import bgt_core, probes
+
+        result = probes.run(bgt_core.load(), "length", lang="en", config=probes.ProbeConfig(seeds=3))
+        for score in result.rows:
+            print(score.latent, score.accuracy, score.ci_low, score.ci_high)
+
+    Args:
+        encoder: `bgt_core.load()`, `adapters.open_encoder(...)`, or any object with `langs`, `latents` and `embed`.
+        task: one of `probes.TASKS`, or a `ProbeTask` of your own.
+        sentences: to be labelled by the task, or labelled `Items`; without them, the built-in grammar's.
+        lang: language of the sentences, as in "fr"; two joined, as in "en-fr", for tasks that tell languages apart.
+        latents: those to probe; None: each that the encoder has, without language latents where `lang` is joined.
+        encoder_seeds: other trainings of `encoder`: scores are then means over all of them.
+        references: encoders to beat, name -> one or several seeds, read from the first latent they have: untrained
+            ones, the mean of the model's own subword vectors.
+        config: probes, seeds, items, intervals, and what else is measured.
+        report: is told each step.
+
+    An accuracy has two intervals. Wilson's is that of these probes on new sentences; the bootstrap's also covers new
+    probes and, where there are several, new encoders. Raises UsageError for an unknown task, language or latent, and
+    DataError for too few items.
+    """
+    task = find(task) if isinstance(task, str) else task
+    latents = probeable(encoder.latents, lang) if latents is None else latents
+    encoders = [encoder, *encoder_seeds]
+    for trained in encoders:
+        check(trained, lang, latents)
+    study = prepare(task, sentences, lang=lang, config=config)
+    warnings = item_warnings(study) + [line for trained in encoders for line in encoder_warnings(trained, study)]
+
+    inputs: dict[str, Sequence[Vectors]] = {}  # of each latent
+    measured: dict[str, Measured] = {}
+    for predictor in predictors(study, encoders, latents, references or {}, config):
+        report(f"{task.name} {lang}: {predictor.name}")
+        vectors = predictor.embed()
+        measured[predictor.name] = measure(predictor.make, vectors, study.labels, study.cuts)
+        if predictor.name in latents:
+            inputs[predictor.name] = vectors
+
+    right = [predictor.right for predictor in measured.values()]
+    resampled = bootstrap(right, study.tested, study.items.groups, config.resamples, config.seed)
+    runs = dict(zip(measured, resampled, strict=True))
+    scores = {name: score(study, name, measured[name], runs[name], config) for name in measured}
+    for latent in latents:
+        report(f"{task.name} {lang}: {latent}, controls")
+        scores[latent] = replace(scores[latent], **extra_scores(study, inputs[latent], measured[latent], config))
+    result = summarise(study, latents, scores, measured, runs, config)
+    erasures, curve = controls.erasures(study, inputs, config), controls.curves(study, inputs, config)
+    return replace(result, warnings=warnings + result.warnings, erasures=erasures, curve=curve)
+
+
+def run_senteval_protocol(
+    encoder: SentenceEncoder,
+    task: ProbeTask | str,
+    sentences: Sequence[str] | Items | None = None,
+    *,
+    lang: str,
+    latents: Sequence[str] | None = None,
+    config: ProbeConfig = DEFAULT,
+    report: Report = silent,
+) -> ProbeResult:
+    """As `run`, by SentEval's protocol (`probes.classifiers.senteval`): one seed, its classifier, accuracy alone.
+
+    Of `config` it uses `probe` (for the hidden units), `seed`, `ci`, `max_train` and `max_items`, by default 120,000.
+    """
+    task = find(task) if isinstance(task, str) else task
+    latents = probeable(encoder.latents, lang) if latents is None else latents
+    check(encoder, lang, latents)
+    config = senteval_config(config)
+    study = prepare(task, sentences, lang=lang, config=config)
+    scores, predictions = [], {}
+    for latent in latents:
+        report(f"{task.name} {lang}: {latent}")
+        row, predictions[latent] = senteval_score(encoder, study, latent, config)
+        scores.append(row)
+    warnings = item_warnings(study) + encoder_warnings(encoder, study)
+    return result_of(study, scores, predictions, warnings, config)
+
+
+def senteval_config(config: ProbeConfig) -> ProbeConfig:
+    """One seed, and items of all splits in SentEval's sizes unless `max_items` says otherwise."""
+    return replace(config, seeds=1, max_items=config.max_items or sum(SIZES.values()))
+
+
+def probeable(latents: Sequence[str], lang: str) -> list[str]:
+    """Those that can be probed in `lang`: language latents have no space that two languages share."""
+    return [name for name in latents if "-" not in lang or name != LANGUAGE] or list(latents)
+
+
+def check(encoder: SentenceEncoder, lang: str, latents: Sequence[str]) -> None:
+    """UsageError for a language or latent that an encoder doesn't have; one without languages takes any."""
+    if encoder.langs and not set(lang.split("-")) <= set(encoder.langs):
+        raise UsageError(f"Model is {'-'.join(encoder.langs)}; `lang` {lang} needs a model trained with '{lang}'.")
+    for latent in latents:
+        if latent not in encoder.latents:
+            raise UsageError(f"There is no latent '{latent}'; choose from {', '.join(encoder.latents)}.")
+    if "-" in lang and LANGUAGE in latents:
+        raise UsageError(f"Language latents are spaces of their own; for `lang` {lang} choose `latents` semantic.")
+    if not latents or len(set(latents)) < len(latents):
+        raise UsageError("Name one or more different `latents`, as in semantic,language.")
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """What is measured: a latent, a baseline or a reference, its probe, and how its inputs are made."""
+
+    name: str
+    make: ProbeFactory
+    embed: Callable[[], Sequence[Vectors]]  # one (N, D) per encoder seed
+
+
+def predictors(
+    study: Study,
+    encoders: Sequence[SentenceEncoder],
+    latents: Sequence[str],
+    references: Mapping[str, Sequence[SentenceEncoder]],
+    config: ProbeConfig,
+) -> Iterator[Predictor]:
+    """The latents, then the baselines (of these the majority always), then the references."""
+    make = probe_factory(config.probe, config.l2)
+    for latent in latents:
+        yield Predictor(latent, make, partial(embed_each, encoders, study, latent))
+    for name, (build, probe) in BASELINES.items():
+        if config.baselines or name == MAJORITY:
+            yield Predictor(name, partial(seedless, probe), partial(baseline_inputs, build, study))
+    for name, several in references.items():
+        yield Predictor(name, make, partial(embed_each, several, study))
+
+
+def embed_each(encoders: Sequence[SentenceEncoder], study: Study, latent: str = "") -> list[Vectors]:
+    """The (N, D) vectors of each encoder; without `latent`, of the first that it has."""
+    return [embed_items(encoder, study, latent or encoder.latents[0]) for encoder in encoders]
+
+
+def baseline_inputs(build: Inputs, study: Study) -> list[Vectors]:
+    return [build(study.items.sentences)]
+
+
+def seedless(probe: Callable[[], ClassifierMixin], seed: int) -> ClassifierMixin:
+    return probe()

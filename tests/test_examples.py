@@ -1,0 +1,33 @@
+"""Each example runs as a script, at a size for tests, and prints what it promises; the one on Dask has its own test."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+RUNS = {
+    "train_on_your_pairs.py": ("--toy 400 --epochs 1 --out OUT/run", "step-0000004: vectors of 64 units"),
+    "your_encoder_on_the_bench.py": ("--items 300", "yours        70.1"),
+    "your_model_family.py": ("--pairs 400 --epochs 2", "after 2 epochs: "),
+    "your_probing_task.py": ("--items 300 --seeds 1 --lang fr", "  semantic  "),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_an_example_runs(name: str, tmp_path: Path) -> None:
+    arguments, promised = RUNS[name]
+    command = [sys.executable, str(EXAMPLES / name), *arguments.replace("OUT", str(tmp_path)).split()]
+    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent), "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert promised in done.stdout
+    assert not done.stderr
+
+
+def test_every_example_is_run() -> None:
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {*RUNS, "embed_on_dask.py"}

@@ -1,0 +1,263 @@
+"""How the code is cut: sizes, parameters, names, layers. Everything is read from the source; nothing is imported."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import tomllib
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+PACKAGES = ("app", "benchmarks", "bgt_core", "probes")
+PRODUCTION = (*PACKAGES, "docs", "examples")
+
+LINES_OF_A_FILE = 300
+LINES_OF_A_FUNCTION = 70
+PARAMETERS = 12
+MODULES_AT_THE_TOP = 12
+
+# Words of our own for things that have a name in the field, or that name nothing: each is followed by what is said now.
+# Parameters, variables, attributes, functions, classes and modules are looked at; text is not.
+REPLACED = {
+    "ALONE": "SINGLE_PROCESS",
+    "Asked": "ProbeConfig",
+    "Corrected": "ResidualPooling",
+    "Embeds": "SentenceEncoder",
+    "ENOUGH": "ARMIJO",
+    "EVEN_TOKENS": "SAME_LENGTH_FROM",
+    "Evidence": "Likelihood",
+    "FITTED": "PROJECTIONS",
+    "FLAT": "VARIANCE_EPS",
+    "Finding": "FileCheck",
+    "Fit": "FittedStrength",
+    "Gap": "PairwiseDifference",
+    "Growing": "ResumableWriter",
+    "HOMES": "assignments",
+    "MEASURED": "MAX_SCORED",
+    "Material": "Dataset",
+    "Outside": "ExternalEncoder",
+    "Past": "KVCache",
+    "READS": "sample, mean",
+    "Read": "LatentReadout",
+    "Remembered": "CachedEncoder",
+    "SHRINK": "BACKTRACK",
+    "SMALLEST": "MIN_STEP",
+    "SpreadHead": "SharedVarianceHead",
+    "States": "LSTMState",
+    "Verdicts": "Correctness",
+    "Wishes": "CliOptions",
+    "WordInput": "TokenAndPositionEmbedding",
+    "Writes": "SentenceWriter",
+    "beside": "fuse_word, record_path",
+    "catch_up": "train_inference_network",
+    "descend": "train_step",
+    "each_once": "greedy_one_to_one",
+    "foreign": "external",
+    "go_on": "resume",
+    "inner_steps": "aggressive_steps",
+    "kept_as": "cache_key",
+    "kin": "ancestor_mask",
+    "made_of": "fingerprint",
+    "material_of": "load_items",
+    "mega_growth": "mega_batch_warmup",
+    "mutual": "intersection",
+    "oddities": "dataset_warnings",
+    "of_items": "item_warnings",
+    "of_predictor": "predictor_warnings",
+    "product_onto": "linear_add_",
+    "remarks": "warnings",
+    "remembering": "with_cache",
+    "rising": "mi_increases",
+    "scrambled": "shuffle_words",
+    "shortened": "count_truncated",
+    "to_beat": "reference_encoders",
+    "told_apart": "language_probe_accuracy",
+    "unlike": "describe_difference",
+    "without_text": "why_not_applicable",
+    "zeroth": "initial_state",
+}
+
+# Names that name nothing, or a wish; in tests they may stand.
+VAGUE = {"asked", "said", "told", "wish", "wishes"}
+
+# One word, one thing: these were the names of several classes each.
+ONE_CLASS = "Cell Contrast Corpus Encoder Mean Place Plan Point Report Row Rules Sample Side Source Table".split()
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@cache
+def sources() -> dict[Path, tuple[str, ast.Module]]:
+    """Every Python file that is, or would be, committed: its path from the root, its text and its tree."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.py"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
+    texts = {Path(name): (ROOT / name).read_text("utf-8") for name in names if name and (ROOT / name).is_file()}
+    assert texts, f"git lists no Python files in {ROOT}"
+    return {path: (text, ast.parse(text)) for path, text in texts.items()}
+
+
+def production() -> dict[Path, tuple[str, ast.Module]]:
+    return {path: source for path, source in sources().items() if path.parts[0] in PRODUCTION}
+
+
+def nodes(kind: type | tuple[type, ...], of: Callable[[], dict[Path, tuple[str, ast.Module]]]) -> Iterator[tuple]:
+    """(path, node) for every node of that kind."""
+    for path, (_, tree) in of().items():
+        for node in ast.walk(tree):
+            if isinstance(node, kind):
+                yield path, node
+
+
+def parameters(function: Function) -> list[ast.arg]:
+    """All parameters but `self` and `cls`."""
+    every = function.args
+    stars = [star for star in (every.vararg, every.kwarg) if star]
+    named = [*every.posonlyargs, *every.args, *every.kwonlyargs, *stars]
+    return [parameter for parameter in named if parameter.arg not in ("self", "cls")]
+
+
+def is_command(function: Function) -> bool:
+    """Whether its parameters are options of a command: their annotations are typer's, or one of ours, `...Option`."""
+    notes = [ast.unparse(parameter.annotation) for parameter in parameters(function) if parameter.annotation]
+    return any(re.search(r"typer\.(Option|Argument)|\w(Option|Argument)\b", note) for note in notes)
+
+
+def length(function: Function) -> int:
+    """Lines from `def` to the last; of a command those after its list of options."""
+    start = function.body[0].lineno if is_command(function) else function.lineno
+    return (function.end_lineno or start) - start + 1
+
+
+def functions() -> Iterator[tuple[Path, Function]]:
+    for path, function in nodes((ast.FunctionDef, ast.AsyncFunctionDef), sources):
+        if path.parts[:2] != ("bgt_core", "grammar"):
+            yield path, function
+
+
+def test_functions_have_few_parameters() -> None:
+    many = [
+        f"{path}:{function.lineno}: {function.name} has {len(parameters(function))}"
+        for path, function in functions()
+        if len(parameters(function)) > PARAMETERS and not is_command(function)
+    ]
+    assert not many, f"more than {PARAMETERS} parameters: group what belongs together\n" + "\n".join(many)
+
+
+def test_functions_are_short() -> None:
+    long = [
+        f"{path}:{function.lineno}: {function.name} has {length(function)}"
+        for path, function in functions()
+        if length(function) > LINES_OF_A_FUNCTION
+    ]
+    assert not long, f"more than {LINES_OF_A_FUNCTION} lines\n" + "\n".join(long)
+
+
+def test_files_are_short() -> None:
+    counts = {path: text.count("\n") for path, (text, _) in production().items()}
+    long = [f"{path}: {lines}" for path, lines in counts.items() if lines > LINES_OF_A_FILE]
+    assert not long, f"more than {LINES_OF_A_FILE} lines: it holds two ideas\n" + "\n".join(long)
+
+
+def test_the_library_has_few_modules_at_its_top() -> None:
+    top = [path.name for path in sources() if path.parent == Path("bgt_core") and not path.stem.startswith("__")]
+    assert len(top) <= MODULES_AT_THE_TOP, sorted(top)
+
+
+def test_every_module_has_a_layer() -> None:
+    contracts = PROJECT["tool"]["importlinter"]["contracts"]
+    exhaustive = [contract for contract in contracts if contract.get("exhaustive")]
+    assert {contract["type"] for contract in exhaustive} == {"layers"}
+    assert sorted(name for contract in exhaustive for name in contract["containers"]) == sorted(PACKAGES)
+    assert set(PROJECT["tool"]["importlinter"]["root_packages"]) == set(PACKAGES)
+    assert {name for contract in exhaustive for name in contract.get("exhaustive_ignores", [])} <= {"__main__"}
+
+
+def test_tensors_are_not_compared() -> None:
+    """The `__eq__` that a dataclass gets compares fields by truth, which raises for tensors and arrays."""
+    wrong = []
+    for path, node in nodes(ast.ClassDef, sources):
+        fields = [ast.unparse(item.annotation) for item in node.body if isinstance(item, ast.AnnAssign)]
+        if not any(re.search(r"\b(Tensor|ndarray|NDArray)\b", field) for field in fields):
+            continue
+        for decorator in map(ast.unparse, node.decorator_list):
+            if decorator.startswith("dataclass") and "eq=False" not in decorator:
+                wrong.append(f"{path}:{node.lineno}: {node.name}")
+    assert not wrong, "@dataclass(eq=False) is missing\n" + "\n".join(wrong)
+
+
+def test_a_variable_says_what_it_holds() -> None:
+    vague = re.compile("found" + " = ")
+    lines = [
+        f"{path}:{number}: {line.strip()}"
+        for path, (text, _) in sources().items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if vague.search(line)
+    ]
+    assert len(lines) < 10, "\n".join(lines)
+
+
+def identifiers(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Every name that a module gives or uses, and its line."""
+    for node in ast.walk(tree):
+        line = getattr(node, "lineno", 0)
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                yield name, line
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, line
+            case ast.keyword(arg=str(name)):
+                yield name, node.value.lineno
+            case ast.alias(name=name, asname=alias):
+                yield from ((part, line) for part in [*name.split("."), *([alias] if alias else [])])
+
+
+def test_what_has_a_name_in_the_field_has_that_name_here() -> None:
+    old = [
+        f"{path}:{line}: {name} -> {REPLACED[name]}"
+        for path, (_, tree) in sources().items()
+        for name, line in identifiers(tree)
+        if name in REPLACED
+    ]
+    old += [f"{path}: {path.stem} -> {REPLACED[path.stem]}" for path in sources() if path.stem in REPLACED]
+    assert not old, "\n".join(sorted(set(old)))
+
+
+def test_a_name_names_something() -> None:
+    vague = [
+        f"{path}:{line}: {name}"
+        for path, (_, tree) in production().items()
+        for name, line in identifiers(tree)
+        if name in VAGUE
+    ]
+    assert not vague, "\n".join(sorted(set(vague)))
+
+
+@pytest.mark.parametrize("name", ONE_CLASS)
+def test_a_word_names_one_class(name: str) -> None:
+    at = [f"{path}:{node.lineno}" for path, node in nodes(ast.ClassDef, production) if node.name == name]
+    assert len(at) <= 1, f"{name} is defined {len(at)} times: {', '.join(at)}"
+
+
+SOURCE = '''
+def command(path: Annotated[str, typer.Option()], name: CsvOption):
+    """Says."""
+    return path
+
+
+class Side:
+    def method(self, a, *b, c=1, **d):
+        pass
+'''
+
+
+def test_a_command_is_known_by_its_options() -> None:
+    command, method = (node for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, ast.FunctionDef))
+    assert is_command(command) and not is_command(method)
+    assert [length(command), length(method)] == [2, 2]
+    assert [parameter.arg for parameter in parameters(method)] == ["a", "c", "b", "d"]

@@ -179,14 +179,16 @@ def model_titles(sources: pd.DataFrame, items: Iterable[Key]) -> dict[Training, 
     """What to call each training and probe in `sources` (columns `SOURCE`), and those of predictions."""
     unique = sources[list(Training._fields)].drop_duplicates()
     trainings = [Training(*row) for row in unique.itertuples(index=False, name=None)]
-    of_items = [Training(model, "", probe) for model, _, _, probe in items]
+    trainings_of_items = [Training(model, "", probe) for model, _, _, probe in items]
     name_of_path = {path: name for name, path in startup.read().models.items()}
     names = name_of_path | {name: name for name in name_of_path.values()}
     in_app = set(names)
-    others = dict.fromkeys(training.model for training in [*trainings, *of_items] if training.model not in in_app)
+    others = dict.fromkeys(
+        training.model for training in [*trainings, *trainings_of_items] if training.model not in in_app
+    )
     names |= {path: name for name, path in startup.shortest_names(list(others)).items()}
     count = sources.groupby("model")["fingerprint"].nunique()
-    titles = {training: names[training.model] + how(training.probe) for training in of_items}
+    titles = {training: names[training.model] + how(training.probe) for training in trainings_of_items}
     for training in trainings:
         model, fingerprint, probe = training
         if count[model] > 1:

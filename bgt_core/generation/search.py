@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from bgt_core.contracts import BOS, EOS, LANGUAGE, PAD, SEMANTIC, UNK, Decoder, DecoderState, SentenceEncoder
 from bgt_core.data.text import Tokenizer
@@ -25,8 +25,8 @@ class SentenceWriter(SentenceEncoder, Protocol):
     model: Any
     tokenizer: Tokenizer
 
-    def encoder_name(self, lang: str, latent: str) -> str:
-        """UsageError for a language or a latent that the model lacks."""
+    def encoder(self, lang: str, latent: str) -> nn.Module:
+        """What reads that latent; UsageError for a language or a latent that the model lacks."""
         ...
 
 

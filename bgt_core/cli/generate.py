@@ -18,6 +18,9 @@ def generate(
         str | None,
         typer.Option(help="Language of the style, and of what is written.", show_default="the model's first"),
     ] = None,
+    source_lang: Annotated[
+        str | None, typer.Option("--source-lang", help="Language of the source.", show_default="that of the style")
+    ] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses kept; 1 is greedy.")] = 5,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,
     temperature: Annotated[float, typer.Option(help="With --sample.")] = 1.0,
@@ -36,6 +39,13 @@ def generate(
     search = Sample(temperature, top_p) if sample else Beam(beam)
     bgt = load(model, device)
     written = transfer(
-        bgt, [source], [style], lang=lang or bgt.langs[0], search=search, seed=seed, max_length=max_length
+        bgt,
+        [source],
+        [style],
+        lang=lang or bgt.langs[0],
+        source_lang=source_lang,
+        search=search,
+        seed=seed,
+        max_length=max_length,
     )
     print(written[0])

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from bgt_core.contracts import BOS, EOS, LANGUAGE, PAD, SEMANTIC, UNK, Decoder, DecoderState, SentenceEncoder
 from bgt_core.data.text import Tokenizer
@@ -25,8 +25,8 @@ class SentenceWriter(SentenceEncoder, Protocol):
     model: Any
     tokenizer: Tokenizer
 
-    def encoder_name(self, lang: str, latent: str) -> str:
-        """UsageError for a language or a latent that the model lacks."""
+    def encoder(self, lang: str, latent: str) -> nn.Module:
+        """What reads `latent` from sentences of `lang`; UsageError for a language or a latent that the model lacks."""
         ...
 
 
@@ -73,14 +73,16 @@ def transfer(
     styles: Sequence[str],
     *,
     lang: str,
+    source_lang: str | None = None,
     search: Search = Beam(),
     seed: int = 0,
     max_length: int = 60,
 ) -> list[str]:
     """The meaning of each source in the manner of the style beside it.
 
-    `lang` is the language of the styles and of what is written; sources may be in any language of the model, for all
-    share the semantic space. The same seed gives the same text. `max_length` is in pieces. Raises UsageError for
+    `lang` is the language of the styles and of what is written, `source_lang` that of the sources; without it they are
+    read as `lang`, which is all the same to a model with one semantic encoder for all languages, as `bgt` and
+    `bgt-small` have. The same seed gives the same text. `max_length` is in pieces. Raises UsageError for
     unequal counts, an unknown language, or a model that has no language latents.
 
     >>> transfer(bgt_core.load(), ["The old man sees the red car."], ["Is it late?"], lang="en")
@@ -95,7 +97,7 @@ def transfer(
         raise UsageError(f"{len(sources)} sources but {len(styles)} styles; each source needs one style.")
     latents = {
         LANGUAGE: bgt.embed(styles, lang=lang, latent=LANGUAGE),
-        SEMANTIC: bgt.embed(sources, lang=lang, latent=SEMANTIC),
+        SEMANTIC: bgt.embed(sources, lang=source_lang or lang, latent=SEMANTIC),
     }
     return decode(bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length)
 

@@ -13,6 +13,9 @@ from bgt_core.data.columns import LABEL, parse_columns
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
 from bgt_core.models.latent import LatentModel
+from bgt_core.objectives.combine import Sum
+from bgt_core.objectives.contrast import Contrast
+from bgt_core.objectives.margin import Margin
 from bgt_core.training.config import TrainConfig
 
 
@@ -92,6 +95,13 @@ class Recipe:
         for lang in self.data.langs:
             if hasattr(nn.ModuleDict, lang):  # "to" is Tongan; torch keeps the name for itself
                 raise UsageError(f"columns: '{lang}' can't name a part of a model; choose another code")
+
+        parts = self.objective.parts if isinstance(self.objective, Sum) else [self.objective]
+        if len(self.data.langs_of) < 2 and any(isinstance(part, Contrast | Margin) for part in parts):
+            columns = ", ".join(self.data.langs_of)
+            raise UsageError(
+                f"columns {columns}: similarity is learnt from two; give another, or its loss a weight of 0"
+            )
 
     def build(self, tokenizer: Tokenizer) -> LatentModel:
         """An untrained model."""

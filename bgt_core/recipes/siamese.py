@@ -56,9 +56,7 @@ class SiameseConfig:
         return self.d_model
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Siamese:
-        """An untrained model; UsageError for fewer than two columns."""
-        if len(columns) < 2:
-            raise UsageError(f"columns {', '.join(columns)}: similarity is learnt from two")
+        """An untrained model."""
         table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # N(0, 1)
         lstm = self.body == "lstm"
         body = BiLSTM(table, self.encoder_layers, self.dropout) if lstm else MeanPooling(table, self.dropout)

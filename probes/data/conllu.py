@@ -13,8 +13,8 @@ import conllu
 from conllu.exceptions import ParseException
 
 from bgt_core.data.text import normalise
+from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError
-from probes.data.texts import text_lines
 
 COLUMNS = 10
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from bgt_core.data.text import normalise
+from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError
 from probes.data.items import distinct
 from probes.data.labelled import SPLIT_NAMES
-from probes.data.texts import text_lines
 from probes.task import SPLITS, Items
 
 NAMES = SPLIT_NAMES | {name: name for name in SPLITS}

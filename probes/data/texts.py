@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bgt_core.data.parallel import Skipped, lines, read_pairs
+from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.text import normalise
+from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.grammar import pairs
 
@@ -20,18 +21,6 @@ class Text:
 
     sentences: list[str]
     groups: list[int]
-
-
-def text_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines, from 1, of a UTF-8 file (plain, .gz, .xz, .zst).
-
-    Raises NotFound where it can't be read, DataError where it is damaged, and for the first line that is not UTF-8.
-    """
-    for number, line in enumerate(lines(file), 1):
-        try:
-            yield number, line.decode()
-        except UnicodeDecodeError:
-            raise DataError(f"{file}:{number}: not UTF-8; convert the file to UTF-8.") from None
 
 
 def default_sentences(lang: str, seed: int = 0) -> list[str]:

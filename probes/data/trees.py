@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError
 from probes.data.detokenise import detokenise
-from probes.data.texts import text_lines
 
 _PART = re.compile(r"[()]|[^\s()]+")
 _ROOTS = frozenset({"", "ROOT", "TOP", "S1"})  # brackets around the whole sentence, without meaning

@@ -10,7 +10,7 @@ from typing import Any
 
 from bgt_core import checkpoint
 from bgt_core.data.columns import LABEL, Source, parse_columns, parse_source
-from bgt_core.data.corpus import Corpus, Mixture
+from bgt_core.data.corpus import SPLITS, Corpus, Mixture, open_corpus
 from bgt_core.data.parallel import sentences
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
@@ -51,7 +51,8 @@ def prepare_run(
         pieces = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
         model = outline(recipe, pieces)  # before the long work, so that settings that make no model end the run here
         stored = store(recipe, sources, pieces, out / "data", strict)
-        rehearse(recipe, model, stored)
+        for split in SPLITS:
+            rehearse(recipe, model, open_corpus(out / "data", split))
         for corpus in stored.corpora if isinstance(stored, Mixture) else [stored]:
             counts, skipped = corpus.store["pairs"], corpus.store["skipped"]
             pairs = counts | {f"skipped ({reason})": lines for reason, lines in skipped.items()}

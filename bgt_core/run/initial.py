@@ -12,8 +12,9 @@ from bgt_core import checkpoint
 from bgt_core.data.batching import make_batch
 from bgt_core.data.corpus import Corpus, Mixture
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import UsageError
+from bgt_core.errors import DataError, UsageError
 from bgt_core.models.latent import LatentModel
+from bgt_core.nets.prediction import LabelPrediction
 from bgt_core.recipes import Recipe
 
 
@@ -53,11 +54,23 @@ def outline(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
 
 
 def rehearse(recipe: Recipe, model: LatentModel, corpus: Corpus | Mixture) -> None:
-    """One batch of each corpus through an `outline`; UsageError for columns that this recipe can't learn from."""
+    """One batch of each corpus through an `outline`.
+
+    Raises UsageError for columns that this recipe can't learn from, DataError for labels that are no classes of it.
+    """
     for part in corpus.corpora if isinstance(corpus, Mixture) else [corpus]:
-        if not len(part):  # all its rows are held out
+        if not len(part):  # all its rows are in the other split
             continue
-        batch = make_batch(part, np.arange(min(2, len(part))), 0)
-        loss = recipe.objective(model(batch.to("meta")), 0)
-        if not torch.as_tensor(loss.total).requires_grad:
+        out = model(make_batch(part, np.arange(min(2, len(part))), 0).to("meta"))
+        if not torch.as_tensor(recipe.objective(out, 0).total).requires_grad:
             raise UsageError(f"columns {', '.join(part.columns)}: {recipe.name} learns nothing from these alone")
+        for prediction in out.predictions:
+            if isinstance(prediction, LabelPrediction):
+                check_labels(part.labels(np.arange(len(part))), classes=prediction.logits.shape[1])
+
+
+def check_labels(labels: np.ndarray | None, classes: int) -> None:
+    """DataError for a label (N,) that isn't the number of a class, from 0: on a GPU it would end the process."""
+    wrong = [] if labels is None else labels[~np.isin(labels, np.arange(classes))]
+    if len(wrong):
+        raise DataError(f"label {wrong[0]:g} is none of the {classes} classes, 0 to {classes - 1}; set model.classes")

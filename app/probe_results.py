@@ -26,6 +26,7 @@ from probes.results.store import SCHEMA as STORED
 from probes.results.store import Cell, all_predictions, as_result
 
 KINDS = ("json", "csv", "parquet")
+FORMER = "bgt-probe/3"  # called the fingerprint made_of
 SOURCE = ["model", "fingerprint", "lang", "task", "probe"]  # of one result; `probe` is how the latents were probed
 SCORES = [*SOURCE, *"latent accuracy ci_low ci_high n_train n_test classes sd note".split()]
 OPTIONAL = ["selectivity", "capacity", "compression", "information"]  # only where it was requested
@@ -57,7 +58,7 @@ def read(name: str, content: bytes) -> ResultTables:
         schema = document["schema"]
     except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError):
         raise DataError(f"{name}: no JSON document of bgt-probe; make one with: bgt-probe --json > FILE") from None
-    if schema != SCHEMA:
+    if schema not in (SCHEMA, FORMER):
         raise DataError(f"{name}: its schema is {schema}, this version reads {SCHEMA}; run bgt-probe again.")
     try:
         return from_cells(map(as_cell, document["results"]))
@@ -67,7 +68,10 @@ def read(name: str, content: bytes) -> ResultTables:
 
 def as_cell(entry: Mapping[str, Any]) -> Cell:
     """One of the `results` of a document, which come without predictions."""
-    return Cell(entry["model"], as_result(entry), STORED.empty_table(), entry["trail"])
+    trail = entry["trail"]
+    if "made_of" in trail:
+        trail = {**trail, "fingerprint": trail["made_of"]}
+    return Cell(entry["model"], as_result(entry), STORED.empty_table(), trail)
 
 
 def from_cells(cells: Iterable[Cell]) -> ResultTables:
@@ -96,7 +100,7 @@ def weights(fingerprint: str) -> str:
 def read_csv(name: str, content: bytes) -> ResultTables:
     """Accuracies alone: a CSV has no differences."""
     try:
-        table = pd.read_csv(io.BytesIO(content), keep_default_na=False)
+        table = pd.read_csv(io.BytesIO(content), keep_default_na=False).rename(columns={"made_of": "fingerprint"})
         for column in OPTIONAL:
             table[column] = pd.to_numeric(table[column])
         # baselines have probes of their own, and stand below the latents they belong to
@@ -175,14 +179,16 @@ def model_titles(sources: pd.DataFrame, items: Iterable[Key]) -> dict[Training, 
     """What to call each training and probe in `sources` (columns `SOURCE`), and those of predictions."""
     unique = sources[list(Training._fields)].drop_duplicates()
     trainings = [Training(*row) for row in unique.itertuples(index=False, name=None)]
-    of_items = [Training(model, "", probe) for model, _, _, probe in items]
+    trainings_of_items = [Training(model, "", probe) for model, _, _, probe in items]
     name_of_path = {path: name for name, path in startup.read().models.items()}
     names = name_of_path | {name: name for name in name_of_path.values()}
     in_app = set(names)
-    others = dict.fromkeys(training.model for training in [*trainings, *of_items] if training.model not in in_app)
+    others = dict.fromkeys(
+        training.model for training in [*trainings, *trainings_of_items] if training.model not in in_app
+    )
     names |= {path: name for name, path in startup.shortest_names(list(others)).items()}
     count = sources.groupby("model")["fingerprint"].nunique()
-    titles = {training: names[training.model] + how(training.probe) for training in of_items}
+    titles = {training: names[training.model] + how(training.probe) for training in trainings_of_items}
     for training in trainings:
         model, fingerprint, probe = training
         if count[model] > 1:

@@ -69,7 +69,7 @@ def speed(folder: Path, sentences: list[str], options: argparse.Namespace) -> Me
 
     def save(_: int) -> None:
         with ResumableWriter(folder / "saved.npy", expected[0].shape[1]) as rows:
-            rows.go_on({})
+            rows.resume({})
             for vectors in expected:
                 rows.append(vectors)
         (folder / "saved.npy").unlink()

@@ -25,11 +25,12 @@ from torch import nn
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from benchmarks.measure import Measurement, clock_of, over, page, product_rate, profile
-from bgt_core.contracts import EOS, PAD, UNK
+from bgt_core.contracts import EOS, PAD, SEMANTIC, UNK
 from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import Embedder
 from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.evaluation.sts.score import sts
+from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.layers import make_embedding, sinusoids
 from bgt_core.nets.transformer import Transformer
@@ -122,8 +123,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     clock = clock_of(options.threads)
     for name, (width, layers, count, targets) in SIZES.items():
         body = Transformer(make_embedding(VOCAB, width), layers, width, HEADS, 0.0)
-        model = nn.Module()
-        model.encoders = nn.ModuleDict({"semantic": Encoder(body, Plain())})
+        model = LatentModel(("en",), {SEMANTIC: Encoder(body, Plain())})
         forms = {form: Embedder(model, tokenizer, ["en"], form) for form in DTYPES}
         times: dict[str, list[float]] = {"peer": [], **{form: [] for form in forms}}
         vectors: dict[str, list[np.ndarray]] = {form: [] for form in times}

@@ -47,7 +47,7 @@ class Size:
     target: str
 
 
-SMALL = {"width": 256, "encoder_layers": 3, "inner": 256}
+SMALL = {"model.d_model": 256, "model.encoder_layers": 3, "model.ffn_dim": 256}
 SIZES = (
     Size("256 sentences of 4-30 pieces, d=256, 3+1 layers, 8k", SMALL, 8_000, 256, None, ">= 3"),
     Size("128 sentences of 12 pieces each, d=256, 3+1 layers, 8k", SMALL, 8_000, 128, 12, ">= 1"),
@@ -110,14 +110,14 @@ def end(scores: Tensor, due: Tensor) -> Tensor:
 def marian(sizes: Mapping[str, int]) -> MarianMTModel:
     """The peer: the sizes of the recipe, on both sides."""
     config = MarianConfig(
-        vocab_size=sizes["vocab_size"],
-        d_model=sizes["width"],
-        encoder_layers=sizes["encoder_layers"],
-        decoder_layers=sizes["decoder_layers"],
-        encoder_ffn_dim=sizes["inner"],
-        decoder_ffn_dim=sizes["inner"],
-        encoder_attention_heads=sizes["heads"],
-        decoder_attention_heads=sizes["heads"],
+        vocab_size=sizes["data.vocab_size"],
+        d_model=sizes["model.d_model"],
+        encoder_layers=sizes["model.encoder_layers"],
+        decoder_layers=sizes["model.decoder_layers"],
+        encoder_ffn_dim=sizes["model.ffn_dim"],
+        decoder_ffn_dim=sizes["model.ffn_dim"],
+        encoder_attention_heads=sizes["model.heads"],
+        decoder_attention_heads=sizes["model.heads"],
         activation_function="relu",
         scale_embedding=True,
         pad_token_id=PAD,
@@ -141,7 +141,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator[Measurement]:
-    recipe = recipes.bgt(vocab_size=size.vocab, **size.arguments)
+    recipe = recipes.build("bgt", {"data.vocab_size": size.vocab, **size.arguments})
     tokenizer = Ids(size.vocab)
     model = recipe.build(tokenizer).eval()
     error = refereed(model.decoders["en"])
@@ -210,7 +210,7 @@ def straight_beam(decoder: TransformerDecoder, latent: Tensor, max_length: int) 
     written, totals = [[]], torch.zeros(1)
     for _ in range(max_length):
         target = Tokens.pad([[*past, EOS] for past in written], "en")
-        scores = decoder("", latent.expand(len(written), -1), target).logits().view(*target.ids.shape, -1)[:, -1]
+        scores = decoder("reconstruct", "en", latent.expand(len(written), -1), target).logits().view(*target.ids.shape, -1)[:, -1]
         scores[:, NEVER if written[0] else (*NEVER, EOS)] = -torch.inf
         children = totals[:, None] + scores.log_softmax(-1)
         for row, past in enumerate(written):

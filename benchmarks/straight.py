@@ -63,9 +63,9 @@ class StraightBGT(nn.Module):
         model, total = self.model, torch.zeros(())
         meaning = {lang: self.encode(SEMANTIC, side) for lang, side in batch.sides.items()}
         own = {lang: self.encode(lang, side) for lang, side in batch.sides.items()}
-        shared = model.read(meaning[batch.anchor])
+        shared = model.readout(meaning[batch.anchor])
         for lang, side in batch.sides.items():
-            latent = torch.cat([model.read(own[lang]), shared], dim=-1)
+            latent = torch.cat([model.readout(own[lang]), shared], dim=-1)
             total = total + self.decode(f"decoders.{lang}", model.decoders[lang], latent, side, 0.0)
         for lang, side in batch.sides.items():
             source = meaning[batch.source(lang)].mean

@@ -41,7 +41,7 @@ class Size:
     targets: tuple[str, str]  # bf16, fp32
 
 
-SMALL = {"width": 256, "encoder_layers": 3, "inner": 256}
+SMALL = {"model.d_model": 256, "model.encoder_layers": 3, "model.ffn_dim": 256}
 SIZES = (
     Size("d=256, 3+1 layers, 8k", SMALL, 8_000, 4_000, 2_000, (">= 5", ">= 3.5")),
     Size("d=1024, 5+1 layers, 20k", {}, 20_000, 700, 350, (">= 5", ">= 3")),
@@ -91,7 +91,8 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def rows_of(size: Size, options: argparse.Namespace) -> Iterator[Measurement]:
-    recipe = recipes.bgt(vocab_size=size.vocab, dropout=DROPOUT, kl_warmup=2, **size.arguments)
+    settings = {"data.vocab_size": size.vocab, "model.dropout": DROPOUT, "objective.elbo.warmup_steps": 2}
+    recipe = recipes.build("bgt", {**settings, **size.arguments})
     model = recipe.build(Pieces(size.vocab)).train()
     reference = straight.StraightBGT(model, DROPOUT).train()
     pairs = pairs_of(size.vocab)

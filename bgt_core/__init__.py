@@ -17,23 +17,48 @@ _HOMES = {
     "GREEDY": "generation.search",
     "RECIPES": "recipes",
     "Sample": "generation.search",
+    "evaluate": "evaluation.sts",
     "info": "checkpoint",
+    "mine": "mining",
+    "open_encoder": "adapters",
+    "train": "run",
     "transfer": "generation.search",
 }
 
-__all__ = ["GREEDY", "PRETRAINED", "RECIPES", "Beam", "BgtError", "Embedder", "Sample", "info", "load", "transfer"]
+__all__ = [
+    "GREEDY",
+    "PRETRAINED",
+    "RECIPES",
+    "Beam",
+    "BgtError",
+    "DataError",
+    "Embedder",
+    "NotFound",
+    "Sample",
+    "UsageError",
+    "evaluate",
+    "info",
+    "load",
+    "mine",
+    "open_encoder",
+    "train",
+    "transfer",
+]
 
-
-from bgt_core.errors import BgtError  # noqa: E402
+from bgt_core.errors import BgtError, DataError, NotFound, UsageError  # noqa: E402
 
 if TYPE_CHECKING:
+    from bgt_core.adapters import open_encoder as open_encoder
     from bgt_core.checkpoint import info as info
     from bgt_core.embedder import Embedder as Embedder
+    from bgt_core.evaluation.sts import evaluate as evaluate
     from bgt_core.generation.search import GREEDY as GREEDY
     from bgt_core.generation.search import Beam as Beam
     from bgt_core.generation.search import Sample as Sample
     from bgt_core.generation.search import transfer as transfer
+    from bgt_core.mining import mine as mine
     from bgt_core.recipes import RECIPES as RECIPES
+    from bgt_core.run import train as train
 
 
 def load(path: str | Path = PRETRAINED, device: str = "auto", precision: str = "auto") -> Embedder:

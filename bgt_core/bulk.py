@@ -71,9 +71,9 @@ def embed_file(
         before = stat_signature(file)
         total, text = validate_and_hash(file, source)
         first, last = shard_range(total, *(shard or (1, 1)))
-        made_of = {"lines": [first, last], "text": text, "lang": lang, "latent": latent}
+        provenance = {"lines": [first, last], "text": text, "lang": lang, "latent": latent}
         (rows.resume if encoder.fingerprint else rows.begin)(
-            {**made_of, "encoder": encoder.fingerprint, "version": __version__}
+            {**provenance, "encoder": encoder.fingerprint, "version": __version__}
         )
         report(rows.count, last - first)
         for start, chunk in _chunks(file, first + rows.count, last):
@@ -100,15 +100,15 @@ def join(out: Path, shards: int) -> Written:
     paths = [part(out, number, shards) for number in range(1, max(1, shards) + 1)]
     parts = [read(path) for path in paths]
     whole, end = parts[0][0], 0
-    for path, (made_of, vectors) in zip(paths, parts, strict=True):
+    for path, (provenance, vectors) in zip(paths, parts, strict=True):
         expected = {**whole, "lines": [end, end := end + len(vectors)]}
-        if made_of != expected:
-            difference = describe_difference(made_of, expected)
+        if provenance != expected:
+            difference = describe_difference(provenance, expected)
             raise DataError(f"{path}: made with {difference}, unlike {paths[0]}; embed one again.")
     with ResumableWriter(out, whole["width"]) as rows:
         rows.resume({**whole, "lines": [0, end]})
-        for made_of, vectors in parts:
-            todo = vectors[rows.count - made_of["lines"][0] :]
+        for provenance, vectors in parts:
+            todo = vectors[rows.count - provenance["lines"][0] :]
             for start in range(0, len(todo), CHUNK):
                 rows.append(todo[start : start + CHUNK])
     return Written(out, rows.count, rows.width)

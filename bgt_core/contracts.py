@@ -108,37 +108,29 @@ class Posterior(Protocol):
     @property
     def mean(self) -> Tensor:
         """(B, L)."""
-        ...
 
     @classmethod
     def join(cls, parts: Sequence[Self]) -> Self:
         """The posteriors of several batches as one, (N, L)."""
-        ...
 
     @property
     def has_density(self) -> bool:
         """Whether it has a width, and a prior beside it; a point has none."""
-        ...
 
     def double(self) -> Self:
         """The same in float64."""
-        ...
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
         """A reparameterised draw, (B, L)."""
-        ...
 
     def kl(self) -> Tensor:
         """KL to the prior in nats, summed over latent units, (B,)."""
-        ...
 
     def log_ratio(self, z: Tensor) -> Tensor:
         """log q(z | sentence) - log p(z) in nats of one z per sentence, (B, L) -> (B,); `kl` is its mean."""
-        ...
 
     def log_density(self, z: Tensor) -> Tensor:
         """log q(z_i | sentence_j) in nats, less one constant for all, (M, L) -> (M, B)."""
-        ...
 
 
 class Readout(Protocol):
@@ -146,7 +138,6 @@ class Readout(Protocol):
 
     def __call__(self, posterior: Posterior) -> Tensor:
         """(B, L)."""
-        ...
 
 
 class Similarity(Protocol):
@@ -154,11 +145,9 @@ class Similarity(Protocol):
 
     def pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Each row of left (N, D) with the same row of right (N, D): (N,)."""
-        ...
 
     def matrix(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Each row of left (N, D) with each row of right (M, D): (N, M)."""
-        ...
 
 
 Role = Literal["reconstruct", "translate", "auxiliary"]
@@ -177,12 +166,10 @@ class Prediction(Protocol):
     @property
     def name(self) -> str:
         """The key of its metrics: "reconstruct/en", the column that is predicted."""
-        ...
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
         """(loss, nats): the smoothed loss summed over the batch, a scalar with gradient, and each row's plain negative
         log-likelihood without one, (B,)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,25 +209,20 @@ class Model(Protocol):
     @property
     def langs(self) -> Sequence[str]:
         """The languages whose sentences it can encode."""
-        ...
 
     @property
     def latents(self) -> Sequence[str]:
         """The latents a sentence can be encoded to: "semantic" first, then "language" or others."""
-        ...
 
     @property
     def similarity(self) -> Similarity:
         """Of two vectors of this model."""
-        ...
 
     def encoder(self, latent: str, lang: str) -> nn.Module:
         """What reads that latent from sentences of that language: Tokens -> Posterior."""
-        ...
 
     def vectors(self, posterior: Posterior) -> Tensor:
         """What is embedded of a posterior, (B, D): its mean, unless the model says otherwise."""
-        ...
 
     def __call__(self, batch: Batch, readout: Readout | None = None) -> Outputs: ...
 
@@ -258,11 +240,9 @@ class GenerativeModel(Model, Protocol):
 
     def decoder(self, lang: str) -> Decoder:
         """What reconstructs sentences of that language."""
-        ...
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
         """What such a decoder reads, (B, any), from each latent's (B, L)."""
-        ...
 
 
 class Decoder(Protocol):
@@ -270,16 +250,13 @@ class Decoder(Protocol):
 
     def __call__(self, role: Role, column: str, latent: Tensor, target: Tokens) -> Prediction:
         """What it says of the target when it reads the latent (B, L)."""
-        ...
 
     def start(self, latent: Tensor) -> DecoderState:
         """Before the first piece of each of B sentences, one hypothesis each; latent (B, L)."""
-        ...
 
     def step(self, pieces: Tensor, state: Any) -> Tensor:
         """The last piece of each hypothesis (B, n) -> scores of the next one, (B, n, V); `state` is what `start`
         returned, and moves on."""
-        ...
 
 
 class DecoderState(Protocol):
@@ -289,27 +266,9 @@ class DecoderState(Protocol):
 
     def reorder(self, parents: Tensor) -> None:
         """Hypothesis i of a sentence continues its hypothesis parents[i], (B, n)."""
-        ...
 
     def select(self, rows: Tensor) -> None:
         """Only these sentences stay, (b,)."""
-        ...
-
-
-class OutputLayer(Protocol):
-    """The last layer of a decoder: features and latent to scores of the next piece."""
-
-    def project_latent(self, latent: Tensor) -> Tensor:
-        """What the latent adds to the scores of every piece of its sentence, made once: (B, L) -> (B, any)."""
-        ...
-
-    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        """(N, H) and the `project_latent` of each row's sentence -> (N, V)."""
-        ...
-
-    def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """(N, H), (B, L) -> (loss, nats), as `Prediction.nll`."""
-        ...
 
 
 class SentenceEncoder(Protocol):
@@ -327,16 +286,12 @@ class SentenceEncoder(Protocol):
     @property
     def fingerprint(self) -> str:
         """What decides the vectors, in one line; empty where nobody knows, so that nothing may be reused."""
-        ...
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         """N sentences -> (N, D) float32, in the order given."""
-        ...
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Each row of left (N, D) with each row of right (M, D): (N, M)."""
-        ...
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Each row of left (N, D) with the same row of right (N, D): (N,)."""
-        ...

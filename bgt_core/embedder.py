@@ -41,7 +41,7 @@ class Embedder:
         if precision == INT8 and self.device.type != "cpu":
             raise UsageError(f"precision 'int8' is computed on a CPU, this model is on {self.device}; choose bf16.")
         self.precision = precision if precision == INT8 else resolve(self.device, precision)
-        self._widths: dict[tuple[str, str], int] = {}  # by latent and language, once it has been asked for
+        self._widths: dict[nn.Module, int] = {}  # by encoder, once it has been asked for
         self.latents = tuple(model.latents)
         self.encoders = {(latent, lang): model.encoder(latent, lang) for latent in self.latents for lang in self.langs}
         if precision == INT8:
@@ -91,11 +91,11 @@ class Embedder:
     def width(self, lang: str, latent: str = SEMANTIC) -> int:
         """Units of that latent."""
         encoder = self.encoder(lang, latent)
-        if (latent, lang) not in self._widths:
+        if encoder not in self._widths:
             empty = Tokens.pad(self.tokenizer.encode([""]), lang).to(self.device)
             with torch.inference_mode():
-                self._widths[latent, lang] = self.model.vectors(encoder(empty)).shape[-1]
-        return self._widths[latent, lang]
+                self._widths[encoder] = self.model.vectors(encoder(empty)).shape[-1]
+        return self._widths[encoder]
 
     @cached_property
     def fingerprint(self) -> str:

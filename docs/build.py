@@ -13,6 +13,7 @@ from markupsafe import Markup
 from pdoc import doc, render, render_helpers
 
 import bgt_core
+import probes
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -39,8 +40,9 @@ def target(link: str) -> str:
 
 def build(out: Path) -> None:
     """Write a page for each public module, a search index and a start page into the folder `out`."""
-    for name in bgt_core.__all__:  # pdoc lists what a module holds; these names arrive when they are first used
-        setattr(bgt_core, name, getattr(bgt_core, name))
+    for package in (bgt_core, probes):  # pdoc lists what a module holds; these names arrive when they are first used
+        for name in package.__all__:
+            setattr(package, name, getattr(package, name))
     start = re.sub(r"(?<=\]\()[^)\s]+", lambda link: target(link[0]), (DOCS / "index.md").read_text("utf-8"))
     render.configure(
         docformat="markdown", template_directory=DOCS / "templates", footer_text=f"bgt {bgt_core.__version__}"

@@ -13,8 +13,17 @@ import argparse
 from pathlib import Path
 
 import bgt_core
-from bgt_core import recipes, run
 from bgt_core.grammar import pairs
+
+SMALL = {  # settings for a small file, and a small model
+    "data.vocab_size": 1_000,
+    "data.valid_pairs": 50,
+    "model.d_model": 64,
+    "model.semantic_dim": 64,
+    "model.language_dim": 16,
+    "model.ffn_dim": 128,
+    "model.heads": 2,
+}
 
 
 def toy_pairs(path: Path, count: int) -> Path:
@@ -42,10 +51,8 @@ def main() -> None:
     data = options.pairs or toy_pairs(options.out.with_name("toy-pairs.tsv"), options.toy)
     langs = options.langs.split(",")
 
-    overrides = {"langs": langs, "epochs": options.epochs, "vocab_size": 1_000, "valid_pairs": 50}  # of a small file
-    overrides |= {"width": 64, "semantic": 64, "language": 16, "inner": 128, "heads": 2}  # a small model
-    recipe = recipes.build("bgt-small", overrides)
-    last = run.start(recipe, [data], options.out, report=show)
+    overrides = {**SMALL, "train.epochs": options.epochs}
+    last = bgt_core.train("bgt-small", [data], options.out, columns=langs, overrides=overrides, report=show)
 
     model = bgt_core.load(last)
     sentences = ["The dog sleeps.", "The old dog sleeps.", "Anna reads a letter."]

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from probes.run import run_probe
 
-from bgt_core.adapters import open_encoder
+import probes
+from bgt_core import open_encoder
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.evaluation.retrieval import precision_at_1
 from bgt_core.evaluation.sts.score import StsSet, sts
@@ -52,7 +52,7 @@ def similarity(encoder: SentenceEncoder) -> float:
     """Pearson's correlation of cosines with gold scores, x 100."""
     gold, left, right = zip(*SIMILAR, strict=True)
     toy = StsSet("toy", "pairs", np.array(gold, dtype=float), left, right)
-    (score,) = sts(encoder, [toy]).datasets.values()
+    (score,) = sts(encoder, [toy]).table().values()
     return score
 
 
@@ -60,12 +60,13 @@ def retrieved(encoder: SentenceEncoder) -> float:
     """Share of 200 English sentences whose nearest French one is their translation, x 100."""
     translations = pairs(200, seed=1)
     english, french = (encoder.embed([pair.texts[lang] for pair in translations], lang=lang) for lang in ("en", "fr"))
-    return 100 * precision_at_1(english, french)
+    return 100 * precision_at_1(english, french, encoder.similarity)
 
 
 def length_probe(encoder: SentenceEncoder, items: int) -> str:
     """Accuracy of a linear probe for the length of a sentence, x 100, with its interval."""
-    result = run_probe(encoder, "length", "en", latents=("semantic",), max_items=items, seeds=1)
+    config = probes.ProbeConfig(max_items=items, seeds=1)
+    result = probes.run(encoder, "length", lang="en", latents=["semantic"], config=config)
     row = next(row for row in result.rows if row.latent == "semantic")
     return f"{100 * row.accuracy:.0f} [{100 * row.ci_low:.0f}, {100 * row.ci_high:.0f}]"
 

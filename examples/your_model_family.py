@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 import bgt_core
-from bgt_core import recipes, run
-from bgt_core.contracts import SEMANTIC, Batch, Outputs, Tokens
+from bgt_core import recipes
+from bgt_core.contracts import SEMANTIC, Batch, Outputs, Readout, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.evaluation.retrieval import precision_at_1
 from bgt_core.grammar import Pair, pairs
+from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder
 from bgt_core.objectives.margin import Margin
 from bgt_core.posterior import Point
@@ -43,32 +45,34 @@ class MaxPooling(nn.Module):
         return vectors.masked_fill(~side.mask[:, :, None], -torch.inf).amax(1)
 
 
-class Pooled(nn.Module):
+class MaxPooled(LatentModel):
     """One encoder for all languages; what is trained is the similarity of translations."""
 
-    def __init__(self, encoder: nn.Module):
-        super().__init__()
-        self.encoders = nn.ModuleDict({SEMANTIC: encoder})
-
-    def forward(self, batch: Batch, read: object = None) -> Outputs:
-        meaning = {lang: self.encoders[SEMANTIC](side) for lang, side in batch.sides.items()}
+    def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
+        meaning = {column: self.encoders[SEMANTIC](side) for column, side in batch.sides.items()}
         return Outputs(meaning, posteriors={})
 
 
-def max_pooling(langs: Sequence[str] = ("en", "fr"), width: int = 128, epochs: float = 3.0, seed: int = 1) -> Recipe:
-    """The recipe: model, objective, data and training. Its arguments are stored with each checkpoint."""
+@dataclass(frozen=True, kw_only=True)
+class MaxPooledConfig:
+    """The sizes of the family: settings under `model.`, stored with each checkpoint."""
 
-    def model(tokenizer: Tokenizer) -> nn.Module:
-        return Pooled(Encoder(MaxPooling(tokenizer.vocab_size, width), Point))
+    semantic_dim: int = 128
 
+    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> MaxPooled:
+        """An untrained model for the columns' languages."""
+        encoder = Encoder(MaxPooling(tokenizer.vocab_size, self.semantic_dim), Point)
+        return MaxPooled(tuple(dict.fromkeys(columns.values())), {SEMANTIC: encoder})
+
+
+def max_pooling() -> Recipe:
+    """The recipe: model, objective, data and training."""
     return Recipe(
         name="max-pooling",
-        arguments={"langs": langs, "width": width, "epochs": epochs, "seed": seed},
-        langs=tuple(langs),
-        model=model,
-        objective=Margin(0.4),
+        model=MaxPooledConfig(),
+        objective=Margin(),
         data=DataConfig(vocab_size=800, min_pieces=1, valid_pairs=50),
-        train=TrainConfig(epochs=epochs, batch_tokens=1_000, learning_rate=1e-3, warmup_steps=0, seed=seed),
+        train=TrainConfig(epochs=3.0, batch_tokens=1_000, learning_rate=1e-3, warmup_steps=0),
     )
 
 
@@ -91,8 +95,8 @@ def main() -> None:
         text = Path(folder) / "pairs.tsv"
         text.write_text("".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in seen), encoding="utf-8")
         for epochs in (0.0, options.epochs):
-            recipe = recipes.build("max-pooling", {"epochs": epochs})
-            last = run.start(recipe, [text], Path(folder) / f"run-{epochs:g}")
+            recipe = recipes.build("max-pooling", {"train.epochs": epochs})
+            last = bgt_core.train(recipe, [text], Path(folder) / f"run-{epochs:g}")
             score = retrieved(bgt_core.load(last), unseen)
             print(f"after {epochs:g} epochs: {score:.1f}% of 200 unseen sentences find their translation")
 

@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from probes.run import run_probe
-
 import bgt_core
+import probes
 from probes.task import Items, ProbeTask
 
 WORDS = {"en": r"\b(not|never)\b|n't\b", "fr": r"\bne\b|\bn'"}
@@ -49,7 +48,8 @@ def main() -> None:
     options = parser.parse_args()
     sentences = options.text.read_text(encoding="utf-8").splitlines() if options.text else None
     model = bgt_core.load()
-    result = run_probe(model, DENIAL, options.lang, sentences, max_items=options.items, seeds=options.seeds)
+    config = probes.ProbeConfig(max_items=options.items, seeds=options.seeds)
+    result = probes.run(model, DENIAL, sentences, lang=options.lang, config=config)
     print(f"{DENIAL.about} {options.lang}, accuracy x 100 [95% interval], {result.rows[0].n_test} test sentences")
     for row in result.rows:
         print(f"{row.latent:>10}  {100 * row.accuracy:5.1f} [{100 * row.ci_low:.1f}, {100 * row.ci_high:.1f}]")

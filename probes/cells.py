@@ -81,8 +81,10 @@ def measure_cell(
         result = run_senteval_protocol(cached, task, dataset.items, **options)
     else:
         trainings = [with_cache(trained, cache) for trained in encoder_seeds]
-        beside = {other: [with_cache(each, cache) for each in several] for other, several in subject.references.items()}
-        result = run(cached, task, dataset.items, encoder_seeds=trainings, references=beside, **options)
+        references = {
+            other: [with_cache(each, cache) for each in several] for other, several in subject.references.items()
+        }
+        result = run(cached, task, dataset.items, encoder_seeds=trainings, references=references, **options)
     cell = cell_of(name, result, trail_of(subject, dataset, latents, "paper" if senteval else config.probe))
     if cache and path:
         with cache.writing(path) as partial:

@@ -9,7 +9,7 @@ import numpy as np
 
 from probes.task import Items
 
-SCHEMA = "bgt-probe/3"  # the form of `bgt-probe --json`, and with it of what is below
+SCHEMA = "bgt-probe/4"  # the form of `bgt-probe --json`, and with it of what is below
 MAJORITY = "majority"  # the baseline that every score stands beside
 
 

@@ -102,7 +102,7 @@ def test_a_model_learns_the_same_without_onednn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     torch.manual_seed(0)
-    model = tiny("bgt", dropout=0.0).model(tokenizer)
+    model = tiny("bgt", dropout=0.0).build(tokenizer)
     sides = {lang: random_tokens([5, 9, 2], tokenizer.vocab_size) for lang in ("en", "fr")}
 
     def gradients() -> dict[str, torch.Tensor]:

@@ -229,7 +229,7 @@ def test_what_was_begun_with_something_else_is_left_alone(
     assert out.read_bytes() == saved_by_numpy(expected)
 
 
-class Outside(ComparesByCosine):
+class OtherEncoder(ComparesByCosine):
     """An encoder of somebody else: every unit of a vector is `value`."""
 
     langs, latents = (), ("semantic",)
@@ -253,14 +253,14 @@ class Outside(ComparesByCosine):
 def test_rows_of_two_outside_encoders_are_not_mixed(text: Path, first: str, second: str, reason: str) -> None:
     out = Path("x.npy")
     with pytest.raises(Stop):
-        bulk.embed_file(Outside(1, first), text, out, lang="en", report=stop_at(8))
+        bulk.embed_file(OtherEncoder(1, first), text, out, lang="en", report=stop_at(8))
     with pytest.raises(UsageError, match=reason) as error:
-        bulk.embed_file(Outside(2, second), text, out, lang="en")
+        bulk.embed_file(OtherEncoder(2, second), text, out, lang="en")
     assert "\n" not in str(error.value) and not out.exists()
     Path("x.npy.partial").unlink()
-    bulk.embed_file(Outside(2, second), text, out, lang="en")
+    bulk.embed_file(OtherEncoder(2, second), text, out, lang="en")
     assert (np.load(out) == 2).all()
-    bulk.embed_file(Outside(3, second), text, out, lang="en")  # complete: nothing to do, where that is certain
+    bulk.embed_file(OtherEncoder(3, second), text, out, lang="en")  # complete: nothing to do, where that is certain
     assert (np.load(out) == (2 if second else 3)).all()
 
 

@@ -172,9 +172,9 @@ def test_loading_is_exact_and_from_a_run_takes_the_newest(saved: Path, tmp_path:
         change(tmp_path / f"step-{step:07d}", lambda config, step=step: config.update(step=step))
     shutil.copytree(saved, tmp_path / "step-0000099.partial")
     (tmp_path / "step-0000050").mkdir()
-    found = checkpoint.load(tmp_path)
-    assert found.config["step"] == 12
-    for name, parameter in found.model.named_parameters():
+    loaded = checkpoint.load(tmp_path)
+    assert loaded.config["step"] == 12
+    for name, parameter in loaded.model.named_parameters():
         assert torch.equal(parameter, load_file(weights(saved))[name])
 
 
@@ -225,24 +225,24 @@ def test_tied_parameters_are_stored_once(saved: Path, tokenizer: Tokenizer) -> N
 def test_half_precision_is_near_and_half_as_large(
     saved: Path, tmp_path: Path, batch: Batch, tokenizer: Tokenizer
 ) -> None:
-    found = checkpoint.load(saved)
-    checkpoint.save(tmp_path / "half", found.recipe, found.model, tokenizer, step=7, dtype=torch.float16)
+    loaded = checkpoint.load(saved)
+    checkpoint.save(tmp_path / "half", loaded.recipe, loaded.model, tokenizer, step=7, dtype=torch.float16)
     assert weights(tmp_path / "half").stat().st_size < 0.6 * weights(saved).stat().st_size
     again = checkpoint.load(tmp_path / "half")
     side = batch.sides["en"]
-    for name, one, other in zip("sef", found.model.encoders.values(), again.model.encoders.values(), strict=True):
+    for name, one, other in zip("sef", loaded.model.encoders.values(), again.model.encoders.values(), strict=True):
         full, half = one.eval()(side).mean, other.eval()(side).mean
         assert half.dtype == torch.float32
         assert (full - half).norm() < 5e-3 * full.norm(), name
 
 
 def test_info_says_what_there_is(saved: Path, copy: Path) -> None:
-    found = checkpoint.info(saved)
-    assert json.loads(json.dumps(found)) == found
-    assert (found["recipe"], found["step"], found["format"]) == ("bgt-small", 7, 2)
-    assert found["arguments"]["model.semantic_dim"] == 12
-    assert found["files"] == {name: sha256(saved / name) for name in ("model.safetensors", "tokenizer.model")}
-    assert found["bytes"]["model.safetensors"] == weights(saved).stat().st_size
+    loaded = checkpoint.info(saved)
+    assert json.loads(json.dumps(loaded)) == loaded
+    assert (loaded["recipe"], loaded["step"], loaded["format"]) == ("bgt-small", 7, 2)
+    assert loaded["arguments"]["model.semantic_dim"] == 12
+    assert loaded["files"] == {name: sha256(saved / name) for name in ("model.safetensors", "tokenizer.model")}
+    assert loaded["bytes"]["model.safetensors"] == weights(saved).stat().st_size
     flip(weights(copy))
     with pytest.raises(BgtError, match="damaged"):
         checkpoint.info(copy)
@@ -269,16 +269,16 @@ def test_the_optimiser_goes_on_where_it_was(
     for step in range(3):
         update(model, optimizer, step)
     checkpoint.save(tmp_path / "model", recipe, model, tokenizer, step=3, optimizer=optimizer)
-    found = checkpoint.load(tmp_path / "model")
-    again = make_optimizer(found.model, recipe.train)
-    checkpoint.fill_optimizer(found.model, again, tmp_path / "model")
-    found.model.train()
-    for one, its in ((model, optimizer), (found.model, again)):
+    loaded = checkpoint.load(tmp_path / "model")
+    again = make_optimizer(loaded.model, recipe.train)
+    checkpoint.fill_optimizer(loaded.model, again, tmp_path / "model")
+    loaded.model.train()
+    for one, its in ((model, optimizer), (loaded.model, again)):
         update(one, its, 3)
-    for (name, one), other in zip(model.named_parameters(), found.model.parameters(), strict=True):
+    for (name, one), other in zip(model.named_parameters(), loaded.model.parameters(), strict=True):
         assert torch.equal(one, other), name
     with pytest.raises(BgtError, match=r"optimizer\.safetensors: missing") as error:
-        checkpoint.fill_optimizer(found.model, again, saved)
+        checkpoint.fill_optimizer(loaded.model, again, saved)
     assert error.value.exit_code == 3
 
 

@@ -117,10 +117,12 @@ ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, what the line
     "sts of no kept scores": ("sts --model pairs.parquet", 3, "pairs.parquet: can't be read"),
     "export over something": ("export model --out sts", 2, "sts: is there already"),
     "unknown recipe": ("train bgt-smal --data pairs.tsv --out run", 2, "'bgt-smal'. Did you mean 'bgt-small'"),
-    "unknown argument": (f"{TRAIN} --data pairs.tsv --set widht=3", 2, "'widht'. Did you mean 'width'"),
-    "wrong argument": (f"{TRAIN} --data pairs.tsv --set width=wide", 2, "width='wide'"),
-    "impossible argument": (f"{TRAIN} --data pairs.tsv --set heads=7 --set vocab_size=400", 2, "7 heads"),
-    "no argument": (f"{TRAIN} --data pairs.tsv --set width", 2, "NAME=VALUE"),
+    "unknown setting": (f"{TRAIN} --data pairs.tsv --set d_modle=3", 2, "'d_modle'. Did you mean 'd_model'"),
+    "renamed setting": (f"{TRAIN} --data pairs.tsv --set width=3", 2, "'width' is now model.d_model"),
+    "unclear setting": (f"{TRAIN} --data pairs.tsv --set weight=3", 2, "'weight' could be "),
+    "wrong setting": (f"{TRAIN} --data pairs.tsv --set model.d_model=wide", 2, "d_model='wide'"),
+    "impossible setting": (f"{TRAIN} --data pairs.tsv --set heads=7 --set vocab_size=400", 2, "7 heads"),
+    "no setting": (f"{TRAIN} --data pairs.tsv --set model.d_model", 2, "NAME=VALUE"),
     "one language": (f"{TRAIN} --data pairs.tsv --langs en", 2, "langs en"),
     "no --data": (TRAIN, 2, "--data"),
     "no recipe": ("train --data pairs.tsv --out run", 2, "recipe"),
@@ -282,8 +284,8 @@ def test_export_leaves_the_optimiser_out(bgt: Bgt, here: Path) -> None:
 
 
 def test_train_to_the_end_then_use(bgt: Bgt, here: Path, grammar: list[Pair]) -> None:
-    sizes = "vocab_size=300 width=8 semantic=8 language=4 inner=8 heads=1 min_pieces=2".split()
-    length = "valid_pairs=10 epochs=0.5 batch_tokens=2000 micro_tokens=2000 save_every=1".split()
+    sizes = "vocab_size=300 d_model=8 semantic_dim=8 language_dim=4 ffn_dim=8 model.heads=1 min_pieces=2".split()
+    length = "valid_pairs=10 epochs=0.5 batch_tokens=2000 micro_tokens=2000 train.save_every=1".split()
     sets = [part for text in (*sizes, *length) for part in ("--set", text)]
     done = bgt(*TRAIN.split(), "--data", "pairs.tsv", "--langs", "en,fr", *sets)
     assert done.code == 0, done.err

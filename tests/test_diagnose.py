@@ -106,7 +106,7 @@ def test_a_model_without_a_prior_has_the_first_likelihood_alone(
     [
         ("--model model", 3, "give a FILE"),
         ("--model nowhere", 3, "nowhere: no such checkpoint"),
-        ("pairs.tsv --model model --langs en,de", 2, "--langs en,de: expected the model's, en,fr"),
+        ("pairs.tsv --model model --langs en,de", 2, "--langs en,de: expected columns of the model, en,fr"),
         ("pairs.tsv --model model --pairs 1", 2, "--pairs 1: must be at least 2"),
         ("pairs.tsv --model model --samples 0", 2, "--samples 0: must be at least 1"),
         ("pairs.tsv --model model --seed -1", 2, "--seed -1: must be at least 0"),

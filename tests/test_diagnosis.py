@@ -51,9 +51,7 @@ class Linear:
     def __call__(self, batch: Batch, read: Readout) -> Outputs:
         posteriors, side = self.posteriors(batch), batch.sides["en"]
         z = torch.cat([read(posterior) for posterior in posteriors.values()], dim=1)
-        predictions = [
-            SentencePrediction(role, "en", measured(batch), z, Layer(), side) for role in ROLES
-        ]
+        predictions = [SentencePrediction(role, "en", measured(batch), z, Layer(), side) for role in ROLES]
         return Outputs({}, {"any": posteriors}, predictions)
 
 

@@ -74,13 +74,14 @@ def test_each_vector_is_the_posterior_mean_of_its_sentence(model: bgt_core.Embed
 def batch_sizes(model: bgt_core.Embedder, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Sentences of each batch of the semantic encoder, from now on."""
     sizes: list[int] = []
-    encoder = model.encoders["semantic"]
+    encoder = model.encoder("en", "semantic")
+    forward = encoder.forward
 
     def spy(side: Tokens) -> Posterior:
         sizes.append(len(side.ids))
-        return encoder(side)
+        return forward(side)
 
-    monkeypatch.setitem(model.encoders, "semantic", spy)
+    monkeypatch.setattr(encoder, "forward", spy)
     return sizes
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,16 @@ from bgt_core import files
 from bgt_core.errors import NotFound, UsageError
 
 
+def fail_half_way(context: AbstractContextManager[Path]) -> None:
+    """Begin to write, and fail."""
+    with suppress(RuntimeError), context as partial:
+        (partial / "part" if partial.is_dir() else partial).write_text("half")
+        raise RuntimeError
+
+
 def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "new" / "file.txt"
-    with pytest.raises(RuntimeError), files.atomic_file(path) as partial:
-        partial.write_text("half")
-        raise RuntimeError
+    fail_half_way(files.atomic_file(path))
     assert list(path.parent.iterdir()) == []
     with files.atomic_file(path) as partial:
         partial.write_text("whole")
@@ -28,9 +34,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_an_error_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "file.txt"
     files.write_text(path, "old")
-    with pytest.raises(RuntimeError), files.atomic_file(path) as partial:
-        partial.write_text("half")
-        raise RuntimeError
+    fail_half_way(files.atomic_file(path))
     assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("file.txt", "old")]
 
 
@@ -42,9 +46,7 @@ def test_what_the_system_refuses_is_one_line(tmp_path: Path) -> None:
 
 def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
-    with pytest.raises(RuntimeError), files.atomic_folder(folder) as partial:
-        (partial / "a").touch()
-        raise RuntimeError
+    fail_half_way(files.atomic_folder(folder))
     assert list(tmp_path.iterdir()) == []
     with files.atomic_folder(folder) as partial:
         (partial / "a").touch()

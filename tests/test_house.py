@@ -25,9 +25,9 @@ def kept_files(*suffixes: str) -> list[Path]:
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
     paths = [ROOT / name for name in names if name.endswith(suffixes or "")]
-    found = [path for path in paths if path.is_file()]
-    assert found, f"git lists no {suffixes} files in {ROOT}"
-    return found
+    broken = [path for path in paths if path.is_file()]
+    assert broken, f"git lists no {suffixes} files in {ROOT}"
+    return broken
 
 
 def test_public_names_are_there_once() -> None:
@@ -80,14 +80,14 @@ def test_links_in_documents_lead_somewhere() -> None:
 
 def test_no_file_names_a_place_on_somebodys_machine() -> None:
     private = re.compile(r"(?<![\w.:/*-])/(?:work|root|home|Users)\b")
-    found = []
+    broken = []
     for path in kept_files():
         try:
             lines = path.read_text("utf-8").splitlines()
         except UnicodeDecodeError:  # weights, pictures
             continue
-        found += [f"{path.relative_to(ROOT)}:{n}: {line}" for n, line in enumerate(lines, 1) if private.search(line)]
-    assert not found
+        broken += [f"{path.relative_to(ROOT)}:{n}: {line}" for n, line in enumerate(lines, 1) if private.search(line)]
+    assert not broken
 
 
 def loads_pickle(call: ast.Call) -> bool:
@@ -119,13 +119,13 @@ def test_unsafe_loading_is_recognised(source: str, unsafe: bool) -> None:
 
 
 def test_nothing_loads_a_pickle() -> None:
-    found = [
+    broken = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
         for path in kept_files(".py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and loads_pickle(node)
     ]
-    assert not found
+    assert not broken
 
 
 def test_the_wheel_holds_the_library_and_nothing_else() -> None:

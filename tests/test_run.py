@@ -49,12 +49,12 @@ def whole(recipe: Recipe, tsv: Path, tmp_path_factory: pytest.TempPathFactory) -
     return out
 
 
-def one_of_each(found: list[dict]) -> None:
+def one_of_each(reported: list[dict]) -> None:
     """Each step is reported once, in order, and every validation is there."""
-    seen = [(row["step"], row["kind"]) for row in found]
+    seen = [(row["step"], row["kind"]) for row in reported]
     assert len(seen) == len(set(seen))
     assert [step for step, _ in seen] == sorted(step for step, _ in seen)
-    steps = found[-1]["steps"]
+    steps = reported[-1]["steps"]
     assert [step for step, kind in seen if kind == "valid"] == [*range(5, steps, 5), steps]
     assert seen[-2:] == [(steps, "train"), (steps, "valid")]
 
@@ -64,12 +64,12 @@ def test_a_run_leaves_what_it_says(whole: Path, recipe: Recipe, tsv: Path) -> No
     assert len(kept) == session.KEEP
     names = {"run.json", "tokenizer.model", "data", "metrics.jsonl"}
     assert {path.name for path in whole.iterdir()} == names | {folder.name for folder in kept}
-    found = checkpoint.load(whole)
-    assert found.folder == kept[-1]
-    assert found.config["step"] == rows(whole)[-1]["steps"] > 15
-    assert found.recipe.arguments == recipe.arguments
+    reported = checkpoint.load(whole)
+    assert reported.folder == kept[-1]
+    assert reported.config["step"] == rows(whole)[-1]["steps"] > 15
+    assert reported.recipe.arguments == recipe.arguments
     settings = json.loads((whole / "run.json").read_text("utf-8"))
-    assert settings == {"recipe": "bgt-small", "arguments": found.config["arguments"], "data": [f"en-fr={tsv}"]}
+    assert settings == {"recipe": "bgt-small", "arguments": reported.config["arguments"], "data": [f"en-fr={tsv}"]}
     one_of_each(rows(whole))
 
 
@@ -193,9 +193,9 @@ def test_a_process_killed_or_asked_to_stop_ends_in_the_same_weights(
 
     folder = run.resume(out, device="cpu")
     assert sha256(folder) == sha256(checkpoint.steps_of(whole)[-1])
-    found = rows(out)
-    assert len({(row["step"], row["kind"]) for row in found}) == len(found)
-    assert [row["step"] for row in found] == sorted(row["step"] for row in found)
+    reported = rows(out)
+    assert len({(row["step"], row["kind"]) for row in reported}) == len(reported)
+    assert [row["step"] for row in reported] == sorted(row["step"] for row in reported)
 
 
 def test_a_finished_run_resumes_to_itself(whole: Path, tmp_path: Path) -> None:

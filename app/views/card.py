@@ -51,9 +51,9 @@ def page() -> None:
     with right:
         st.subheader("Settings")
         values = {name: readable(value) for name, value in {"recipe": info["recipe"], **info["arguments"]}.items()}
-        st.dataframe(pd.DataFrame(values.items(), columns=["Argument", "Value"]), hide_index=True, height=420,
-                     alt="The arguments of the recipe that trained this model")  # fmt: skip
-    exports.offer(f"bgt-settings-{loaded.short}", pd.DataFrame(values.items(), columns=["Argument", "Value"]))
+        st.dataframe(pd.DataFrame(values.items(), columns=["Setting", "Value"]), hide_index=True, height=420,
+                     alt="The settings of the recipe that trained this model")  # fmt: skip
+    exports.offer(f"bgt-settings-{loaded.short}", pd.DataFrame(values.items(), columns=["Setting", "Value"]))
     st.subheader("Cite")
     st.code(BIBTEX, language="bibtex")
     st.subheader("What the app keeps")

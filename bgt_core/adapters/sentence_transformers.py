@@ -64,7 +64,7 @@ class BGTModule(InputModule):
         """Adds sentence_embedding (B, L), with a gradient where one is asked for."""
         lang = lang or self.reader.langs[0]
         encoder = self.reader.encoder(lang, latent)
-        side = Tokens(features["input_ids"], features["attention_mask"].bool(), lang)
+        side = Tokens.of(features["input_ids"], features["attention_mask"].bool(), lang)
         return {**features, "sentence_embedding": encoder(side).mean}
 
     def get_embedding_dimension(self) -> int:

@@ -153,10 +153,10 @@ def verify(folder: Path, config: Mapping[str, Any]) -> None:
     for name, expected in files.items():
         if not (folder / name).is_file():
             raise DataError(f"{folder / name}: missing. Copy the checkpoint again.")
-        found = sha256_file(folder / name)
-        if found != expected:
+        actual = sha256_file(folder / name)
+        if actual != expected:
             raise DataError(
-                f"{folder / name}: damaged: its hash is {found[:12]}, {CONFIG} says {str(expected)[:12]}. "
+                f"{folder / name}: damaged: its hash is {actual[:12]}, {CONFIG} says {str(expected)[:12]}. "
                 "Copy the checkpoint again."
             )
 

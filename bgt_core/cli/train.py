@@ -20,7 +20,8 @@ def train(
             "second stage, as pair-classifier."
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="The run's folder.")] = ...,
+    *,
+    out: Annotated[Path, typer.Option(help="The run's folder.")],
     data: Annotated[
         list[str] | None,
         typer.Option(

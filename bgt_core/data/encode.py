@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import blake2b
 from itertools import chain
@@ -116,7 +116,7 @@ def cores() -> int:
 
 def encode(
     tokenizer: RowTokenizer, chunks: Iterator[tuple[int, list[Row]]], workers: int
-) -> Iterator[tuple[int, Encoded]]:
+) -> Generator[tuple[int, Encoded], None, None]:
     """Each (number of its source, chunk) encoded, in order, by `workers` processes, or in this one where that is 1.
 
     At most two chunks a process are held at any time. A `BgtError` of `chunks` comes after the results before it.

@@ -11,7 +11,7 @@ import gzip
 import lzma
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -89,8 +89,8 @@ def source_files(source: Path | str, langs: Sequence[str]) -> list[Path]:
         return [paths[0] for paths in sides]
     if any(sides):
         absent = next(lang for lang, paths in zip(langs, sides, strict=True) if not paths)
-        found = next(paths[0] for paths in sides if paths)
-        raise NotFound(f"found {found}, but no {source}.{absent} beside it")
+        first = next(paths[0] for paths in sides if paths)
+        raise NotFound(f"found {first}, but no {source}.{absent} beside it")
     what = f"{source} is a folder" if source.is_dir() else f"no file {source}"
     aligned = " and ".join(f"{source.name}.{lang}" for lang in langs)
     raise NotFound(f"{what}; expected a .tsv (.gz, .xz, .zst), a .parquet, or a prefix of {aligned}")
@@ -177,8 +177,8 @@ def _moses(files: Sequence[Path]) -> Iterator[Row]:
         if None not in row:
             yield row
     if len(set(counts)) > 1:
-        found = ", ".join(f"{file} has {count}" for file, count in zip(files, counts, strict=True))
-        raise DataError(f"line-aligned files need the same number of lines; {found}")
+        counted = ", ".join(f"{file} has {count}" for file, count in zip(files, counts, strict=True))
+        raise DataError(f"line-aligned files need the same number of lines; {counted}")
 
 
 def _parquet(file: Path, langs: Sequence[str]) -> Iterator[Row]:
@@ -212,14 +212,17 @@ def lines(file: Path) -> Iterator[bytes]:
         for line in whole:
             yield line.removesuffix(b"\r")
         if len(rest) > LONGEST_LINE:
-            raise DataError(f"{file} has a line of more than {LONGEST_LINE} bytes; expected text, one sentence a line")
+            raise DataError(
+                f"{file} has a line of more than {LONGEST_LINE} bytes; expected text, one sentence per line"
+            )
     if rest:
         yield rest.removesuffix(b"\r")
 
 
 def _blocks(file: Path) -> Iterator[bytes]:
     try:
-        with {".gz": gzip.open, ".xz": lzma.open}.get(file.suffix, open)(file, "rb") as raw:
+        opened: Callable[..., BinaryIO] = {".gz": gzip.open, ".xz": lzma.open}.get(file.suffix, open)  # type: ignore[assignment]
+        with opened(file, "rb") as raw:
             if file.suffix == ".zst":
                 yield from _unzst(raw)  # to the end of the file
             while block := raw.read(BLOCK):

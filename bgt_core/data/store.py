@@ -109,7 +109,12 @@ def _group(sources: Sequence[Source | Path | str], langs: Mapping[str, str]) -> 
 
 def _files(source: Source) -> list[Path]:
     """Every file that decides what becomes of a source."""
-    return [*source_files(source.path, source.columns), *([source.targets] if source.targets else [])]
+    files = source_files(source.path, source.columns)
+    if source.targets is None:
+        return [*files]
+    if not source.targets.is_file():
+        raise NotFound(f"{source.targets}: can't be read (no such file); expected vectors of the rows of {source.path}")
+    return [*files, source.targets]
 
 
 def _write(

@@ -7,12 +7,12 @@ from collections.abc import Collection
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import OutputLayer, Role, Tokens
+from bgt_core.contracts import Role, Tokens
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.kv_cache import KeyValues, KVCache
 from bgt_core.nets.layers import FeedForward, SelfAttention, TokenAndPositionEmbedding, shift_right, xavier_linear
 from bgt_core.nets.packing import PackedLayout
-from bgt_core.nets.prediction import SentencePrediction
+from bgt_core.nets.prediction import OutputLayer, SentencePrediction
 
 
 class DecoderLayer(nn.Module):

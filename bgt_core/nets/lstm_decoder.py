@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import OutputLayer, Role, Tokens
+from bgt_core.contracts import Role, Tokens
 from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.layers import shift_right, xavier_linear
 from bgt_core.nets.packing import PackedLayout
-from bgt_core.nets.prediction import SentencePrediction
+from bgt_core.nets.prediction import OutputLayer, SentencePrediction
 
 
 @dataclass(eq=False)

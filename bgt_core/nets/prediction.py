@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch.nn.functional as F
 from torch import Tensor
 
-from bgt_core.contracts import OutputLayer, Role, Tokens
+from bgt_core.contracts import Role, Tokens
+
+
+class OutputLayer(Protocol):
+    """The last layer of a decoder: features and latent to scores of the next piece."""
+
+    def project_latent(self, latent: Tensor) -> Tensor:
+        """What the latent adds to the scores of every piece of its sentence, made once: (B, L) -> (B, any)."""
+        ...
+
+    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
+        """(N, H) and the `project_latent` of each row's sentence -> (N, V)."""
+        ...
+
+    def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
+        """(N, H), (B, L) -> (loss, nats), as `Prediction.nll`."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

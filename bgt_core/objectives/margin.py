@@ -41,7 +41,8 @@ class Margin:
             cosine = meaning[left] @ meaning[right].T  # (B, B), translations on the diagonal
             true = cosine.diagonal()
             if negatives:
-                wrong = [(meaning[asks] * negatives[told]).sum(-1) for asks, told in ((left, right), (right, left))]
+                both_ways = ((left, right), (right, left))
+                wrong = [(meaning[column] * negatives[other]).sum(-1) for column, other in both_ways]
             else:
                 wrong = hardest(cosine)
             hinges += [F.relu(self.margin - true + cos) for cos in wrong]

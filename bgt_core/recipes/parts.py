@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection
 
 from torch import nn
 
-from bgt_core.contracts import OutputLayer
 from bgt_core.errors import UsageError
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm import BiLSTM
 from bgt_core.nets.lstm_decoder import LSTMDecoder
 from bgt_core.nets.output import PlainOutput, TiedOutput, UntiedOutput
+from bgt_core.nets.prediction import OutputLayer
 from bgt_core.nets.transformer import Transformer
 
 FUSIONS = {  # where the latent can enter each kind of decoder (paper, sec. 2)

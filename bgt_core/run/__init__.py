@@ -143,7 +143,8 @@ def start(
     with Workers.from_environment() as workers:
         if workers.is_main:
             pick_device(device)
-            prepare_run(recipe, sources_of(recipe, data), out, tokenizer and Path(tokenizer), strict, report)
+            tokenizer = Path(tokenizer) if tokenizer else None
+            prepare_run(recipe, sources_of(recipe, data), out, tokenizer, strict, report)
         workers.wait()
         return Run(out, device, report, workers).train()
 

@@ -39,7 +39,7 @@ def prepare_run(
 ) -> None:
     """All of a run folder but its checkpoints, or nothing."""
     if (out / SETTINGS).exists():
-        raise UsageError(f"{out}: holds a run. Continue it with resume, or name another folder.")
+        raise UsageError(f"{out}: holds a run. Continue it with `resume`, or name another folder.")
     existed = out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)

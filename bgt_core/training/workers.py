@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import reduce
 from importlib import import_module
 from types import TracebackType
 
@@ -81,7 +82,8 @@ class Workers:
             parts = [json.loads(bytes(text.tolist())) for text in texts]
         names = dict.fromkeys(name for part in parts for name in part)
         return {
-            name: sum(torch.tensor(part[name], dtype=torch.float64) for part in parts if name in part) for name in names
+            name: reduce(torch.add, [torch.tensor(part[name], dtype=torch.float64) for part in parts if name in part])
+            for name in names
         }
 
     def gather(self, rows: Tensor) -> Tensor:

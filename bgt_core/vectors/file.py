@@ -56,25 +56,25 @@ class ResumableWriter:
             self._held = held.pop_all()
         return self
 
-    def begin(self, made_of: Mapping[str, object]) -> None:
+    def begin(self, provenance: Mapping[str, object]) -> None:
         """Starts anew. UsageError where rows are there: nothing tells whether they were made in the same way."""
         if os.fstat(self.file.fileno()).st_size and record_path(self.partial).exists():
             raise UsageError(
                 f"{self.partial}: begun with an encoder that has no fingerprint, so nothing tells whether this is the "
                 "same one; remove it to begin anew."
             )
-        self.resume(made_of, keep_complete=False)
+        self.resume(provenance, keep_complete=False)
 
-    def resume(self, made_of: Mapping[str, object], keep_complete: bool = True) -> None:
+    def resume(self, provenance: Mapping[str, object], keep_complete: bool = True) -> None:
         """Keeps the rows that are there, all of them if `out` is complete.
 
-        `made_of` is what decides them, JSON. Raises UsageError where those in OUT.partial were made of something else.
+        `provenance`, JSON, is what decides them. Raises UsageError where those in OUT.partial came from something else.
         """
-        self.made_of = {**made_of, "width": self.width}
+        self.provenance = {**provenance, "width": self.width}
         if keep_complete:
             with suppress(BgtError):  # no such file, or none of ours: it will be replaced
                 complete, vectors = read(self.out)
-                if complete == self.made_of:
+                if complete == self.provenance:
                     self.count, self.complete = len(vectors), True
                     return
         head, row = len(_header(self.out.suffix, 0, self.width)), 4 * self.width
@@ -117,7 +117,7 @@ class ResumableWriter:
         """Settles the rows on disk, then says in the record how many there are."""
         self.file.flush()
         sync(self.partial)
-        write_json(record_path(self.partial), {"rows": self.count, **self.made_of}, indent=1)
+        write_json(record_path(self.partial), {"rows": self.count, **self.provenance}, indent=1)
 
     def _recorded(self) -> int:
         """Rows of OUT.partial that are on disk."""
@@ -128,8 +128,8 @@ class ResumableWriter:
             return 0
         except (ValueError, KeyError, TypeError, AttributeError):
             raise DataError(f"{record_path(self.partial)}: damaged; remove {self.partial} to begin anew.") from None
-        if record != self.made_of:
-            begun = f"{self.partial}: begun with {describe_difference(record, self.made_of)}"
+        if record != self.provenance:
+            begun = f"{self.partial}: begun with {describe_difference(record, self.provenance)}"
             raise UsageError(f"{begun}; embed with the same to continue, or remove it to begin anew.")
         return count
 
@@ -140,13 +140,13 @@ def read(path: Path) -> tuple[dict[str, Any], np.ndarray]:
     Raises NotFound where the file or its record is absent, DataError where they do not belong together.
     """
     try:
-        made_of = json.loads(record_path(path).read_text(encoding="utf-8"))
-        shape = made_of.pop("rows"), made_of["width"]
+        provenance = json.loads(record_path(path).read_text(encoding="utf-8"))
+        shape = provenance.pop("rows"), provenance["width"]
         head = _header(path.suffix, *shape)
         with path.open("rb") as file:
             if file.read(len(head)) != head or path.stat().st_size != len(head) + 4 * shape[0] * shape[1]:
                 raise ValueError(f"no {shape[0]} x {shape[1]} float32")
-        return made_of, np.memmap(path, "<f4", "r", len(head), shape)
+        return provenance, np.memmap(path, "<f4", "r", len(head), shape)
     except OSError as error:
         raise NotFound(f"{error.filename}: can't be read ({error.strerror}).") from None
     except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:

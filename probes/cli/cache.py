@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from bgt_core.cli.errors import Command
+
 app = typer.Typer(no_args_is_help=True, help="What is kept of earlier runs: vectors and results.")
 
 FolderOption = Annotated[
@@ -15,7 +17,7 @@ FolderOption = Annotated[
 ]
 
 
-@app.command()
+@app.command(cls=Command)
 def ls(cache_dir: FolderOption = None) -> None:
     """Each file, last used first."""
     from bgt_core.tables import show
@@ -30,7 +32,7 @@ def ls(cache_dir: FolderOption = None) -> None:
     show(["file", "MB", "days since use"], rows)
 
 
-@app.command()
+@app.command(cls=Command)
 def prune(
     cache_dir: FolderOption = None,
     days: Annotated[float, typer.Option(help="Keep what was used in that many days.", min=0)] = 0,

@@ -19,7 +19,7 @@ import bgt_core
 import probes
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.adapters.publish import read_figures
-from bgt_core.cli.errors import in_flags, run
+from bgt_core.cli.errors import Command, in_flags, run
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.embedder import Embedder
 from bgt_core.errors import DataError
@@ -45,7 +45,7 @@ def fitted_tfidf(sets: Sequence[StsSet]) -> ExternalEncoder:
     return ExternalEncoder("tf-idf", lambda texts, lang, latent: bag.transform(texts).toarray())
 
 
-@app.command()
+@app.command(cls=Command)
 def card(
     sts_data: Annotated[Path, typer.Option("--sts", help="A folder of STS files, as `bgt sts --data` takes it.")],
     retrieval: Annotated[

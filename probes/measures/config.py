@@ -20,11 +20,11 @@ class ProbeConfig:
 
     Raises UsageError for a value out of range:
 
-    >>> ProbeConfig(seeds=3, control=None)  # doctest: +ELLIPSIS
-    ProbeConfig(probe='linear', seeds=3, ...)
-    >>> ProbeConfig(seeds=11)
-    Traceback (most recent call last):
-    bgt_core.errors.UsageError: seeds 11: choose 1 to 10; each tests on its own tenth of the items.
+        >>> ProbeConfig(seeds=3, control=None)  # doctest: +ELLIPSIS
+        ProbeConfig(probe='linear', seeds=3, ...)
+        >>> ProbeConfig(seeds=11)
+        Traceback (most recent call last):
+        bgt_core.errors.UsageError: seeds 11: choose 1 to 10; each tests on its own tenth of the items.
     """
 
     probe: str = "linear"  # or mlp50: 50 hidden units

@@ -82,7 +82,7 @@ def test_every_body_is_exported(
     name: str, tmp_path: Path, tiny: Callable[..., Recipe], stirred: Callable, tokenizer: Tokenizer
 ) -> None:
     """The average, the BiLSTM, and an average that a Transformer corrects."""
-    encoder = stirred(tiny(name).model(tokenizer)).eval().encoders["semantic"]
+    encoder = stirred(tiny(name).build(tokenizer)).eval().encoders["semantic"]
     assert type(encoder.body).__name__ == {"sp": "MeanPooling", "bilstm": "BiLSTM"}.get(name, "ResidualPooling")
     onnx.write(onnx.Padded(encoder).eval(), tmp_path / "model.onnx")
     assert onnx.difference(encoder, tmp_path / "model.onnx", tokenizer.vocab_size) < 1e-5

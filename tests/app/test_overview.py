@@ -101,7 +101,7 @@ def test_the_card_tells_data_files_and_settings(start: Start, opened: Open, with
     everything = "\n".join(table.value.to_string() for table in (*app.dataframe, *app.table))
     config = json.loads((with_card / "config.json").read_text("utf-8"))
     assert "CC BY 2.0 FR" in everything and config["files"]["model.safetensors"] in everything
-    assert "kl_warmup" in everything and "torch" in everything
+    assert "objective.elbo.warmup_steps" in everything and "torch" in everything
     assert "short sentences" in [text.value for text in app.text]
     assert any("@inproceedings" in code.value for code in app.code)
 

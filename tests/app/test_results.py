@@ -93,15 +93,25 @@ def test_predictions_are_read_back_and_compared(cell: Cell, tmp_path: Path) -> N
     assert 0 <= gap.p <= 1 and (gap.p < 0.05) == (not gap.ci_low <= 0 <= gap.ci_high)
 
 
+def test_files_of_the_former_schema_are_read(document_of: Callable, cell: Cell, tmp_path: Path) -> None:
+    document = document_of()
+    text = json.dumps({**document, "schema": "bgt-probe/3"}).replace('"fingerprint"', '"made_of"')
+    assert probe_results.read("r.json", text.encode()).scores.equals(read(document).scores)
+    save(long_table([cell]), {"csv": tmp_path / "mine.csv"})
+    content = (tmp_path / "mine.csv").read_bytes()
+    former = probe_results.read("mine.csv", content.replace(b"fingerprint", b"made_of", 1))
+    assert former.scores.equals(probe_results.read("mine.csv", content).scores)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("a.json", b"{", "no JSON document"),
         ("a.json", b"[1]", "no JSON document"),
         ("a.json", b"\xff", "no JSON document"),
-        ("a.json", b'{"schema": "bgt-probe/9"}', "bgt-probe/9.*reads bgt-probe/3"),
-        ("a.json", b'{"schema": "bgt-probe/3", "results": [{"model": "m", "rows": [{}]}]}', "incomplete"),
-        ("a.json", b'{"schema": "bgt-probe/3", "results": [3]}', "incomplete"),
+        ("a.json", b'{"schema": "bgt-probe/9"}', "bgt-probe/9.*reads bgt-probe/4"),
+        ("a.json", b'{"schema": "bgt-probe/4", "results": [{"model": "m", "rows": [{}]}]}', "incomplete"),
+        ("a.json", b'{"schema": "bgt-probe/4", "results": [3]}', "incomplete"),
         ("a.parquet", b"PAR1", "no predictions"),
         ("a.csv", b"", "no table"),
         ("a.csv", b"x,y\n1,2\n", "no table"),

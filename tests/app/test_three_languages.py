@@ -69,7 +69,7 @@ def trilingual(
     tokenizer = Tokenizer.train([text for triple in TRIPLES for text in triple], 110, lowercase=True)
     recipe = tiny(langs=LANGS, vocab_size=110)
     torch.manual_seed(0)
-    checkpoint.save(folder / "model", recipe, stirred(recipe.model(tokenizer)), tokenizer, step=7)
+    checkpoint.save(folder / "model", recipe, stirred(recipe.build(tokenizer)), tokenizer, step=7)
     pairs = {f"retrieval/{left}-{right}": 0.25 for left, right in combinations(LANGS, 2)}
     kl = {"kl/semantic": 12.0, "kl/en": 0.5, "kl/fr": 1.5, "kl/de": 2.5}
     log = [{"kind": "valid", "step": step, "steps": 7, "elbo": -90.0, **kl, **pairs} for step in (4, 7)]

@@ -80,18 +80,18 @@ def test_permutations_look_random() -> None:
     table = np.zeros((10, 10))
     neighbours = 0
     for epoch in range(2000):
-        found = permute(np.arange(10), 10, seed=0, epoch=epoch)
-        table[np.arange(10), found] += 1
-        neighbours += int((np.abs(np.diff(found)) == 1).sum())
+        permuted = permute(np.arange(10), 10, seed=0, epoch=epoch)
+        table[np.arange(10), permuted] += 1
+        neighbours += int((np.abs(np.diff(permuted)) == 1).sum())
     assert ((table - 200) ** 2 / 200).sum() < 140  # p < 0.0001 for a fair shuffle
     assert abs(neighbours / 2000 - 1.8) < 0.15  # 9 places, 2/10 chance each
 
 
 def test_large_corpora_are_permuted_without_a_table() -> None:
-    found = permute(np.arange(1000), 10**12, seed=1, epoch=0)
-    assert len(set(found.tolist())) == 1000
-    assert 0 <= found.min() < 10**10
-    assert 99 * 10**10 < found.max() < 10**12
+    permuted = permute(np.arange(1000), 10**12, seed=1, epoch=0)
+    assert len(set(permuted.tolist())) == 1000
+    assert 0 <= permuted.min() < 10**10
+    assert 99 * 10**10 < permuted.max() < 10**12
 
 
 def test_seeds_and_epochs_differ() -> None:
@@ -204,9 +204,9 @@ def test_workers_share_an_update_out_and_leave_it_as_it_is(corpus: Corpus, worke
 def test_updates_made_ahead_come_in_order(corpus: Corpus) -> None:
     batching = Batching(batch_tokens=1000, micro_tokens=200, seed=7)
     updates = prefetch(lambda step: batching.update(corpus, step), range(3, 9))
-    found = [list(update.batches.values()) for update in updates]
-    assert len(found) == 6
-    assert all(same(batches, whole(batching, corpus, step)) for step, batches in enumerate(found, 3))
+    permuted = [list(update.batches.values()) for update in updates]
+    assert len(permuted) == 6
+    assert all(same(batches, whole(batching, corpus, step)) for step, batches in enumerate(permuted, 3))
 
 
 def test_an_error_in_an_update_made_ahead_reaches_the_caller() -> None:

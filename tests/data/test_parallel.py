@@ -186,6 +186,6 @@ def test_sentences_of_all_sources(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_bytes(tsv(PAIRS[:1]))
     (tmp_path / "b.tsv").write_bytes(b"bad\n" + tsv(PAIRS[1:]))
     skipped = Skipped()
-    found = list(sentences([tmp_path / "a.tsv", tmp_path / "b.tsv"], LANGS, skipped))
-    assert found == [side for pair in PAIRS for side in pair]
+    texts = list(sentences([tmp_path / "a.tsv", tmp_path / "b.tsv"], LANGS, skipped))
+    assert texts == [side for pair in PAIRS for side in pair]
     assert skipped.counts.total() == 1

@@ -44,36 +44,36 @@ TRAIN, UNSEEN = 3000, 3000
 WORDS = 6  # sentences are short, so that a minute of training reaches their words
 SEED = 1
 ARGUMENTS: dict[str, object] = {
-    "vocab_size": 800,
-    "width": 48,
-    "semantic": 64,
-    "language": 5,
-    "language_layers": 1,
-    "decoder_layers": 1,
-    "inner": 96,
-    "heads": 2,
-    "dropout": 0.0,
-    "word_dropout": 0.4,
-    "read": "sample",
-    "log_variance": -3.0,
-    "kl_warmup": 100,
-    "semantic_weight": 0.01,
-    "language_weight": 0.5,  # dearer than the semantic one: what both could tell, the shared latent tells
-    "label_smoothing": 0.0,
-    "margin": 0.4,
-    "margin_weight": 20.0,
-    "min_pieces": 1,
-    "valid_pairs": 50,
-    "epochs": 3.5,
-    "batch_tokens": 500,
-    "micro_tokens": 500,
-    "learning_rate": 1.2e-2,
-    "warmup_steps": 40,
-    "cooldown": 0.3,
-    "weight_decay": 1e-4,
-    "valid_every": 1000,
-    "save_every": 1000,
-    "seed": SEED,
+    "data.vocab_size": 800,
+    "model.d_model": 48,
+    "model.semantic_dim": 64,
+    "model.language_dim": 5,
+    "model.language_layers": 1,
+    "model.decoder_layers": 1,
+    "model.ffn_dim": 96,
+    "model.heads": 2,
+    "model.dropout": 0.0,
+    "model.word_dropout": 0.4,
+    "model.readout": "sample",
+    "model.log_variance": -3.0,
+    "objective.elbo.warmup_steps": 100,
+    "objective.elbo.weights.semantic": 0.01,
+    "objective.elbo.weights.language": 0.5,  # dearer than the semantic one: what both could tell, the shared latent tells
+    "objective.elbo.label_smoothing": 0.0,
+    "objective.margin.margin": 0.4,
+    "objective.margin.weight": 20.0,
+    "data.min_pieces": 1,
+    "data.valid_pairs": 50,
+    "train.epochs": 3.5,
+    "train.batch_tokens": 500,
+    "train.micro_tokens": 500,
+    "train.learning_rate": 1.2e-2,
+    "train.warmup_steps": 40,
+    "train.cooldown": 0.3,
+    "train.weight_decay": 1e-4,
+    "train.valid_every": 1000,
+    "train.save_every": 1000,
+    "train.seed": SEED,
 }
 
 
@@ -126,8 +126,8 @@ class Reading:
         ids = self.model.tokenizer.encode([pair.texts[lang] for pair in self.unseen[: len(meaning)]])
         side = Tokens.pad([sentence[:pieces] for sentence in ids], lang)
         with torch.no_grad():
-            latent = self.model.model.join(manner, meaning)
-            return self.model.model.decoders[lang]("reconstruct", "en", latent, side).nll()[1].mean().item()
+            latent = self.model.model.join({LANGUAGE: manner, SEMANTIC: meaning})
+            return self.model.model.decoder(lang)("reconstruct", lang, latent, side).nll()[1].mean().item()
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,7 @@ def latents(count: int) -> Tensor:
 def log_chances(decoder: TransformerDecoder, latent: Tensor, past: list[int]) -> Tensor:
     """Of the piece after `past`, by teacher forcing: no cache, no step; what no search writes is left out."""
     target = Tokens.of(torch.tensor([[*past, EOS]]), torch.ones(1, len(past) + 1, dtype=torch.bool), "en")
-    scores = decoder("x", latent[None], target).logits()[-1].detach()
+    scores = decoder("reconstruct", "en", latent[None], target).logits()[-1].detach()
     scores[[PAD, UNK, BOS]] = -torch.inf
     if not past:
         scores[EOS] = -torch.inf

@@ -30,7 +30,7 @@ class Reads(nn.Module):
         return Gaussian(mean, torch.full_like(mean, -2.0))
 
 
-class Writes(nn.Module):
+class EchoDecoder(nn.Module):
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
         return SentencePrediction(role, column, torch.zeros(0), latent, None, target)  # type: ignore[arg-type]
 
@@ -38,8 +38,8 @@ class Writes(nn.Module):
 def model(read: str) -> BGT:
     return BGT(
         encoders={"semantic": Reads(10), "en": Reads(20), "fr": Reads(30)},
-        decoders={"en": Writes(), "fr": Writes()},
-        translators={"en": Writes(), "fr": Writes()},
+        decoders={"en": EchoDecoder(), "fr": EchoDecoder()},
+        translators={"en": EchoDecoder(), "fr": EchoDecoder()},
         readout=read,
     )
 

@@ -35,7 +35,7 @@ class Reads(nn.Module):
         return Gaussian(mean, torch.full_like(mean, -2.0))
 
 
-class Writes(nn.Module):
+class EchoDecoder(nn.Module):
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
         return SentencePrediction(role, column, torch.zeros(0), latent, None, target)  # type: ignore[arg-type]
 
@@ -56,7 +56,7 @@ def run(
     read_from, written, role = TASKS[task]
     encoder = Reads()
     sources = {column: COLUMNS[column] for column in read_from}
-    model = Seq2Seq(encoder, {COLUMNS[column]: Writes() for column in written}, sources, role, read)
+    model = Seq2Seq(encoder, {COLUMNS[column]: EchoDecoder() for column in written}, sources, role, read)
     batch = Batch({column: Tokens.pad([[5, 3]] * 4, COLUMNS[column]) for column in columns}, anchor, shift)
     return model(batch), encoder.seen
 

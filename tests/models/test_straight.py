@@ -24,10 +24,10 @@ class Pieces(Tokenizer):
 @pytest.fixture
 def model() -> BGT:
     torch.manual_seed(0)
-    recipe = recipes.bgt(width=16, encoder_layers=2, decoder_layers=2, inner=24, heads=2, dropout=0.0, read="mean")
-    made = recipe.build(Pieces())
-    assert isinstance(made, BGT)
-    return made.double()
+    sizes = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "ffn_dim": 24, "heads": 2}
+    bgt = recipes.build("bgt", {**sizes, "dropout": 0.0, "readout": "mean"}).build(Pieces())
+    assert isinstance(bgt, BGT)
+    return bgt.double()
 
 
 def test_loss_and_every_gradient_are_those_of_the_straight_form(model: BGT) -> None:
@@ -44,7 +44,7 @@ def test_loss_and_every_gradient_are_those_of_the_straight_form(model: BGT) -> N
     gradients = straight.gradients()
     model.zero_grad()
 
-    objective = recipes.bgt(kl_warmup=10).objective
+    objective = recipes.build("bgt", {"objective.elbo.warmup_steps": 10}).objective
     loss = objective(model(batch), 3).total
     loss.backward()
     torch.testing.assert_close(loss, expected, rtol=1e-12, atol=0)
@@ -57,7 +57,7 @@ def test_loss_and_every_gradient_are_those_of_the_straight_form(model: BGT) -> N
 def test_random_batches_hold_every_pair_once_within_the_budget() -> None:
     pairs = [{"en": [5] * n + [EOS], "fr": [6] * (n % 7) + [EOS]} for n in range(1, 40)]
     batches = random_batches(pairs, 100)
-    found = [int(row.sum()) - 1 for batch in batches for row in batch.sides["en"].mask]
-    assert found == list(range(1, 40))
+    lengths = [int(row.sum()) - 1 for batch in batches for row in batch.sides["en"].mask]
+    assert lengths == list(range(1, 40))
     for batch in batches:
         assert all(side.ids.numel() <= 100 for side in batch.sides.values())

@@ -36,9 +36,9 @@ Stir = Callable[[nn.Module], nn.Module]
 def made(
     kind: str, fuse: tuple[str, ...], share: bool, stirred: Stir, layers: int = 2
 ) -> LSTMDecoder | TransformerDecoder:
-    sizes = {"width": H, "encoder_layers": 1, "decoder_layers": layers, "inner": 12, "heads": 2, "dropout": 0.2}
+    sizes = {"width": H, "encoder_layers": 1, "decoder_layers": layers, "ffn_dim": 12, "heads": 2, "dropout": 0.2}
     torch.manual_seed(0)
-    _, decoder = builders(V, **sizes, share=share, fuse=fuse, kind=kind)
+    _, decoder = builders(V, **sizes, tie_embeddings=share, fuse=fuse, kind=kind)
     return stirred(decoder(L)).double().eval()
 
 
@@ -136,7 +136,7 @@ def test_every_parameter_learns_and_every_latent_unit_is_read(
     kind: str, fuse: tuple[str, ...], share: bool, stirred: Stir, random_tokens: Callable[..., Tokens]
 ) -> None:
     decoder, z = made(kind, fuse, share, stirred), torch.randn(4, L, dtype=torch.float64, requires_grad=True)
-    decoder("x", z, random_tokens(LENGTHS, V)).nll()[0].backward()
+    decoder("reconstruct", "en", z, random_tokens(LENGTHS, V)).nll()[0].backward()
     assert z.grad.all()
     for name, parameter in decoder.named_parameters():
         assert parameter.grad is not None and parameter.grad.any(), name
@@ -162,7 +162,7 @@ def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
 
     def scored(sentence: int, pieces: list[int]) -> Tensor:
         """Of the piece after these, by teacher forcing."""
-        return decoder("x", z[sentence : sentence + 1], Tokens.pad([[*pieces, EOS]], "en")).logits()[-1]
+        return decoder("reconstruct", "en", z[sentence : sentence + 1], Tokens.pad([[*pieces, EOS]], "en")).logits()[-1]
 
     for sentence in range(2):
         torch.testing.assert_close(first[sentence, 0], scored(sentence, []), rtol=1e-10, atol=1e-10)

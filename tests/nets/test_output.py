@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import OutputLayer, Tokens
+from bgt_core.contracts import Tokens
 from bgt_core.nets import output
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.output import TiedOutput, UntiedOutput
-from bgt_core.nets.prediction import SentencePrediction
+from bgt_core.nets.prediction import OutputLayer, SentencePrediction
 
 V, H, L = 23, 6, 5
 LENGTHS = [[1], [3, 7, 1, 5], [150, 90, 170], [300] * 5]  # the last two are longer than a chunk and a block

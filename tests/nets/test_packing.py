@@ -57,7 +57,7 @@ def test_a_block_begins_where_all_that_follow_are_half_as_long(
 
 def test_blocks_leave_out_columns_that_no_sentence_reaches(random_tokens: Callable[..., Tokens]) -> None:
     side = random_tokens([9, 4, 4], 50)
-    ((_, _, part),) = PackedLayout.of(Tokens(side.ids[1:], side.mask[1:], "en")).length_blocks
+    ((_, _, part),) = PackedLayout.of(Tokens.of(side.ids[1:], side.mask[1:], "en")).length_blocks
     assert part.shape == (2, 4) and part.whole
 
 

@@ -87,7 +87,7 @@ def test_an_encoder_does_not_see_padding(random_tokens: Callable[..., Tokens], s
     side = random_tokens(lengths, V)
     together = body(side)
     for row, length in enumerate(lengths):
-        alone = body(Tokens(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
+        alone = body(Tokens.of(side.ids[row : row + 1, :length], side.mask[row : row + 1, :length], "en"))
         torch.testing.assert_close(alone[0], together[row], rtol=1e-12, atol=1e-12)
 
 
@@ -99,10 +99,10 @@ def test_an_encoder_reads_every_piece_and_its_place(random_tokens: Callable[...,
     for position in range(6):
         changed = side.ids.clone()
         changed[0, position] = 4 if changed[0, position] != 4 else 5
-        assert (body(Tokens(changed, side.mask, "en")) - unchanged).abs().max() > 1e-3
+        assert (body(Tokens.of(changed, side.mask, "en")) - unchanged).abs().max() > 1e-3
     swapped = side.ids[:, [1, 0, 2, 3, 4, 5]]
     assert not torch.equal(swapped, side.ids)
-    assert (body(Tokens(swapped, side.mask, "en")) - unchanged).abs().max() > 1e-3
+    assert (body(Tokens.of(swapped, side.mask, "en")) - unchanged).abs().max() > 1e-3
 
 
 def test_attention_fusion_is_one_linear_of_hidden_and_latent(stirred: Stir) -> None:
@@ -124,21 +124,23 @@ def test_a_decoder_sees_its_past_and_nothing_else(
     decoder: TransformerDecoder, random_tokens: Callable[..., Tokens]
 ) -> None:
     target, z = random_tokens([6], V), torch.randn(1, L, dtype=torch.float64)
-    scores = decoder("x", z, target).logits()  # (6, V)
+    scores = decoder("reconstruct", "en", z, target).logits()  # (6, V)
     for position in range(6):
         changed = target.ids.clone()
         changed[0, position] = 4 if changed[0, position] != 4 else 5
-        moved = (decoder("x", z, Tokens(changed, target.mask, "en")).logits() - scores).abs().amax(-1)
+        moved = (
+            (decoder("reconstruct", "en", z, Tokens.of(changed, target.mask, "en")).logits() - scores).abs().amax(-1)
+        )
         assert (moved[: position + 1] < 1e-12).all()  # the piece at `position` is predicted there and read after it
         assert (moved[position + 1 :] > 1e-6).all()
-    assert ((decoder("x", z + 1, target).logits() - scores).abs().amax(-1) > 1e-6).all()
+    assert ((decoder("reconstruct", "en", z + 1, target).logits() - scores).abs().amax(-1) > 1e-6).all()
 
 
 def test_steps_with_a_cache_give_the_scores_of_teacher_forcing(
     decoder: TransformerDecoder, random_tokens: Callable[..., Tokens]
 ) -> None:
     target, z = random_tokens([9, 9, 9], V), torch.randn(3, L, dtype=torch.float64)
-    expected = decoder("x", z, target).logits().view(3, 9, V)
+    expected = decoder("reconstruct", "en", z, target).logits().view(3, 9, V)
     pieces, past = torch.full((3, 1), EOS), decoder.start(z)
     for position in range(9):
         scores = decoder.step(pieces, past)  # (3, 1, V)
@@ -165,7 +167,7 @@ def test_hypotheses_follow_their_parents_and_kept_sentences(
     def scored(sentence: int, pieces: list[int]) -> torch.Tensor:
         """Of the piece after these, recomputed from nothing."""
         target = Tokens.pad([[*pieces, EOS]], "en")
-        return decoder("x", z[sentence : sentence + 1], target).logits()[-1]
+        return decoder("reconstruct", "en", z[sentence : sentence + 1], target).logits()[-1]
 
     for sentence in range(2):
         for hypothesis in range(3):
@@ -183,10 +185,10 @@ def test_a_sentence_costs_the_same_nats_in_any_batch(
 ) -> None:
     lengths = [4, 12, 1, 7]
     target, z = random_tokens(lengths, V), torch.randn(4, L, dtype=torch.float64)
-    _, together = decoder("x", z, target).nll()
+    _, together = decoder("reconstruct", "en", z, target).nll()
     for row, length in enumerate(lengths):
-        alone = Tokens(target.ids[row : row + 1, :length], target.mask[row : row + 1, :length], "en")
-        _, nats = decoder("x", z[row : row + 1], alone).nll()
+        alone = Tokens.of(target.ids[row : row + 1, :length], target.mask[row : row + 1, :length], "en")
+        _, nats = decoder("reconstruct", "en", z[row : row + 1], alone).nll()
         torch.testing.assert_close(nats[0], together[row], rtol=1e-12, atol=1e-12)
 
 
@@ -196,9 +198,13 @@ def test_word_dropout_hides_past_pieces_in_training_only(stirred: Stir, random_t
     decoder = stirred(TransformerDecoder(table, TiedOutput(table, L), L, 1, 12, 2, dropout=0.0, word_dropout=1 - 1e-7))
     z, one, two = torch.randn(1, L), random_tokens([8], V, seed=1), random_tokens([8], V, seed=2)
     decoder.train()
-    torch.testing.assert_close(decoder("x", z, one).logits(), decoder("x", z, two).logits())
+    torch.testing.assert_close(
+        decoder("reconstruct", "en", z, one).logits(), decoder("reconstruct", "en", z, two).logits()
+    )
     decoder.eval()
-    assert (decoder("x", z, one).logits() - decoder("x", z, two).logits())[1:].abs().max() > 0.1
+    assert (decoder("reconstruct", "en", z, one).logits() - decoder("reconstruct", "en", z, two).logits())[
+        1:
+    ].abs().max() > 0.1
 
 
 def test_the_row_of_padding_starts_at_zero() -> None:

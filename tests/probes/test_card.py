@@ -22,10 +22,10 @@ def measured(
     year = tmp_path / "sts" / "2013"
     year.mkdir(parents=True)
     alike = [f"5\t{pair.texts['en']}\t{pair.texts['en']}\n" for pair in grammar[:10]]
-    unlike = [
+    different = [
         f"0\t{one.texts['en']}\t{two.texts['en']}\n" for one, two in zip(grammar[20:30], grammar[40:50], strict=True)
     ]
-    (year / "SMT.tsv").write_text("".join(alike + unlike), "utf-8")
+    (year / "SMT.tsv").write_text("".join(alike + different), "utf-8")
     lines = "".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in grammar[:12])
     (tmp_path / "pairs.tsv").write_text(lines, "utf-8")
     (tmp_path / "text.txt").write_text("".join(pair.texts["en"] + "\n" for pair in pairs(400, seed=9)), "utf-8")

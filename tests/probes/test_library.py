@@ -80,8 +80,8 @@ def test_nothing_is_kept_of_an_encoder_of_unknown_content(tmp_path: Path) -> Non
     cell = probes.measure_cell(fake, "punct-num", lang="fr", config=QUICK, cache=Cache(tmp_path))
     assert cell.trail["fingerprint"] == "unknown"
     assert not Cache(tmp_path).entries()
-    beside = {"reference": [fake]}
-    probes.measure_cell(Fake(), "punct-num", lang="fr", references=beside, config=QUICK, cache=Cache(tmp_path))
+    references = {"reference": [fake]}
+    probes.measure_cell(Fake(), "punct-num", lang="fr", references=references, config=QUICK, cache=Cache(tmp_path))
     assert not (tmp_path / RESULTS).exists()  # vectors of the one that is known are
 
 

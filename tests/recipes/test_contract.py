@@ -37,7 +37,7 @@ PREDICTIONS = {  # of what is not a BGT
     "sp": [],
     "bilstm": [],
 }
-READS = {name: ["en"] for name in PREDICTIONS if name.startswith("english-")}  # of what does not read both
+EMBEDDED_LANGS = {name: ["en"] for name in PREDICTIONS if name.startswith("english-")}  # of what does not read both
 ABLATIONS = [
     ("bgt", {"share": True}),
     ("bgt", {"share": True, "fuse": ["word"]}),
@@ -67,7 +67,7 @@ def test_it_builds_and_makes_its_predictions(name: str, tiny: Tiny, tokenizer: T
     assert recipe.data.langs == ("en", "fr")
     model = recipe.build(tokenizer)
     out = model(batch)
-    assert list(model.langs) == list(out.meaning) == READS.get(name, ["en", "fr"])
+    assert list(model.langs) == list(out.meaning) == EMBEDDED_LANGS.get(name, ["en", "fr"])
     assert sorted(prediction.name for prediction in out.predictions) == PREDICTIONS.get(name, ALL)
     for prediction in out.predictions:
         assert prediction.target is batch.sides[prediction.target.lang]
@@ -155,17 +155,17 @@ def test_a_checkpoint_brings_it_back(
     torch.manual_seed(0)
     model = stirred(recipe.build(tokenizer)).eval()
     checkpoint.save(tmp_path / "model", recipe, model, tokenizer, step=3)
-    found = checkpoint.load(tmp_path / "model")
-    assert (found.recipe.name, found.recipe.data, found.config["step"]) == (name, recipe.data, 3)
-    assert json.loads(json.dumps(recipe.arguments)) == json.loads(json.dumps(found.recipe.arguments))
-    assert (found.recipe.objective, found.recipe.data, found.recipe.train) == (
+    loaded = checkpoint.load(tmp_path / "model")
+    assert (loaded.recipe.name, loaded.recipe.data, loaded.config["step"]) == (name, recipe.data, 3)
+    assert json.loads(json.dumps(recipe.arguments)) == json.loads(json.dumps(loaded.recipe.arguments))
+    assert (loaded.recipe.objective, loaded.recipe.data, loaded.recipe.train) == (
         recipe.objective,
         recipe.data,
         recipe.train,
     )
-    assert found.tokenizer.model == tokenizer.model
+    assert loaded.tokenizer.model == tokenizer.model
     results = []
-    for each in (model, found.model.eval()):
+    for each in (model, loaded.model.eval()):
         torch.manual_seed(1)
         results.append(recipe.objective(each(batch), step=10).total)
     assert torch.equal(*results)
@@ -253,25 +253,25 @@ def test_a_run_trains_it_and_what_is_loaded_embeds(
     recipe = tiny(name, **asked, batch_tokens=2_500, micro_tokens=5_000, min_pieces=2)
     tokenizer.save(tmp_path / "tokenizer.model")
     folder = run.start(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu")
-    found = bgt_core.load(folder, "cpu", "fp32")
+    loaded = bgt_core.load(folder, "cpu", "fp32")
     steps = checkpoint.load(folder).config["step"]
     assert (steps == 0) == (name == "random-encoder")
-    assert list(found.langs) == READS.get(name, ["en", "fr"])
-    assert (LANGUAGE in found.latents) == (name not in WITHOUT_LANGUAGE)
-    for lang in found.langs:
-        for latent in found.latents:
-            vectors = found.embed(["one cat", "two dogs sleep", ""], lang=lang, latent=latent)
-            assert vectors.shape == (3, found.width(lang, latent))
+    assert list(loaded.langs) == EMBEDDED_LANGS.get(name, ["en", "fr"])
+    assert (LANGUAGE in loaded.latents) == (name not in WITHOUT_LANGUAGE)
+    for lang in loaded.langs:
+        for latent in loaded.latents:
+            vectors = loaded.embed(["one cat", "two dogs sleep", ""], lang=lang, latent=latent)
+            assert vectors.shape == (3, loaded.width(lang, latent))
             assert np.isfinite(vectors).all()
             assert (vectors[0] != vectors[1]).any()
-    for lang in {"en", "fr"} - {*found.langs}:
+    for lang in {"en", "fr"} - {*loaded.langs}:
         with pytest.raises(BgtError, match=f"no language '{lang}'; it has en"):
-            found.embed(["un chat"], lang=lang)
+            loaded.embed(["un chat"], lang=lang)
     if name in WITHOUT_LANGUAGE:
         with pytest.raises(BgtError, match="no latent 'language'; it has semantic"):
-            found.embed(["one cat"], lang="en", latent=LANGUAGE)
+            loaded.embed(["one cat"], lang="en", latent=LANGUAGE)
         with pytest.raises(BgtError, match="no language latents"):
-            bgt_core.transfer(found, ["one cat"], ["two dogs"], lang="en")
+            bgt_core.transfer(loaded, ["one cat"], ["two dogs"], lang="en")
 
 
 def test_a_model_that_is_not_trained_is_the_one_that_training_starts_from(
@@ -281,8 +281,8 @@ def test_a_model_that_is_not_trained_is_the_one_that_training_starts_from(
     tokenizer.save(tmp_path / "tokenizer.model")
     folder = run.start(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu")
     start = fresh(tiny("bgt", seed=4), tokenizer).state_dict()
-    found = checkpoint.load(folder).model.state_dict()
-    assert all(torch.equal(start[name], value) for name, value in found.items())
+    loaded = checkpoint.load(folder).model.state_dict()
+    assert all(torch.equal(start[name], value) for name, value in loaded.items())
     assert run.resume(tmp_path / "run", device="cpu") == folder  # nothing is left to do
 
 
@@ -290,8 +290,8 @@ def test_one_table_serves_all_nets_or_each_has_its_own(tiny: Tiny, tokenizer: To
     for name, tables in (("bgt", 7), ("bilingual-trans", 3), ("english-trans-lstm", 2)):
         for share in (False, True):
             parts = tiny(name, share=share).build(tokenizer).modules()
-            found = {id(part) for part in parts if isinstance(part, nn.Embedding)}
-            assert len(found) == (1 if share else tables)
+            loaded = {id(part) for part in parts if isinstance(part, nn.Embedding)}
+            assert len(loaded) == (1 if share else tables)
 
 
 def test_an_unknown_recipe_is_named_with_its_nearest() -> None:
@@ -301,8 +301,8 @@ def test_an_unknown_recipe_is_named_with_its_nearest() -> None:
 
 
 def test_overrides_are_json_or_words() -> None:
-    found = recipes.parse_overrides(["d_model=128", "readout=mean", "dropout=0.5", 'columns=["en","de"]', "name=a=b"])
-    assert found == {"d_model": 128, "readout": "mean", "dropout": 0.5, "columns": ["en", "de"], "name": "a=b"}
+    loaded = recipes.parse_overrides(["d_model=128", "readout=mean", "dropout=0.5", 'columns=["en","de"]', "name=a=b"])
+    assert loaded == {"d_model": 128, "readout": "mean", "dropout": 0.5, "columns": ["en", "de"], "name": "a=b"}
 
 
 @pytest.mark.parametrize("text", ["width", "=3", "width=", ""])

@@ -103,8 +103,8 @@ def test_two_systems_that_are_one_are_trained_once_and_leave_what_is_promised(wh
         }
         assert not (cell / "final" / checkpoint.OPTIMIZER).exists()
         trail = json.loads((cell / "result.json").read_text("utf-8"))
-        assert trail["arguments"]["width"] == trail["overrides"]["width"] == 16
-        assert trail["left_out"] == ["encoder_layers"]
+        assert trail["arguments"]["model.d_model"] == trail["overrides"]["model.d_model"] == 16
+        assert trail["left_out"] == ["model.encoder_layers"]
         assert trail["updates"] == json.loads((cell / "metrics.jsonl").read_text("utf-8").splitlines()[-1])["steps"]
         assert trail["threads"] == 1
         assert trail["seconds"] > 0
@@ -193,7 +193,7 @@ def test_a_training_whose_recipe_changed_is_outdated(whole: Path, data: Path, tm
     (cell,) = out.glob("cells/bgt-small_dropout*")
     for name in ("result.json", "run.json"):
         record = json.loads((cell / name).read_text("utf-8"))
-        record["arguments"]["margin"] = 0.123
+        record["arguments"]["objective.margin.margin"] = 0.123
         (cell / name).write_text(json.dumps(record))
     before = weights(out)
     (cell / "final" / "model.safetensors").write_bytes(b"of another recipe")
@@ -201,7 +201,7 @@ def test_a_training_whose_recipe_changed_is_outdated(whole: Path, data: Path, tm
     assert {row["system"]: row["state"] for row in rows(out, "cells")}["dropped out"] == "outdated"
     done = bgt(*command(data, out, "--retry"))
     assert done.code == 0, done.err
-    assert "margin=0.123, now 0.6" in done.err
+    assert "objective.margin.margin=0.123, now 0.6" in done.err
     assert weights(out) == before
 
 

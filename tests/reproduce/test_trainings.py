@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 from bgt_core.errors import BgtError
-from bgt_core.recipes import RECIPES
-from bgt_core.reproduce import comparisons, datasets
+from bgt_core.recipes import RECIPES, legacy
+from bgt_core.reproduce import comparisons, datasets, stored
 from bgt_core.reproduce.experiments import ExperimentSpec
 from bgt_core.reproduce.trainings import Training, changed_arguments, training_of
 
-SCALE = {"width": 64, "vocab_size": 500, "encoder_layers": 3}
+SCALE = {"model.d_model": 64, "data.vocab_size": 500, "model.encoder_layers": 3}
 
 
 def training(
-    recipe: str = "bgt", seed: int = 1, data: str = "d", langs: tuple[str, str] = ("en", "fr"), **overrides: object
+    recipe: str = "bgt",
+    overrides: dict[str, object] | None = None,
+    seed: int = 1,
+    data: str = "d",
+    langs: tuple[str, str] = ("en", "fr"),
 ) -> Training:
-    return training_of(ExperimentSpec("x", recipe, overrides, langs), SCALE, {}, seed, data)
+    return training_of(ExperimentSpec("x", recipe, overrides or {}, langs), SCALE, {}, seed, data)
 
 
 def test_the_key_is_of_recipe_overrides_languages_seed_and_data() -> None:
@@ -28,46 +33,72 @@ def test_the_key_is_of_recipe_overrides_languages_seed_and_data() -> None:
         training(seed=2),
         training(data="e"),
         training(langs=("en", "de")),
-        training(read="mean"),
-        training(width=32),
+        training(overrides={"model.readout": "mean"}),
+        training(overrides={"model.d_model": 32}),
     ]
     assert len({training().key, *(other.key for other in others)}) == 7
     assert training().key == training().key
 
 
 def test_the_same_training_in_other_words_is_the_same() -> None:
-    assert training(read="sample").key == training().key  # the recipe's default
-    assert training(width=64).key == training().key  # the scale's
-    assert training(encoder_layers=5).overrides == {"width": 64, "vocab_size": 500}  # the default again
+    assert training(overrides={"model.readout": "sample"}).key == training().key  # the recipe's default
+    assert training(overrides={"model.d_model": 64}).key == training().key  # the scale's
+    assert training(overrides={"model.encoder_layers": 5}).overrides == {"model.d_model": 64, "data.vocab_size": 500}  # the default again
     renamed = training_of(ExperimentSpec("y", "bgt", latent="language"), SCALE, {}, 1, "d")
     assert renamed.key == training().key
-    assert {training(read="sample").name, training(width=64).name, renamed.name} == {
+    assert {training(overrides={"model.readout": "sample"}).name, training(overrides={"model.d_model": 64}).name, renamed.name} == {
         training().name
     }  # and so is their folder
-    own = training_of(ExperimentSpec("x", "bgt"), SCALE, {"width": 32}, 1, "d")
-    assert own.key == training(width=32).key
+    own = training_of(ExperimentSpec("x", "bgt"), SCALE, {"model.d_model": 32}, 1, "d")
+    assert own.key == training(overrides={"model.d_model": 32}).key
 
 
 def test_arguments_of_the_scale_that_a_recipe_has_not_are_left_out_and_said() -> None:
     small = training("bgt-small")
-    assert small.left_out == ("encoder_layers",)
-    assert "encoder_layers" not in small.overrides
-    assert small.build().arguments["width"] == 64
-    with pytest.raises(BgtError, match="no argument 'colour'"):
-        training(colour="red").build()
+    assert small.left_out == ("model.encoder_layers",)
+    assert "model.encoder_layers" not in small.overrides
+    assert small.build().arguments["model.d_model"] == 64
+    with pytest.raises(BgtError, match="no setting 'model.colour'"):
+        training(overrides={"model.colour": "red"}).build()
     with pytest.raises(BgtError, match="Unknown recipe 'nothing'"):
         training("nothing").build()
 
 
 def test_names_are_names_of_files() -> None:
-    name = training("english-trans-lstm", fuse=["word", "hidden"], rate=1e-3).name
+    name = training("english-trans-lstm", {"model.fuse": ["word", "hidden"], "train.rate": 1e-3}).name
     assert name.startswith("english-trans-lstm_fuse-word+hidden-rate-0.001_en-fr_seed1_")
     assert not set(name) & set("/= ,[]'")
 
 
 def test_only_arguments_that_both_know_make_a_training_outdated() -> None:
-    assert changed_arguments({"width": 1, "langs": ["en", "fr"]}, {"width": 1, "langs": ("en", "fr"), "new": 3}) == []
-    assert changed_arguments({"width": 1, "gone": 2}, {"width": 2}) == ["width=1, now 2"]
+    now = {"model.d_model": 1, "data.columns": ("en", "fr"), "new": 3}
+    assert changed_arguments({"model.d_model": 1, "data.columns": ["en", "fr"]}, now) == []
+    assert changed_arguments({"model.d_model": 2, "gone": 2}, now) == ["model.d_model=2, now 1"]
+    assert changed_arguments({"width": 1, "langs": ["en", "fr"]}, now) == []  # the same by their earlier names
+    assert changed_arguments({"width": 2, "gone": 2}, now) == ["model.d_model=2, now 1"]
+
+
+STORED = Path(__file__).resolve().parents[2] / "analysis" / "results" / "reproduce"
+
+
+@pytest.mark.parametrize("name", [name for name in comparisons.COMPARISONS if name != "toy"])
+def test_stored_results_are_of_the_trainings_that_would_run_today(name: str) -> None:
+    """The same systems, each with what was set then, by the names of today, and so with the same arguments."""
+    planned = {(system.name, seed): system for system in comparisons.COMPARISONS[name].systems for seed in system.seeds}
+    cells = stored.read(STORED, name)["cells"]
+    assert {(row["system"], int(row["seed"])) for row in cells} == planned.keys()
+    scale = comparisons.SCALES["small"]
+    for row in cells:
+        system = planned[row["system"], int(row["seed"])]
+        training = training_of(
+            system, scale[comparisons.EVERY], scale.get(system.recipe, {}), int(row["seed"]), row["data"] or "d"
+        )
+        assert training.overrides == legacy.convert(json.loads(row["overrides"])), row["cell"]
+        assert row["cell"].startswith(f"{row['recipe']}_")
+        if row["state"] == "finished":
+            then, now = json.loads(row["arguments"]), training.build().arguments
+            assert legacy.convert(then).keys() <= now.keys()
+            assert changed_arguments(then, now) == []
 
 
 def test_the_hash_of_data_is_of_its_content(data: Path, tmp_path: Path) -> None:

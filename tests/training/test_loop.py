@@ -114,8 +114,8 @@ def test_an_update_is_the_mean_over_its_pairs_however_it_is_cut(
         (objective(model(alone), 0).total / len(pairs)).backward()
     expected = [parameter.grad for parameter in model.parameters()]
 
-    for found in gradients.values():
-        for one, other in zip(found, expected, strict=True):
+    for reported in gradients.values():
+        for one, other in zip(reported, expected, strict=True):
             torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-10)
 
 
@@ -130,9 +130,9 @@ def test_a_run_reports_validates_and_saves_when_it_should(
     assert steps == 2 * math.ceil(mirrored.tokens / CONFIG.batch_tokens) > 4
     assert run(model, objective, mirrored, CONFIG, log) == steps
     assert log.saved == [*range(3, steps, 3), steps]
-    found = [(row["kind"], row["step"]) for row in log.rows]
-    assert [step for kind, step in found if kind == "valid"] == [*range(4, steps, 4), steps]
-    assert [step for kind, step in found if kind == "train"][-1] == steps
+    reported = [(row["kind"], row["step"]) for row in log.rows]
+    assert [step for kind, step in reported if kind == "valid"] == [*range(4, steps, 4), steps]
+    assert [step for kind, step in reported if kind == "train"][-1] == steps
     row = log.rows[-2]
     parts = [row[f"{kind}/{lang}"] for kind in ("reconstruct", "translate") for lang in ("en", "fr")]
     assert all(isinstance(value, float) and value > 0 for value in parts)

@@ -89,18 +89,18 @@ def test_negatives_are_the_hardest_under_the_weights_of_the_start(
     """Brute force over the mega-batch; each update is followed by a change of all weights."""
     model, _ = build()
     config = replace(CONFIG, mega_batch_warmup=0)
-    found, weights = [], []
+    mined_updates, weights = [], []
     for update in mined(raw(corpus), model, config):
         assert model.training
         weights.append({name: value.clone() for name, value in model.state_dict().items()})
-        found.append(update)
+        mined_updates.append(update)
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.copy_(torch.randn_like(parameter))
-    assert [update.closes_mega_batch for update in found] == [False, False, True] * 2
+    assert [update.closes_mega_batch for update in mined_updates] == [False, False, True] * 2
     for start in (0, 3):
         model.load_state_dict(weights[start])
-        batches = [batch for update in found[start : start + 3] for batch in update.batches.values()]
+        batches = [batch for update in mined_updates[start : start + 3] for batch in update.batches.values()]
         sides = {lang: sentences(batches, lang) for lang in ("en", "fr")}
         assert len(sides["en"]) > 30
         for asks, told in (("en", "fr"), ("fr", "en")):

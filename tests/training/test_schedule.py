@@ -18,12 +18,12 @@ def rates(cooldown: float) -> list[float]:
 
 
 def test_it_rises_in_a_line_and_falls_with_the_root() -> None:
-    found = rates(cooldown=0.0)
-    assert found[0] == pytest.approx(0.005)
-    assert found[49] == pytest.approx(0.25)
-    assert found[99] == max(found) == pytest.approx(0.5)
-    assert found[399] == pytest.approx(0.25)  # 4 times the warm-up: half the peak
-    assert found[899] == pytest.approx(0.5 / 3)
+    by_step = rates(cooldown=0.0)
+    assert by_step[0] == pytest.approx(0.005)
+    assert by_step[49] == pytest.approx(0.25)
+    assert by_step[99] == max(by_step) == pytest.approx(0.5)
+    assert by_step[399] == pytest.approx(0.25)  # 4 times the warm-up: half the peak
+    assert by_step[899] == pytest.approx(0.5 / 3)
 
 
 def test_without_a_warmup_the_rate_is_fixed() -> None:

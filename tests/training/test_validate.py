@@ -40,16 +40,16 @@ def test_means_are_over_pairs_and_the_bound_leaves_translation_out(
 ) -> None:
     torch.manual_seed(0)
     model = stirred(tiny("bgt", read="mean", dropout=0.5).build(tokenizer)).train()
-    found = validate(model, halves(batch), seed=1)
+    scores = validate(model, halves(batch), seed=1)
     assert model.training
     out = model.eval()(batch)
     expected = {prediction.name: prediction.nll()[1].mean().item() for prediction in out.predictions}
     expected |= {f"kl/{name}": posterior.kl().mean().item() for name, posterior in out.named_posteriors()}
     for name, value in expected.items():
-        assert found[name] == pytest.approx(value, rel=1e-5)
+        assert scores[name] == pytest.approx(value, rel=1e-5)
     bound = sum(value for name, value in expected.items() if not name.startswith("translate/"))
     assert len(expected) == 7
-    assert found["elbo"] == pytest.approx(-bound, rel=1e-5)
+    assert scores["elbo"] == pytest.approx(-bound, rel=1e-5)
 
 
 def test_it_is_the_same_each_time_and_leaves_no_gradient(
@@ -97,9 +97,9 @@ def test_retrieval_is_over_all_held_out_pairs(batch: Batch) -> None:
         return list(zip(batch.sides["en"].ids, batch.sides["en"].mask, strict=True))
 
     whole = [ids[mask].tolist() for ids, mask in rows_of(batch)]
-    found = validate(Angles(), halves(batch), seed=1)
+    scores = validate(Angles(), halves(batch), seed=1)
     # French at 5, 122, 130, 190, 232 and 362: en 0, 60 and 120 find fr 5, 0 and 1; fr 1 and 5 find en 2 and 0
-    assert found == pytest.approx({"retrieval/en-fr": 3 / 6, "retrieval/fr-en": 4 / 6})
+    assert scores == pytest.approx({"retrieval/en-fr": 3 / 6, "retrieval/fr-en": 4 / 6})
 
 
 def test_copies_are_forgiven_in_retrieval() -> None:

@@ -58,9 +58,9 @@ def curve(out: Path, kind: str = "valid") -> list[dict[str, float]]:
 
 
 def assert_same_run(out: Path, alone: Path) -> None:
-    found, expected = curve(out), curve(alone)
-    assert [row["step"] for row in found] == [row["step"] for row in expected]
-    for row, reference in zip(found, expected, strict=True):
+    reported, expected = curve(out), curve(alone)
+    assert [row["step"] for row in reported] == [row["step"] for row in expected]
+    for row, reference in zip(reported, expected, strict=True):
         assert row == pytest.approx(reference, rel=1e-5)
     weights = load_file(alone / last(alone) / "model.safetensors")
     for name, tensor in load_file(out / last(alone) / "model.safetensors").items():
@@ -77,10 +77,10 @@ def test_two_workers_learn_what_one_learns(alone: Path, recipe: Recipe, tsv: Pat
     done = two_workers(recipe.name, "--data", str(tsv), "--out", str(out), *sets)
     assert len(curve(out)) > 4
     assert_same_run(out, alone)
-    found, expected = curve(out, "train"), curve(alone, "train")
-    if len(found) == len(expected) == 1:  # a slow machine reports more often, over other steps
+    reported, expected = curve(out, "train"), curve(alone, "train")
+    if len(reported) == len(expected) == 1:  # a slow machine reports more often, over other steps
         for name in {*expected[0]} - {"tokens_per_second"}:
-            assert found[0][name] == pytest.approx(expected[0][name], rel=1e-4), name
+            assert reported[0][name] == pytest.approx(expected[0][name], rel=1e-4), name
     assert done.stdout.splitlines() == [str(out / last(out))]  # one process speaks
     shutil.rmtree(out / last(out))
     run.resume(out, device="cpu")

@@ -1,8 +1,8 @@
 """STS files as people have them on disk -> `StsSet`s; names of files and folders say which layout it is.
 
-SemEval's own   STS.input.NAME.txt and STS.gs.NAME.txt, in the folders that the archives unpack to
-SentEval's      STS/STS12-en-test/ with the same files; STS/STSBenchmark/sts-dev.csv; SICK/SICK_test_annotated.txt
-plain           2012/NAME.tsv, stsb/dev.tsv, stsb/fr/dev.tsv, sick/test.tsv, sts17/en-es.tsv: gold, sentence, sentence
+    SemEval's own   STS.input.NAME.txt and STS.gs.NAME.txt, in the folders that the archives unpack to
+    SentEval's      STS/STS12-en-test/ with the same files; STS/STSBenchmark/sts-dev.csv; SICK/SICK_test_annotated.txt
+    plain           2012/NAME.tsv, stsb/dev.tsv, stsb/fr/dev.tsv, sick/test.tsv, sts17/en-es.tsv: gold and two sentences
 
 Each file may be compressed, its name then ending in .gz, .xz or .zst too.
 """

@@ -45,10 +45,10 @@ def read_tsv(
 def read_semeval(path: Path, year: str, name: str, langs: tuple[str, str], gold: Path | None = None) -> StsSet:
     """STS.input.NAME.txt, two sentences per line, and STS.gs.NAME.txt, one score per line; pairs without go."""
     if gold is None:
-        beside = re.sub(r"\.(gz|xz|zst)$", "", path.name.replace(".input.", ".gs.", 1))
-        paths = [other for end in SUFFIXES if (other := path.with_name(beside + end)).exists()]
+        gold_name = re.sub(r"\.(gz|xz|zst)$", "", path.name.replace(".input.", ".gs.", 1))
+        paths = [other for end in SUFFIXES if (other := path.with_name(gold_name + end)).exists()]
         if not paths:
-            raise NotFound(f"{path}: its gold scores, {beside}, are missing.")
+            raise NotFound(f"{path}: its gold scores, {gold_name}, are missing.")
         gold = paths[0]
     pairs, scores = list(lines(path)), list(lines(gold))
     if len(pairs) != len(scores):

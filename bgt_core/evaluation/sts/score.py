@@ -20,7 +20,7 @@ AGGREGATES = {  # how data sets make a year; published scores differ by it
 ROUNDING = 1e-6  # similarities of float32 vectors that differ by less are equal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StsSet:
     """One data set: N sentence pairs and their gold similarity. Raises DataError where no correlation can be made."""
 
@@ -64,7 +64,7 @@ class ScoreKey(NamedTuple):
     pairs: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StsScores:
     """One system's similarity of every pair (the cosine, for most): its scores and comparisons are made from these."""
 

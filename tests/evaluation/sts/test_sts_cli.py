@@ -75,9 +75,9 @@ def test_one_call_gives_what_the_command_prints(bgt: Bgt, here: Path) -> None:
     assert table.rows[0] == {**ROW, **document["scores"][0]["systems"]["model semantic"]}
     semantic = table.pairs["model semantic"]
     write_scores(Path("kept.parquet"), table.pairs)
-    beside = evaluate({"kept": semantic, "new": model}, semantic.sets, latent="semantic", resamples=100)
-    assert beside.systems == ["kept", "new semantic"]
-    assert all(gap.difference.value == 0 for gap in beside.differences)
+    side_by_side = evaluate({"kept": semantic, "new": model}, semantic.sets, latent="semantic", resamples=100)
+    assert side_by_side.systems == ["kept", "new semantic"]
+    assert all(gap.difference.value == 0 for gap in side_by_side.differences)
     known = evaluate({"file": Path("kept.parquet"), "kept": semantic}, resamples=100)
     assert known.systems == ["file model semantic", "file model language", "kept"]
     assert evaluate(model, "sts", sets=["2012"], latent="semantic", resamples=100).systems == ["model semantic"]
@@ -118,11 +118,11 @@ def test_sts_compares_kept_scores_without_model_or_data(bgt: Bgt, here: Path) ->
         assert bgt(*data, "--model", "model", "--latent", latent, "--scores", f"{latent}.parquet").code == 0
     two = bgt("--model", "semantic.parquet", "--model", "language.parquet", "--resamples", "100")
     one = bgt("--model", "all.parquet", "--resamples", "100")
-    beside = bgt(*data, "--model", "model", "--model", "semantic.parquet", "--latent", "language")
+    side_by_side = bgt(*data, "--model", "model", "--model", "semantic.parquet", "--latent", "language")
     for done, names in ((two, "semantic language"), (one, "all model semantic all model language")):
         head, *lines = done.out.splitlines()
         assert (" ".join(head.split("\t")[3:]), lines) == (names, whole[1:])
-    assert beside.out.splitlines() == [whole[0].replace("model semantic", "semantic"), *whole[1:]]
+    assert side_by_side.out.splitlines() == [whole[0].replace("model semantic", "semantic"), *whole[1:]]
     Path("old").mkdir()
     shutil.copy("all.parquet", "old/all.parquet")
     head = bgt("--model", "all.parquet", "--model", "old/all.parquet", "--resamples", "100").out.splitlines()[0]

@@ -31,6 +31,8 @@ class Contrast:
 
     def __call__(self, out: Outputs, step: int) -> Loss:
         meaning = [F.normalize(posterior.mean.float(), dim=-1) for posterior in out.meaning.values()]  # (B, L)
+        if len(meaning) < 2:  # of a corpus with one column: nothing to compare
+            return Loss(torch.zeros((), device=meaning[0].device), {})
         own = torch.arange(len(meaning[0]), device=meaning[0].device)
         costs = []
         for left, right in combinations(meaning, 2):

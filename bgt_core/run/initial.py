@@ -71,6 +71,6 @@ def rehearse(recipe: Recipe, model: LatentModel, corpus: Corpus | Mixture) -> No
 
 def check_labels(labels: np.ndarray | None, classes: int) -> None:
     """DataError for a label (N,) that isn't the number of a class, from 0: on a GPU it would end the process."""
-    wrong: list[str] = [] if labels is None else labels[~np.isin(labels, np.arange(classes))]
+    wrong = labels[~np.isin(labels, np.arange(classes))] if labels is not None else np.zeros(0)
     if len(wrong):
         raise DataError(f"label {wrong[0]:g} is none of the {classes} classes, 0 to {classes - 1}; set model.classes")

@@ -1,5 +1,7 @@
 """Any encoder on our bench, and ours on everyone's: `open_encoder` for the former, one file per tool for the latter.
 
+An encoder is named as:
+
     PATH                        a checkpoint or run of ours
     ORG/NAME, ORG/NAME@REVISION one of ours on the hub
     sentence-transformers:NAME  a model of that library: on the hub, or a folder

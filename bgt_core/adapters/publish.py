@@ -44,7 +44,9 @@ def export(
             "`half` and `figures` are for a checkpoint: export one first, then that one `to` another form."
         )
     if (latent or lang) and to != ONNX:
-        raise UsageError("`latent` and `lang` choose the one encoder that `to` onnx writes; other forms hold all of them.")
+        raise UsageError(
+            "`latent` and `lang` choose the one encoder that `to` onnx writes; other forms hold all of them."
+        )
     loaded = checkpoint.load(path)
     if to == ONNX:
         from bgt_core.adapters import onnx

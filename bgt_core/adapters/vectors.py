@@ -1,5 +1,7 @@
 """Vectors made elsewhere: a file of them beside their sentences, looked up by sentence.
 
+The file is one of:
+
     NAME.npy   (N, D) numbers, and NAME.txt, one sentence per line: what `bgt embed NAME.txt --out NAME.npy` leaves
     NAME.npz   "vectors", (N, D) numbers, and "sentences", (N,) text, as np.savez writes them; nothing is unpickled
 """

@@ -1,5 +1,7 @@
 """The results of a comparison as four tidy CSV files, without any text of the data.
 
+They are:
+
     NAME-scores.csv        one row per system, measure and seed; seed "mean" is the system's score
     NAME-differences.csv   each system minus the one that it is compared with
     NAME-claims.csv        the paper's claims and our verdicts

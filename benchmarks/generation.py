@@ -210,7 +210,8 @@ def straight_beam(decoder: TransformerDecoder, latent: Tensor, max_length: int) 
     written, totals = [[]], torch.zeros(1)
     for _ in range(max_length):
         target = Tokens.pad([[*past, EOS] for past in written], "en")
-        scores = decoder("reconstruct", "en", latent.expand(len(written), -1), target).logits().view(*target.ids.shape, -1)[:, -1]
+        prediction = decoder("reconstruct", "en", latent.expand(len(written), -1), target)
+        scores = prediction.logits().view(*target.ids.shape, -1)[:, -1]
         scores[:, NEVER if written[0] else (*NEVER, EOS)] = -torch.inf
         children = totals[:, None] + scores.log_softmax(-1)
         for row, past in enumerate(written):

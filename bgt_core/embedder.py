@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.device import INT8, PRECISIONS, autocast, check_precision, resolve
 from bgt_core.errors import UsageError
 from bgt_core.models.latent import LatentModel
+from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.quantised import quantised
 from bgt_core.vectors.compare import unit
 
@@ -45,7 +47,7 @@ class Embedder:
         self.latents = tuple(model.latents)
         self.encoders = {(latent, lang): model.encoder(latent, lang) for latent in self.latents for lang in self.langs}
         if precision == INT8:
-            in_8_bits = {encoder: quantised(encoder) for encoder in self.encoders.values()}
+            in_8_bits = {encoder: quantised(cast(Encoder, encoder)) for encoder in self.encoders.values()}
             self.encoders = {key: in_8_bits[encoder] for key, encoder in self.encoders.items()}
 
     def embed(

@@ -63,7 +63,10 @@ def save(
     `metrics` are the rows of the run that led here, `card` what the model was measured to score. With its optimiser a
     model can be trained on.
     """
-    weights = {name: value.detach().to("cpu", dtype).contiguous() for name, value in tensors(model)}
+    weights = {
+        name: value.detach().to("cpu", dtype if value.is_floating_point() else value.dtype).contiguous()
+        for name, value in tensors(model)
+    }
     with atomic_folder(folder) as partial:
         save_file(weights, partial / WEIGHTS)
         tokenizer.save(partial / TOKENIZER)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -50,7 +51,7 @@ class BGT(LatentModel):
 
     def decoder(self, lang: str) -> Decoder:
         """p(sentence | z_lang, z_semantic) of that language."""
-        return self.decoders[lang]
+        return cast(Decoder, self.decoders[lang])
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
         """What a reconstruction decoder reads: [language ; semantic], (B, L_lang + L)."""

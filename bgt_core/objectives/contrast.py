@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
+from operator import add
 
 import torch
 import torch.nn.functional as F
@@ -29,10 +31,13 @@ class Contrast:
 
     def __call__(self, out: Outputs, step: int) -> Loss:
         meaning = [F.normalize(posterior.mean.float(), dim=-1) for posterior in out.meaning.values()]  # (B, L)
+        if len(meaning) < 2:  # of a corpus with one column: nothing to compare
+            return Loss(torch.zeros((), device=meaning[0].device), {})
         own = torch.arange(len(meaning[0]), device=meaning[0].device)
-        total = 0.0
+        costs = []
         for left, right in combinations(meaning, 2):
             scores = left @ right.T / self.temperature  # (B, B), translations on the diagonal
             for ways in (scores, scores.T):
-                total = total + F.cross_entropy(ways, own, reduction="sum")
+                costs.append(F.cross_entropy(ways, own, reduction="sum"))
+        total = reduce(add, costs)
         return Loss(self.weight * total, {"contrast": total.detach()})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 
 from bgt_core.contracts import Loss, Outputs
 from bgt_core.errors import UsageError
@@ -41,10 +43,10 @@ class Elbo:
     def __call__(self, out: Outputs, step: int) -> Loss:
         anneal = min(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0
         prediction_weight = 1 / max(1, len(out.predictions)) if self.average_predictions else 1.0
-        total, terms = 0.0, {}
+        costs, terms = [], {}
         for prediction in out.predictions:
             loss, nats = prediction.nll(self.label_smoothing if prediction.role == "translate" else 0.0)
-            total = total + prediction_weight * loss
+            costs.append(prediction_weight * loss)
             terms[prediction.name] = nats.sum()
         for latent, named in out.posteriors.items():
             weight, free_nats = self.weights.get(latent, 1.0), self.free_nats.get(latent, 0.0)
@@ -52,5 +54,5 @@ class Elbo:
                 kl = posterior.kl()  # (B,)
                 terms[f"kl/{name}"] = kl.detach().sum()
                 paid = len(kl) * kl.mean().clamp(min=free_nats) if free_nats else kl.sum()
-                total = total + anneal * weight * paid
-        return Loss(total, terms)
+                costs.append(anneal * weight * paid)
+        return Loss(reduce(add, costs), terms)

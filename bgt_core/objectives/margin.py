@@ -34,6 +34,8 @@ class Margin:
             {lang: F.normalize(posterior.mean.float(), dim=-1) for lang, posterior in of.items()}  # (B, L)
             for of in (out.meaning, out.negatives)
         )
+        if len(meaning) < 2:  # of a corpus with one column: nothing to compare
+            return Loss(torch.zeros((), device=next(iter(meaning.values())).device), {})
         hinges = []
         for left, right in combinations(meaning, 2):
             cosine = meaning[left] @ meaning[right].T  # (B, B), translations on the diagonal

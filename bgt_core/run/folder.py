@@ -8,17 +8,16 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from bgt_core import checkpoint
 from bgt_core.data.columns import LABEL, Source, parse_columns, parse_source
-from bgt_core.data.corpus import Corpus, Mixture
+from bgt_core.data.corpus import SPLITS, Corpus, Mixture, open_corpus
 from bgt_core.data.parallel import sentences
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import NotFound, UsageError
 from bgt_core.files import write_json
 from bgt_core.recipes import Recipe
+from bgt_core.run.initial import outline, rehearse
 
 SETTINGS = "run.json"
 
@@ -50,9 +49,10 @@ def prepare_run(
         raise UsageError(f"{out}: not empty, and no run to continue. Remove it, or name another folder.")
     try:
         pieces = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
-        with torch.device("meta"):  # before the long work, so that sizes that make no model end the run here
-            recipe.build(pieces)
+        model = outline(recipe, pieces)  # before the long work, so that settings that make no model end the run here
         stored = store(recipe, sources, pieces, out / "data", strict)
+        for split in SPLITS:
+            rehearse(recipe, model, open_corpus(out / "data", split))
         for corpus in stored.corpora if isinstance(stored, Mixture) else [stored]:
             counts, skipped = corpus.store["pairs"], corpus.store["skipped"]
             pairs = counts | {f"skipped ({reason})": lines for reason, lines in skipped.items()}

@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import torch
-from torch import nn
 
 from bgt_core import checkpoint, recipes
 from bgt_core.data.corpus import open_corpus
 from bgt_core.data.text import Tokenizer
 from bgt_core.device import pick_device
-from bgt_core.errors import DataError, Interrupted, NotFound, UsageError
+from bgt_core.errors import DataError, Interrupted, NotFound
 from bgt_core.files import PARTIAL, write_text
 from bgt_core.models.latent import LatentModel
 from bgt_core.recipes import Recipe, legacy
 from bgt_core.run.folder import SETTINGS, Report, remove
+from bgt_core.run.initial import freeze, fresh
 from bgt_core.training.loop import Hooks, make_optimizer, total_steps
 from bgt_core.training.loop import train as train_loop
 from bgt_core.training.step import Trainer
@@ -107,28 +104,6 @@ class Run:
         with (self.out / checkpoint.METRICS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
         self.report(row)
-
-
-def fresh(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
-    """The model before its first update: the same for the same seed, and with `init_from` that checkpoint's."""
-    torch.manual_seed(recipe.train.seed)
-    model = recipe.build(tokenizer)
-    if recipe.init_from:
-        checkpoint.warm_start(model, checkpoint.find(recipe.init_from))
-    return model
-
-
-def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
-    """Leave parameters whose names start with one of these as they are; UsageError where a prefix names none."""
-    for prefix in prefixes:
-        parameters = [value for name, value in model.named_parameters() if f"{name}.".startswith(f"{prefix}.")]
-        if not parameters:
-            parts = ", ".join(name for name, _ in model.named_children())
-            raise UsageError(f"freeze '{prefix}': no parameter's name starts so; this model has {parts}")
-        for parameter in parameters:
-            parameter.requires_grad_(False)
-    if not any(parameter.requires_grad for parameter in model.parameters()):
-        raise UsageError(f"freeze {', '.join(prefixes)}: nothing is left to train")
 
 
 class Signals:

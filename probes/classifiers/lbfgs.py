@@ -38,20 +38,43 @@ def minimise(
 
     A strength has converged when a step promises to lower the loss by less than `tolerance` nats per item.
     """
-    items, width = vectors.shape
+    items = len(vectors)
     penalties = 1 / (items * torch.tensor(strengths, dtype=torch.float64))  # (S,)
     priors = torch.bincount(labels, minlength=classes).double() / items  # (K,)
-    variances, axes = torch.linalg.eigh(vectors.mT @ vectors / items)  # (D,), (D, D)
+    variances, axes = principal_axes(vectors)  # (A,), (D, A); at right angles to all axes weights are 0
     curvature = (1 - priors.square().sum()) / classes  # of the loss at the start, mean over classes
     curvatures = penalties[:, None] + curvature * variances.clamp_min(0)  # (S, D)
     scale = torch.cat([curvatures, curvature.expand(len(penalties), 1)], 1).rsqrt().float()[..., None]  # (S, D + 1, 1)
     problem = Problem(vectors @ axes, labels, penalties.float(), scale, classes)
 
-    x = torch.zeros(len(penalties), width + 1, classes)
+    x = torch.zeros(len(penalties), len(variances) + 1, classes)
     x[:, -1] = (priors.clamp_min(0.5 / items).log() / scale[0, -1, 0]).float()
     optimum, converged = lbfgs(problem, x, tolerance, max_evaluations)
     parameters = optimum * scale
     return Optimum(axes @ parameters[:, :-1], parameters[:, -1], converged)
+
+
+def principal_axes(vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """Variances (A,), rising, and the axes that have them, (D, A), orthonormal, of (N, D) centred vectors.
+
+    A is D, or where fewer items than that are given, or fewer columns that vary, their number. Then the vectors are
+    first turned into the space that they span: the covariance of 8,000 columns has thousands of equal eigenvalues,
+    zeros, with which LAPACK's solver does not converge.
+    """
+    items, width = vectors.shape
+    varies = vectors.any(0)
+    columns = int(varies.sum())
+    if min(items, columns) == width:
+        return torch.linalg.eigh(vectors.mT @ vectors / items)
+    vectors = vectors[:, varies]
+    axes = torch.zeros(width, min(items, columns))
+    if columns <= items:
+        variances, axes[varies] = torch.linalg.eigh(vectors.mT @ vectors / items)
+    else:
+        basis, rows = torch.linalg.qr(vectors.mT)  # (columns, N), (N, N): vectors = rows.mT @ basis.mT
+        variances, turned = torch.linalg.eigh(rows @ rows.mT / items)
+        axes[varies] = basis @ turned
+    return variances, axes
 
 
 class Problem(NamedTuple):

@@ -58,7 +58,8 @@ ARGUMENTS: dict[str, object] = {
     "model.log_variance": -3.0,
     "objective.elbo.warmup_steps": 100,
     "objective.elbo.weights.semantic": 0.01,
-    "objective.elbo.weights.language": 0.5,  # dearer than the semantic one: what both could tell, the shared latent tells
+    # Dearer than the semantic one: what both could tell, the shared latent tells.
+    "objective.elbo.weights.language": 0.5,
     "objective.elbo.label_smoothing": 0.0,
     "objective.margin.margin": 0.4,
     "objective.margin.weight": 20.0,

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 import bgt_core
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
+from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.generation.search import (
     BLOCK,
@@ -26,10 +27,12 @@ from bgt_core.generation.search import (
     sample,
     transfer,
 )
+from bgt_core.models.bgt import BGT
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm_decoder import LSTMDecoder
 from bgt_core.nets.output import TiedOutput, UntiedOutput
+from bgt_core.recipes import Recipe
 
 L = 5
 
@@ -367,6 +370,32 @@ def test_text_is_what_the_decoder_writes_for_the_two_means(
     manner = torch.from_numpy(model.embed(STYLES[:2], lang="fr", latent="language"))
     meaning = torch.from_numpy(model.embed(SOURCES[:2], lang="fr"))
     torch.testing.assert_close(seen[0], torch.cat([manner, meaning], dim=1))
+
+
+def test_each_of_three_languages_is_written_by_its_own_decoder(
+    tiny: Callable[..., Recipe], stirred: Callable[[nn.Module], nn.Module], tokenizer: Tokenizer
+) -> None:
+    """From any of them: the meaning of the source, the manner of the style, one sentence each."""
+    torch.manual_seed(0)
+    model = stirred(tiny(langs=("en", "fr", "de")).build(tokenizer))
+    assert isinstance(model, BGT)
+    trilingual = bgt_core.Embedder(model, tokenizer, model.langs, "fp32")
+    assert trilingual.langs == ("en", "fr", "de")
+    written = {}
+    for lang in trilingual.langs:
+        written[lang] = transfer(trilingual, SOURCES, STYLES, lang=lang, max_length=8)
+        latents = model.join(
+            {
+                "semantic": torch.from_numpy(trilingual.embed(SOURCES, lang="en")),
+                "language": torch.from_numpy(trilingual.embed(STYLES, lang=lang, latent="language")),
+            }
+        )
+        with torch.no_grad():
+            expected = [best.pieces for best in beam(model.decoder(lang), latents, 5, 8)]
+        assert written[lang] == tokenizer.decode(expected)
+    assert len({tuple(texts) for texts in written.values()}) == 3
+    with pytest.raises(UsageError, match="no language 'es'; it has en, fr, de"):
+        transfer(trilingual, SOURCES, STYLES, lang="es")
 
 
 def test_nothing_in_nothing_out(model: bgt_core.Embedder) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
 from probes.classifiers.classifier import STRENGTHS, LinearProbe, MLPProbe
+from probes.classifiers.lbfgs import principal_axes
 
 PROBES = [LinearProbe(), MLPProbe(max_epochs=300)]
 
@@ -55,6 +57,43 @@ def test_every_strength_is_at_the_optimum_that_scikit_learn_finds(classes: int) 
     together = LinearProbe(tolerance=1e-9).fit(vectors, labels, (vectors, labels))
     assert together.strength_ == max(STRENGTHS)  # chosen on what it was fitted on: the weakest penalty
     np.testing.assert_allclose(together.predict_proba(vectors), probe.predict_proba(vectors), atol=2e-3)
+
+
+@pytest.mark.parametrize(("items", "used"), [(120, 200), (120, 300), (400, 90)], ids=["wide", "both", "unused"])
+def test_vectors_that_do_not_fill_their_space_are_fitted_as_well(items: int, used: int) -> None:
+    """Fewer items than columns, columns that are never used, and both."""
+    rng = np.random.default_rng(0)
+    vectors = np.zeros((items, 300), np.float32)
+    vectors[:, rng.permutation(300)[:used]] = rng.standard_normal((items, used))
+    labels = rng.integers(0, 3, items)
+    scale = vectors.std(0, dtype=np.float64)
+    standard = (vectors - vectors.mean(0, dtype=np.float64)) / np.where(scale, scale, 1)
+    for strength in (0.001, 0.1):
+        probe = LinearProbe(strengths=[strength], tolerance=1e-9).fit(vectors, labels, (vectors, labels))
+        exact = LogisticRegression(C=strength, tol=1e-8, max_iter=10_000).fit(standard, labels)
+        assert probe.converged_
+        np.testing.assert_allclose(probe.predict_proba(vectors), exact.predict_proba(standard), atol=2e-3)
+
+
+def test_thousands_of_columns_with_equal_variances_have_axes() -> None:
+    """As of tf-idf: of 8,000 columns 500 are used, half of them once, so that many variances are equal, most zero."""
+    rng = np.random.default_rng(0)
+    vectors = torch.zeros(300, 8_000)
+    vectors[torch.arange(250), torch.arange(250)] = 300**0.5
+    vectors[:, 250:500] = torch.from_numpy(rng.standard_normal((300, 250)).astype(np.float32))
+    vectors -= vectors.mean(0)
+    variances, axes = principal_axes(vectors)
+    assert variances.shape == (300,) and axes.shape == (8_000, 300)
+    torch.testing.assert_close(axes.mT @ axes, torch.eye(300), atol=1e-5, rtol=0)
+    turned = vectors @ axes
+    torch.testing.assert_close(turned @ axes.mT, vectors, atol=1e-3, rtol=0)
+    torch.testing.assert_close(turned.mT @ turned / 300, variances.diag(), atol=1e-4, rtol=0)
+
+
+def test_full_vectors_are_turned_by_the_eigenvectors_of_their_covariance() -> None:
+    vectors = torch.randn(50, 8, generator=torch.Generator().manual_seed(0))
+    expected = torch.linalg.eigh(vectors.mT @ vectors / 50)
+    assert all(map(torch.equal, principal_axes(vectors), expected))
 
 
 def test_the_strength_has_the_least_loss_on_dev() -> None:

@@ -43,12 +43,12 @@ def test_the_key_is_of_recipe_overrides_languages_seed_and_data() -> None:
 def test_the_same_training_in_other_words_is_the_same() -> None:
     assert training(overrides={"model.readout": "sample"}).key == training().key  # the recipe's default
     assert training(overrides={"model.d_model": 64}).key == training().key  # the scale's
-    assert training(overrides={"model.encoder_layers": 5}).overrides == {"model.d_model": 64, "data.vocab_size": 500}  # the default again
+    paper = training(overrides={"model.encoder_layers": 5})  # the default again
+    assert paper.overrides == {"model.d_model": 64, "data.vocab_size": 500}
     renamed = training_of(ExperimentSpec("y", "bgt", latent="language"), SCALE, {}, 1, "d")
     assert renamed.key == training().key
-    assert {training(overrides={"model.readout": "sample"}).name, training(overrides={"model.d_model": 64}).name, renamed.name} == {
-        training().name
-    }  # and so is their folder
+    same = training(overrides={"model.readout": "sample"}), training(overrides={"model.d_model": 64}), renamed
+    assert {other.name for other in same} == {training().name}  # and so is their folder
     own = training_of(ExperimentSpec("x", "bgt"), SCALE, {"model.d_model": 32}, 1, "d")
     assert own.key == training(overrides={"model.d_model": 32}).key
 
@@ -58,7 +58,7 @@ def test_arguments_of_the_scale_that_a_recipe_has_not_are_left_out_and_said() ->
     assert small.left_out == ("model.encoder_layers",)
     assert "model.encoder_layers" not in small.overrides
     assert small.build().arguments["model.d_model"] == 64
-    with pytest.raises(BgtError, match="no setting 'model.colour'"):
+    with pytest.raises(BgtError, match=r"no setting 'model\.colour'"):
         training(overrides={"model.colour": "red"}).build()
     with pytest.raises(BgtError, match="Unknown recipe 'nothing'"):
         training("nothing").build()

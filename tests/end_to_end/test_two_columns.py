@@ -1,0 +1,160 @@
+"""Two columns of one language, one column, and mixtures of both: train, resume, embed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bgt_core
+from bgt_core import checkpoint, run
+from bgt_core.contracts import LANGUAGE
+from bgt_core.data.corpus import Mixture, open_corpus
+from bgt_core.errors import UsageError
+
+pytestmark = pytest.mark.slow
+
+TRAIN: dict[str, Any] = {
+    "data.vocab_size": 200,
+    "data.min_pieces": 2,
+    "data.valid_pairs": 20,
+    "train.epochs": 1.5,
+    "train.batch_tokens": 250,
+    "train.micro_tokens": 150,
+    "train.learning_rate": 1e-2,
+    "train.valid_every": 10,
+    "train.save_every": 3,
+}
+TRANSFORMER = {"d_model": 16, "encoder_layers": 1, "ffn_dim": 24, "heads": 2}
+SIZES: dict[str, dict[str, Any]] = {
+    "bgt-small": {"d_model": 16, "semantic_dim": 24, "language_dim": 6, "ffn_dim": 24, "heads": 2},
+    "bgt": TRANSFORMER,
+    "bilingual-trans": TRANSFORMER,
+    "english-ae": TRANSFORMER,
+    "english-trans": TRANSFORMER,
+    "sp": {"d_model": 16, "mega_batch": 3, "mega_batch_warmup": 2},
+}
+
+Files = Mapping[str, Path]
+
+
+@pytest.fixture(scope="module")
+def files(
+    texts: dict[str, list[str]], write_rows: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> Files:
+    """Paraphrases: the same words in another order, and another mark."""
+    folder, english = tmp_path_factory.mktemp("columns"), texts["en"]
+    other = [" ".join(reversed(text.strip(".!?").split())) + "!" for text in english]
+    return {
+        "paraphrases": write_rows(folder / "paraphrases.tsv", zip(english[:150], other[:150], strict=True)),
+        "mono": write_rows(folder / "mono.tsv", [(text,) for text in english[:150]]),
+        "french": write_rows(folder / "en-fr.tsv", zip(english[150:300], texts["fr"][150:300], strict=True)),
+        "german": write_rows(folder / "en-de.tsv", zip(english[250:400], texts["de"][250:400], strict=True)),
+    }
+
+
+def train_twice(recipe: str, data: list[str], out: Path, **options: Any) -> Path:
+    """A run, and the same one continued from a checkpoint in its middle; both end in the same weights, bit for bit."""
+    overrides = {**TRAIN, **SIZES[recipe], **options.pop("overrides", {})}
+    kept: list[Path] = []
+
+    def keep(row: Mapping[str, object]) -> None:
+        """The run as it is at its first validation."""
+        if row["kind"] == "valid" and not kept and checkpoint.steps_of(out):
+            kept.append(Path(shutil.copytree(out, out.with_name("half"))))
+
+    last = run.train(recipe, data, out, overrides=overrides, device="cpu", report=keep, **options)
+    (half,) = kept
+    assert 0 < checkpoint.load(half).config["step"] < checkpoint.load(last).config["step"]
+    resumed = run.resume(half, device="cpu")
+    assert resumed.name == last.name
+    for name in ("model.safetensors", "optimizer.safetensors"):
+        assert (resumed / name).read_bytes() == (last / name).read_bytes()
+    return last
+
+
+def valid_rows(folder: Path) -> list[dict[str, Any]]:
+    rows = [json.loads(line) for line in (folder.parent / "metrics.jsonl").read_text("utf-8").splitlines()]
+    return [row for row in rows if row["kind"] == "valid"]
+
+
+def check_vectors(folder: Path, langs: tuple[str, ...], latents: tuple[str, ...]) -> None:
+    model = bgt_core.load(folder, "cpu", "fp32")
+    assert (tuple(model.langs), tuple(model.latents)) == (langs, latents)
+    for lang in langs:
+        for latent in latents:
+            vectors = model.embed(["the mother works.", "it is late!", ""], lang=lang, latent=latent)
+            assert np.isfinite(vectors).all() and (vectors[0] != vectors[1]).any()
+
+
+def test_bgt_learns_from_two_columns_of_one_language(files: Files, tmp_path: Path) -> None:
+    folder = train_twice("bgt-small", [str(files["paraphrases"])], tmp_path / "run", columns=["a:en", "b:en"])
+    check_vectors(folder, ("en",), ("semantic", LANGUAGE))
+    names = {f"{role}/{column}" for role in ("reconstruct", "translate", "kl") for column in "ab"}
+    row = valid_rows(folder)[-1]
+    assert names | {"retrieval/a-b", "retrieval/b-a", "kl/semantic", "elbo"} <= row.keys()
+    assert not any(name.endswith("/en") for name in row)
+    model = bgt_core.load(folder, "cpu")
+    assert bgt_core.transfer(model, ["the mother works."], ["it is late!"], lang="en")[0]
+
+
+def test_an_autoencoder_needs_one_column(files: Files, tmp_path: Path) -> None:
+    folder = train_twice("english-ae", [str(files["mono"])], tmp_path / "run", columns=["en"])
+    check_vectors(folder, ("en",), ("semantic",))
+    row = valid_rows(folder)[-1]
+    assert "reconstruct/en" in row and not any(name.startswith(("translate", "retrieval")) for name in row)
+
+
+def test_sp_learns_from_two_columns_of_one_language(files: Files, tmp_path: Path) -> None:
+    folder = train_twice("sp", [str(files["paraphrases"])], tmp_path / "run", columns=["a:en", "b:en"])
+    check_vectors(folder, ("en",), ("semantic",))
+    first, last = valid_rows(folder)[0], valid_rows(folder)[-1]
+    assert last["retrieval/a-b"] > first["retrieval/a-b"] or last["retrieval/a-b"] > 0.9
+
+
+def test_sp_mines_negatives_in_each_corpus_of_a_mixture(files: Files, tmp_path: Path) -> None:
+    data = [f"en-fr={files['french']}", f"en-de={files['german']}"]
+    folder = train_twice("sp", data, tmp_path / "run")
+    check_vectors(folder, ("en", "fr", "de"), ("semantic",))
+    corpus = open_corpus(folder.parent / "data")
+    assert isinstance(corpus, Mixture)
+    assert {"retrieval/en-fr", "retrieval/en-de"} <= valid_rows(folder)[-1].keys()
+
+
+def test_a_corpus_of_one_column_may_be_mixed_in(files: Files, tmp_path: Path) -> None:
+    """Its rows are reconstructed; there is nothing to translate or to compare."""
+    data = [f"en-fr={files['french']}", f"en={files['mono']}"]
+    folder = train_twice("bgt-small", data, tmp_path / "run")
+    check_vectors(folder, ("en", "fr"), ("semantic", LANGUAGE))
+    assert {"reconstruct/en", "translate/fr", "retrieval/en-fr"} <= valid_rows(folder)[-1].keys()
+
+
+def test_a_softmax_over_translations_needs_no_second_column_in_each_corpus(files: Files, tmp_path: Path) -> None:
+    data = [f"en-fr={files['french']}", f"en={files['mono']}"]
+    overrides = TRAIN | SIZES["bgt"] | {"objective.contrast.weight": 1.0, "train.epochs": 0.3}
+    folder = run.train("bgt", data, tmp_path / "run", overrides=overrides, device="cpu")
+    check_vectors(folder, ("en", "fr"), ("semantic", LANGUAGE))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "data", "message"),
+    [
+        ("sp", ["en={mono}"], "similarity is learnt from two"),
+        ("bilingual-trans", ["en={mono}"], "a translation needs two"),
+        ("sp", ["en-fr={french}", "en={mono}"], "columns en: sp learns nothing"),
+        ("english-trans", ["en-fr={french}", "en={mono}"], "columns en: english-trans learns nothing"),
+        ("english-ae", ["en-fr={french}", "fr={mono}"], "this system reads en"),
+    ],
+)
+def test_columns_that_teach_nothing_are_refused_before_training(
+    recipe: str, data: list[str], message: str, files: Files, tmp_path: Path
+) -> None:
+    sources = [source.format(**files) for source in data]
+    with pytest.raises(UsageError, match=message):
+        run.train(recipe, sources, tmp_path / "run", overrides=TRAIN | SIZES[recipe], device="cpu")
+    assert not (tmp_path / "run").exists()

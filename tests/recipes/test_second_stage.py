@@ -1,0 +1,301 @@
+"""A second stage: what a run takes from a checkpoint, what stays frozen, and what a classifier learns on top."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+import bgt_core
+from bgt_core import checkpoint, run
+from bgt_core.contracts import Batch
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import BgtError, DataError, UsageError
+from bgt_core.models.classifier import PairClassifier
+from bgt_core.recipes import Recipe
+from bgt_core.training import step as training_step
+
+COLUMNS = ("a:en", "b:en", "gold:label")
+SETTINGS: dict[str, Any] = {
+    "classes": 2,
+    "data.valid_pairs": 60,
+    "train.epochs": 6.0,
+    "train.batch_tokens": 600,
+    "train.micro_tokens": 2_000,
+    "train.learning_rate": 0.05,
+    "train.valid_every": 20,
+    "train.save_every": 10,
+}
+Tiny = Callable[..., Recipe]
+
+
+@pytest.fixture(scope="module")
+def labelled(grammar: list, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pairs of English sentences: a sentence with itself in other letters (1), or with the next one (0)."""
+    english = [pair.texts["en"] for pair in grammar]
+    rows = [
+        f"{text}\t{text.upper() if row % 2 else english[(row + 1) % len(english)]}\t{row % 2}\n"
+        for row, text in enumerate(english)
+    ]
+    path = tmp_path_factory.mktemp("labelled") / "labelled.tsv"
+    path.write_text("".join(rows), encoding="utf-8")
+    return path
+
+
+def second_stage(init_from: Path, data: Path, out: Path, **overrides: Any) -> Path:
+    settings = SETTINGS | {name.replace("__", "."): value for name, value in overrides.items()}
+    return run.train(
+        "pair-classifier", [data], out, init_from=init_from, columns=COLUMNS, overrides=settings, device="cpu"
+    )
+
+
+@pytest.fixture(scope="module")
+def trained(saved: Path, labelled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run that nothing interrupts, on a model that is not trained itself: its encoders average piece vectors."""
+    return second_stage(saved, labelled, tmp_path_factory.mktemp("second") / "run")
+
+
+def tensors(folder: Path) -> dict[str, Tensor]:
+    return load_file(folder / "model.safetensors")
+
+
+def encoders(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value for name, value in weights.items() if name.startswith("encoders.")}
+
+
+def same(left: Mapping[str, Tensor], right: Mapping[str, Tensor]) -> bool:
+    return left.keys() == right.keys() and all(torch.equal(value, right[name]) for name, value in left.items())
+
+
+def valid_rows(folder: Path) -> list[dict[str, Any]]:
+    rows = [json.loads(line) for line in (folder.parent / "metrics.jsonl").read_text("utf-8").splitlines()]
+    return [row for row in rows if row["kind"] == "valid"]
+
+
+def test_it_takes_sizes_tokenizer_and_weights_from_the_checkpoint(trained: Path, saved: Path) -> None:
+    config = checkpoint.read_config(trained)
+    before = checkpoint.read_config(saved)["arguments"]
+    sizes = {name: value for name, value in before.items() if name.startswith("model.")}
+    assert {
+        name.replace("model.base.", "model."): config["arguments"][name] for name in config["arguments"]
+    }.items() >= sizes.items()
+    assert (config["arguments"]["base"], config["arguments"]["init_from"]) == ("bgt-small", str(saved))
+    assert (trained / "tokenizer.model").read_bytes() == (saved / "tokenizer.model").read_bytes()
+    assert (trained.parent / "tokenizer.model").read_bytes() == (saved / "tokenizer.model").read_bytes()
+
+
+def test_what_is_frozen_is_the_same_before_and_after_bit_for_bit(trained: Path, saved: Path) -> None:
+    english = {name: value for name, value in encoders(tensors(saved)).items() if not name.startswith("encoders.fr")}
+    assert same(encoders(tensors(trained)), english)
+    assert not any("encoders" in name for name in load_file(trained / "optimizer.safetensors"))
+    loaded = bgt_core.load(trained, "cpu", "fp32")
+    base = bgt_core.load(saved, "cpu", "fp32")
+    for latent in base.latents:
+        vectors = (model.embed(["one cat", "two dogs sleep"], lang="en", latent=latent) for model in (base, loaded))
+        assert np.array_equal(*vectors)
+
+
+def test_the_classifier_learns_a_task_that_can_be_learnt(trained: Path) -> None:
+    first, last = (valid_rows(trained)[i] for i in (0, -1))
+    assert last["accuracy/label"] > 0.95
+    assert last["label"] < first["label"]
+    assert last["label"] < np.log(2) / 2
+    assert "elbo" not in last and not any(name.startswith("kl/") for name in last)
+    loaded = checkpoint.load(trained)
+    assert isinstance(loaded.model, PairClassifier)
+
+
+def test_what_is_frozen_may_be_freed(saved: Path, labelled: Path, tmp_path: Path) -> None:
+    folder = second_stage(saved, labelled, tmp_path / "run", freeze=[], train__epochs=1.0)
+    moved = encoders(tensors(folder))
+    start = encoders(tensors(saved))
+    name = next(name for name in moved if name.startswith("encoders.semantic"))
+    assert not torch.equal(moved[name], start[name])
+
+
+def test_a_resumed_run_ends_in_the_same_weights(trained: Path, tmp_path: Path) -> None:
+    """Frozen parameters have no moments to restore."""
+    out = Path(shutil.copytree(trained.parent, tmp_path / "run"))
+    first, last = checkpoint.steps_of(out)
+    shutil.rmtree(last)
+    assert checkpoint.load(first).config["step"] > 0
+    assert run.resume(out, device="cpu") == last
+    for name in ("model.safetensors", "optimizer.safetensors"):
+        assert (last / name).read_bytes() == (trained / name).read_bytes()
+
+
+def test_a_resumed_run_needs_its_first_checkpoint_no_more(
+    saved: Path, labelled: Path, trained: Path, tmp_path: Path
+) -> None:
+    """Killed after its first update, with the checkpoint that it started from gone."""
+    base = Path(shutil.copytree(saved, tmp_path / "base"))
+    out = tmp_path / "run"
+
+    def stop(row: Mapping[str, object]) -> None:
+        if row["kind"] == "valid":
+            raise KeyboardInterrupt
+
+    settings = SETTINGS | {"train.valid_every": 20}
+    with pytest.raises(KeyboardInterrupt):
+        run.train(
+            "pair-classifier",
+            [labelled],
+            out,
+            init_from=base,
+            columns=COLUMNS,
+            overrides=settings,
+            device="cpu",
+            report=stop,
+        )
+    shutil.rmtree(base)
+    assert checkpoint.steps_of(out)
+    folder = run.resume(out, device="cpu")
+    assert same(tensors(folder), tensors(trained))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "error", "message"),
+    [
+        (
+            {"freeze": ["encoder"]},
+            UsageError,
+            "freeze 'encoder': no parameter's name starts so; this model has encoders, classifier",
+        ),
+        ({"freeze": ["encoders", "classifier"]}, UsageError, "nothing is left to train"),
+        ({"model.base.semantic_dim": 13}, DataError, r"model\.safetensors: parameter '.*' has shape .*12.*13"),
+        ({"classes": 1}, UsageError, "classes 1 must be at least 2"),
+        ({"base": "sp"}, UsageError, "no setting"),
+    ],
+)
+def test_what_does_not_fit_is_one_clear_line_and_leaves_nothing(
+    overrides: dict[str, Any], error: type[BgtError], message: str, saved: Path, labelled: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(error, match=message) as caught:
+        run.train(
+            "pair-classifier",
+            [labelled],
+            tmp_path / "run",
+            init_from=saved,
+            columns=COLUMNS,
+            overrides=SETTINGS | overrides,
+            device="cpu",
+        )
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("columns", "data", "message"),
+    [
+        (["a:en", "b:en"], "a sentence here\tand one there\n", "needs two columns and labels"),
+        (["a:en", "gold:label"], "a sentence here\t1\n", "needs two columns and labels"),
+        (["a:en", "b:en", "gold:label"], "a sentence here\tand one there\tyes\n", "the label is no number"),
+        (["a:en", "b:en", "gold:label"], "a sentence here\tand one there\t7\n", "label 7 is none of the 2 classes"),
+        (["a:en", "b:en", "gold:label"], "a sentence here\tand one there\t0.5\n", "label 0.5 is none of the 2 classes"),
+        (["a:en", "b:en", "gold:label"], "a sentence here\tand one there\t-1\n", "label -1 is none of the 2 classes"),
+    ],
+)
+def test_labels_that_are_missing_or_none_of_the_classes_are_refused(
+    columns: list[str], data: str, message: str, saved: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.tsv"
+    path.write_text("".join(f"number {row} is {data}" for row in range(100)), encoding="utf-8")
+    with pytest.raises((UsageError, DataError), match=message):
+        run.train(
+            "pair-classifier",
+            [path],
+            tmp_path / "run",
+            init_from=saved,
+            columns=columns,
+            overrides=SETTINGS,
+            device="cpu",
+        )
+    assert not (tmp_path / "run").exists()
+
+
+def test_it_stands_on_another_family(tiny: Tiny, tokenizer: Tokenizer, labelled: Path, tmp_path: Path) -> None:
+    recipe = tiny("sp")
+    torch.manual_seed(0)
+    checkpoint.save(tmp_path / "sp", recipe, recipe.build(tokenizer), tokenizer, step=3)
+    folder = second_stage(tmp_path / "sp", labelled, tmp_path / "run")
+    assert checkpoint.read_config(folder)["arguments"]["base"] == "sp"
+    assert same(encoders(tensors(folder)), tensors(tmp_path / "sp"))
+    assert valid_rows(folder)[-1]["accuracy/label"] > 0.9
+    assert bgt_core.load(folder, "cpu").embed("one cat", lang="en").shape == (16,)
+
+
+def test_a_model_is_trained_on_from_its_checkpoint(saved: Path, tsv: Path, tmp_path: Path) -> None:
+    """The same recipe again, on other data: sizes come along, and how to train does not."""
+    settings = {"train.epochs": 0.2, "data.valid_pairs": 20, "freeze": ["decoders", "translators"]}
+    folder = run.train("bgt-small", [tsv], tmp_path / "run", init_from=saved, overrides=settings, device="cpu")
+    config, before = checkpoint.read_config(folder), checkpoint.read_config(saved)
+    assert config["arguments"]["model.d_model"] == before["arguments"]["model.d_model"] == 16
+    assert config["arguments"]["train.learning_rate"] == 3e-3 != before["arguments"]["train.learning_rate"]
+    assert config["arguments"]["data.vocab_size"] == 400
+    start, end = tensors(saved), tensors(folder)
+    assert start.keys() == end.keys()
+    moved = {name for name, value in start.items() if not torch.equal(value, end[name])}
+    assert any(name.startswith("encoders.semantic") for name in moved)
+    assert not any(name.startswith("decoders.") for name in moved)
+    again = run.train(
+        "bgt-small",
+        [tsv],
+        tmp_path / "again",
+        init_from=folder,
+        overrides={**settings, "train.epochs": 0.0},
+        device="cpu",
+    )
+    assert same(tensors(again), end)
+
+
+def test_target_vectors_reach_the_model_in_the_order_of_their_rows(
+    saved: Path, tsv: Path, grammar: list, tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each row's vector says how many pieces its English has."""
+    ids = tokenizer.encode([pair.texts["en"] for pair in grammar])
+    np.save(tmp_path / "targets.npy", np.array([[len(row), 1.0] for row in ids], np.float32))
+    seen: list[Batch] = []
+    train_step = training_step.train_step
+
+    def watch(trainer: Any, step: int, update: Any, *inner: int) -> Any:
+        seen.extend(update.batches.values())
+        return train_step(trainer, step, update, *inner)
+
+    monkeypatch.setattr("bgt_core.training.loop.train_step", watch)
+    settings = {"train.epochs": 0.3, "data.valid_pairs": 20, "data.min_pieces": 2}
+    run.train(
+        "bgt-small",
+        [tsv],
+        tmp_path / "run",
+        init_from=saved,
+        overrides=settings,
+        targets=[tmp_path / "targets.npy"],
+        device="cpu",
+    )
+    assert seen
+    for batch in seen:
+        assert batch.targets is not None
+        assert batch.targets[:, 0].tolist() == batch.sides["en"].mask.sum(1).tolist()
+
+
+def test_the_command_makes_the_same_run(
+    bgt: Callable[..., Any], trained: Path, saved: Path, labelled: Path, tmp_path: Path
+) -> None:
+    sets = [f"--set={name}={json.dumps(value)}" for name, value in SETTINGS.items()]
+    options = (
+        f"--init-from={saved}",
+        f"--columns={','.join(COLUMNS)}",
+        f"--data={labelled}",
+        f"--out={tmp_path / 'run'}",
+    )
+    done = bgt("train", "pair-classifier", *options, *sets, "--device=cpu")
+    assert done.code == 0, done.err
+    assert same(tensors(Path(done.out.strip())), tensors(trained))

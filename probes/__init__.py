@@ -1,10 +1,12 @@
 """What a latent knows: small classifiers trained on a model's vectors, beside baselines, with intervals.
 
-import bgt_core, probes
+In Python:
 
-bgt = bgt_core.load()
-result = probes.run(bgt, "length", lang="en", config=probes.ProbeConfig(seeds=3))  # one task, one language
-table = probes.table({"mine": bgt}, ["surface"], ["en", "fr"])  # many, as `bgt-probe`
+    import bgt_core, probes
+
+    bgt = bgt_core.load()
+    result = probes.run(bgt, "length", lang="en", config=probes.ProbeConfig(seeds=3))  # one task, one language
+    table = probes.table({"mine": bgt}, ["surface"], ["en", "fr"])  # many, as `bgt-probe`
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """Any encoder on our bench, and ours on everyone's: `open_encoder` for the former, one file per tool for the latter.
 
-PATH                        a checkpoint or run of ours
-ORG/NAME, ORG/NAME@REVISION one of ours on the hub
-sentence-transformers:NAME  a model of that library: on the hub, or a folder
-python:MODULE:OBJECT        your own: an object with `embed`, or a function from sentences to vectors
-vectors:FILE                vectors made elsewhere, looked up by sentence
-baseline:words|tfidf|random what a model must beat; baseline:random@SEED for other weights
+An encoder is named as:
+
+    PATH                        a checkpoint or run of ours
+    ORG/NAME, ORG/NAME@REVISION one of ours on the hub
+    sentence-transformers:NAME  a model of that library: on the hub, or a folder
+    python:MODULE:OBJECT        your own: an object with `embed`, or a function from sentences to vectors
+    vectors:FILE                vectors made elsewhere, looked up by sentence
+    baseline:words|tfidf|random what a model must beat; baseline:random@SEED for other weights
 """
 
 from __future__ import annotations

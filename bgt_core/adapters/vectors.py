@@ -1,7 +1,9 @@
 """Vectors made elsewhere: a file of them beside their sentences, looked up by sentence.
 
-NAME.npy   (N, D) numbers, and NAME.txt, one sentence per line: what `bgt embed NAME.txt --out NAME.npy` leaves
-NAME.npz   "vectors", (N, D) numbers, and "sentences", (N,) text, as np.savez writes them; nothing is unpickled
+The file is one of:
+
+    NAME.npy   (N, D) numbers, and NAME.txt, one sentence per line: what `bgt embed NAME.txt --out NAME.npy` leaves
+    NAME.npz   "vectors", (N, D) numbers, and "sentences", (N,) text, as np.savez writes them; nothing is unpickled
 """
 
 from __future__ import annotations

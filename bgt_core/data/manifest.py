@@ -1,7 +1,9 @@
 """What lies in a folder of data and where it came from: the manifest FOLDER/bgt-data.json, and a card per file we made.
 
-sources.NAME   address, bytes and SHA-256 of what was downloaded, licence, when
-files.NAME     bytes, SHA-256 and, where we wrote it, columns and rows; of which source
+A manifest has these parts:
+
+    sources.NAME   address, bytes and SHA-256 of what was downloaded, licence, when
+    files.NAME     bytes, SHA-256 and, where we wrote it, columns and rows; of which source
 """
 
 from __future__ import annotations

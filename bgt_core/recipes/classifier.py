@@ -1,6 +1,8 @@
 """A second stage: a classifier of sentence pairs on a trained model.
 
-bgt train pair-classifier --init-from runs/bgt --columns a:en,b:en,gold:label --data entailment.tsv --out runs/nli
+Trained from a checkpoint:
+
+    bgt train pair-classifier --init-from runs/bgt --columns a:en,b:en,gold:label --data entailment.tsv --out runs/nli
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """The results of a comparison as four tidy CSV files, without any text of the data.
 
-NAME-scores.csv        one row per system, measure and seed; seed "mean" is the system's score
-NAME-differences.csv   each system minus the one that it is compared with
-NAME-claims.csv        the paper's claims and our verdicts
-NAME-cells.csv         provenance: one row per training
+They are:
+
+    NAME-scores.csv        one row per system, measure and seed; seed "mean" is the system's score
+    NAME-differences.csv   each system minus the one that it is compared with
+    NAME-claims.csv        the paper's claims and our verdicts
+    NAME-cells.csv         provenance: one row per training
 """
 
 from __future__ import annotations

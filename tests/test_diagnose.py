@@ -50,7 +50,7 @@ def test_a_run_is_diagnosed_on_what_it_held_out(bgt: Bgt) -> None:
     code, out, err = bgt("--model run --samples 3 --seed 5 --pairs 30 --json")
     assert code == 0, err
     document = json.loads(out)
-    assert (document["schema"], document["pairs"], document["sentences"]) == ("bgt-diagnose/1", 30, 60)
+    assert (document["schema"], document["pairs"], document["sentences"]) == ("bgt-diagnose/2", 30, 60)
     assert (document["samples"], document["seed"], document["information_limit"]) == (3, 5, math.log(30))
     corpus = Corpus.open("run/data", "valid")
     assert len(corpus) >= 40

@@ -73,7 +73,7 @@ def diagnose(
         file=sys.stderr,
     )
     if as_json:
-        print(json.dumps({"schema": "bgt-diagnose/1", **document(diagnosis, samples, seed)}, indent=2))
+        print(json.dumps({"schema": "bgt-diagnose/2", **document(diagnosis, samples, seed)}, indent=2))
         return
     show(diagnosis, samples)
 

@@ -55,12 +55,6 @@ class Aggressive:
     ):
         self.trainer, self.fresh, self.informations = trainer, fresh, list(informations)
         self.inference, self.generation = inference_and_generation_parameters(trainer.model)
-        self.inner_updates = 0  # since they were last reported
-
-    def reported(self) -> int:
-        """Updates of the encoders alone since this was last asked."""
-        count, self.inner_updates = self.inner_updates, 0
-        return count
 
     @property
     def active(self) -> bool:
@@ -69,24 +63,27 @@ class Aggressive:
 
     def __call__(self, step: int, update: StepBatch) -> Sums:
         """The encoders' updates, then one of all else; once they no longer run ahead, an ordinary step."""
-        if not self.active:
-            return train_step(self.trainer, step, update)
-        with frozen(self.generation):
-            tokens = self.train_inference_network(step)
-        with frozen(self.inference):
+        updates = tokens = 0
+        active = self.active
+        if active:
+            with frozen(self.generation):
+                updates, tokens = self.train_inference_network(step)
+        with frozen(self.inference if active else []):
             sums = train_step(self.trainer, step, update)
         sums.tokens += tokens
+        sums.inner_updates = updates
         return sums
 
-    def train_inference_network(self, step: int) -> int:
+    def train_inference_network(self, step: int) -> tuple[int, int]:
         """Run `train_step` on fresh updates, numbered from 1, until the mean loss per token of `GROUP` of them is no
-        less than that of the group before (He et al. 2019, alg. 1). Gives the tokens that this worker read."""
-        before, tokens, group = math.inf, 0, Sums()
+        less than that of the group before (He et al. 2019, alg. 1). Gives how many updates that took, and
+        the tokens that this worker read."""
+        before, updates, tokens, group = math.inf, 0, 0, Sums()
         for number, update in enumerate(self.fresh(step), 1):
             sums = train_step(self.trainer, step, update, number)
             group += sums
             tokens += sums.tokens
-            self.inner_updates += 1
+            updates = number
             if number % GROUP == 0:
                 parts = {"loss": group.terms.get("loss", torch.zeros(())), "tokens": torch.as_tensor(group.tokens)}
                 totals = self.trainer.workers.sum_over_ranks(parts)
@@ -94,4 +91,4 @@ class Aggressive:
                 if loss >= before:
                     break
                 before, group = loss, Sums()
-        return tokens
+        return updates, tokens

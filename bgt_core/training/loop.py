@@ -137,9 +137,8 @@ def loop(
 
         # Report every few seconds what was trained; validate when it is time. That time does not count.
         if due or last:
-            inner = {"inner_steps": step_fn.reported()} if isinstance(step_fn, Aggressive) else {}
             rate = trainer.optimizer.param_groups[0]["lr"]
-            hooks.report({"kind": "train", "step": done, "steps": steps, **meter.row(rate, inner)})
+            hooks.report({"kind": "train", "step": done, "steps": steps, **meter.row(rate)})
             release_memory()
         with meter.paused():
             for row in evaluate(done):

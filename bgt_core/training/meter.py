@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
@@ -37,7 +37,7 @@ class Meter:
         yield
         self.since += time.perf_counter() - began
 
-    def row(self, learning_rate: float, more: Mapping[str, object]) -> dict[str, object]:
+    def row(self, learning_rate: float) -> dict[str, object]:
         """Means of all workers' terms in nats per row, and tokens a second; then everything starts from zero."""
         seconds = time.perf_counter() - self.since
         counts = {f"rows {name}": torch.as_tensor(count) for name, count in self.sums.rows.items()}
@@ -46,5 +46,6 @@ class Meter:
         means = {name: (totals[name] / totals[f"rows {name}"]).item() for name in totals if f"rows {name}" in totals}
         norm = self.sums.gradient_norm
         row = {**means, "learning_rate": learning_rate, "gradient_norm": float(norm) if norm is not None else 0.0}
+        inner = {} if self.sums.inner_updates is None else {"inner_steps": self.sums.inner_updates}
         self.sums, self.since = Sums(), time.perf_counter()
-        return {**row, **more, "tokens_per_second": totals["tokens"].item() / seconds}
+        return {**row, **inner, "tokens_per_second": totals["tokens"].item() / seconds}

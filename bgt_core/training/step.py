@@ -37,6 +37,7 @@ class Sums:
     terms: dict[str, Tensor] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     tokens: int = 0
+    inner_updates: int | None = None  # of the encoders alone; None in ordinary training
     gradient_norm: Tensor | None = None  # of the newest update, before it was clipped, nats per row
 
     def add(self, terms: Mapping[str, Tensor], batch: Batch) -> None:
@@ -51,6 +52,8 @@ class Sums:
             self.terms[name] = self.terms[name] + value if name in self.terms else value
             self.rows[name] += other.rows[name]
         self.tokens += other.tokens
+        if other.inner_updates is not None:
+            self.inner_updates = (self.inner_updates or 0) + other.inner_updates
         self.gradient_norm = other.gradient_norm
         return self
 

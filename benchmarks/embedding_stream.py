@@ -76,7 +76,7 @@ def speed(folder: Path, sentences: list[str], options: argparse.Namespace) -> Me
 
     def read(_: int) -> None:
         for _ in range(2):  # to check the text, then to embed it
-            bulk.survey(source, source)
+            bulk.validate_and_hash(source, source)
 
     streamed, held = interleave(ours, peer, options.threads, options.rounds)
     spent = {"the model": held} | dict(

@@ -13,6 +13,7 @@ from bgt_core.backend import Linear, matmul_dtype
 from bgt_core.contracts import EOS, PAD
 from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
+from bgt_core.nets.gradients import lookup
 from bgt_core.nets.kv_cache import KeyValues
 from bgt_core.nets.packing import PackedLayout
 
@@ -61,7 +62,7 @@ class TokenAndPositionEmbedding(nn.Module):
 
     def forward(self, ids: Tensor, layout: PackedLayout, start: int = 0) -> Tensor:
         """ids (N,), the first column at position `start` -> (N, H), in the dtype of products."""
-        words = self.table(ids) * math.sqrt(self.table.embedding_dim)
+        words = lookup(self.table, ids) * math.sqrt(self.table.embedding_dim)
         x = words + sinusoids(start, layout.shape[1], words)[layout.columns]
         return self.dropout(x.to(matmul_dtype(x)))
 

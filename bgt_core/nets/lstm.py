@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from bgt_core.contracts import Tokens
 from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
+from bgt_core.nets.gradients import lookup
 from bgt_core.nets.packing import PackedLayout
 
 
@@ -38,7 +39,7 @@ class BiLSTM(nn.Module):
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H)."""
         layout, mirror = layout or PackedLayout.of(side), mirrored(side.mask)
-        x = self.dropout(self.table(side.ids))  # (B, T, H)
+        x = self.dropout(lookup(self.table, side.ids))  # (B, T, H)
         for forward, backward in zip(self.forward_layers, self.backward_layers, strict=True):
             ahead, behind = forward(x)[0], flip(backward(flip(x, mirror))[0], mirror)  # (B, T, H / 2)
             x = self.dropout(torch.cat([ahead, behind], dim=-1))

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from bgt_core.contracts import Role, Tokens
 from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
+from bgt_core.nets.gradients import lookup
 from bgt_core.nets.layers import shift_right, xavier_linear
 from bgt_core.nets.packing import PackedLayout
 from bgt_core.nets.prediction import OutputLayer, SentencePrediction
@@ -84,7 +85,7 @@ class LSTMDecoder(nn.Module):
 
     def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
         """What the LSTM reads: ids (B, T), latent (B, L) -> (B, T, H) or, with Word fusion, (B, T, H + L)."""
-        words = self.dropout(self.table(ids))
+        words = self.dropout(lookup(self.table, ids))
         return torch.cat([words, latent[:, None].expand(-1, ids.shape[1], -1)], dim=-1) if self.reads_latent else words
 
     def initial_state(self, latent: Tensor) -> tuple[Tensor, Tensor]:

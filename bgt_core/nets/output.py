@@ -13,11 +13,12 @@ from torch import Tensor, nn
 
 from bgt_core.backend import Linear, linear, linear_add_, matmul_dtype
 from bgt_core.contracts import Tokens
+from bgt_core.nets.gradients import add_gradient
 from bgt_core.nets.layers import xavier_linear
 from bgt_core.nets.packing import PackedLayout
 
-CHUNK = 256  # tokens whose scores exist at a time: at an 8k vocabulary they stay in a CPU's cache
-BLOCK = 512  # tokens, or H where that is more, whose score gradients are kept for one product that makes dW of them
+CHUNK = 128  # tokens whose scores exist at a time: at an 8k vocabulary they stay in a CPU's cache
+BLOCK = 1024  # tokens whose score gradients are kept for one product that makes dW of them
 SLAB = 2048  # rows of dW computed by one product; a second dW as a whole would be the largest tensor alive
 GPU_BLOCK = 8192  # CHUNK and BLOCK where a product must be large to fill the device
 
@@ -157,28 +158,29 @@ class _FusedNLL(torch.autograd.Function):
         """x (N, H) in the dtype of products, weight (V, H), offset (B, V) or None, rows (N,) each token's sentence."""
         wants_gradient = any(ctx.needs_input_grad[:3])
         exact = torch.promote_types(x.dtype, torch.float32)  # softmax and sums, whatever the products are
-        chunk, block = (CHUNK, max(BLOCK, x.shape[1])) if x.device.type == "cpu" else (GPU_BLOCK, GPU_BLOCK)
+        chunk, block = (CHUNK, BLOCK) if x.device.type == "cpu" else (GPU_BLOCK, GPU_BLOCK)
         used = weight.to(x.dtype)
         shared = None if offset is None else offset.to(x.dtype)
-        grad_x, grad_weight = torch.empty_like(x), torch.zeros_like(weight)
+        grad_x, grad_weight = torch.empty_like(x), torch.empty_like(weight)
         grad_offset = None if offset is None else torch.zeros_like(offset, dtype=exact)
         nats, loss = x.new_zeros(len(x), dtype=exact), x.new_zeros((), dtype=exact)
         slopes = x.new_empty(min(block, len(x)), len(weight))  # gradients of scores
+        scratch = None if x.dtype == exact else x.new_empty(min(chunk, len(x)), len(weight), dtype=exact)
         for first in range(0, len(x), block):
             last = min(first + block, len(x))
             for start in range(first, last, chunk):
                 part = slice(start, min(start + chunk, last))
-                scores = score_block(x[part], used, shared, rows[part]).to(exact)
-                gold = scores.gather(1, target[part, None])
-                top = scores.amax(1, keepdim=True)
-                mass = scores.sub_(top).exp_().sum(1, keepdim=True)
-                total = mass.log() + top  # logsumexp
+                scores = score_block(x[part], used, shared, rows[part])
+                if scratch is not None:
+                    scores = scratch[: len(scores)].copy_(scores)
+                gold, top = scores.gather(1, target[part, None]), scores.amax(1, keepdim=True)
+                chances = torch.softmax(scores, 1, out=scores)
+                total = top - chances.amax(1, keepdim=True).log_()  # logsumexp, however unlikely the gold piece is
                 nats[part] = (total - gold).squeeze(1)
                 loss += (total - (1 - smoothing) * gold).sum()
                 if not wants_gradient:
                     continue
-                slope = scores.div_(mass)  # softmax
-                slope.scatter_add_(1, target[part, None], slope.new_full(gold.shape, smoothing - 1))
+                slope = chances.scatter_add_(1, target[part, None], gold.new_full(gold.shape, smoothing - 1))
                 if grad_offset is not None:
                     grad_offset.index_add_(0, rows[part], slope)
                 slopes[start - first : part.stop - first] = slope
@@ -187,9 +189,11 @@ class _FusedNLL(torch.autograd.Function):
                 grad_x[first:last] = linear(whole, used.T)
                 for row in range(0, len(weight), SLAB):
                     slab = slice(row, row + SLAB)
-                    grad_weight[slab] += linear(whole[:, slab].T, x[first:last].T)
+                    product = linear(whole[:, slab].T, x[first:last].T)
+                    grad_weight[slab] = grad_weight[slab].add_(product) if first else product
         if smoothing:
             smooth(smoothing, x, weight, offset, rows, loss, (grad_x, grad_weight, grad_offset))
+        ctx.weight = weight
         ctx.save_for_backward(grad_x, grad_weight, grad_offset)
         ctx.mark_non_differentiable(nats)
         return loss, nats
@@ -199,4 +203,5 @@ class _FusedNLL(torch.autograd.Function):
         grad_x, grad_weight, grad_offset = ctx.saved_tensors
         if grad_offset is not None:
             grad_offset.mul_(grad)
-        return grad_x.mul_(grad), grad_weight.mul_(grad), grad_offset, None, None, None
+        to_weight = add_gradient(ctx.weight, grad_weight, grad) if ctx.needs_input_grad[1] else None
+        return grad_x.mul_(grad), to_weight, grad_offset, None, None, None

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from bgt_core.backend import Linear
 from bgt_core.contracts import EOS, UNK, Tokens
 from bgt_core.nets.dropout import Dropout
+from bgt_core.nets.gradients import lookup
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.packing import PackedLayout
 
@@ -31,7 +32,7 @@ class MeanPooling(nn.Module):
         layout = layout or PackedLayout.of(side)
         ids = layout.pack(side.ids)  # (N,)
         counts = (ids != EOS) & (ids != UNK)
-        total = layout.sum(self.dropout(self.table(ids)) * counts[:, None])  # (B, H)
+        total = layout.sum(self.dropout(lookup(self.table, ids)) * counts[:, None])  # (B, H)
         return total / layout.sum(counts).clamp(min=1)[:, None]
 
 
@@ -57,7 +58,7 @@ class SIFPooling(nn.Module):
         ids = layout.pack(side.ids)  # (N,)
         counts = ids != EOS
         weights = self.rarity[ids] * counts * math.sqrt(self.width)  # (N,): a unit of the mean is about N(0, 1)
-        total = layout.sum(F.normalize(self.table(ids), dim=-1) * weights[:, None])  # (B, H)
+        total = layout.sum(F.normalize(lookup(self.table, ids), dim=-1) * weights[:, None])  # (B, H)
         return total / layout.sum(counts).clamp(min=1)[:, None]
 
 

@@ -1,0 +1,56 @@
+"""Gradients of large tables, added where they gather.
+
+Autograd makes a dense gradient for each use of a table, as large as the table, and adds them up: a step with eight
+readers of one table fills, moves and adds it eight times over. Here each use adds to `.grad` itself. The sum is the
+same. `torch.autograd.grad`, which returns gradients and leaves `.grad` alone, sees none of a table that is a parameter:
+use `backward`. A table that is no parameter gets its gradient from autograd, as always.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+def lookup(table: nn.Embedding, ids: Tensor) -> Tensor:
+    """Rows of the table: ids of any shape -> (*shape, H)."""
+    return _Lookup.apply(table.weight, ids, table.padding_idx)
+
+
+def add_gradient(weight: Tensor, gradient: Tensor, scale: Tensor) -> Tensor | None:
+    """Add scale * gradient to the gradient of a parameter, and return None; of anything else, return it.
+
+    `gradient` (any shape, the weight's) is used up; `scale` is a scalar.
+    """
+    if not isinstance(weight, nn.Parameter):
+        return gradient.mul_(scale)
+    if weight.grad is None:
+        weight.grad = gradient.mul_(scale)
+    else:
+        weight.grad.addcmul_(gradient, scale)
+    return None
+
+
+class _Lookup(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, ids: Tensor, padding: int | None) -> Tensor:
+        """weight (V, H), ids of any shape -> (*shape, H); the row of `padding` gets no gradient."""
+        ctx.weight, ctx.padding = weight, padding
+        ctx.save_for_backward(ids)
+        return F.embedding(ids, weight)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, None, None]:
+        (ids,), weight = ctx.saved_tensors, ctx.weight
+        in_place = isinstance(weight, nn.Parameter)
+        if in_place and weight.grad is None:
+            weight.grad = torch.zeros_like(weight)
+        gathered = weight.grad if in_place else torch.zeros_like(weight)
+        gathered.index_add_(0, ids.flatten(), grad.flatten(0, -2).to(gathered.dtype))
+        if ctx.padding is not None:
+            gathered[ctx.padding].zero_()
+        return (None if in_place else gathered), None, None

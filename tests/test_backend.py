@@ -17,7 +17,7 @@ from bgt_core.recipes import Recipe
 
 
 def switch_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HAS_ONEDNN", "HAS_ONEDNN_INT8"):
+    for name in ("USES_ONEDNN", "HAS_ONEDNN_INT8"):
         monkeypatch.setattr(backend, name, False)
     for name in ("_onednn", "_onednn_add", "_onednn_int8", "_prepack_int8"):
         monkeypatch.delattr(backend, name)
@@ -30,6 +30,8 @@ def has_onednn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         switch_off(monkeypatch)
     elif not (backend.HAS_ONEDNN and backend.HAS_ONEDNN_INT8):
         pytest.skip("this release of torch, or this CPU, has no oneDNN")
+    else:
+        monkeypatch.setattr(backend, "USES_ONEDNN", True)
     return request.param
 
 
@@ -112,6 +114,7 @@ def test_a_model_learns_the_same_without_onednn(
         slopes = {name: parameter.grad for name, parameter in model.named_parameters() if parameter.grad is not None}
         return {**slopes, "": loss.detach()}
 
+    monkeypatch.setattr(backend, "USES_ONEDNN", backend.HAS_ONEDNN)
     fast = gradients()
     switch_off(monkeypatch)
     for name, plain in gradients().items():

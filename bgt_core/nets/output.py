@@ -17,8 +17,8 @@ from bgt_core.nets.gradients import add_gradient
 from bgt_core.nets.layers import xavier_linear
 from bgt_core.nets.packing import PackedLayout
 
-CHUNK = 128  # tokens whose scores exist at a time: at an 8k vocabulary they stay in a CPU's cache
-BLOCK = 1024  # tokens whose score gradients are kept for one product that makes dW of them
+CHUNK = 256  # tokens whose scores exist at a time: at an 8k vocabulary they stay in a CPU's cache
+BLOCK = 1024  # tokens whose score gradients are kept for one product that makes dW of them; twice that in bf16
 SLAB = 2048  # rows of dW computed by one product; a second dW as a whole would be the largest tensor alive
 GPU_BLOCK = 8192  # CHUNK and BLOCK where a product must be large to fill the device
 
@@ -158,7 +158,7 @@ class _FusedNLL(torch.autograd.Function):
         """x (N, H) in the dtype of products, weight (V, H), offset (B, V) or None, rows (N,) each token's sentence."""
         wants_gradient = any(ctx.needs_input_grad[:3])
         exact = torch.promote_types(x.dtype, torch.float32)  # softmax and sums, whatever the products are
-        chunk, block = (CHUNK, BLOCK) if x.device.type == "cpu" else (GPU_BLOCK, GPU_BLOCK)
+        chunk, block = (CHUNK, BLOCK * 4 // x.itemsize) if x.device.type == "cpu" else (GPU_BLOCK, GPU_BLOCK)
         used = weight.to(x.dtype)
         shared = None if offset is None else offset.to(x.dtype)
         grad_x, grad_weight = torch.empty_like(x), torch.empty_like(weight)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmarks.straight import StraightBGT, random_batches
+from benchmarks.straight import StraightBGT
+from benchmarks.workload import batch_of
 from bgt_core import recipes
 from bgt_core.contracts import EOS
 from bgt_core.data.text import Tokenizer
@@ -37,7 +38,7 @@ def test_loss_and_every_gradient_are_those_of_the_straight_form(model: BGT) -> N
         length = int(torch.randint(1, 30, (1,), generator=draw))
         return [*torch.randint(4, V, (length,), generator=draw).tolist(), EOS]
 
-    (batch,) = random_batches([{"en": sentence(), "fr": sentence()} for _ in range(12)], 1_000)
+    batch = batch_of([{"en": sentence(), "fr": sentence()} for _ in range(12)], turn=0)
     straight = StraightBGT(model, dropout=0.0)
     expected = straight(batch, 0.3, 0.1)
     expected.backward()
@@ -54,10 +55,11 @@ def test_loss_and_every_gradient_are_those_of_the_straight_form(model: BGT) -> N
         assert error <= 1e-10 * gradients[name].norm().clamp(min=1e-3), name
 
 
-def test_random_batches_hold_every_pair_once_within_the_budget() -> None:
-    pairs = [{"en": [5] * n + [EOS], "fr": [6] * (n % 7) + [EOS]} for n in range(1, 40)]
-    batches = random_batches(pairs, 100)
-    lengths = [int(row.sum()) - 1 for batch in batches for row in batch.sides["en"].mask]
-    assert lengths == list(range(1, 40))
-    for batch in batches:
-        assert all(side.ids.numel() <= 100 for side in batch.sides.values())
+def test_fused_matrices_that_were_trained_go_back_into_the_model(model: BGT) -> None:
+    straight = StraightBGT(model, dropout=0.0)
+    with torch.no_grad():
+        for whole in straight.both.values():
+            whole.mul_(3).add_(torch.rand_like(whole))
+    straight.write_back()
+    anew = StraightBGT(model, dropout=0.0)
+    assert all(torch.equal(whole, straight.both[name]) for name, whole in anew.both.items())

@@ -32,7 +32,12 @@ def our_form(
         optimizer.zero_grad()
 
     counts = [sum(len(side.flat_index) for side in batch.sides.values()) for batch in batches]
-    return Form(lambda number: fast(model, recipe, precision, batches[number].to(device), len(pairs)), counts, finish)
+    return Form(
+        lambda number: fast(model, recipe, precision, batches[number].to(device), len(pairs)),
+        counts,
+        finish,
+        optimizer.state.clear,
+    )
 
 
 def fast(model: BGT, recipe: Recipe, precision: str, batch: Batch, pairs: int) -> Tensor:

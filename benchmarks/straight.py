@@ -8,26 +8,29 @@ semantic encoder reads one language at a time, dropout is torch's, Adam updates 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import EOS, PAD, SEMANTIC, Batch, Tokens
+from bgt_core.contracts import EOS, PAD, SEMANTIC, Batch, Objective, Outputs, Tokens
 from bgt_core.models.bgt import BGT
 from bgt_core.nets.layers import sinusoids
+from bgt_core.nets.pooling import ResidualPooling
 
 
 class StraightBGT(nn.Module):
     """The loss of a `bgt` model in nats, summed over a batch, from the same parameters.
 
     Only the matrices that fuse a latent are its own: here one matrix reads [x ; z]. `gradients` says what the model's
-    gradients should be, `write_back` gives the model the fused matrices.
+    gradients should be, `write_back` gives the model the fused matrices. `beside` is what else is minimised: objectives
+    that read what the sentences mean.
     """
 
-    def __init__(self, model: BGT, dropout: float):
+    def __init__(self, model: BGT, dropout: float, beside: Sequence[Objective] = ()):
         super().__init__()
-        self.model, self.dropout, self.first_position = model, dropout, 0
+        self.model, self.dropout, self.beside, self.first_position = model, dropout, beside, 0
         decoders = {f"decoders.{lang}": decoder for lang, decoder in model.decoders.items()}
         decoders |= {f"translators.{lang}": decoder for lang, decoder in model.translators.items()}
         self.fused: dict[str, tuple[nn.Linear, nn.Linear]] = {}
@@ -78,17 +81,22 @@ class StraightBGT(nn.Module):
             total = total + self.decode(f"translators.{lang}", model.translators[lang], source, side, smoothing)
         for posterior in (meaning[batch.anchor], *own.values()):
             total = total + anneal * posterior.kl().sum()
+        for objective in self.beside:
+            total = total + objective(Outputs(meaning, {}), 1).total
         return total
 
     def encode(self, name: str, side: Tokens) -> object:
         encoder = self.model.encoders[name]
-        x = self.words(encoder.body.words.table, side.ids)
+        corrects = isinstance(encoder.body, ResidualPooling)
+        body = encoder.body.body if corrects else encoder.body
+        x = self.words(body.words.table, side.ids)
         hidden = ~side.mask[:, None, None, :]
-        for layer in encoder.body.layers:
+        for layer in body.layers:
             x = layer.norm_attention(x + self.drop(attend(layer.attention, x, hidden)))
             x = layer.norm_feed(x + self.drop(feed(layer.feed, x)))
         real = side.mask[:, :, None].float()
-        return encoder.head((x * real).sum(1) / real.sum(1))
+        mean = (x * real).sum(1) / real.sum(1)
+        return encoder.head(encoder.body.average(side) + linear(encoder.body.correction, mean) if corrects else mean)
 
     def decode(self, name: str, decoder: nn.Module, latent: Tensor, side: Tokens, smoothing: float) -> Tensor:
         past = F.pad(side.ids[:, :-1], (1, 0), value=EOS)

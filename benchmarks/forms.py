@@ -32,12 +32,11 @@ def our_form(
         optimizer.zero_grad()
 
     counts = [sum(len(side.flat_index) for side in batch.sides.values()) for batch in batches]
-    return Form(
-        lambda number: fast(model, recipe, precision, batches[number].to(device), len(pairs)),
-        counts,
-        finish,
-        optimizer.state.clear,
-    )
+
+    def step(number: int) -> None:
+        fast(model, recipe, precision, batches[number].to(device), len(pairs))
+
+    return Form(step, counts, finish, list(model.parameters()), optimizer.state.clear)
 
 
 def fast(model: BGT, recipe: Recipe, precision: str, batch: Batch, pairs: int) -> Tensor:
@@ -71,7 +70,7 @@ def straight_form(
     def step(number: int) -> None:
         slow(loss_of, batches[number].to(device), len(pairs), precision)
 
-    return Form(step, list(map(tokens_of, cut)), finish, optimizer.state.clear)
+    return Form(step, list(map(tokens_of, cut)), finish, parameters, optimizer.state.clear)
 
 
 def slow(loss_of: Loss, batch: Batch, pairs: int, precision: str = "fp32") -> Tensor:

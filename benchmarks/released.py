@@ -155,7 +155,8 @@ class Released:
             trainer.optimizer.step()
             trainer.zero_grad()
 
-        return Form(step, [tokens_of(rows) for rows in batches], finish, trainer.optimizer.optimizer.state.clear)
+        counts, used = [tokens_of(rows) for rows in batches], [theirs for theirs, _, _ in self.weights()]
+        return Form(step, counts, finish, used, trainer.optimizer.optimizer.state.clear)
 
     def difference(self, straight: StraightBGT, rows: Sequence[Pair]) -> str:
         """How far its loss and gradients of these rows are from the straight form's, which takes its positions over.

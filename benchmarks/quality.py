@@ -1,6 +1,6 @@
 """Training time to quality: held-out reconstruction and STS Benchmark's dev set against processor time.
 
-    python -m benchmarks.quality --data pairs.tsv.xz --stsb dev.tsv                # about ten minutes
+    python -m benchmarks.quality --data pairs.tsv.xz --stsb dev.tsv                # about a quarter of an hour
     python -m benchmarks.quality --data pairs.tsv.xz --stsb dev.tsv --minutes 30   # of each form; about two hours
 
 Equal: the recipe (`bgt-plus` at d=256, but for three settings: the straight form knows no word dropout, no weights of
@@ -171,8 +171,8 @@ def our_learner(model: BGT, recipe: Recipe, updates: Sequence[Sequence[Pair]], p
 
 
 def straight_learner(model: BGT, recipe: Recipe, updates: Sequence[Sequence[Pair]]) -> Learner:
-    elbo, *beside = recipe.objective.parts
-    reference = straight.StraightBGT(model, recipe.model.dropout, beside).train()
+    elbo, *auxiliary = recipe.objective.parts
+    reference = straight.StraightBGT(model, recipe.model.dropout, auxiliary).train()
     parameters = reference.parameters_used()
     forms = {tokens: straight_form(reference, updates[0], tokens) for tokens in (250, 500, UPDATE)}
     tokens = best_of(forms, time.process_time)

@@ -24,13 +24,13 @@ class StraightBGT(nn.Module):
     """The loss of a `bgt` model in nats, summed over a batch, from the same parameters.
 
     Only the matrices that fuse a latent are its own: here one matrix reads [x ; z]. `gradients` says what the model's
-    gradients should be, `write_back` gives the model the fused matrices. `beside` is what else is minimised: objectives
+    gradients should be, `write_back` gives the model the fused matrices. `auxiliary` is what else is minimised: objectives
     that read what the sentences mean.
     """
 
-    def __init__(self, model: BGT, dropout: float, beside: Sequence[Objective] = ()):
+    def __init__(self, model: BGT, dropout: float, auxiliary: Sequence[Objective] = ()):
         super().__init__()
-        self.model, self.dropout, self.beside, self.first_position = model, dropout, beside, 0
+        self.model, self.dropout, self.auxiliary, self.first_position = model, dropout, auxiliary, 0
         decoders = {f"decoders.{lang}": decoder for lang, decoder in model.decoders.items()}
         decoders |= {f"translators.{lang}": decoder for lang, decoder in model.translators.items()}
         self.fused: dict[str, tuple[nn.Linear, nn.Linear]] = {}
@@ -81,7 +81,7 @@ class StraightBGT(nn.Module):
             total = total + self.decode(f"translators.{lang}", model.translators[lang], source, side, smoothing)
         for posterior in (meaning[batch.anchor], *own.values()):
             total = total + anneal * posterior.kl().sum()
-        for objective in self.beside:
+        for objective in self.auxiliary:
             total = total + objective(Outputs(meaning, {}), 1).total
         return total
 

@@ -24,8 +24,8 @@ class StraightBGT(nn.Module):
     """The loss of a `bgt` model in nats, summed over a batch, from the same parameters.
 
     Only the matrices that fuse a latent are its own: here one matrix reads [x ; z]. `gradients` says what the model's
-    gradients should be, `write_back` gives the model the fused matrices. `auxiliary` is what else is minimised: objectives
-    that read what the sentences mean.
+    gradients should be, `write_back` gives the model the fused matrices. `auxiliary` is what else is minimised:
+    objectives that read what the sentences mean.
     """
 
     def __init__(self, model: BGT, dropout: float, auxiliary: Sequence[Objective] = ()):

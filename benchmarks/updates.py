@@ -133,7 +133,7 @@ def fixed_costs(
 
 def text(folder: Path) -> tuple[Path, Path]:
     """Pairs of invented words as a file, and a tokenizer of them."""
-    lines = sentences(12_000)
+    lines = sentences(30_000)
     data, model = folder / "pairs.tsv", folder / "tokenizer.model"
     middle = len(lines) // 2
     data.write_text("".join(f"{en}\t{fr}\n" for en, fr in zip(lines[:middle], lines[middle:], strict=True)), "utf-8")
@@ -170,7 +170,7 @@ def train(settings: dict[str, object], updates: int, data: Path, tokenizer: Path
         tokens = int(str(settings["train.batch_tokens"]))
         share = updates * tokens / (13 * data.read_text("utf-8").count("\n"))  # of the text, about
         named = {**settings, "data.valid_pairs": 20, "train.epochs": round(share, 3)}
-        options = [part for key, value in named.items() for part in ("--set", f"{key}={value}")]
+        options = [part for key, value in named.items() for part in ("--set", f"{key}={json.dumps(value)}")]
         files = ["--data", data, "--tokenizer", tokenizer, "--langs", "en,fr", "--out", out]
         command = [sys.executable, "-m", "bgt_core", "train", "bgt-plus", *files, *options]
         before = os.sched_getaffinity(0)

@@ -14,6 +14,9 @@ from benchmarks.measure import Measurement, machine, parser
 
 PAGES = (
     "training",
+    "updates",
+    "quality",
+    "gpu",
     "encoding",
     "generation",
     "probing",
@@ -34,6 +37,12 @@ def cells(row: Measurement) -> tuple[str, ...]:
     return row.work, row.against, spread, target, row.ours, row.peer, row.error, row.floor, reached, row.bottleneck
 
 
+def shown(argument: str) -> str:
+    """A part of the command without the paths of who ran it."""
+    path = Path(argument)
+    return "FOLDER" if path.is_dir() else path.name if path.is_file() else argument
+
+
 def document(rows: list[Measurement], minutes: float, arguments: list[str]) -> str:
     """RESULTS.md, whole."""
     missed = [
@@ -43,7 +52,7 @@ def document(rows: list[Measurement], minutes: float, arguments: list[str]) -> s
     ]
     table = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, rows)]
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in table]
-    command = " ".join(["python -m benchmarks", *("FOLDER" if Path(part).is_dir() else part for part in arguments)])
+    command = " ".join(["python -m benchmarks", *map(shown, arguments)])
     return "\n".join(
         [
             "# Results",

@@ -55,9 +55,9 @@ def load_items(
     """The items of a task from the file or folder `data`, or from the built-in grammar.
 
     `column` is that of a TSV, from 1. `split_file` says which sentences train and are tested; otherwise splits are the
-    source's own, or with `senteval` drawn in SentEval's sizes. A labelled file is cleaned, or with `senteval` and without
-    `split_file` taken as it stands. Raises NotFound, DataError or UsageError for what is absent, damaged, or can't be
-    labelled.
+    source's own, or with `senteval` drawn in SentEval's sizes. A labelled file is cleaned; with `senteval`, and without
+    `split_file`, it is taken as it stands. Raises NotFound, DataError or UsageError for what is absent, damaged, or
+    can't be labelled.
     """
     if data is None:
         dataset = label_sentences(task, None, lang, seed=seed)

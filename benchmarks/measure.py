@@ -58,6 +58,10 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, default=1, help="of both sides; more than 1 is timed on the wall")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--sts", type=Path, help="a folder of YEAR/DATASET.tsv: adds STS scores of inexact forms")
+    parser.add_argument("--senteval", type=Path, help="a clone of SentEval: the peer of the probing page")
+    parser.add_argument(
+        "--probing", type=Path, help="a folder of its English probing files: bgt-probe --paper beside it"
+    )
     return parser
 
 

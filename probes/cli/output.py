@@ -33,7 +33,7 @@ def about(cells: Sequence[Cell], correction: str) -> str:
     first = cells[0].result
     if cells[0].trail["probe"] == "paper":
         whole = all(map(takes_all_as_senteval, cells))
-        items = "its items" if whole else "other items than it would have: its result only on a labelled file, whole"
+        items = "its items, as the file has them" if whole else "not its items: those are a labelled file, whole"
         return f"test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals; {items}"
     cleaned = any(card_of(cell).get("built") == BUILT[LABELLED] for cell in cells)
     return (

@@ -61,6 +61,10 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--released", type=Path, help="a clone of the code released with the paper: adds its rows")
     parser.add_argument("--data", type=Path, help="real pairs, English and French, as `bgt train --data` takes them")
     parser.add_argument("--stsb", type=Path, help="STS Benchmark's dev.tsv: gold, two sentences, origin")
+    parser.add_argument("--senteval", type=Path, help="a clone of SentEval: the peer of the probing page")
+    parser.add_argument(
+        "--probing", type=Path, help="a folder of its English probing files: bgt-probe --paper beside it"
+    )
     return parser
 
 

@@ -160,10 +160,10 @@ USES_ONEDNN = HAS_ONEDNN and not _is_intel()  # in single precision
 
 
 def fused_adam_(
-    values: Tensor,
-    gradient: Tensor,
-    means: Tensor,
-    squares: Tensor,
+    values: list[Tensor],
+    gradients: list[Tensor],
+    means: list[Tensor],
+    squares: list[Tensor],
     step: Tensor,
     *,
     lr: float,
@@ -173,25 +173,31 @@ def fused_adam_(
 ) -> None:
     """One step of Adam in place, without weight decay and without a gradient (Kingma & Ba 2015, algorithm 1).
 
-    Parameters, their gradient and the two moments have one shape; `step` () counts from 1, this step included. One
+    Each parameter, its gradient and its two moments have one shape; `step` () counts from 1, this step included. One
     kernel where torch has it: all that `torch.optim.Adam` does around it takes longer than a small network's update.
     """
     if HAS_FUSED_ADAM:
-        _adam_kernel_(values, gradient, means, squares, step, lr, beta1, beta2, eps)
+        _adam_kernel_(values, gradients, means, squares, step, lr, beta1, beta2, eps)
         return
-    means.lerp_(gradient, 1 - beta1)
-    squares.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
     steps = step.item()
-    deviation = squares.div(1 - beta2**steps).sqrt_().add_(eps)
-    values.addcdiv_(means, deviation, value=-lr / (1 - beta1**steps))
+    for value, gradient, mean, square in zip(values, gradients, means, squares, strict=True):
+        mean.lerp_(gradient, 1 - beta1)
+        square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+        deviation = square.div(1 - beta2**steps).sqrt_().add_(eps)
+        value.addcdiv_(mean, deviation, value=-lr / (1 - beta1**steps))
 
 
 def _adam_kernel_(
-    values: Tensor, gradient: Tensor, means: Tensor, squares: Tensor, step: Tensor, *settings: float
+    values: list[Tensor],
+    gradients: list[Tensor],
+    means: list[Tensor],
+    squares: list[Tensor],
+    step: Tensor,
+    *settings: float,
 ) -> None:
     lr, beta1, beta2, eps = settings
     torch._fused_adam_(
-        [values], [gradient], [means], [squares], [], [step],
+        values, gradients, means, squares, [], [step] * len(values),
         lr=lr, beta1=beta1, beta2=beta2, weight_decay=0.0, eps=eps, amsgrad=False, maximize=False,
     )  # fmt: skip
 
@@ -200,7 +206,7 @@ def _has_fused_adam() -> bool:
     """Whether this torch has the operator in the form used above: it is private, and may go in any release."""
     values, gradient, means, squares = torch.zeros(4, 1)
     try:
-        _adam_kernel_(values, gradient, means, squares, torch.ones(()), 1e-3, 0.9, 0.999, 1e-8)
+        _adam_kernel_([values], [gradient], [means], [squares], torch.ones(()), 1e-3, 0.9, 0.999, 1e-8)
     except (AttributeError, RuntimeError, TypeError):
         return False
     return True

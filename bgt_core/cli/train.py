@@ -57,9 +57,9 @@ def train(
         int | None,
         typer.Option(
             min=1,
-            help="Processes that share the cores of a CPU, and the micro-batches of each update: more than "
-            "train.batch_tokens / train.micro_tokens would idle.",
-            show_default="one a core, but no more than that",
+            help="Processes that share the cores of a CPU and the micro-batches of each update. An update has "
+            "batch_tokens / micro_tokens of them, or micro_batches; more workers would idle.",
+            show_default="one a core, but none that idles",
         ),
     ] = None,
 ) -> None:

@@ -40,7 +40,7 @@ def usual_workers(config: TrainConfig, device: torch.device) -> int:
     where there is a GPU, one."""
     if device.type != "cpu":
         return 1
-    return max(1, min(torch.get_num_threads(), config.batch_tokens // config.micro_tokens))
+    return min(torch.get_num_threads(), max(config.micro_batches, config.batch_tokens // config.micro_tokens))
 
 
 def check_workers(count: int | None, device: str, launched: Workers) -> None:

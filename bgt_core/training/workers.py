@@ -1,6 +1,6 @@
 """The processes that share one run.
 
-Every worker holds the whole model. An update's micro-batches are dealt out in turn; gradients are summed before the
+Every worker holds the whole model. An update's micro-batches are dealt out; gradients are summed before the
 optimiser steps, so all workers stay equal. What a step draws follows from the micro-batch's number, not from who
 computes it: the number of workers changes the order of sums and nothing else.
 """

@@ -274,14 +274,22 @@ def test_helpers_end_with_their_command(number: int, alone: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("threads", "batch_tokens", "micro_tokens", "count"),
-    [(1, 2000, 100, 1), (2, 2000, 1000, 2), (2, 2000, 1001, 1), (16, 25_000, 4_000, 6), (2, 25_000, 4_000, 2)],
+    ("threads", "sizes", "count"),
+    [
+        (1, {"batch_tokens": 2000, "micro_tokens": 100}, 1),
+        (2, {"batch_tokens": 2000, "micro_tokens": 1000}, 2),
+        (2, {"batch_tokens": 2000, "micro_tokens": 1001}, 1),
+        (2, {"batch_tokens": 2000, "micro_tokens": 4000}, 1),
+        (2, {"batch_tokens": 2000, "micro_tokens": 2000, "micro_batches": 2}, 2),
+        (16, {"batch_tokens": 25_000, "micro_tokens": 4_000}, 6),
+        (2, {"batch_tokens": 25_000, "micro_tokens": 4_000}, 2),
+    ],
 )
 def test_a_worker_for_each_core_but_none_idles(
-    threads: int, batch_tokens: int, micro_tokens: int, count: int, monkeypatch: pytest.MonkeyPatch
+    threads: int, sizes: dict[str, int], count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
-    config = TrainConfig(batch_tokens=batch_tokens, micro_tokens=micro_tokens)
+    config = TrainConfig(**sizes)
     assert helpers.usual_workers(config, torch.device("cpu")) == count
     assert helpers.usual_workers(config, torch.device("meta")) == 1
 

@@ -53,8 +53,17 @@ def train(
         bool, typer.Option("--strict", help="Stop on the first bad line instead of skipping it.")
     ] = False,
     device: DeviceOption = "auto",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Processes that share the cores of a CPU and the micro-batches of each update. An update has "
+            "batch_tokens / micro_tokens of them, or micro_batches; more workers would idle.",
+            show_default="one a core, but none that idles",
+        ),
+    ] = None,
 ) -> None:
-    """Train a model on text; with several processes as `torchrun --nproc-per-node 2 -m bgt_core train ...`."""
+    """Train a model on text; on several GPUs or machines as `torchrun --nproc-per-node 2 -m bgt_core train ...`."""
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages; torch looks once, when it is imported
     from bgt_core import run
     from bgt_core.cli.progress import Progress
@@ -65,7 +74,7 @@ def train(
         if resume:
             if recipe or data or overrides or langs or columns or init_from or tokenizer or targets:
                 raise UsageError("--resume continues the run as it was started: give it --out and nothing else.")
-            folder = run.resume(out, device=device, report=report)
+            folder = run.resume(out, device=device, workers=workers, report=report)
         else:
             if recipe is None or not data:
                 example = "bgt train bgt-small --data pairs.tsv --out runs/mine"
@@ -83,6 +92,7 @@ def train(
                 tokenizer=tokenizer,
                 strict=strict,
                 device=device,
+                workers=workers,
                 report=report,
             )
     if Workers.from_environment().is_main:

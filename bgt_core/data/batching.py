@@ -8,7 +8,7 @@ into micro-batches, for memory; gradients add up over them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -52,10 +52,11 @@ class Batching:
     micro_tokens: int  # padded tokens of the longest side that fit the device's memory; changes no update
     seed: int
     scramble: float = 0.0  # share of the sentences trained on whose pieces are permuted
+    micro_batches: int = 1  # at least so many in an update, of equally many tokens: workers share them
 
     def __post_init__(self) -> None:
-        if self.batch_tokens < 1 or self.micro_tokens < 1 or self.seed < 0:
-            raise UsageError(f"{self}: tokens must be at least 1, and the seed not negative")
+        if min(self.batch_tokens, self.micro_tokens, self.micro_batches) < 1 or self.seed < 0:
+            raise UsageError(f"{self}: tokens and micro_batches must be at least 1, and the seed not negative")
 
     def updates(self, corpus: Corpus | Mixture) -> int:
         """Optimiser steps per epoch; in each epoch every row comes once."""
@@ -64,16 +65,18 @@ class Batching:
         return min(len(corpus), -(-corpus.tokens // self.batch_tokens))
 
     def update(self, corpus: Corpus | Mixture, step: int, worker: int = 0, workers: int = 1) -> StepBatch:
-        """Optimiser step `step` (from 0), the longest sentences first; rank `worker` of `workers` gets every
-        `workers`-th micro-batch. Each micro-batch is of one corpus."""
+        """Optimiser step `step` (from 0), the longest sentences first; what rank `worker` of `workers` gets of its
+        micro-batches. Each micro-batch is of one corpus."""
         updates = self.updates(corpus)
         epoch, update = divmod(step, updates)
         first, last = (len(corpus) * edge // updates for edge in (update, update + 1))
         indices = permute(np.arange(first, last), len(corpus), self.seed, epoch)
-        micro_batches = list(enumerate(micro_rows(corpus, indices, self.micro_tokens)))
+        micro_batches = list(micro_rows(corpus, indices, self.micro_tokens, self.micro_batches))
+        shares = deal([int(part.lengths(rows).sum()) for part, rows in micro_batches], workers)
         batches = {
             number: make_batch(part, rows, self.seed + step + number, self.scramble, (self.seed, step, number))
-            for number, (part, rows) in micro_batches[worker::workers]
+            for number, (part, rows) in enumerate(micro_batches)
+            if shares[number] == worker
         }
         return StepBatch(last - first, batches)
 
@@ -99,11 +102,15 @@ def validation(corpus: Corpus | Mixture, micro_tokens: int, most: int | None = N
             turn += 1
 
 
-def micro_rows(corpus: Corpus | Mixture, indices: np.ndarray, micro_tokens: int) -> Iterator[tuple[Corpus, np.ndarray]]:
+def micro_rows(
+    corpus: Corpus | Mixture, indices: np.ndarray, micro_tokens: int, micro_batches: int = 1
+) -> Iterator[tuple[Corpus, np.ndarray]]:
     """Rows of each micro-batch, with the corpus they are of."""
     for part, rows in corpus.parts(indices):
-        for chosen in split_by_tokens(part.lengths(rows), micro_tokens):
-            yield part, rows[chosen]
+        lengths = part.lengths(rows)
+        for portion in split_evenly(lengths, micro_batches):
+            for chosen in split_by_tokens(lengths[portion], micro_tokens):
+                yield part, rows[portion[chosen]]
 
 
 def permute(positions: np.ndarray, size: int, seed: int, epoch: int) -> np.ndarray:
@@ -141,13 +148,35 @@ def split_by_tokens(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarr
     lengths (B, sides). A longer pair stands alone. The longest come first: where memory is too small, the first batch
     shows it.
     """
-    longer = lengths.max(axis=1)
-    order = np.lexsort((lengths.sum(axis=1), longer))[::-1]
+    longer, order = lengths.max(axis=1), longest_first(lengths)
     start = 0
     while start < len(order):
         count = max(1, micro_tokens // int(longer[order[start]]))
         yield order[start : start + count]
         start += count
+
+
+def deal(sizes: Sequence[int], workers: int) -> list[int]:
+    """Which worker gets each micro-batch: the largest first, to the one that has least."""
+    loads, shares = [0] * workers, [0] * len(sizes)
+    for number in sorted(range(len(sizes)), key=lambda number: -sizes[number]):
+        shares[number] = loads.index(min(loads))
+        loads[shares[number]] += sizes[number]
+    return shares
+
+
+def split_evenly(lengths: np.ndarray, portions: int) -> list[np.ndarray]:
+    """Pairs of similar length together, in portions of equally many tokens but for a sentence: the rows of each, in
+    their order; the longest sentences come first. lengths (B, sides)."""
+    order, tokens = longest_first(lengths), lengths.sum(axis=1)
+    middles = np.cumsum(tokens[order]) - tokens[order] / 2
+    edges = np.searchsorted(middles, tokens.sum() * np.arange(1, portions) / portions)
+    return [np.sort(rows) for rows in np.split(order, edges)]
+
+
+def longest_first(lengths: np.ndarray) -> np.ndarray:
+    """Rows (B,) by their longest side, then by all: lengths (B, sides)."""
+    return np.lexsort((lengths.sum(axis=1), lengths.max(axis=1)))[::-1]
 
 
 def make_batch(corpus: Corpus, rows: np.ndarray, turn: int, scramble: float = 0.0, draw: tuple[int, ...] = ()) -> Batch:

@@ -15,6 +15,7 @@ class TrainConfig:
     epochs: float = 20.0  # 0: the model as it starts
     batch_tokens: int = 25_000  # an update's tokens (the longer side of each pair), whatever the device
     micro_tokens: int = 4_000  # a micro-batch's padded tokens a side: what fits the device's memory
+    micro_batches: int = 1  # at least so many in an update, of equally many tokens: what workers share evenly
     learning_rate: float = 5e-4  # the peak
     warmup_steps: int = 4_000  # linear to the peak, then 1 / sqrt(step); 0: the peak throughout
     cooldown: float = 0.0  # share of the run, at its end, in which the rate also falls linearly to 0
@@ -34,6 +35,7 @@ class TrainConfig:
         for name in (
             "batch_tokens",
             "micro_tokens",
+            "micro_batches",
             "learning_rate",
             "clip",
             "valid_every",

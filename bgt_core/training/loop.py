@@ -50,7 +50,7 @@ def make_optimizer(model: Model, config: TrainConfig) -> torch.optim.AdamW:
 
 def batching(config: TrainConfig) -> Batching:
     """How a corpus becomes updates."""
-    return Batching(config.batch_tokens, config.micro_tokens, config.seed, config.scramble)
+    return Batching(config.batch_tokens, config.micro_tokens, config.seed, config.scramble, config.micro_batches)
 
 
 def total_steps(corpus: Corpus | Mixture, config: TrainConfig) -> int:

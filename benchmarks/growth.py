@@ -16,13 +16,13 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,7 +53,7 @@ fit(np.load({path!r}), Method({method!r}, {neighbours}))
 """
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """One process."""
 
     items: int
@@ -67,8 +67,13 @@ class Curve:
 
     work: str
     items: str  # what is counted
-    points: list[Point]
+    points: list[CurvePoint]
     ended: str = ""  # why there is no further point
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Curve:
+        """From JSON."""
+        return cls(**{**stored, "points": [CurvePoint(*point) for point in stored["points"]]})
 
     def exponent(self, column: str) -> float:
         """Of "seconds" or "mebibytes", over the last points; NaN for fewer than two."""
@@ -85,15 +90,12 @@ class Curve:
         more = last.items - before.items
         return 1e3 * (last.seconds - before.seconds) / more, 2**20 * (last.mebibytes - before.mebibytes) / more
 
-    def predicted(self, items: int) -> Point:
-        """The point at a larger size, by the last two; at least in proportion."""
+    def predicted(self, items: int) -> tuple[float, float]:
+        """Seconds and MiB at a larger size: by the slope of the last two points, which is 1 or more; on their line."""
         before, last = self.points[-2:]
-        more = items / last.items
-        exponents = [
-            max(1.0, math.log(now / then) / math.log(last.items / before.items))
-            for then, now in zip(before[1:], last[1:], strict=True)
-        ]
-        return Point(items, last.seconds * more ** exponents[0], last.mebibytes * more ** exponents[1])
+        slope = max(1.0, math.log(last.seconds / before.seconds) / math.log(last.items / before.items))
+        more = (items - last.items) / (last.items - before.items)
+        return last.seconds * (items / last.items) ** slope, last.mebibytes + more * (last.mebibytes - before.mebibytes)
 
 
 @dataclass(frozen=True)
@@ -213,11 +215,12 @@ def curve(work: Work, folder: Path, threads: int, limit: float) -> Curve:
     grown = Curve(work.name, work.items, [])
     for size in SIZES:
         if len(grown.points) > 1:
-            coming = grown.predicted(size)
-            if coming.seconds > limit or coming.mebibytes > memory:
-                takes = f"{coming.seconds:,.0f} s and {coming.mebibytes:,.0f} MiB"
-                return replace(grown, ended=f"{size:,} would take about {takes}")
-        grown.points.append(Point(size, *measured(folder, *work.command(folder, size), threads)))
+            seconds, mebibytes = grown.predicted(size)
+            if mebibytes > memory:
+                return replace(grown, ended=f"{size:,} would take about {mebibytes / 1024:,.0f} GiB")
+            if seconds > limit:
+                return replace(grown, ended=f"{size:,} would take about {seconds:,.0f} s")
+        grown.points.append(CurvePoint(size, *measured(folder, *work.command(folder, size), threads)))
     return grown
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
+from dataclasses import asdict
 
 import pytest
 import torch
 
-from benchmarks.__main__ import document
+from benchmarks.__main__ import document, growth
+from benchmarks.growth import Curve, CurvePoint
 from benchmarks.measure import Measurement, interleave, over, peak_memory
 
 
@@ -63,3 +66,17 @@ def test_results_name_the_rows_that_miss_their_target() -> None:
     assert kept.count("| a step |") == 2 and kept.count("**missed**") == 1
     assert "- a step: 2.00, target >= 3; its time goes to mm 60%" in missed
     assert "None." in document([row([5.0], ">= 3")], 1.0, []).split("## Targets missed")[1]
+
+
+def test_growth_states_the_exponents_of_the_last_points_and_what_comes_next() -> None:
+    seconds = {1_000: 5.0, 10_000: 1.0, 20_000: 4.0, 40_000: 16.0}  # what the first takes is its start
+    points = [CurvePoint(items, took, 300 + items / 100) for items, took in seconds.items()]
+    curve = Curve("pairs compared", "lines", points)
+    assert curve.exponent("seconds") == pytest.approx(2)
+    assert 0 < curve.exponent("mebibytes") < 1
+    assert curve.predicted(80_000) == (pytest.approx(64), pytest.approx(1_100))
+    assert curve.next_item == (pytest.approx(0.6), pytest.approx(2**20 / 100))
+    assert Curve.read(json.loads(json.dumps(asdict(curve)))) == curve
+    line = next(line for line in growth([curve]).splitlines() if line.startswith("| pairs compared"))
+    assert "| 16.0 s, 700 MiB |" not in line  # no size of the table's
+    assert "| 1.0 s, 400 MiB |" in line and "| 2.00 |" in line

@@ -75,7 +75,7 @@ def growth(curves: list[Curve]) -> str:
             "## How cost grows",
             "",
             "Whole commands, each in a process of its own: processor seconds, and memory at most. `growth.py`",
-            "says what they read. An exponent is that of the last three points.",
+            "says what they read. An exponent is that of the last three points, beyond what the first takes.",
             "",
             *table(curves),
             "",

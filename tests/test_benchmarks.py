@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from dataclasses import asdict
 
@@ -69,14 +70,15 @@ def test_results_name_the_rows_that_miss_their_target() -> None:
 
 
 def test_growth_states_the_exponents_of_the_last_points_and_what_comes_next() -> None:
-    seconds = {1_000: 5.0, 10_000: 1.0, 20_000: 4.0, 40_000: 16.0}  # what the first takes is its start
-    points = [CurvePoint(items, took, 300 + items / 100) for items, took in seconds.items()]
+    seconds = {1: 5.0, 10_000: 6.0, 20_000: 9.0, 40_000: 21.0}  # 5 are the start
+    points = [CurvePoint(items, took, 300 + (items > 1) * items / 100) for items, took in seconds.items()]
     curve = Curve("pairs compared", "lines", points)
     assert curve.exponent("seconds") == pytest.approx(2)
-    assert 0 < curve.exponent("mebibytes") < 1
-    assert curve.predicted(80_000) == (pytest.approx(64), pytest.approx(1_100))
+    assert curve.exponent("mebibytes") == pytest.approx(1)
+    assert math.isnan(Curve("flat", "lines", [point._replace(mebibytes=300) for point in points]).exponent("mebibytes"))
+    assert curve.predicted(80_000) == (pytest.approx(49), pytest.approx(1_100))
     assert curve.next_item == (pytest.approx(0.6), pytest.approx(2**20 / 100))
     assert Curve.read(json.loads(json.dumps(asdict(curve)))) == curve
     line = next(line for line in growth([curve]).splitlines() if line.startswith("| pairs compared"))
-    assert "| 16.0 s, 700 MiB |" not in line  # no size of the table's
-    assert "| 1.0 s, 400 MiB |" in line and "| 2.00 |" in line
+    assert "| 21.0 s, 700 MiB |" not in line  # no size of the table's
+    assert "| 6.0 s, 400 MiB |" in line and "| 2.00 |" in line

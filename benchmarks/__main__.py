@@ -9,7 +9,9 @@ import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from benchmarks.growth import Curve, table
 from benchmarks.measure import Measurement, machine, parser
 
 PAGES = (
@@ -24,6 +26,7 @@ PAGES = (
     "starting",
     "embedding_stream",
     "mining",
+    "maps",
 )
 RESULTS = Path(__file__).with_name("RESULTS.md")
 COLUMNS = ("work", "against", "ratio (range)", "target", "ours", "peer", "error", "floor", "reached", "time goes to")
@@ -73,18 +76,38 @@ def document(rows: list[Measurement], minutes: float, arguments: list[str]) -> s
     )
 
 
+def growth(curves: list[Curve]) -> str:
+    """The section of RESULTS.md on how cost grows."""
+    return "\n".join(
+        [
+            "",
+            "## How cost grows",
+            "",
+            "Whole commands, each in a process of its own: processor seconds, and memory at most. `growth.py`",
+            "says what they read. An exponent is that of the last three points, beyond what the first takes.",
+            "",
+            *table(curves),
+            "",
+        ]
+    )
+
+
+def run(name: str, folder: str, arguments: list[str]) -> list[dict[str, Any]]:
+    """What a page writes, in a process of its own."""
+    print(f"== {name}", flush=True)
+    out = Path(folder) / f"{name}.json"
+    subprocess.run([sys.executable, "-m", f"benchmarks.{name}", "--json", out, *arguments], check=True)
+    return json.loads(out.read_text(encoding="utf-8"))
+
+
 def main() -> None:
     arguments = sys.argv[1:]
     parser(__doc__).parse_args(arguments)  # mistakes end here, not in the first page
     begun = time.monotonic()
-    rows: list[Measurement] = []
     with tempfile.TemporaryDirectory() as folder:
-        for name in PAGES:
-            print(f"== {name}", flush=True)
-            out = Path(folder) / f"{name}.json"
-            subprocess.run([sys.executable, "-m", f"benchmarks.{name}", "--json", out, *arguments], check=True)
-            rows += [Measurement(**row) for row in json.loads(out.read_text(encoding="utf-8"))]
-    text = document(rows, (time.monotonic() - begun) / 60, arguments)
+        rows = [Measurement(**row) for name in PAGES for row in run(name, folder, arguments)]
+        curves = [Curve.read(grown) for grown in run("growth", folder, arguments)]
+    text = document(rows, (time.monotonic() - begun) / 60, arguments) + growth(curves)
     RESULTS.write_text(text, encoding="utf-8")
     print(f"{RESULTS} written.\n{text[text.index('## Targets missed') :]}", end="")
 

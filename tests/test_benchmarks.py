@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,8 @@ import pytest
 import torch
 
 from benchmarks import gpu
-from benchmarks.__main__ import document, shown
+from benchmarks.__main__ import document, growth, shown
+from benchmarks.growth import Curve, CurvePoint
 from benchmarks.measure import Measurement, interleave, over, page, peak_memory
 from benchmarks.quality import Score, speedups, stsb_of
 from benchmarks.workload import longer, pairs_of, released_batches, updates_of
@@ -144,3 +147,18 @@ def test_the_page_for_a_gpu_says_that_there_is_none(
     monkeypatch.setattr(sys, "argv", ["gpu"])
     page(gpu.rows, "", gpu.own_options)
     assert capsys.readouterr().out == "No GPU here: nothing measured.\n"
+
+
+def test_growth_states_the_exponents_of_the_last_points_and_what_comes_next() -> None:
+    seconds = {1: 5.0, 10_000: 6.0, 20_000: 9.0, 40_000: 21.0}  # 5 are the start
+    points = [CurvePoint(items, took, 300 + (items > 1) * items / 100) for items, took in seconds.items()]
+    curve = Curve("pairs compared", "lines", points)
+    assert curve.exponent("seconds") == pytest.approx(2)
+    assert curve.exponent("mebibytes") == pytest.approx(1)
+    assert math.isnan(Curve("flat", "lines", [point._replace(mebibytes=300) for point in points]).exponent("mebibytes"))
+    assert curve.predicted(80_000) == (pytest.approx(49), pytest.approx(1_100))
+    assert curve.next_item == (pytest.approx(0.6), pytest.approx(2**20 / 100))
+    assert Curve.read(json.loads(json.dumps(asdict(curve)))) == curve
+    line = next(line for line in growth([curve]).splitlines() if line.startswith("| pairs compared"))
+    assert "| 21.0 s, 700 MiB |" not in line  # no size of the table's
+    assert "| 6.0 s, 400 MiB |" in line and "| 2.00 |" in line

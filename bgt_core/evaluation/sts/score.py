@@ -18,6 +18,7 @@ AGGREGATES = {  # how data sets make a year; published scores differ by it
     "weighted": "Pearson of each data set, averaged by their pairs (SentEval's wmean)",
     "concatenated": "Spearman of all its pairs in one list (Sentence-BERT, SimCSE, MTEB)",
 }
+PAIRS = 8_192  # embedded at once: more than any published set has, and memory does not grow with a larger one
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,23 +176,31 @@ def check(encoder: SentenceEncoder, data: StsSet, latent: str) -> None:
 
 
 def similarities(encoder: SentenceEncoder, data: StsSet, latent: str) -> np.ndarray:
-    """The similarity of each pair of the set: (N,) float64; where all are equal but for rounding, exactly so.
+    """The similarity of each pair of the set: (N,) float64; where all are equal but for rounding, exactly so."""
+    starts = range(0, len(data.gold), PAIRS)
+    parts = [pair_similarities(encoder, data, latent, slice(start, start + PAIRS)) for start in starts]
+    similarity = np.concatenate(parts).astype(np.float64)
+    return np.full_like(similarity, similarity[0]) if np.ptp(similarity) < ROUNDING else similarity
+
+
+def pair_similarities(encoder: SentenceEncoder, data: StsSet, latent: str, pairs: slice) -> np.ndarray:
+    """The similarity of each of these P pairs: (P,).
 
     Each different sentence is embedded once, so that a pair that comes again has the very same similarity.
     """
+    sides = [(texts[pairs], lang) for _, texts, lang in data.sides]
     vectors, rows = {}, {}
-    for lang in dict.fromkeys(lang for _, _, lang in data.sides):
-        sentences = [sentence for _, side, own in data.sides for sentence in side if own == lang]
+    for lang in dict.fromkeys(lang for _, lang in sides):
+        sentences = [sentence for texts, own in sides for sentence in texts if own == lang]
         rows[lang] = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
         embedded = np.asarray(encoder.embed(list(rows[lang]), lang=lang, latent=latent))
         vectors[lang] = checked(embedded, data, lang, list(rows[lang]))
-    left, right = (vectors[lang][[rows[lang][sentence] for sentence in side]] for _, side, lang in data.sides)
+    left, right = (vectors[lang][[rows[lang][sentence] for sentence in texts]] for texts, lang in sides)
     if left.shape != right.shape:
         raise DataError(
             f"{data}: left vectors have {left.shape[1]} units and right ones {right.shape[1]}; expected as many."
         )
-    similarity = encoder.similarity_pairwise(left, right).astype(np.float64)
-    return np.full_like(similarity, similarity[0]) if np.ptp(similarity) < ROUNDING else similarity
+    return encoder.similarity_pairwise(left, right)
 
 
 def checked(vectors: np.ndarray, data: StsSet, lang: str, sentences: Sequence[str]) -> np.ndarray:

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from bgt_core.errors import BgtError
+from bgt_core.evaluation.sts import score as scoring
 from bgt_core.evaluation.sts.score import AGGREGATES, ScoreKey, StsScores, StsSet, explain, sts
 from bgt_core.vectors.compare import ComparesByCosine
 
@@ -221,3 +222,18 @@ def test_pairs_that_are_the_same_tie_whatever_batches_their_sentences_were_in() 
     own = Batched()
     apart = own.similarity_pairwise(*(own.embed(side, lang="en") for side in (left, right)))
     assert abs(100 * spearmanr(apart, gold)[0] - expected) > 1e-3  # else there was nothing to tie
+
+
+def test_a_large_set_is_embedded_in_parts_to_the_same_similarities(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = dataset(np.linspace(0, 5, 30).tolist())
+    sizes: list[int] = []
+
+    class Counted(Angles):
+        def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+            sizes.append(len(sentences))
+            return super().embed(sentences, lang=lang, latent=latent)
+
+    monkeypatch.setattr(scoring, "PAIRS", 7)
+    (cosines,) = sts(Counted(), [data]).cosines
+    assert np.allclose(cosines, data.gold / 5, atol=1e-6)
+    assert max(sizes) <= 8 and len(sizes) == 5  # seven sentences on the right, one on the left

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from bgt_core.vectors.compare import unit
 
 AXES = 50  # principal axes that t-SNE and UMAP see; maps of them are at least as trustworthy as of all
-ANGLE, STEPS = 0.8, 750  # of t-SNE: maps as trustworthy as by its defaults, 0.5 and 1,000, in half the time
+ANGLE, STEPS = 0.8, 750  # of t-SNE: on these axes as trustworthy as by its defaults, 0.5 and 1,000, in half the time
 PLACED_BY = 5  # nearest rows whose median position a new row takes on a map of t-SNE or UMAP
 TRUST_NEIGHBOURS, TRUST_ROWS = 15, 1_000
 

@@ -21,9 +21,9 @@ from bgt_core.nets.packing import PackedLayout, PaddedLayout
 from bgt_core.nets.quantised import quantised
 from bgt_core.vectors.compare import unit
 
-BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # padded tokens of a batch at most
-LONG = 64  # tokens of a sentence; batches of longer ones hold fewer
-SPARE = 64  # on a CPU a batch may hold as much padding as one in so many tokens of the call, to have a common shape
+BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # padded tokens of a batch at most, on a GPU and on a CPU
+LONG = 64  # tokens of a sentence from which on a batch holds fewer
+SPARE = 32  # on a CPU a batch may be padded by one in so many tokens of the call, to have a common shape
 
 
 class Embedder:
@@ -155,18 +155,17 @@ def rows_of(longest: int, budget: int, most: int) -> int:
 
 
 def on_grid(length: int) -> int:
-    """The length rounded up, by a sixteenth at most: up to 32 it stays, up to 64 it becomes even, and so on."""
+    """The length rounded up, by less than an eighth: up to 16 it stays, up to 32 it becomes even, and so on."""
     step = 1 << max(0, (length - 1).bit_length() - 4)
     return -(-length // step) * step
 
 
-def shaped(
-    sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int
-) -> tuple[Tokens, PackedLayout | None]:
+def shaped(sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int) -> tuple[Tokens, PackedLayout | None]:
     """Piece ids, the longest first -> a side, and the layout to compute it in; None is the packed one.
 
-    Where no more than `spare` padding does it, the side has `full` rows, on the grid: then few shapes serve all
-    batches. A new shape costs as much as a batch, and memory that stays, as oneDNN compiles its products and keeps them.
+    Where `spare` tokens of padding allow it, the side has `full` rows, as long as the grid says, and all of it is
+    computed: so few shapes serve all batches. For each new one oneDNN compiles its products, which takes as long as a
+    batch, and keeps them in memory.
     """
     length = on_grid(len(sentences[0]))
     padding = full * length - sum(map(len, sentences))

@@ -100,7 +100,7 @@ def chunks(source: Path | str, langs: Sequence[str]) -> Iterator[list[Row]]:
     """Rows of `source`, unchecked, in lists of about `CHUNK` bytes; the last list may be empty."""
     files = source_files(source, langs)
     if len(files) == 1 and files[0].suffix != ".parquet":
-        for some in _line_lists(files[0]):
+        for some in line_lists(files[0]):
             count = max(1, len(some) * CHUNK // sum(map(len, some), len(some)))  # of lines
             for start in range(0, len(some), count):
                 yield [line.split(b"\t") for line in some[start : start + count]]
@@ -207,11 +207,11 @@ def lines(file: Path) -> Iterator[bytes]:
 
     Raises `BgtError` for a file that is absent, cut short or damaged, and for a line of more than 16 MiB.
     """
-    return chain.from_iterable(_line_lists(file))
+    return chain.from_iterable(line_lists(file))
 
 
-def _line_lists(file: Path) -> Iterator[list[bytes]]:
-    """`lines`, as many together as come with a block of the file; no list is empty."""
+def line_lists(file: Path) -> Iterator[list[bytes]]:
+    """`lines`, in lists of those that end in one block of the file; no list is empty."""
     rest = b""
     for block in _blocks(file):
         text = rest + block

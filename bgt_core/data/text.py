@@ -105,9 +105,10 @@ class Tokenizer:
         """To a file, byte for byte."""
         Path(path).write_bytes(self.model)
 
-    def encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        """N sentences, cleaned up by `normalise` -> N lists of piece ids, each ending in EOS."""
-        return self._pieces.encode([normalise(text) for text in sentences], add_eos=True, num_threads=1)
+    def encode(self, sentences: Sequence[str], *, normalised: bool = False) -> list[list[int]]:
+        """N sentences, cleaned up by `normalise` unless they are -> N lists of piece ids, each ending in EOS."""
+        texts = list(sentences) if normalised else [normalise(text) for text in sentences]
+        return self._pieces.encode(texts, add_eos=True, num_threads=1)
 
     def decode(self, sentences: Sequence[Sequence[int]]) -> list[str]:
         """N lists of piece ids -> N sentences; PAD, BOS and EOS leave no trace, UNK shows as two question marks."""

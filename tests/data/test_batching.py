@@ -32,7 +32,7 @@ class Words(Tokenizer):
     def __init__(self):
         self.model, self.sha256, self.vocab_size = b"", "words", 2000
 
-    def encode(self, sentences: Sequence[str], *, threads: int = 1) -> list[list[int]]:
+    def encode(self, sentences: Sequence[str], *, normalised: bool = False) -> list[list[int]]:
         return [[*map(int, text.split()), EOS] for text in sentences]
 
 

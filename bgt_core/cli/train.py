@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bgt_core.cli.options import DeviceOption
+from bgt_core.cli.options import DeviceOption, tune_training
 from bgt_core.errors import UsageError
 
 
@@ -64,7 +63,7 @@ def train(
     ] = None,
 ) -> None:
     """Train a model on text; on several GPUs or machines as `torchrun --nproc-per-node 2 -m bgt_core train ...`."""
-    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages; torch looks once, when it is imported
+    tune_training()
     from bgt_core import run
     from bgt_core.cli.progress import Progress
     from bgt_core.recipes import parse_overrides

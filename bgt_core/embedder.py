@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from bgt_core.backend import on_grid
 from bgt_core.contracts import EOS, SEMANTIC, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.device import INT8, PRECISIONS, autocast, check_precision, resolve
@@ -152,12 +153,6 @@ def rows_of(longest: int, budget: int, most: int) -> int:
     """Rows of a full batch whose longest sentence has that many tokens; attention takes the square of those."""
     length = on_grid(longest)
     return max(1, min(most, budget // length, LONG * budget // length**2))
-
-
-def on_grid(length: int) -> int:
-    """The length rounded up, by less than an eighth: up to 16 it stays, up to 32 it becomes even, and so on."""
-    step = 1 << max(0, (length - 1).bit_length() - 4)
-    return -(-length // step) * step
 
 
 def shaped(sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int) -> tuple[Tokens, PackedLayout | None]:

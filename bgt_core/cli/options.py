@@ -97,9 +97,9 @@ def check_files(files: Mapping[str, Path | None], as_json: bool = False) -> None
 def tune_training() -> None:
     """Settings that torch and oneDNN look up once, when they are first used; the caller's own stay.
 
-    Huge pages; and few compiled products in oneDNN's caches, where every update brings new shapes and by default a
-    thousand stay, in more memory than a small model's training takes.
+    Huge pages; and few compiled products in oneDNN's caches, where every update brings new shapes of attention and by
+    default a thousand stay, in more memory than a small model's training takes.
     """
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        os.environ.setdefault(name, "128")
+        os.environ.setdefault(name, "256")

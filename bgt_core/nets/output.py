@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bgt_core.backend import Linear, linear, linear_add_, matmul_dtype
+from bgt_core.backend import Linear, compiles_shapes, linear, linear_add_, matmul_dtype, pad_to_grid
 from bgt_core.contracts import Tokens
 from bgt_core.nets.gradients import add_gradient
 from bgt_core.nets.layers import xavier_linear
@@ -164,7 +164,8 @@ class _FusedNLL(torch.autograd.Function):
         grad_x, grad_weight = torch.empty_like(x), torch.empty_like(weight)
         grad_offset = None if offset is None else torch.zeros_like(offset, dtype=exact)
         nats, loss = x.new_zeros(len(x), dtype=exact), x.new_zeros((), dtype=exact)
-        slopes = x.new_empty(min(block, len(x)), len(weight))  # gradients of scores
+        padded = pad_to_grid(x) if compiles_shapes(x) else x
+        slopes = x.new_empty(min(block, len(padded)), len(weight))  # gradients of scores, 0 for what is padded
         scratch = None if x.dtype == exact else x.new_empty(min(chunk, len(x)), len(weight), dtype=exact)
         for first in range(0, len(x), block):
             last = min(first + block, len(x))
@@ -185,11 +186,13 @@ class _FusedNLL(torch.autograd.Function):
                     grad_offset.index_add_(0, rows[part], slope)
                 slopes[start - first : part.stop - first] = slope
             if wants_gradient:
-                whole = slopes[: last - first]
-                grad_x[first:last] = linear(whole, used.T)
+                features = padded[first : first + block]
+                whole = slopes[: len(features)]
+                whole[last - first :] = 0
+                grad_x[first:last] = linear(whole, used.T)[: last - first]
                 for row in range(0, len(weight), SLAB):
                     slab = slice(row, row + SLAB)
-                    product = linear(whole[:, slab].T, x[first:last].T)
+                    product = linear(whole[:, slab].T, features.T)
                     grad_weight[slab] = grad_weight[slab].add_(product) if first else product
         if smoothing:
             smooth(smoothing, x, weight, offset, rows, loss, (grad_x, grad_weight, grad_offset))

@@ -70,7 +70,9 @@ def test_every_page_fits_every_window_and_can_be_read(visit: Visit, turn_to: Tur
         expect(page.get_by_role("figure")).to_have_count(charts, timeout=60_000)
         assert all(figure.get_attribute("aria-label") for figure in page.get_by_role("figure").all())
         if charts:  # what a chart shows stands in a table too, which comes when it is needed, as plotly does
-            expect(page.locator("[data-testid=stDataFrame], [data-testid=stTable]").first).to_be_attached(timeout=60_000)
+            expect(page.locator("[data-testid=stDataFrame], [data-testid=stTable]").first).to_be_attached(
+                timeout=60_000
+            )
         assert page.evaluate(CONTRAST) == [], title
         for ground in page.evaluate(GROUNDS):
             assert ground < 0.1 if theme == "dark" else ground > 0.9, title

@@ -13,6 +13,12 @@ from bgt_core.errors import UsageError
 from bgt_core.generation.search import AT_ONCE, Search, SentenceWriter, decode
 
 
+def can_write(bgt: object) -> bool:
+    """Whether its model has a decoder that writes from its latents."""
+    model = getattr(bgt, "model", None)
+    return hasattr(model, "decoder") and hasattr(model, "join")
+
+
 @dataclass(frozen=True)
 class Writer:
     """An embedder with a decoder, and how it searches. Raises UsageError for a model without one."""
@@ -22,8 +28,7 @@ class Writer:
     max_length: int = 60  # pieces
 
     def __post_init__(self) -> None:
-        model = getattr(self.bgt, "model", None)
-        if not (hasattr(model, "decoder") and hasattr(model, "join")):
+        if not can_write(self.bgt):
             raise UsageError("This model has no decoder that writes from its latents; use one as `bgt` trains.")
 
     @property

@@ -8,15 +8,15 @@ sentence, so that a resample costs a sum.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from sacrebleu.metrics.base import Metric
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
 
 from bgt_core.evaluation.bootstrap import interval, pearson, wilson
 from bgt_core.evaluation.fidelity.kept import UNSPACED, digits, final_mark, has_negation, length, numbers
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
 
 LEVEL = 0.95
 
@@ -93,11 +93,15 @@ def share(right: np.ndarray) -> Score:
 
 def chrf(lowercase: bool) -> Metric:
     """chrF2 with sacrebleu's settings."""
+    from sacrebleu.metrics.chrf import CHRF  # only where it is used: it imports locks of files, and much else
+
     return CHRF(lowercase=lowercase)
 
 
 def bleu(lang: str, lowercase: bool) -> Metric:
     """BLEU with sacrebleu's settings; over characters in a language that writes no spaces."""
+    from sacrebleu.metrics.bleu import BLEU
+
     return BLEU(lowercase=lowercase, force=True, tokenize="char" if lang in UNSPACED else "13a")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 
 from benchmarks.growth import Curve, table
 from benchmarks.measure import Measurement, machine, parser
+from bgt_core.files import write_json
 
 PAGES = (
     "training",
@@ -92,22 +94,29 @@ def growth(curves: list[Curve]) -> str:
     )
 
 
-def run(name: str, folder: str, arguments: list[str]) -> list[dict[str, Any]]:
-    """What a page writes, in a process of its own."""
-    print(f"== {name}", flush=True)
-    out = Path(folder) / f"{name}.json"
-    subprocess.run([sys.executable, "-m", f"benchmarks.{name}", "--json", out, *arguments], check=True)
-    return json.loads(out.read_text(encoding="utf-8"))
+def run(name: str, folder: Path, arguments: list[str]) -> dict[str, Any]:
+    """What a page writes in a process of its own, and the seconds it took; read where `folder` has it already."""
+    folder.mkdir(parents=True, exist_ok=True)
+    kept, written = folder / f"{name}.json", folder / f"{name}.rows"
+    if not kept.exists():
+        print(f"== {name}", flush=True)
+        begun = time.monotonic()
+        subprocess.run([sys.executable, "-m", f"benchmarks.{name}", "--json", written, *arguments], check=True)
+        rows = json.loads(written.read_text(encoding="utf-8"))
+        write_json(kept, {"seconds": time.monotonic() - begun, "rows": rows})
+    return json.loads(kept.read_text(encoding="utf-8"))
 
 
 def main() -> None:
-    arguments = sys.argv[1:]
-    parser(__doc__).parse_args(arguments)  # mistakes end here, not in the first page
-    begun = time.monotonic()
+    keeping = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    keeping.add_argument("--keep", type=Path, help="a folder for the rows of each page that ends; it is not run again")
+    kept, arguments = keeping.parse_known_args()
+    parser(__doc__, [keeping]).parse_args()  # mistakes end here, not in the first page
     with tempfile.TemporaryDirectory() as folder:
-        rows = [Measurement(**row) for name in PAGES for row in run(name, folder, arguments)]
-        curves = [Curve.read(grown) for grown in run("growth", folder, arguments)]
-    text = document(rows, (time.monotonic() - begun) / 60, arguments) + growth(curves)
+        pages = {name: run(name, kept.keep or Path(folder), arguments) for name in (*PAGES, "growth")}
+    curves = [Curve.read(grown) for grown in pages["growth"]["rows"]]
+    rows = [Measurement(**row) for name in PAGES for row in pages[name]["rows"]]
+    text = document(rows, sum(done["seconds"] for done in pages.values()) / 60, arguments) + growth(curves)
     RESULTS.write_text(text, encoding="utf-8")
     print(f"{RESULTS} written.\n{text[text.index('## Targets missed') :]}", end="")
 

@@ -14,7 +14,7 @@ os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages, as `bgt train`
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from itertools import accumulate
@@ -52,9 +52,10 @@ class Measurement:
         return self.median >= float(limit) if sign == ">=" else self.median <= float(limit)
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """The options that every page takes."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parser(description: str | None, parents: Sequence[argparse.ArgumentParser] = ()) -> argparse.ArgumentParser:
+    """The options that every page takes, and those of its parents."""
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=description, parents=parents, formatter_class=layout)
     parser.add_argument("--threads", type=int, default=1, help="of both sides; more than 1 is timed on the wall")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--sts", type=Path, help="a folder of YEAR/DATASET.tsv: adds STS scores of inexact forms")

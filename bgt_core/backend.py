@@ -55,10 +55,17 @@ def pad_to_grid(x: Tensor) -> Tensor:
     return F.pad(x, (0, 0, 0, on_grid(len(x)) - len(x)))
 
 
-def linear_add_(other: Tensor, x: Tensor, weight: Tensor) -> Tensor:
-    """other (M, N) + x (M, K) @ weight (N, K)^T, all of one dtype, without a gradient; may use other's memory."""
+def linear_out(out: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+    """x (M, K) @ weight (N, K)^T into out (M, N), all of one dtype, without a gradient; out."""
     if uses_onednn(x):
-        return _onednn_add(other, x, weight)
+        return out.copy_(_onednn(x, weight))
+    return torch.mm(x, weight.T, out=out)
+
+
+def linear_add_(other: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+    """Adds x (M, K) @ weight (N, K)^T to other (M, N), all of one dtype, without a gradient; other."""
+    if uses_onednn(x):
+        return other.copy_(_onednn_add(other, x, weight))
     return other.addmm_(x, weight.T)
 
 

@@ -18,7 +18,7 @@ from bgt_core.errors import DataError, UsageError
 
 
 def pivot(left: Path, right: Path, langs: Sequence[str], out: Path, *, strict: bool = False) -> Cleaned:
-    """Writes a pair to `out` for each sentence that both files have in the first of three `langs`, and a card.
+    """Writes a pair to `out` for each sentence that both files have in the first of three `langs`; OUT.json is a card.
 
     `left` holds the first and second language, `right` the first and third. Of several translations the first is taken.
     A pair is dropped where its two sides, or a side and one written before, are copies but for case and punctuation:

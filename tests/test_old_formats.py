@@ -213,6 +213,7 @@ def test_the_model_that_ships_is_converted() -> None:
     settings = json.loads(json.dumps(dict(recipe.arguments or {})))
     assert config["arguments"].items() <= settings.items()
     assert set(settings) - set(config["arguments"]) <= {
+        "data.character_coverage",
         "train.micro_batches",
         "train.sampling_temperature",
         "train.kind_weights",

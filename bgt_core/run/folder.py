@@ -104,7 +104,9 @@ def train_tokenizer(recipe: Recipe, sources: Sequence[Source], strict: bool) -> 
             label = next((i for i, name in enumerate(source.columns) if columns[name] == LABEL), None)
             yield from sentences([source.path], source.columns, strict=strict, without=label)
 
-    return Tokenizer.train(text(), recipe.data.vocab_size, lowercase=recipe.data.lowercase)
+    data = recipe.data
+    coverage = data.character_coverage
+    return Tokenizer.train(text(), data.vocab_size, lowercase=data.lowercase, character_coverage=coverage)
 
 
 def store(

@@ -1,7 +1,7 @@
 """Which rows an update takes of each part of a mixture: shares by temperature and by kind.
 
 The tokens of a corpus are counted, those of a kind times its weight, n; the corpora share an update as n^(1/T)
-(Arivazhagan et al. 2019, "Massively multilingual NMT in the wild", sec. 4.1), and the kinds of a corpus share its part
+(Arivazhagan et al. 2019, "Massively multilingual NMT in the wild"), and the kinds of a corpus share its part
 as their tokens times their weights. With T = 1 each corpus has the share that its tokens have, the higher T, the more
 equal they are.
 """

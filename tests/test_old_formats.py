@@ -212,5 +212,10 @@ def test_the_model_that_ships_is_converted() -> None:
     recipe = recipes.build(config["recipe"], config["arguments"])
     settings = json.loads(json.dumps(dict(recipe.arguments or {})))
     assert config["arguments"].items() <= settings.items()
-    assert set(settings) - set(config["arguments"]) <= {"train.micro_batches"}  # younger than the model
+    assert set(settings) - set(config["arguments"]) <= {
+        "data.character_coverage",
+        "train.micro_batches",
+        "train.sampling_temperature",
+        "train.kind_weights",
+    }  # younger than the model
     assert config["card"]["scores"]

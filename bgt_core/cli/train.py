@@ -25,7 +25,9 @@ def train(
         list[str] | None,
         typer.Option(
             help="Rows: TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr. Several allowed; "
-            "en-fr=FILE where files have different columns."
+            "en-fr=FILE where files have different columns: each set of them is a corpus, and --set "
+            "train.sampling_temperature=5 gives small ones more than their share. news/en-fr=FILE says a kind of text, "
+            "and --set train.kind_weights=news:3,docs:0.5 how often its rows count."
         ),
     ] = None,
     langs: Annotated[str | None, typer.Option(help="The columns' languages, as in en,fr.")] = None,

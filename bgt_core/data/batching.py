@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.corpus import Corpus, Mixture
+from bgt_core.data.sampling import draw, permute, rows_per_epoch
 from bgt_core.data.scramble import shuffle_words
 from bgt_core.errors import DataError, UsageError
 
 AHEAD = 2  # updates made before they are needed
-ROUNDS = 6  # of the Feistel network; 4 make a permutation look random, the rest is cheap
 WINDOW = 8192  # validation pairs sorted together
 
 
@@ -53,24 +53,27 @@ class Batching:
     seed: int
     scramble: float = 0.0  # share of the sentences trained on whose pieces are permuted
     micro_batches: int = 1  # at least so many in an update, of equally many tokens: workers share them
+    temperature: float = 1.0  # of sampling: above 1 a small corpus has more than its share of each update
+    weights: Mapping[str, float] = field(default_factory=dict)  # of kinds of text: how often a token of it counts
 
     def __post_init__(self) -> None:
         if min(self.batch_tokens, self.micro_tokens, self.micro_batches) < 1 or self.seed < 0:
             raise UsageError(f"{self}: tokens and micro_batches must be at least 1, and the seed not negative")
+        if min(self.temperature, *self.weights.values(), 1) <= 0:
+            raise UsageError(f"{self}: the temperature and all weights must be above 0")
 
     def updates(self, corpus: Corpus | Mixture) -> int:
-        """Optimiser steps per epoch; in each epoch every row comes once."""
+        """Optimiser steps per epoch: in each epoch every row comes once, or with a temperature or weights, as many
+        tokens as all rows have."""
         if not len(corpus):
             raise DataError(f"the {corpus.split} split of {corpus.folder} holds no pairs to draw from")
-        return min(len(corpus), -(-corpus.tokens // self.batch_tokens))
+        largest = max(self._counts(corpus)) if self._samples else len(corpus)  # it has a row in every update
+        return min(largest, -(-corpus.tokens // self.batch_tokens))
 
     def update(self, corpus: Corpus | Mixture, step: int, worker: int = 0, workers: int = 1) -> StepBatch:
         """Optimiser step `step` (from 0), the longest sentences first; what rank `worker` of `workers` gets of its
         micro-batches. Each micro-batch is of one corpus."""
-        updates = self.updates(corpus)
-        epoch, update = divmod(step, updates)
-        first, last = (len(corpus) * edge // updates for edge in (update, update + 1))
-        indices = permute(np.arange(first, last), len(corpus), self.seed, epoch)
+        indices = self.rows(corpus, step)
         micro_batches = list(micro_rows(corpus, indices, self.micro_tokens, self.micro_batches))
         shares = deal([int(part.lengths(rows).sum()) for part, rows in micro_batches], workers)
         batches = {
@@ -78,7 +81,23 @@ class Batching:
             for number, (part, rows) in enumerate(micro_batches)
             if shares[number] == worker
         }
-        return StepBatch(last - first, batches)
+        return StepBatch(len(indices), batches)
+
+    def rows(self, corpus: Corpus | Mixture, step: int) -> np.ndarray:
+        """The rows of optimiser step `step`, int64: by temperature and weights, or else of one permutation of all."""
+        updates = self.updates(corpus)
+        if self._samples:
+            return draw(corpus.strata, self._counts(corpus), step, updates, self.seed)
+        epoch, update = divmod(step, updates)
+        first, last = (len(corpus) * edge // updates for edge in (update, update + 1))
+        return permute(np.arange(first, last), len(corpus), self.seed, epoch)
+
+    @property
+    def _samples(self) -> bool:
+        return self.temperature != 1 or bool(self.weights)
+
+    def _counts(self, corpus: Corpus | Mixture) -> list[int]:
+        return rows_per_epoch(corpus.strata, self.temperature, self.weights)
 
 
 def prefetch(make: Callable[[int], StepBatch], steps: range) -> Iterator[StepBatch]:
@@ -111,35 +130,6 @@ def micro_rows(
         for portion in split_evenly(lengths, micro_batches):
             for chosen in split_by_tokens(lengths[portion], micro_tokens):
                 yield part, rows[portion[chosen]]
-
-
-def permute(positions: np.ndarray, size: int, seed: int, epoch: int) -> np.ndarray:
-    """What stands at `positions` of the permutation of range(size) that (seed, epoch) names; int64, same shape.
-
-    A Feistel network permutes the numbers of an even count of bits without a table; numbers past `size` go through it
-    again until they fall inside (cycle walking), which keeps it a permutation.
-    """
-    half = np.uint64(max(1, -(-(size - 1).bit_length() // 2)))
-    mask = (np.uint64(1) << half) - np.uint64(1)
-    keys = np.random.SeedSequence([seed, epoch]).generate_state(ROUNDS, np.uint64)
-
-    def network(numbers: np.ndarray) -> np.ndarray:
-        left, right = numbers >> half, numbers & mask
-        for key in keys:
-            left, right = right, left ^ (_mix(right ^ key) & mask)
-        return left << half | right
-
-    numbers = network(positions.astype(np.uint64))
-    while (outside := numbers >= size).any():
-        numbers[outside] = network(numbers[outside])
-    return numbers.astype(np.int64)
-
-
-def _mix(numbers: np.ndarray) -> np.ndarray:
-    """Spreads every bit over all 64 (the finaliser of splitmix64; Steele et al., 2014)."""
-    numbers = (numbers ^ numbers >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ numbers >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    return numbers ^ numbers >> np.uint64(31)
 
 
 def split_by_tokens(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:

@@ -50,7 +50,8 @@ def train(
     """Train a model in the new folder `out`; returns its last checkpoint, which `bgt_core.load` opens.
 
     `recipe` is a name of `RECIPES` with `overrides` of its settings ({"train.epochs": 1}), or one that is built.
-    `data` are files of rows (TSV, Parquet, line-aligned), each of all `columns` or, as "en-fr=a.tsv", of some; columns
+    `data` are files of rows (TSV, Parquet, line-aligned), each of all `columns` or, as "en-fr=a.tsv", of some, and of
+    a kind where it says one ("news/en-fr=a.tsv"), which the setting `train.kind_weights` may weigh; columns
     are languages ("en"), or "a:en", "b:en" where two hold one language, and "gold:label" holds labels. They are the
     recipe's unless named here or by the data. With `init_from`, training starts from that checkpoint's parameters, its
     tokenizer, and the sizes of its model; a second stage is built on that model. `targets` are another encoder's

@@ -14,7 +14,7 @@ from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.encoders import Encoder, GaussianHead, NoLatent, PointHead, SharedVarianceHead
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.output import TiedOutput
-from bgt_core.nets.pooling import ResidualPooling, SIFPooling
+from bgt_core.nets.pooling import JoinedPooling, ResidualPooling, SIFPooling
 from bgt_core.nets.transformer import Transformer
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.contrast import Contrast
@@ -98,6 +98,9 @@ class BGTSmallConfig:
 
     d_model: int = 256
     semantic_dim: int = 576
+    composed_dim: int = 0  # how many of its units are composed by a Transformer; 0: all are an average
+    composed_share: float = 0.1  # of the cosine
+    composed_layers: int = 3
     language_dim: int = 64
     language_layers: int = 1
     decoder_layers: int = 1
@@ -112,7 +115,13 @@ class BGTSmallConfig:
         """An untrained model for the columns' languages."""
         langs, semantic, language = dict.fromkeys(columns.values()), self.semantic_dim, self.language_dim
         table = make_embedding(tokenizer.vocab_size, self.d_model)
-        average = SIFPooling(torch.from_numpy(tokenizer.probabilities()), semantic)
+        average = SIFPooling(torch.from_numpy(tokenizer.probabilities()), semantic - self.composed_dim)
+
+        def reader() -> nn.Module:
+            if not self.composed_dim:
+                return average
+            body = Transformer(table, self.composed_layers, self.ffn_dim, self.heads, self.dropout)
+            return JoinedPooling(average, body, self.composed_dim, self.composed_share)
 
         def encoder() -> Encoder:
             body = Transformer(table, self.language_layers, self.ffn_dim, self.heads, self.dropout)
@@ -124,7 +133,7 @@ class BGTSmallConfig:
 
         return BGT(
             encoders={
-                SEMANTIC: Encoder(average, SharedVarianceHead(semantic, self.log_variance)),
+                SEMANTIC: Encoder(reader(), SharedVarianceHead(semantic, self.log_variance)),
                 **{lang: encoder() for lang in langs},
             },
             decoders={lang: decoder(language + semantic) for lang in langs},

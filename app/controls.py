@@ -146,7 +146,7 @@ def fitted(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[g
     method = geometry.Method(choice.method, neighbours, seed)
     request = loaded.digest, choice.text, choice.count, method
     if submitted:
-        with st.status("Computing the maps; the first time takes about half a minute") as box:
+        with st.status("Computing the maps") as box:
             result = spaces.spaces(loaded, table, method)
             box.update(label=f"{method.name} is ready", state="complete")
         st.session_state["fitted_of"] = request

@@ -139,8 +139,7 @@ def projected(space: Space, method: geometry.Method, new: np.ndarray) -> np.ndar
 def _projected(
     digest: str, fitted_on: str, method: geometry.Method, _projection: geometry.Projection, _new: np.ndarray
 ) -> np.ndarray:
-    with _umap:
-        return _projection.project(_new)
+    return _projection.project(_new)
 
 
 def nearest(loaded: Loaded, space: Space, row: str, count: int) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -9,11 +10,17 @@ import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from benchmarks.growth import Curve, table
 from benchmarks.measure import Measurement, machine, parser
+from bgt_core.files import write_json
 
 PAGES = (
     "training",
+    "updates",
+    "quality",
+    "gpu",
     "encoding",
     "generation",
     "probing",
@@ -21,6 +28,7 @@ PAGES = (
     "starting",
     "embedding_stream",
     "mining",
+    "maps",
 )
 RESULTS = Path(__file__).with_name("RESULTS.md")
 COLUMNS = ("work", "against", "ratio (range)", "target", "ours", "peer", "error", "floor", "reached", "time goes to")
@@ -34,6 +42,12 @@ def cells(row: Measurement) -> tuple[str, ...]:
     return row.work, row.against, spread, target, row.ours, row.peer, row.error, row.floor, reached, row.bottleneck
 
 
+def shown(argument: str) -> str:
+    """A part of the command without the paths of who ran it."""
+    path = Path(argument)
+    return "FOLDER" if path.is_dir() else path.name if path.is_file() else argument
+
+
 def document(rows: list[Measurement], minutes: float, arguments: list[str]) -> str:
     """RESULTS.md, whole."""
     missed = [
@@ -43,7 +57,7 @@ def document(rows: list[Measurement], minutes: float, arguments: list[str]) -> s
     ]
     table = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, rows)]
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in table]
-    command = " ".join(["python -m benchmarks", *("FOLDER" if Path(part).is_dir() else part for part in arguments)])
+    command = " ".join(["python -m benchmarks", *map(shown, arguments)])
     return "\n".join(
         [
             "# Results",
@@ -64,18 +78,45 @@ def document(rows: list[Measurement], minutes: float, arguments: list[str]) -> s
     )
 
 
+def growth(curves: list[Curve]) -> str:
+    """The section of RESULTS.md on how cost grows."""
+    return "\n".join(
+        [
+            "",
+            "## How cost grows",
+            "",
+            "Whole commands, each in a process of its own: processor seconds, and memory at most. `growth.py`",
+            "says what they read. An exponent is that of the last three points, beyond what the first takes.",
+            "",
+            *table(curves),
+            "",
+        ]
+    )
+
+
+def run(name: str, folder: Path, arguments: list[str]) -> dict[str, Any]:
+    """What a page writes in a process of its own, and the seconds it took; read where `folder` has it already."""
+    folder.mkdir(parents=True, exist_ok=True)
+    kept, written = folder / f"{name}.json", folder / f"{name}.rows"
+    if not kept.exists():
+        print(f"== {name}", flush=True)
+        begun = time.monotonic()
+        subprocess.run([sys.executable, "-m", f"benchmarks.{name}", "--json", written, *arguments], check=True)
+        rows = json.loads(written.read_text(encoding="utf-8"))
+        write_json(kept, {"seconds": time.monotonic() - begun, "rows": rows})
+    return json.loads(kept.read_text(encoding="utf-8"))
+
+
 def main() -> None:
-    arguments = sys.argv[1:]
-    parser(__doc__).parse_args(arguments)  # mistakes end here, not in the first page
-    begun = time.monotonic()
-    rows: list[Measurement] = []
+    keeping = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    keeping.add_argument("--keep", type=Path, help="a folder for the rows of each page that ends; it is not run again")
+    kept, arguments = keeping.parse_known_args()
+    parser(__doc__, [keeping]).parse_args()  # mistakes end here, not in the first page
     with tempfile.TemporaryDirectory() as folder:
-        for name in PAGES:
-            print(f"== {name}", flush=True)
-            out = Path(folder) / f"{name}.json"
-            subprocess.run([sys.executable, "-m", f"benchmarks.{name}", "--json", out, *arguments], check=True)
-            rows += [Measurement(**row) for row in json.loads(out.read_text(encoding="utf-8"))]
-    text = document(rows, (time.monotonic() - begun) / 60, arguments)
+        pages = {name: run(name, kept.keep or Path(folder), arguments) for name in (*PAGES, "growth")}
+    curves = [Curve.read(grown) for grown in pages["growth"]["rows"]]
+    rows = [Measurement(**row) for name in PAGES for row in pages[name]["rows"]]
+    text = document(rows, sum(done["seconds"] for done in pages.values()) / 60, arguments) + growth(curves)
     RESULTS.write_text(text, encoding="utf-8")
     print(f"{RESULTS} written.\n{text[text.index('## Targets missed') :]}", end="")
 

@@ -25,6 +25,7 @@ from torch import nn
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from benchmarks.measure import Measurement, clock_of, over, page, product_rate, profile
+from benchmarks.workload import sentences
 from bgt_core.contracts import EOS, PAD, SEMANTIC, UNK
 from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import Embedder
@@ -50,21 +51,6 @@ class Plain(nn.Module):
 
     def forward(self, features: torch.Tensor) -> Point:
         return Point(features)
-
-
-def sentences(count: int) -> list[str]:
-    """Words of one to three invented syllables, after Zipf's law; lengths are lognormal."""
-    draw = np.random.default_rng(0)
-    onsets = "b c d f g h j k l m n p r s t v w z br cr st tr pl gr ch sh".split()
-    syllables = [
-        onset + vowel + coda for onset in onsets for vowel in "a e i o u ai ou ea".split() for coda in ("", "n", "rt")
-    ]
-    words = np.unique(["".join(draw.choice(syllables, draw.integers(1, 4))) for _ in range(20_000)])
-    draw.shuffle(words)
-    chances = 1 / np.arange(1, len(words) + 1)
-    chances /= chances.sum()
-    lengths = np.clip(np.exp(draw.normal(math.log(8.5), 0.5, count)).round().astype(int), 2, 40)
-    return [" ".join(draw.choice(words, length, p=chances)) for length in lengths]
 
 
 def peer_of(body: Transformer, tokenizer: Tokenizer, folder: str) -> SentenceTransformer:

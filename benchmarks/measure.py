@@ -14,7 +14,7 @@ os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages, as `bgt train`
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from itertools import accumulate
@@ -52,18 +52,34 @@ class Measurement:
         return self.median >= float(limit) if sign == ">=" else self.median <= float(limit)
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """The options that every page takes."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parser(description: str | None, parents: Sequence[argparse.ArgumentParser] = ()) -> argparse.ArgumentParser:
+    """The options that every page takes, and those of its parents."""
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=description, parents=parents, formatter_class=layout)
     parser.add_argument("--threads", type=int, default=1, help="of both sides; more than 1 is timed on the wall")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--sts", type=Path, help="a folder of YEAR/DATASET.tsv: adds STS scores of inexact forms")
+    parser.add_argument("--released", type=Path, help="a clone of the code released with the paper: adds its rows")
+    parser.add_argument("--data", type=Path, help="real pairs, English and French, as `bgt train --data` takes them")
+    parser.add_argument("--stsb", type=Path, help="STS Benchmark's dev.tsv: gold, two sentences, origin")
+    parser.add_argument("--senteval", type=Path, help="a clone of SentEval: the peer of the probing page")
+    parser.add_argument(
+        "--probing", type=Path, help="a folder of its English probing files: bgt-probe --paper beside it"
+    )
     return parser
 
 
-def page(rows: Callable[[argparse.Namespace], Iterable[Measurement]], description: str | None) -> None:
-    """The command line of every page: prints its rows as they come, and writes them for `python -m benchmarks`."""
+def page(
+    rows: Callable[[argparse.Namespace], Iterable[Measurement]],
+    description: str | None,
+    own: Callable[[argparse.ArgumentParser], object] = lambda arguments: None,
+) -> None:
+    """The command line of every page: prints its rows as they come, and writes them for `python -m benchmarks`.
+
+    `own` adds options of the page alone.
+    """
     arguments = parser(description)
+    own(arguments)
     arguments.add_argument("--json", type=Path, help="where to write the rows")
     options = arguments.parse_args()
     torch.set_num_threads(options.threads)
@@ -136,14 +152,17 @@ def product_rate(dtype: torch.dtype, threads: int, rows: int = 1024, inner: int 
 
 
 def profile(work: Callable[[], object], most: int = 4) -> str:
-    """Where the time of one call goes: the operators with the largest share, "mm 61%, copy_ 14%"."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as seen:
+    """Where the time of one call goes: the operators with the largest share, "mm 61%, copy_ 14%"; of a GPU's time where
+    it computes on one."""
+    on_gpu = torch.cuda.is_initialized()
+    activities = [torch.profiler.ProfilerActivity.CPU, *([torch.profiler.ProfilerActivity.CUDA] if on_gpu else [])]
+    with torch.profiler.profile(activities=activities) as seen:
         work()
-    events = sorted(seen.key_averages(), key=lambda event: -event.self_cpu_time_total)
-    whole = sum(event.self_cpu_time_total for event in events)
-    return ", ".join(
-        f"{event.key.removeprefix('aten::')} {100 * event.self_cpu_time_total / whole:.0f}%" for event in events[:most]
-    )
+    own = "self_device_time_total" if on_gpu else "self_cpu_time_total"
+    shares = {event.key: getattr(event, own) for event in seen.key_averages()}
+    whole = sum(shares.values())
+    largest = sorted(shares, key=shares.__getitem__, reverse=True)[:most]
+    return ", ".join(f"{name.removeprefix('aten::')} {100 * shares[name] / whole:.0f}%" for name in largest)
 
 
 def peak_memory(work: Callable[[], object]) -> int:

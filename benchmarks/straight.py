@@ -2,34 +2,35 @@
 
 The reference for speed here and for exactness in the tests. Every position is padded and pays for everything: the
 latent is concatenated to each token before each fusion and before the output layer, logits are made in full, the
-semantic encoder reads one language at a time, dropout is torch's, batches are random, Adam updates one parameter at
-a time.
+semantic encoder reads one language at a time, dropout is torch's, Adam updates one parameter at a time.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import EOS, PAD, SEMANTIC, Batch, Tokens
+from bgt_core.contracts import EOS, PAD, SEMANTIC, Batch, Objective, Outputs, Tokens
 from bgt_core.models.bgt import BGT
 from bgt_core.nets.layers import sinusoids
+from bgt_core.nets.pooling import ResidualPooling
 
 
 class StraightBGT(nn.Module):
     """The loss of a `bgt` model in nats, summed over a batch, from the same parameters.
 
-    Only the matrices that fuse a latent are its own: here one matrix reads [x ; z]. `pull` copies them from the
-    model, `gradients` says what the model's gradients should be.
+    Only the matrices that fuse a latent are its own: here one matrix reads [x ; z]. `gradients` says what the model's
+    gradients should be, `write_back` gives the model the fused matrices. `auxiliary` is what else is minimised:
+    objectives that read what the sentences mean.
     """
 
-    def __init__(self, model: BGT, dropout: float):
+    def __init__(self, model: BGT, dropout: float, auxiliary: Sequence[Objective] = ()):
         super().__init__()
-        self.model, self.dropout = model, dropout
+        self.model, self.dropout, self.auxiliary, self.first_position = model, dropout, auxiliary, 0
         decoders = {f"decoders.{lang}": decoder for lang, decoder in model.decoders.items()}
         decoders |= {f"translators.{lang}": decoder for lang, decoder in model.translators.items()}
         self.fused: dict[str, tuple[nn.Linear, nn.Linear]] = {}
@@ -59,8 +60,16 @@ class StraightBGT(nn.Module):
             gradients[names[id(latent.weight)]] = whole[:, hidden.in_features :]
         return gradients
 
+    @torch.no_grad()
+    def write_back(self) -> None:
+        """The model's own matrices become what the fused ones are now."""
+        for name, (hidden, latent) in self.fused.items():
+            whole = self.both[name.replace(".", "/")]
+            hidden.weight.copy_(whole[:, : hidden.in_features])
+            latent.weight.copy_(whole[:, hidden.in_features :])
+
     def forward(self, batch: Batch, anneal: float, smoothing: float) -> Tensor:
-        model, total = self.model, torch.zeros(())
+        model, total = self.model, torch.zeros((), device=batch.sides[batch.anchor].ids.device)
         meaning = {lang: self.encode(SEMANTIC, side) for lang, side in batch.sides.items()}
         own = {lang: self.encode(lang, side) for lang, side in batch.sides.items()}
         shared = model.readout(meaning[batch.anchor])
@@ -72,22 +81,27 @@ class StraightBGT(nn.Module):
             total = total + self.decode(f"translators.{lang}", model.translators[lang], source, side, smoothing)
         for posterior in (meaning[batch.anchor], *own.values()):
             total = total + anneal * posterior.kl().sum()
+        for objective in self.auxiliary:
+            total = total + objective(Outputs(meaning, {}), 1).total
         return total
 
     def encode(self, name: str, side: Tokens) -> object:
         encoder = self.model.encoders[name]
-        x = self.words(encoder.body.words.table, side.ids)
+        corrects = isinstance(encoder.body, ResidualPooling)
+        body = encoder.body.body if corrects else encoder.body
+        x = self.words(body.words.table, side.ids)
         hidden = ~side.mask[:, None, None, :]
-        for layer in encoder.body.layers:
+        for layer in body.layers:
             x = layer.norm_attention(x + self.drop(attend(layer.attention, x, hidden)))
             x = layer.norm_feed(x + self.drop(feed(layer.feed, x)))
         real = side.mask[:, :, None].float()
-        return encoder.head((x * real).sum(1) / real.sum(1))
+        mean = (x * real).sum(1) / real.sum(1)
+        return encoder.head(encoder.body.average(side) + linear(encoder.body.correction, mean) if corrects else mean)
 
     def decode(self, name: str, decoder: nn.Module, latent: Tensor, side: Tokens, smoothing: float) -> Tensor:
         past = F.pad(side.ids[:, :-1], (1, 0), value=EOS)
         x, length = self.words(decoder.words.table, past), past.shape[1]
-        later = torch.ones(length, length, dtype=torch.bool).triu(1)
+        later = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
         z = latent[:, None, :].expand(-1, length, -1)
         for number, layer in enumerate(decoder.layers):
             x = layer.norm_attention(x + self.drop(attend(layer.attention, x, later)))
@@ -102,7 +116,7 @@ class StraightBGT(nn.Module):
 
     def words(self, table: nn.Embedding, ids: Tensor) -> Tensor:
         x = table(ids) * math.sqrt(table.embedding_dim)
-        return self.drop(x + sinusoids(0, ids.shape[1], x))
+        return self.drop(x + sinusoids(self.first_position, ids.shape[1], x))
 
     def drop(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.dropout, self.training)
@@ -132,19 +146,6 @@ def linear(layer: nn.Linear, x: Tensor) -> Tensor:
 
 
 def optimizer(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-    """Adam, one parameter after another."""
-    return torch.optim.AdamW(parameters, lr=5e-4, betas=(0.9, 0.98), weight_decay=1e-4, foreach=False, fused=False)
-
-
-def random_batches(pairs: list[Mapping[str, list[int]]], tokens: int) -> list[Batch]:
-    """Pairs in the order given, cut where a side would exceed that many padded tokens."""
-    batches: list[Batch] = []
-    rows: list[Mapping[str, list[int]]] = []
-    for pair in [*pairs, None]:
-        longest = max(len(ids) for row in [*rows, *([pair] if pair else [])] for ids in row.values())
-        if pair is None or (rows and (len(rows) + 1) * longest > tokens):
-            sides = {lang: Tokens.pad([row[lang] for row in rows], lang) for lang in rows[0]}
-            batches.append(Batch(sides, anchor=list(sides)[len(batches) % len(sides)]))
-            rows = []
-        rows.append(pair)
-    return batches
+    """Adam, on a CPU one parameter after another, elsewhere torch's choice."""
+    foreach = False if parameters[0].device.type == "cpu" else None
+    return torch.optim.AdamW(parameters, lr=5e-4, betas=(0.9, 0.98), weight_decay=1e-4, foreach=foreach)

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from bgt_core import __version__
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
-from bgt_core.data.parallel import lines
+from bgt_core.data.parallel import line_lists, lines
 from bgt_core.errors import DataError, UsageError
 from bgt_core.files import writing
 from bgt_core.vectors.file import ResumableWriter, describe_difference, read
@@ -77,7 +77,7 @@ def embed_file(
         )
         report(rows.count, last - first)
         for start, chunk in _chunks(file, first + rows.count, last):
-            rows.append(encoder.embed(_texts(chunk, start, source), lang=lang, latent=latent))
+            rows.append(encoder.embed(_decode(chunk, start, source).split("\n"), lang=lang, latent=latent))
             report(rows.count, last - first)
         if rows.count != last - first or stat_signature(file) != before:
             raise DataError(f"{source}: changed while it was read; embed it again.")
@@ -136,10 +136,12 @@ def _file(source: Path, out: Path) -> Iterator[Path]:
 def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
     """Reads all text before the work: (lines, SHA-256 of them). Raises DataError for the first error in it."""
     total, blank, digest = 0, True, hashlib.sha256()
-    for first, chunk in _chunks(file):
-        total = first + len(_texts(chunk, first, name))
-        blank = blank and not chunk.strip()
-        digest.update(chunk + b"\n")
+    for some in line_lists(file):
+        text = b"\n".join(some) + b"\n"
+        _decode(text, total, name)
+        total += len(some)
+        blank = blank and not text.strip()
+        digest.update(text)
     if blank:
         raise DataError(f"{name}: empty; expected one sentence per line.")
     return total, digest.hexdigest()
@@ -162,9 +164,9 @@ def _chunks(file: Path, first: int = 0, last: int | None = None) -> Iterator[tup
         yield number - len(chunk), b"\n".join(chunk)
 
 
-def _texts(chunk: bytes, first: int, name: Path) -> list[str]:
+def _decode(chunk: bytes, first: int, name: Path) -> str:
     try:
-        return chunk.decode().split("\n")
+        return chunk.decode()
     except UnicodeDecodeError as error:
         number = first + 1 + chunk.count(b"\n", 0, error.start)
         raise DataError(f"{name}:{number}: not UTF-8; convert the file to UTF-8.") from None

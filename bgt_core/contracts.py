@@ -46,11 +46,11 @@ class Tokens:
         return cls(ids, mask, lang, mask.flatten().nonzero().squeeze(1))
 
     @classmethod
-    def pad(cls, sentences: Sequence[Sequence[int] | np.ndarray], lang: str) -> Tokens:
-        """Piece ids of B sentences -> one padded side, (B, T)."""
+    def pad(cls, sentences: Sequence[Sequence[int] | np.ndarray], lang: str, length: int = 0) -> Tokens:
+        """Piece ids of B sentences -> one padded side, (B, T), with T at least `length`."""
         import torch
 
-        ids = np.full((len(sentences), max(map(len, sentences))), PAD, dtype=np.int64)
+        ids = np.full((len(sentences), max(length, *map(len, sentences))), PAD, dtype=np.int64)
         for row, sentence in zip(ids, sentences, strict=True):
             row[: len(sentence)] = sentence
         padded = torch.from_numpy(ids)

@@ -11,17 +11,20 @@ import numpy as np
 import torch
 from torch import nn
 
-from bgt_core.contracts import SEMANTIC, Tokens
+from bgt_core.backend import on_grid
+from bgt_core.contracts import EOS, SEMANTIC, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.device import INT8, PRECISIONS, autocast, check_precision, resolve
 from bgt_core.errors import UsageError
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder
+from bgt_core.nets.packing import PackedLayout, PaddedLayout
 from bgt_core.nets.quantised import quantised
 from bgt_core.vectors.compare import unit
 
-BATCH_TOKENS = 8_192  # padded tokens of a batch at most
-SAME_LENGTH_FROM = 2_048  # tokens from which on a batch is large enough to end with its length
+BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # padded tokens of a batch at most, on a GPU and on a CPU
+LONG = 64  # tokens of a sentence from which on a batch holds fewer
+SPARE = 32  # on a CPU a batch may be padded by one in so many tokens of the call, to have a common shape
 
 
 class Embedder:
@@ -77,17 +80,18 @@ class Embedder:
             raise UsageError(f"batch_size {batch_size} must be at least 1 sentence.")
         ids = self.tokenizer.encode([sentences] if isinstance(sentences, str) else sentences)
         lengths = [len(sentence) for sentence in ids]
-        order = sorted(range(len(ids)), key=lengths.__getitem__)
-        batches: Iterable[list[int]] = by_tokens(order, lengths, batch_size)
-        parts = [np.zeros((0, self.width(lang, latent)), dtype=np.float32)]
+        budget, spare = (CPU_TOKENS, sum(lengths) // SPARE) if self.device.type == "cpu" else (BATCH_TOKENS, 0)
+        batches: Iterable[list[int]] = by_length(lengths, budget, batch_size or budget)
+        vectors = np.empty((len(ids), self.width(lang, latent)), dtype=np.float32)
         # no_grad, not inference_mode: under that, autocast would convert every weight for every batch
         with torch.no_grad(), autocast(self.device, "auto" if self.precision == INT8 else self.precision):
             for rows in with_bar(batches, len(ids)) if show_progress else batches:
-                side = Tokens.pad([ids[row] for row in rows], lang).to(self.device)
-                parts.append(self.model.vectors(encoder(side)).float().cpu().numpy())
-        by_length = np.concatenate(parts)  # (N, D)
-        vectors = np.empty_like(by_length)
-        vectors[order] = unit(by_length) if normalize else by_length
+                full = rows_of(lengths[rows[0]], budget, batch_size or budget)
+                side, layout = shaped([ids[row] for row in rows], lang, full, spare)
+                posterior = encoder(side.to(self.device), layout)
+                vectors[rows] = self.model.vectors(posterior)[: len(rows)].float().cpu().numpy()
+        if normalize:
+            vectors = unit(vectors)
         return vectors[0] if isinstance(sentences, str) else vectors
 
     def width(self, lang: str, latent: str = SEMANTIC) -> int:
@@ -131,24 +135,39 @@ class Embedder:
         return self.encoders[latent, lang]
 
 
-def by_tokens(
-    order: Sequence[int], lengths: Sequence[int], batch_size: int | None = None, budget: int | None = None
-) -> list[list[int]]:
-    """Cut rows, sorted by rising length, into batches of at most `budget` padded tokens (`BATCH_TOKENS` unless given)
-    and, where it is given, `batch_size` sentences.
+def by_length(lengths: Sequence[int], budget: int, most: int) -> list[list[int]]:
+    """All rows, the longest first, in batches of at most `budget` padded tokens and `most` sentences.
 
-    Where a batch of some size holds sentences of one length, it ends with that length: nothing is padded then.
+    Every batch but the last is as large as its longest sentence allows.
     """
-    budget = BATCH_TOKENS if budget is None else budget
+    order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     batches: list[list[int]] = []
-    for row in order:
-        last = batches[-1] if batches else []
-        tokens, same = len(last) * lengths[row], last and lengths[last[0]] == lengths[row]
-        full = tokens + lengths[row] > budget or len(last) == batch_size
-        if not last or full or (tokens >= SAME_LENGTH_FROM and not same):
-            batches.append([])
-        batches[-1].append(row)
+    first = 0
+    while first < len(order):
+        batches.append(order[first : first + rows_of(lengths[order[first]], budget, most)])
+        first += len(batches[-1])
     return batches
+
+
+def rows_of(longest: int, budget: int, most: int) -> int:
+    """Rows of a full batch whose longest sentence has that many tokens; attention takes the square of those."""
+    length = on_grid(longest)
+    return max(1, min(most, budget // length, LONG * budget // length**2))
+
+
+def shaped(sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int) -> tuple[Tokens, PackedLayout | None]:
+    """Piece ids, the longest first -> a side, and the layout to compute it in; None is the packed one.
+
+    Where `spare` tokens of padding allow it, the side has `full` rows, as long as the grid says, and all of it is
+    computed: so few shapes serve all batches. For each new one oneDNN compiles its products, which takes as long as a
+    batch, and keeps them in memory.
+    """
+    length = on_grid(len(sentences[0]))
+    padding = full * length - sum(map(len, sentences))
+    if padding > spare:
+        return Tokens.pad(sentences, lang), None
+    side = Tokens.pad([*sentences, *[[EOS] * length] * (full - len(sentences))], lang, length)
+    return side, None if len(side.flat_index) == side.ids.numel() else PaddedLayout.of_mask(side.mask)
 
 
 def with_bar(batches: Iterable[list[int]], sentences: int) -> Iterator[list[int]]:

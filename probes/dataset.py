@@ -55,14 +55,16 @@ def load_items(
     """The items of a task from the file or folder `data`, or from the built-in grammar.
 
     `column` is that of a TSV, from 1. `split_file` says which sentences train and are tested; otherwise splits are the
-    source's own, or with `senteval` drawn in SentEval's sizes. Raises NotFound, DataError or UsageError for what is
-    absent, damaged, or can't be labelled.
+    source's own, or with `senteval` drawn in SentEval's sizes. A labelled file is cleaned; with `senteval`, and without
+    `split_file`, it is taken as it stands. Raises NotFound, DataError or UsageError for what is absent, damaged, or
+    can't be labelled.
     """
     if data is None:
         dataset = label_sentences(task, None, lang, seed=seed)
     else:
-        sizes = SIZES if senteval and not split_file else None
-        items, card = load_task(task, lang, data, seed, sizes, column)
+        as_senteval = senteval and not split_file
+        sizes = SIZES if as_senteval else None
+        items, card = load_task(task, lang, data, seed, sizes, column, verbatim=as_senteval)
         dataset = dataset_of(items, str(data), card=card.as_dict())
     if not split_file:
         return dataset

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +12,6 @@ from sklearn.base import ClassifierMixin
 from bgt_core.contracts import LANGUAGE, SentenceEncoder
 from bgt_core.errors import UsageError
 from probes.classifiers.baselines import BASELINES, Inputs
-from probes.data.items import SIZES
 from probes.measures import controls
 from probes.measures.config import ProbeConfig
 from probes.measures.measure import Measured, ProbeFactory, Vectors, embed_items, measure, probe_factory
@@ -109,13 +109,15 @@ def run_senteval_protocol(
 ) -> ProbeResult:
     """As `run`, by SentEval's protocol (`probes.classifiers.senteval`): one seed, its classifier, accuracy alone.
 
-    Of `config` it uses `probe` (for the hidden units), `seed`, `ci`, `max_train` and `max_items`, by default 120,000.
+    Of `config` it uses `probe` (for the hidden units), `seed`, `ci`, `max_train` and `max_items`, by default all. Items
+    keep their order and their repeats; those that `load_items` takes from a labelled file with `senteval` are
+    SentEval's.
     """
     task = find(task) if isinstance(task, str) else task
     latents = probeable(encoder.latents, lang) if latents is None else latents
     check(encoder, lang, latents)
     config = senteval_config(config)
-    study = prepare(task, sentences, lang=lang, config=config)
+    study = prepare(task, sentences, lang=lang, config=config, in_order=True)
     scores, predictions = [], {}
     for latent in latents:
         report(f"{task.name} {lang}: {latent}")
@@ -126,8 +128,8 @@ def run_senteval_protocol(
 
 
 def senteval_config(config: ProbeConfig) -> ProbeConfig:
-    """One seed, and items of all splits in SentEval's sizes unless `max_items` says otherwise."""
-    return replace(config, seeds=1, max_items=config.max_items or sum(SIZES.values()))
+    """One seed, and every item unless `max_items` says otherwise."""
+    return replace(config, seeds=1, max_items=config.max_items or sys.maxsize)
 
 
 def probeable(latents: Sequence[str], lang: str) -> list[str]:

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from bgt_core import backend
-from bgt_core.backend import Linear, linear, linear_add_, uses_onednn
+from bgt_core.backend import Linear, linear, linear_add_, linear_out, on_grid, uses_onednn
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.nets.quantised import Int8Linear
@@ -17,7 +17,7 @@ from bgt_core.recipes import Recipe
 
 
 def switch_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HAS_ONEDNN", "HAS_ONEDNN_INT8"):
+    for name in ("USES_ONEDNN", "HAS_ONEDNN_INT8"):
         monkeypatch.setattr(backend, name, False)
     for name in ("_onednn", "_onednn_add", "_onednn_int8", "_prepack_int8"):
         monkeypatch.delattr(backend, name)
@@ -30,6 +30,8 @@ def has_onednn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         switch_off(monkeypatch)
     elif not (backend.HAS_ONEDNN and backend.HAS_ONEDNN_INT8):
         pytest.skip("this release of torch, or this CPU, has no oneDNN")
+    else:
+        monkeypatch.setattr(backend, "USES_ONEDNN", True)
     return request.param
 
 
@@ -38,6 +40,31 @@ both = pytest.mark.usefixtures("has_onednn")
 
 def relative(result: torch.Tensor, exact: torch.Tensor) -> float:
     return float((result - exact).norm() / exact.norm())
+
+
+@pytest.mark.parametrize("rows", [1, 16, 21, 33, 64])
+def test_rows_added_for_16_bit_products_change_nothing(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers that 16 bits hold, small enough that every sum is exact."""
+    torch.manual_seed(0)
+    layer, x, slope = Linear(5, 4), torch.randint(-4, 5, (rows, 5)).float(), torch.randint(-4, 5, (rows, 4)).float()
+    torch.nn.init.ones_(layer.weight), torch.nn.init.zeros_(layer.bias)
+    x.requires_grad_()
+    multiplied: list[int] = []
+    plain = F.linear
+    monkeypatch.setattr(F, "linear", lambda x, *rest: (multiplied.append(len(x)), plain(x, *rest))[1])
+    with torch.autocast("cpu", torch.bfloat16):
+        y = layer(x)
+    gradients = torch.autograd.grad(y, [x, *layer.parameters()], slope.bfloat16())
+    expected = torch.autograd.grad(plain(x, *layer.parameters()), [x, *layer.parameters()], slope)
+    assert multiplied == [on_grid(rows)]
+    assert torch.equal(y.float(), plain(x, *layer.parameters()))
+    for gradient, exact in zip(gradients, expected, strict=True):
+        assert torch.equal(gradient, exact)
+
+
+def test_the_grid_has_few_points() -> None:
+    assert [on_grid(count) for count in (0, 1, 16, 17, 33, 1000, 1025)] == [0, 1, 16, 18, 36, 1024, 1152]
+    assert len({on_grid(count) for count in range(1, 4097)}) == 16 + 8 * 8
 
 
 @pytest.mark.parametrize("shape", [(7, 5), (2, 3, 5), (1, 5), (0, 5)])
@@ -66,7 +93,11 @@ def test_large_products_are_exact_to_rounding() -> None:
     x, weight = torch.randn(300, 700), torch.randn(200, 700)
     exact = x.double() @ weight.double().T
     assert relative(linear(x, weight), exact) < 2e-6
-    assert relative(linear_add_(torch.ones(300, 200), x, weight), exact + 1) < 2e-6
+    out = torch.empty(300, 200)
+    assert linear_out(out, x, weight).data_ptr() == out.data_ptr()
+    assert relative(out, exact) < 2e-6
+    assert linear_add_(out, x, weight).data_ptr() == out.data_ptr()
+    assert relative(out, 2 * exact) < 2e-6
     assert relative(linear(exact.float(), weight.T), exact @ weight.double()) < 2e-6  # weights as they lie in a view
 
 
@@ -112,6 +143,7 @@ def test_a_model_learns_the_same_without_onednn(
         slopes = {name: parameter.grad for name, parameter in model.named_parameters() if parameter.grad is not None}
         return {**slopes, "": loss.detach()}
 
+    monkeypatch.setattr(backend, "USES_ONEDNN", backend.HAS_ONEDNN)
     fast = gradients()
     switch_off(monkeypatch)
     for name, plain in gradients().items():

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import math
+import subprocess
+import sys
 import time
+from dataclasses import asdict
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from benchmarks.__main__ import document
-from benchmarks.measure import Measurement, interleave, over, peak_memory
+from benchmarks import gpu
+from benchmarks.__main__ import document, growth, shown
+from benchmarks.growth import Curve, CurvePoint
+from benchmarks.measure import Measurement, interleave, over, page, peak_memory
+from benchmarks.quality import Score, speedups, stsb_of
+from benchmarks.workload import longer, pairs_of, released_batches, updates_of
+from bgt_core.errors import DataError
 
 
 def row(ratios: list[float], target: str) -> Measurement:
@@ -63,3 +75,90 @@ def test_results_name_the_rows_that_miss_their_target() -> None:
     assert kept.count("| a step |") == 2 and kept.count("**missed**") == 1
     assert "- a step: 2.00, target >= 3; its time goes to mm 60%" in missed
     assert "None." in document([row([5.0], ">= 3")], 1.0, []).split("## Targets missed")[1]
+
+
+def test_the_command_is_shown_without_paths(tmp_path: Path) -> None:
+    (tmp_path / "dev.tsv").touch()
+    assert [shown(part) for part in ("--sts", str(tmp_path), str(tmp_path / "dev.tsv"), "3")] == [
+        "--sts",
+        "FOLDER",
+        "dev.tsv",
+        "3",
+    ]
+
+
+@pytest.mark.parametrize("tokens", [100, 500])
+def test_released_batches_are_by_length_within_the_budget_in_eights(tokens: int) -> None:
+    pairs = pairs_of(vocab=100, update=3_000)
+    batches = released_batches(pairs, tokens)
+    order = [pair for rows in batches for pair in rows]
+    assert sorted(map(id, order)) == sorted(map(id, pairs))
+    lengths = [(len(pair["en"]), len(pair["fr"])) for pair in order]
+    assert lengths == sorted(lengths)
+    for rows in batches[:-1]:
+        assert len(rows) * max(map(longer, rows)) <= tokens
+        assert len(rows) % 8 == 0 or len(rows) < 8
+
+
+def test_updates_hold_all_pairs_in_order_and_about_as_many_tokens() -> None:
+    pairs = pairs_of(vocab=100, update=3_000)
+    updates = updates_of(pairs, 500)
+    assert [pair for update in updates for pair in update] == pairs
+    assert all(abs(sum(map(longer, update)) - 500) <= 41 for update in updates[:-1])
+
+
+def test_time_to_quality_is_read_off_between_checkpoints() -> None:
+    ours = [Score(float(4**n), 1, 9.0 - n, 10.0 * n) for n in range(3)]  # at 1, 4 and 16 s
+    peer = [Score(32.0, 1, 8.5, 5.0), Score(64.0, 1, 7.0, 10.0), Score(128.0, 1, 6.0, -3.0)]
+    assert speedups(ours, peer, "nats", -1) == pytest.approx([16.0, 4.0, 0.0])  # half way in the logarithm: 2 s; never
+    assert speedups(ours, peer, "stsb", 1) == pytest.approx([16.0, 16.0, 128.0])
+
+
+def test_stsb_leaves_later_years_out(tmp_path: Path) -> None:
+    path = tmp_path / "dev.tsv"
+    origins = ("main-news/MSRpar/2012test", "main-news/headlines/2016", "main-captions/track5.en-en/2017", "a/b/2015")
+    path.write_text("".join(f"{gold}.0\tone {gold}\ttwo\t{origin}\n" for gold, origin in enumerate(origins)), "utf-8")
+    np.testing.assert_array_equal(stsb_of(path).gold, [0.0, 3.0])
+    path.write_text("1.0\tone\ttwo\n", "utf-8")
+    with pytest.raises(DataError, match="4 columns"):
+        stsb_of(path)
+
+
+@pytest.mark.slow
+def test_the_page_for_a_gpu_runs_at_a_toy_size(tmp_path: Path) -> None:
+    out = tmp_path / "rows.json"
+    options = ["--device", "cpu", "--size", "tiny", "--seconds", "2", "--rounds", "1", "--json", str(out)]
+    command = [sys.executable, "-m", "benchmarks.gpu", *options]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    rows = [Measurement(**row) for row in json.loads(out.read_text("utf-8"))]
+    assert [row.against.split(",")[0] for row in rows] == [
+        "the straight form",
+        "the same by torch.compile",
+        "the straight form",
+        "its step alone",
+    ]
+    assert "10/10: update" in done.stdout
+
+
+def test_the_page_for_a_gpu_says_that_there_is_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(sys, "argv", ["gpu"])
+    page(gpu.rows, "", gpu.own_options)
+    assert capsys.readouterr().out == "No GPU here: nothing measured.\n"
+
+
+def test_growth_states_the_exponents_of_the_last_points_and_what_comes_next() -> None:
+    seconds = {1: 5.0, 10_000: 6.0, 20_000: 9.0, 40_000: 21.0}  # 5 are the start
+    points = [CurvePoint(items, took, 300 + (items > 1) * items / 100) for items, took in seconds.items()]
+    curve = Curve("pairs compared", "lines", points)
+    assert curve.exponent("seconds") == pytest.approx(2)
+    assert curve.exponent("mebibytes") == pytest.approx(1)
+    assert math.isnan(Curve("flat", "lines", [point._replace(mebibytes=300) for point in points]).exponent("mebibytes"))
+    assert curve.predicted(80_000) == (pytest.approx(49), pytest.approx(1_100))
+    assert curve.next_item == (pytest.approx(0.6), pytest.approx(2**20 / 100))
+    assert Curve.read(json.loads(json.dumps(asdict(curve)))) == curve
+    line = next(line for line in growth([curve]).splitlines() if line.startswith("| pairs compared"))
+    assert "| 21.0 s, 700 MiB |" not in line  # no size of the table's
+    assert "| 6.0 s, 400 MiB |" in line and "| 2.00 |" in line

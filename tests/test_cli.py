@@ -19,6 +19,7 @@ from safetensors.numpy import load_file
 
 import bgt_core
 from bgt_core import bulk, checkpoint
+from bgt_core.cli.options import tune_training
 from bgt_core.grammar import Pair
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -310,3 +311,14 @@ def test_no_words_show_the_commands(bgt: Bgt) -> None:
     done = bgt()
     for command in ("train", "embed", "sts", "generate", "info", "export"):
         assert command in done.out + done.err
+
+
+def test_training_bounds_caches_unless_the_caller_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("THP_MEM_ALLOC_ENABLE", "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        monkeypatch.setenv(name, "")  # so that what is set below goes with the test
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("LRU_CACHE_CAPACITY", "7")
+    tune_training()
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "128"
+    assert os.environ["LRU_CACHE_CAPACITY"] == "7"
+    assert os.environ["THP_MEM_ALLOC_ENABLE"] == "1"

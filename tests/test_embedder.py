@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,10 @@ import torch
 import bgt_core
 from bgt_core import embedder
 from bgt_core.contracts import Posterior, Tokens
-from bgt_core.embedder import by_tokens
+from bgt_core.embedder import by_length
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.grammar import Pair
+from bgt_core.nets.packing import PackedLayout
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +79,9 @@ def batch_sizes(model: bgt_core.Embedder, monkeypatch: pytest.MonkeyPatch) -> li
     encoder = model.encoder("en", "semantic")
     forward = encoder.forward
 
-    def spy(side: Tokens) -> Posterior:
+    def spy(side: Tokens, layout: PackedLayout | None = None) -> Posterior:
         sizes.append(len(side.ids))
-        return forward(side)
+        return forward(side, layout)
 
     monkeypatch.setattr(encoder, "forward", spy)
     return sizes
@@ -135,7 +137,7 @@ def test_order_is_kept(model: bgt_core.Embedder, grammar: list[Pair], monkeypatc
     sentences = [pair.texts["en"] for pair in grammar[:60]]
     at_once = model.embed(sentences, lang="en")
     sizes = batch_sizes(model, monkeypatch)
-    monkeypatch.setattr(embedder, "BATCH_TOKENS", 100)
+    monkeypatch.setattr(embedder, "CPU_TOKENS", 100)
     order = list(range(60))
     random.Random(0).shuffle(order)
     straight = model.embed(sentences, lang="en")
@@ -148,14 +150,46 @@ def test_order_is_kept(model: bgt_core.Embedder, grammar: list[Pair], monkeypatc
 
 def test_batches_hold_every_row_once_within_the_budget() -> None:
     lengths = [9, 1, 4, 4, 30, 2, 7, 7, 7, 3]
-    order = sorted(range(10), key=lengths.__getitem__)
-    batches = by_tokens(order, lengths, budget=20)
-    assert [row for batch in batches for row in batch] == order
+    batches = by_length(lengths, 20, 3)
+    assert [row for batch in batches for row in batch] == sorted(range(10), key=lengths.__getitem__, reverse=True)
     for batch in batches:
         assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= 20
-    assert [4] in batches  # longer than the budget: alone
-    assert len(batches) < 6
-    assert by_tokens([], []) == []
+        assert len(batch) <= 3
+    assert batches == [[4], [0, 6], [7, 8], [2, 3, 9], [5, 1]]  # one is longer than the budget: alone
+    assert by_length([], 20, 3) == []
+
+
+@pytest.mark.parametrize("latent", ["semantic", "language"])
+def test_text_of_any_lengths_is_embedded_in_few_shapes(
+    model: bgt_core.Embedder, monkeypatch: pytest.MonkeyPatch, latent: str
+) -> None:
+    """Memory is held for each: oneDNN keeps what it has compiled for a shape."""
+    model, draw = in_precision(model, "fp32"), random.Random(0)
+    words = "dog house old man late sleeps where is the".split()
+    lengths = [min(200, max(1, round(8 * draw.lognormvariate(0, 0.8)))) for _ in range(20_000)]
+    texts = [" ".join(draw.choices(words, k=length)) for length in lengths]
+    shapes: Counter[tuple[int, int, bool]] = Counter()
+    encoder = model.encoder("en", latent)
+    forward = encoder.forward
+
+    def spy(side: Tokens, layout: PackedLayout | None = None) -> Posterior:
+        packed = layout is None and len(side.flat_index) < side.ids.numel()
+        shapes[(*side.ids.shape, packed)] += 1
+        return forward(side, layout)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(encoder, "forward", spy)
+        vectors = np.concatenate(
+            [model.embed(texts[at : at + 5_000], lang="en", latent=latent) for at in range(0, 20_000, 5_000)]
+        )
+    assert not any(packed for *_, packed in shapes)  # of which each has a shape of its own
+    assert len(shapes) < 60 < shapes.total() / 2
+    tokens = sum(map(len, model.tokenizer.encode(texts)))
+    assert sum(rows * length * count for (rows, length, _), count in shapes.items()) < 1.1 * tokens
+    for row in (*range(0, 20_000, 997), lengths.index(max(lengths)), lengths.index(min(lengths))):
+        np.testing.assert_allclose(
+            vectors[row], model.embed(texts[row], lang="en", latent=latent), rtol=1e-5, atol=1e-6
+        )
 
 
 def test_no_sentences_give_no_rows(model: bgt_core.Embedder) -> None:
@@ -209,17 +243,3 @@ def test_similarity_is_the_cosine(model: bgt_core.Embedder) -> None:
     np.testing.assert_allclose(matrix[0], [1, 0.8, 0.5**0.5, 1, 1], atol=1e-6)
     tiny = np.full((1, 3), 1e-30, dtype=np.float32)
     assert np.isfinite(model.similarity(tiny, tiny)).all() and np.isfinite(model.similarity_pairwise(tiny, tiny)).all()
-
-
-def test_large_batches_hold_one_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedder, "SAME_LENGTH_FROM", 20)
-    lengths = [2] * 3 + [3] * 9 + [4] * 2 + [5] * 12
-    batches = by_tokens(range(len(lengths)), lengths, budget=30)
-    assert [row for batch in batches for row in batch] == list(range(len(lengths)))
-    assert [[lengths[row] for row in batch] for batch in batches] == [
-        [2, 2, 2, 3, 3, 3, 3],
-        [3, 3, 3, 3, 3],
-        [4, 4, 5, 5],
-        [5, 5, 5, 5, 5, 5],
-        [5, 5, 5, 5],
-    ]

@@ -30,7 +30,6 @@ REPLACED = {
     "Corrected": "ResidualPooling",
     "Embeds": "SentenceEncoder",
     "ENOUGH": "ARMIJO",
-    "EVEN_TOKENS": "SAME_LENGTH_FROM",
     "Evidence": "Likelihood",
     "FITTED": "PROJECTIONS",
     "FLAT": "VARIANCE_EPS",

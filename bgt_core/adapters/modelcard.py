@@ -12,6 +12,11 @@ ABOUT = """A Bilingual Generative Transformer: what a sentence means, and how it
 Semantic vectors of all its languages share one space; language vectors are comparable within a language. Both are
 posterior means, not normalised: compare them by cosine."""
 
+FIDELITY = {  # a key of a card -> the head of its table
+    "fidelity": "Written anew, beside reference and style",
+    "kept": "Kept in what is written",
+    "roles": "Roles kept in minimal pairs",
+}
 DATA = ("source", "pairs", "times", "licence")  # columns of "Trained on"
 
 
@@ -34,6 +39,9 @@ def model_card(name: str, checkpoint: Checkpoint, use: str) -> str:
     if scores := card.get("scores"):
         parts.append(f"## Measured\n\n{_scores(scores)}")
         parts.append("\n".join(f"- {item['score']}: {item['how']}." for item in card.get("protocol", [])))
+    for key, head in FIDELITY.items():
+        if records := card.get(key):
+            parts.append(f"## {head}\n\n{_table(list(records[0]), [list(record.values()) for record in records])}")
     if data := card.get("data"):
         rows = [[str(item.get(key, "")) for key in DATA] for item in data]
         parts.append(f"## Trained on\n\n{_table(DATA, rows)}")

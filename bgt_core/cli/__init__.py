@@ -1,4 +1,4 @@
-"""`bgt`: data, train, embed, mine, sts, retrieve, reproduce, generate, diagnose, info, export, push.
+"""`bgt`: data, train, embed, mine, sts, retrieve, fidelity, reproduce, generate, diagnose, info, export, push.
 
 One file per command: it parses, calls the library and prints. `errors` turns the library's errors into a line each.
 
@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from bgt_core import __version__
-from bgt_core.cli import data, diagnose, embed, export, generate, info, mine, reproduce, retrieve, sts, train
+from bgt_core.cli import data, diagnose, embed, export, fidelity, generate, info, mine, reproduce, retrieve, sts, train
 from bgt_core.cli.errors import Command, run
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
@@ -25,6 +25,7 @@ for command in (
     mine.mine,
     sts.sts,
     retrieve.retrieve,
+    fidelity.fidelity,
     reproduce.reproduce,
     generate.generate,
     diagnose.diagnose,

@@ -16,6 +16,7 @@ from bgt_core.cli.options import JsonOption
 from bgt_core.errors import DataError, Interrupted, UsageError
 
 if TYPE_CHECKING:
+    from bgt_core.data.clean import Cleaned
     from bgt_core.data.fetch import DataSource, Offer
 
 LARGE = 10**9  # bytes that are not downloaded without asking
@@ -151,14 +152,27 @@ def prepare(
             strict=strict,
             report=report,
         )
-    for example in done.skipped.examples:
-        print(f"skipped {example}", file=sys.stderr)
-    counts = {"kept": done.kept, **done.dropped, **done.skipped.counts}
-    if as_json:
-        print(json.dumps({"schema": "bgt-data-prepare/1", "out": str(out), "pairs": counts}, indent=2))
-        return
-    print(", ".join(f"{count:,} {what}" for what, count in counts.items() if count), file=sys.stderr)
-    print(out)
+    show_written(out, done, "bgt-data-prepare/1" if as_json else None)
+
+
+@app.command(cls=Command)
+def pivot(
+    left: Annotated[
+        Path, typer.Argument(help="Translations, as in `bgt data prepare`: the first language and one more.")
+    ],
+    right: Annotated[Path, typer.Argument(help="Translations: the first language and another.")],
+    langs: Annotated[str, typer.Option(help="That of both files, LEFT's other and RIGHT's other, as in en,fr,es.")],
+    out: Annotated[
+        Path, typer.Option(help="As in `bgt data prepare`; the columns are LEFT's other and RIGHT's other.")
+    ],
+    strict: Annotated[bool, typer.Option("--strict", help="Stop on the first bad line.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Join two files of translations where a sentence is in both: pairs that a model never saw, for `bgt retrieve`."""
+    from bgt_core.data.pivot import pivot as join
+
+    done = join(left, right, langs.split(","), out, strict=strict)
+    show_written(out, done, "bgt-data-pivot/1" if as_json else None)
 
 
 @app.command(cls=Command)
@@ -184,6 +198,18 @@ def check(
         show(["file", "found", "rows"], rows, text=2)
     if bad := [check for check in checks if check.problems]:
         raise DataError(f"{path}: {len(bad)} of {len(checks)} files are not as expected; first: {bad[0].problems[0]}.")
+
+
+def show_written(out: Path, done: Cleaned, schema: str | None) -> None:
+    """What was written and why the rest was not: for people, or as JSON of this schema."""
+    for example in done.skipped.examples:
+        print(f"skipped {example}", file=sys.stderr)
+    counts = {"kept": done.kept, **done.dropped, **done.skipped.counts}
+    if schema:
+        print(json.dumps({"schema": schema, "out": str(out), "pairs": counts}, indent=2))
+        return
+    print(", ".join(f"{count:,} {what}" for what, count in counts.items() if count), file=sys.stderr)
+    print(out)
 
 
 def agree(offer: Offer, yes: bool) -> None:

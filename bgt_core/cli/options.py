@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -91,3 +92,14 @@ def check_files(files: Mapping[str, Path | None], as_json: bool = False) -> None
     for name, path in files.items():
         if path and not path.absolute().parent.is_dir():
             raise NotFound(f"--{name} {path}: there is no folder {path.parent}.")
+
+
+def tune_training() -> None:
+    """Settings that torch and oneDNN look up once, when they are first used; the caller's own stay.
+
+    Huge pages; and few compiled products in oneDNN's caches, where every update brings new shapes of attention and by
+    default a thousand stay, in more memory than a small model's training takes.
+    """
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(name, "256")

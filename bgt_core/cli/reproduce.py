@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bgt_core.cli.options import DeviceOption, JsonOption
+from bgt_core.cli.options import DeviceOption, JsonOption, tune_training
 from bgt_core.errors import BgtError, Interrupted, UsageError
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def reproduce(
 
     What is finished is never run again, and what was stopped continues. Several processes may share a folder.
     """
-    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages; torch looks once, when it is imported
+    tune_training()
     from bgt_core import reproduce
     from bgt_core.cli.progress import Progress
 

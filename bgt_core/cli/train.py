@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bgt_core.cli.options import DeviceOption
+from bgt_core.cli.options import DeviceOption, tune_training
 from bgt_core.errors import UsageError
 
 
@@ -26,7 +25,9 @@ def train(
         list[str] | None,
         typer.Option(
             help="Rows: TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr. Several allowed; "
-            "en-fr=FILE where files have different columns."
+            "en-fr=FILE where files have different columns: each set of them is a corpus, and --set "
+            "train.sampling_temperature=5 gives small ones more than their share. news/en-fr=FILE says a kind of text, "
+            "and --set train.kind_weights=news:3,docs:0.5 how often its rows count."
         ),
     ] = None,
     langs: Annotated[str | None, typer.Option(help="The columns' languages, as in en,fr.")] = None,
@@ -53,9 +54,18 @@ def train(
         bool, typer.Option("--strict", help="Stop on the first bad line instead of skipping it.")
     ] = False,
     device: DeviceOption = "auto",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Processes that share the cores of a CPU and the micro-batches of each update. An update has "
+            "batch_tokens / micro_tokens of them, or micro_batches; more workers would idle.",
+            show_default="one a core, but none that idles",
+        ),
+    ] = None,
 ) -> None:
-    """Train a model on text; with several processes as `torchrun --nproc-per-node 2 -m bgt_core train ...`."""
-    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages; torch looks once, when it is imported
+    """Train a model on text; on several GPUs or machines as `torchrun --nproc-per-node 2 -m bgt_core train ...`."""
+    tune_training()
     from bgt_core import run
     from bgt_core.cli.progress import Progress
     from bgt_core.recipes import parse_overrides
@@ -65,7 +75,7 @@ def train(
         if resume:
             if recipe or data or overrides or langs or columns or init_from or tokenizer or targets:
                 raise UsageError("--resume continues the run as it was started: give it --out and nothing else.")
-            folder = run.resume(out, device=device, report=report)
+            folder = run.resume(out, device=device, workers=workers, report=report)
         else:
             if recipe is None or not data:
                 example = "bgt train bgt-small --data pairs.tsv --out runs/mine"
@@ -83,6 +93,7 @@ def train(
                 tokenizer=tokenizer,
                 strict=strict,
                 device=device,
+                workers=workers,
                 report=report,
             )
     if Workers.from_environment().is_main:

@@ -8,20 +8,20 @@ into micro-batches, for memory; gradients add up over them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.corpus import Corpus, Mixture
+from bgt_core.data.sampling import draw, permute, rows_per_epoch
 from bgt_core.data.scramble import shuffle_words
 from bgt_core.errors import DataError, UsageError
 
 AHEAD = 2  # updates made before they are needed
-ROUNDS = 6  # of the Feistel network; 4 make a permutation look random, the rest is cheap
 WINDOW = 8192  # validation pairs sorted together
 
 
@@ -52,30 +52,52 @@ class Batching:
     micro_tokens: int  # padded tokens of the longest side that fit the device's memory; changes no update
     seed: int
     scramble: float = 0.0  # share of the sentences trained on whose pieces are permuted
+    micro_batches: int = 1  # at least so many in an update, of equally many tokens: workers share them
+    temperature: float = 1.0  # of sampling: above 1 a small corpus has more than its share of each update
+    weights: Mapping[str, float] = field(default_factory=dict)  # of kinds of text: how often a token of it counts
 
     def __post_init__(self) -> None:
-        if self.batch_tokens < 1 or self.micro_tokens < 1 or self.seed < 0:
-            raise UsageError(f"{self}: tokens must be at least 1, and the seed not negative")
+        if min(self.batch_tokens, self.micro_tokens, self.micro_batches) < 1 or self.seed < 0:
+            raise UsageError(f"{self}: tokens and micro_batches must be at least 1, and the seed not negative")
+        if min(self.temperature, *self.weights.values(), 1) <= 0:
+            raise UsageError(f"{self}: the temperature and all weights must be above 0")
 
     def updates(self, corpus: Corpus | Mixture) -> int:
-        """Optimiser steps per epoch; in each epoch every row comes once."""
+        """Optimiser steps per epoch: in each epoch every row comes once, or with a temperature or weights, as many
+        tokens as all rows have."""
         if not len(corpus):
             raise DataError(f"the {corpus.split} split of {corpus.folder} holds no pairs to draw from")
-        return min(len(corpus), -(-corpus.tokens // self.batch_tokens))
+        largest = max(self._counts(corpus)) if self._samples else len(corpus)  # it has a row in every update
+        return min(largest, -(-corpus.tokens // self.batch_tokens))
 
     def update(self, corpus: Corpus | Mixture, step: int, worker: int = 0, workers: int = 1) -> StepBatch:
-        """Optimiser step `step` (from 0), the longest sentences first; rank `worker` of `workers` gets every
-        `workers`-th micro-batch. Each micro-batch is of one corpus."""
-        updates = self.updates(corpus)
-        epoch, update = divmod(step, updates)
-        first, last = (len(corpus) * edge // updates for edge in (update, update + 1))
-        indices = permute(np.arange(first, last), len(corpus), self.seed, epoch)
-        micro_batches = list(enumerate(micro_rows(corpus, indices, self.micro_tokens)))
+        """Optimiser step `step` (from 0), the longest sentences first; what rank `worker` of `workers` gets of its
+        micro-batches. Each micro-batch is of one corpus."""
+        indices = self.rows(corpus, step)
+        micro_batches = list(micro_rows(corpus, indices, self.micro_tokens, self.micro_batches))
+        shares = deal([int(part.lengths(rows).sum()) for part, rows in micro_batches], workers)
         batches = {
             number: make_batch(part, rows, self.seed + step + number, self.scramble, (self.seed, step, number))
-            for number, (part, rows) in micro_batches[worker::workers]
+            for number, (part, rows) in enumerate(micro_batches)
+            if shares[number] == worker
         }
-        return StepBatch(last - first, batches)
+        return StepBatch(len(indices), batches)
+
+    def rows(self, corpus: Corpus | Mixture, step: int) -> np.ndarray:
+        """The rows of optimiser step `step`, int64: by temperature and weights, or else of one permutation of all."""
+        updates = self.updates(corpus)
+        if self._samples:
+            return draw(corpus.strata, self._counts(corpus), step, updates, self.seed)
+        epoch, update = divmod(step, updates)
+        first, last = (len(corpus) * edge // updates for edge in (update, update + 1))
+        return permute(np.arange(first, last), len(corpus), self.seed, epoch)
+
+    @property
+    def _samples(self) -> bool:
+        return self.temperature != 1 or bool(self.weights)
+
+    def _counts(self, corpus: Corpus | Mixture) -> list[int]:
+        return rows_per_epoch(corpus.strata, self.temperature, self.weights)
 
 
 def prefetch(make: Callable[[int], StepBatch], steps: range) -> Iterator[StepBatch]:
@@ -99,40 +121,15 @@ def validation(corpus: Corpus | Mixture, micro_tokens: int, most: int | None = N
             turn += 1
 
 
-def micro_rows(corpus: Corpus | Mixture, indices: np.ndarray, micro_tokens: int) -> Iterator[tuple[Corpus, np.ndarray]]:
+def micro_rows(
+    corpus: Corpus | Mixture, indices: np.ndarray, micro_tokens: int, micro_batches: int = 1
+) -> Iterator[tuple[Corpus, np.ndarray]]:
     """Rows of each micro-batch, with the corpus they are of."""
     for part, rows in corpus.parts(indices):
-        for chosen in split_by_tokens(part.lengths(rows), micro_tokens):
-            yield part, rows[chosen]
-
-
-def permute(positions: np.ndarray, size: int, seed: int, epoch: int) -> np.ndarray:
-    """What stands at `positions` of the permutation of range(size) that (seed, epoch) names; int64, same shape.
-
-    A Feistel network permutes the numbers of an even count of bits without a table; numbers past `size` go through it
-    again until they fall inside (cycle walking), which keeps it a permutation.
-    """
-    half = np.uint64(max(1, -(-(size - 1).bit_length() // 2)))
-    mask = (np.uint64(1) << half) - np.uint64(1)
-    keys = np.random.SeedSequence([seed, epoch]).generate_state(ROUNDS, np.uint64)
-
-    def network(numbers: np.ndarray) -> np.ndarray:
-        left, right = numbers >> half, numbers & mask
-        for key in keys:
-            left, right = right, left ^ (_mix(right ^ key) & mask)
-        return left << half | right
-
-    numbers = network(positions.astype(np.uint64))
-    while (outside := numbers >= size).any():
-        numbers[outside] = network(numbers[outside])
-    return numbers.astype(np.int64)
-
-
-def _mix(numbers: np.ndarray) -> np.ndarray:
-    """Spreads every bit over all 64 (the finaliser of splitmix64; Steele et al., 2014)."""
-    numbers = (numbers ^ numbers >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ numbers >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    return numbers ^ numbers >> np.uint64(31)
+        lengths = part.lengths(rows)
+        for portion in split_evenly(lengths, micro_batches):
+            for chosen in split_by_tokens(lengths[portion], micro_tokens):
+                yield part, rows[portion[chosen]]
 
 
 def split_by_tokens(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
@@ -141,13 +138,35 @@ def split_by_tokens(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarr
     lengths (B, sides). A longer pair stands alone. The longest come first: where memory is too small, the first batch
     shows it.
     """
-    longer = lengths.max(axis=1)
-    order = np.lexsort((lengths.sum(axis=1), longer))[::-1]
+    longer, order = lengths.max(axis=1), longest_first(lengths)
     start = 0
     while start < len(order):
         count = max(1, micro_tokens // int(longer[order[start]]))
         yield order[start : start + count]
         start += count
+
+
+def deal(sizes: Sequence[int], workers: int) -> list[int]:
+    """Which worker gets each micro-batch: the largest first, to the one that has least."""
+    loads, shares = [0] * workers, [0] * len(sizes)
+    for number in sorted(range(len(sizes)), key=lambda number: -sizes[number]):
+        shares[number] = loads.index(min(loads))
+        loads[shares[number]] += sizes[number]
+    return shares
+
+
+def split_evenly(lengths: np.ndarray, portions: int) -> list[np.ndarray]:
+    """Pairs of similar length together, in portions of equally many tokens but for a sentence: the rows of each, in
+    their order; the longest sentences come first. lengths (B, sides)."""
+    order, tokens = longest_first(lengths), lengths.sum(axis=1)
+    middles = np.cumsum(tokens[order]) - tokens[order] / 2
+    edges = np.searchsorted(middles, tokens.sum() * np.arange(1, portions) / portions)
+    return [np.sort(rows) for rows in np.split(order, edges)]
+
+
+def longest_first(lengths: np.ndarray) -> np.ndarray:
+    """Rows (B,) by their longest side, then by all: lengths (B, sides)."""
+    return np.lexsort((lengths.sum(axis=1), lengths.max(axis=1)))[::-1]
 
 
 def make_batch(corpus: Corpus, rows: np.ndarray, turn: int, scramble: float = 0.0, draw: tuple[int, ...] = ()) -> Batch:

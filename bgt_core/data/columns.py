@@ -10,6 +10,7 @@ from pathlib import Path
 from bgt_core.errors import UsageError
 
 LABEL = "label"  # in place of a column's language: the column holds numbers
+KIND = r"[A-Za-z0-9_-]+"
 LANG = re.compile(r"[a-z]{2,3}(-\w+)?")
 
 
@@ -20,9 +21,10 @@ class Source:
     path: Path
     columns: tuple[str, ...]  # names, in the order of the file
     targets: Path | None = None  # .npy, float32 (rows, D): what another encoder says of each row
+    kind: str = ""  # of text, as "news": what sampling may weigh
 
     def __str__(self) -> str:
-        return f"{'-'.join(self.columns)}={self.path}"
+        return f"{self.kind}{'/' * bool(self.kind)}{'-'.join(self.columns)}={self.path}"
 
 
 def parse_columns(columns: Iterable[str]) -> dict[str, str]:
@@ -49,16 +51,29 @@ def parse_columns(columns: Iterable[str]) -> dict[str, str]:
 
 
 def parse_source(text: str, columns: Sequence[str] = (), targets: Path | None = None) -> Source:
-    """ "en-fr=a.tsv" -> a file of these columns; "a.tsv" -> one of all `columns`.
+    """ "en-fr=a.tsv" -> a file of these columns; "a.tsv" -> one of all `columns`; "news/en-fr=a.tsv" -> one of a kind.
 
     `columns` are the names that are known; none: whatever the text says. Raises UsageError for an unknown column.
     """
     head, equals, path = text.partition("=")
-    if not equals or Path(text).exists() or not re.fullmatch(r"[A-Za-z0-9_,-]+", head):
+    if not equals or Path(text).exists() or not (named := re.fullmatch(rf"(?:({KIND})/)?([A-Za-z0-9_,-]+)", head)):
         if not columns:
             raise UsageError(f"data '{text}': say its columns, as en-fr={text}")
         return Source(Path(text), tuple(columns), targets)
-    names = tuple(head.split("," if "," in head else "-"))
+    names = tuple(named[2].split("," if "," in head else "-"))
     if columns and (unknown := [name for name in names if name not in columns]):
         raise UsageError(f"data '{text}': no column '{unknown[0]}'; there are {', '.join(columns)}")
-    return Source(Path(path), names, targets)
+    return Source(Path(path), names, targets, named[1] or "")
+
+
+def parse_weights(text: str) -> dict[str, float]:
+    """ "news:3,docs:0.5" -> {"news": 3.0, "docs": 0.5}; UsageError for another form, and for weights not above 0."""
+    weights: dict[str, float] = {}
+    for part in filter(None, text.split(",")):
+        kind, _, weight = part.partition(":")
+        if not re.fullmatch(KIND, kind) or not re.fullmatch(r"\d+(\.\d+)?", weight) or not float(weight):
+            raise UsageError(f"kind_weights '{part}': expected KIND:WEIGHT, above 0, as news:3 or docs:0.5")
+        if kind in weights:
+            raise UsageError(f"kind_weights '{text}': '{kind}' comes twice")
+        weights[kind] = float(weight)
+    return weights

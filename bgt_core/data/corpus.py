@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,16 @@ def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
         raise DataError(f"{folder} is damaged: {MIXTURE}; prepare it again") from None
 
 
+class Stratum(NamedTuple):
+    """The rows of one kind of text in one corpus; they lie together."""
+
+    columns: tuple[str, ...]
+    kind: str
+    first: int  # row, as the corpus or mixture numbers them
+    rows: int
+    tokens: int  # of the longest side of each row, EOS included
+
+
 class Corpus:
     """One split of a token store: N rows as piece ids, mapped read-only from disk.
 
@@ -43,6 +53,7 @@ class Corpus:
         columns = store["settings"]["columns"]
         self.columns: dict[str, str] = {name: lang for name, lang in columns.items() if lang != LABEL}  # of text
         self.tokens: int = store["splits"][split]["tokens"]  # of the longest side of each row, EOS included
+        self.strata = _strata(tuple(self.columns), store["splits"][split])
         self._index = _mapped(folder / f"{split}.index", np.int64)
         self._ids = {name: _mapped(folder / f"{name}.ids", np.dtype(store["dtype"])) for name in self.columns}
         self._offsets = {name: _mapped(folder / f"{name}.offsets", np.int64) for name in self.columns}
@@ -104,6 +115,11 @@ class Mixture:
         self.split, self.folder = corpora[0].split, corpora[0].folder.parent
         self.tokens = sum(corpus.tokens for corpus in corpora)
         self._starts = np.cumsum([0, *map(len, corpora)])
+        self.strata = [
+            stratum._replace(first=start + stratum.first)
+            for corpus, start in zip(corpora, self._starts[:-1].tolist(), strict=True)
+            for stratum in corpus.strata
+        ]
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -121,9 +137,20 @@ def as_format_2(store: Json) -> Json:
     if settings["format"] == 1:  # columns were languages
         settings = {"columns": {lang: lang for lang in settings["langs"]}, **settings, "format": FORMAT}
         settings.pop("langs")
+    settings = {"kinds": [""] * len(settings["sources"]), **settings}  # stores made before texts had kinds
     if settings["format"] != FORMAT:
         raise ValueError(settings["format"])
     return {**store, "settings": settings}
+
+
+def _strata(columns: tuple[str, ...], split: Json) -> list[Stratum]:
+    """Of every kind that has a row in this split."""
+    strata, first = [], 0
+    for kind, (rows, tokens) in split.get("kinds", {"": (split["pairs"], split["tokens"])}).items():
+        if rows:
+            strata.append(Stratum(columns, kind, first, rows, tokens))
+        first += rows
+    return strata
 
 
 def _mapped(file: Path, dtype: np.dtype | type) -> np.ndarray:

@@ -78,8 +78,8 @@ class RowTokenizer(NamedTuple):
         if self.label >= 0:
             labels = np.array([number(text) for text in columns.pop(self.label)], np.float32)
             bad = sorted([*bad, *((int(sound[i]), "no number", NO_NUMBER) for i in np.flatnonzero(np.isnan(labels)))])
-        sides = [self.tokenizer.encode(texts) for texts in columns]
-        lengths = np.array([[len(ids) for ids in side] for side in sides], np.int64)  # (columns, rows)
+        sides = [self.tokenizer.encode(texts, normalised=True) for texts in columns]
+        lengths = np.array([list(map(len, side)) for side in sides], np.int64)  # (columns, rows)
         labelled = ~np.isnan(labels)
         short = labelled & (lengths - 1 < self.min_pieces).any(axis=0)
         long = labelled & ~short & (lengths - 1 > self.max_pieces).any(axis=0)

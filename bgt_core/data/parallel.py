@@ -13,7 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,7 +27,7 @@ LONGEST_LINE = 16 * 2**20  # bytes; a longer one is no text, and would fill the 
 EXAMPLES = 20  # of bad lines that are kept
 ROWS = 4096  # of a Parquet file read together
 BLOCK = 2**20  # bytes read together
-CHUNK = 2**19  # bytes of text handled together, about 5,000 pairs
+CHUNK = 2**18  # bytes of text handled together, about 2,500 pairs
 
 Row = Sequence[bytes]  # one translation, one side a language
 Bad = tuple[int, str, str]  # a row's place in its chunk, the reason, what was found and what is expected
@@ -99,15 +99,16 @@ def source_files(source: Path | str, langs: Sequence[str]) -> list[Path]:
 def chunks(source: Path | str, langs: Sequence[str]) -> Iterator[list[Row]]:
     """Rows of `source`, unchecked, in lists of about `CHUNK` bytes; the last list may be empty."""
     files = source_files(source, langs)
-    if len(files) > 1:
-        rows = _moses(files)
-    elif files[0].suffix == ".parquet":
-        rows = _parquet(files[0], langs)
-    else:
-        rows = (line.split(b"\t") for line in lines(files[0]))
+    if len(files) == 1 and files[0].suffix != ".parquet":
+        for some in line_lists(files[0]):
+            count = max(1, len(some) * CHUNK // sum(map(len, some), len(some)))  # of lines
+            for start in range(0, len(some), count):
+                yield [line.split(b"\t") for line in some[start : start + count]]
+        yield []
+        return
     chunk: list[Row] = []
     size = 0
-    for row in rows:
+    for row in _moses(files) if len(files) > 1 else _parquet(files[0], langs):
         chunk.append(row)
         size += len(row) + sum(map(len, row))  # with what ends each side, so that empty lines count too
         if size >= CHUNK:
@@ -206,17 +207,23 @@ def lines(file: Path) -> Iterator[bytes]:
 
     Raises `BgtError` for a file that is absent, cut short or damaged, and for a line of more than 16 MiB.
     """
+    return chain.from_iterable(line_lists(file))
+
+
+def line_lists(file: Path) -> Iterator[list[bytes]]:
+    """`lines`, in lists of those that end in one block of the file; no list is empty."""
     rest = b""
     for block in _blocks(file):
-        *whole, rest = (rest + block).split(b"\n")
-        for line in whole:
-            yield line.removesuffix(b"\r")
+        text = rest + block
+        *whole, rest = text.split(b"\n")
+        if whole:
+            yield [line.removesuffix(b"\r") for line in whole] if b"\r" in text else whole
         if len(rest) > LONGEST_LINE:
             raise DataError(
                 f"{file} has a line of more than {LONGEST_LINE} bytes; expected text, one sentence per line"
             )
     if rest:
-        yield rest.removesuffix(b"\r")
+        yield [rest.removesuffix(b"\r")]
 
 
 def _blocks(file: Path) -> Iterator[bytes]:

@@ -73,6 +73,7 @@ def prepare(
         {
             "format": FORMAT,
             "sources": [[sha256_file(file) for file in _files(source)] for source in of_part],
+            "kinds": [source.kind for source in of_part],
             "columns": {name: langs[name] for name in names},
             "tokenizer": tokenizer.sha256,
             **limits,
@@ -97,13 +98,16 @@ def prepare(
 
 
 def _group(sources: Sequence[Source | Path | str], langs: Mapping[str, str]) -> dict[tuple[str, ...], list[Source]]:
-    """The sources of each set of columns."""
+    """The sources of each set of columns, those of one kind one after the other."""
     parts: dict[tuple[str, ...], list[Source]] = {}
     for source in sources:
         if not isinstance(source, Source):
             source = Source(Path(source), tuple(langs))
         parse_columns([f"{name}:{langs[name]}" for name in source.columns])
         parts.setdefault(source.columns, []).append(source)
+    for of_part in parts.values():
+        kinds = [source.kind for source in of_part]
+        of_part.sort(key=lambda source: kinds.index(source.kind))
     return parts
 
 
@@ -175,6 +179,7 @@ def _encode(
     """Writes ids, offsets, labels, targets and a hash of every row that stays, and counts."""
     texts = encoder.texts
     counts = Counter({"kept": 0, "too short": 0, "too long": 0})
+    kinds = dict.fromkeys((source.kind for source in sources), 0)
     tokens, longest = dict.fromkeys(texts, 0), dict.fromkeys(texts, 0)  # EOS included
     rows = ((number, chunk) for number, source in enumerate(sources) for chunk in chunks(source.path, source.columns))
     names = [f"{column}.{kind}" for column in texts for kind in ("ids", "offsets")] + ["hashes", "labels", "targets"]
@@ -191,6 +196,7 @@ def _encode(
             for _, chunk in of_source:
                 kept = audit.rows + np.frombuffer(chunk.kept, np.int64)
                 audit.add(chunk.rows, chunk.bad)
+                kinds[sources[number].kind] += len(kept)
                 counts.update({"kept": len(kept), "too short": chunk.short, "too long": chunk.long})
                 for column, ids, lengths in zip(texts, chunk.ids, chunk.lengths, strict=True):
                     of_side = np.frombuffer(lengths, np.int64)
@@ -217,6 +223,7 @@ def _encode(
     return {
         "dtype": encoder.dtype.name,
         "pairs": dict(counts),
+        "kinds": kinds,
         "tokens": tokens,
         "longest": longest,
         "target_width": width,
@@ -254,7 +261,8 @@ def _held_out_limit(folders: Sequence[Path], valid_pairs: int) -> int:
 def _split(work: Path, store: Json, limit: int) -> None:
     """Gives rows with hashes of at most `limit` to `valid`, and writes the position of every row of each split."""
     size = store["pairs"]["kept"]
-    splits = {split: {"pairs": 0, "tokens": 0} for split in SPLITS}
+    ends = np.cumsum(list(store["kinds"].values()))
+    sums = {split: np.zeros((len(ends), 2), np.int64) for split in SPLITS}  # rows and tokens of each kind
     with ExitStack() as stack:
         files = {split: stack.enter_context((work / f"{split}.index").open("wb")) for split in SPLITS}
         for start in range(0, size, BLOCK):
@@ -262,10 +270,18 @@ def _split(work: Path, store: Json, limit: int) -> None:
             offsets = [_read(work / f"{column}.offsets", np.int64, start, BLOCK + 1) for column in store["tokens"]]
             longer = np.max([np.diff(of_column) for of_column in offsets], axis=0)
             for split, chosen in (("train", ~held_out), ("valid", held_out)):
-                files[split].write((start + np.flatnonzero(chosen)).astype(np.int64).tobytes())
-                splits[split]["pairs"] += int(chosen.sum())
-                splits[split]["tokens"] += int(longer[chosen].sum())
-    store["splits"] = splits
+                rows = start + np.flatnonzero(chosen)
+                files[split].write(rows.astype(np.int64).tobytes())
+                kinds = np.searchsorted(ends, rows, side="right")
+                np.add.at(sums[split][:, 0], kinds, 1)
+                np.add.at(sums[split][:, 1], kinds, longer[chosen])
+    store["splits"] = {
+        split: {
+            **dict(zip(("pairs", "tokens"), of_kinds.sum(0).tolist(), strict=True)),
+            "kinds": dict(zip(store["kinds"], of_kinds.tolist(), strict=True)),
+        }
+        for split, of_kinds in sums.items()
+    }
     (work / "hashes").unlink()
 
 

@@ -61,11 +61,14 @@ class Tokenizer:
         self.vocab_size: int = self._pieces.get_piece_size()
 
     @classmethod
-    def train(cls, sentences: Iterable[str], vocab_size: int, *, lowercase: bool) -> Tokenizer:
+    def train(
+        cls, sentences: Iterable[str], vocab_size: int, *, lowercase: bool, character_coverage: float = 0.9995
+    ) -> Tokenizer:
         """A unigram model of `vocab_size` pieces, special ones included.
 
-        The same sentences give the same bytes. Raises DataError where there is no text, or too little or too varied
-        text for `vocab_size`.
+        The rarest characters, up to a share of 1 - `character_coverage` of the text, become UNK; the default is
+        SentencePiece's. The same sentences give the same bytes. Raises DataError where there is no text, or too little
+        or too varied text for `vocab_size`.
         """
         text = _sample(filter(None, map(normalise, sentences)), TRAINING_SENTENCES)
         if not text:
@@ -77,6 +80,7 @@ class Tokenizer:
                 model_writer=file,
                 model_type="unigram",
                 vocab_size=vocab_size,
+                character_coverage=character_coverage,
                 normalization_rule_name="nmt_nfkc_cf" if lowercase else "identity",
                 pad_id=PAD,
                 unk_id=UNK,
@@ -105,9 +109,10 @@ class Tokenizer:
         """To a file, byte for byte."""
         Path(path).write_bytes(self.model)
 
-    def encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        """N sentences, cleaned up by `normalise` -> N lists of piece ids, each ending in EOS."""
-        return self._pieces.encode([normalise(text) for text in sentences], add_eos=True, num_threads=1)
+    def encode(self, sentences: Sequence[str], *, normalised: bool = False) -> list[list[int]]:
+        """N sentences, cleaned up by `normalise` unless they are -> N lists of piece ids, each ending in EOS."""
+        texts = list(sentences) if normalised else [normalise(text) for text in sentences]
+        return self._pieces.encode(texts, add_eos=True, num_threads=1)
 
     def decode(self, sentences: Sequence[Sequence[int]]) -> list[str]:
         """N lists of piece ids -> N sentences; PAD, BOS and EOS leave no trace, UNK shows as two question marks."""

@@ -50,7 +50,8 @@ class _Lookup(torch.autograd.Function):
         if in_place and weight.grad is None:
             weight.grad = torch.zeros_like(weight)
         gathered = weight.grad if in_place else torch.zeros_like(weight)
+        others = None if ctx.padding is None else gathered[ctx.padding].clone()  # an output layer's, where it is tied
         gathered.index_add_(0, ids.flatten(), grad.flatten(0, -2).to(gathered.dtype))
-        if ctx.padding is not None:
-            gathered[ctx.padding].zero_()
+        if others is not None:
+            gathered[ctx.padding] = others
         return (None if in_place else gathered), None, None

@@ -11,14 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bgt_core.backend import Linear, linear, linear_add_, matmul_dtype
+from bgt_core.backend import Linear, compiles_shapes, linear, linear_add_, linear_out, matmul_dtype, pad_to_grid
 from bgt_core.contracts import Tokens
 from bgt_core.nets.gradients import add_gradient
 from bgt_core.nets.layers import xavier_linear
 from bgt_core.nets.packing import PackedLayout
 
-CHUNK = 128  # tokens whose scores exist at a time: at an 8k vocabulary they stay in a CPU's cache
-BLOCK = 1024  # tokens whose score gradients are kept for one product that makes dW of them
+CHUNK = 256  # tokens whose scores exist at a time: at an 8k vocabulary they stay in a CPU's cache
+BLOCK = 1024  # tokens whose score gradients are kept for one product that makes dW of them; twice that in bf16
 SLAB = 2048  # rows of dW computed by one product; a second dW as a whole would be the largest tensor alive
 GPU_BLOCK = 8192  # CHUNK and BLOCK where a product must be large to fill the device
 
@@ -114,11 +114,11 @@ def fused_nll(
     return loss, layout.sum(nats)
 
 
-def score_block(x: Tensor, weight: Tensor, offset: Tensor | None, rows: Tensor) -> Tensor:
-    """Scores of n tokens: x (n, H), weight (V, H), offset (B, V), rows (n,) each token's sentence -> (n, V)."""
+def score_block(out: Tensor, x: Tensor, weight: Tensor, offset: Tensor | None, rows: Tensor) -> Tensor:
+    """Scores of n tokens, into out (n, V): x (n, H), weight (V, H), offset (B, V), rows (n,) each token's sentence."""
     if offset is None:
-        return linear(x, weight)
-    return linear_add_(offset.index_select(0, rows), x, weight)
+        return linear_out(out, x, weight)
+    return linear_add_(torch.index_select(offset, 0, rows, out=out), x, weight)
 
 
 def smooth(
@@ -158,21 +158,22 @@ class _FusedNLL(torch.autograd.Function):
         """x (N, H) in the dtype of products, weight (V, H), offset (B, V) or None, rows (N,) each token's sentence."""
         wants_gradient = any(ctx.needs_input_grad[:3])
         exact = torch.promote_types(x.dtype, torch.float32)  # softmax and sums, whatever the products are
-        chunk, block = (CHUNK, BLOCK) if x.device.type == "cpu" else (GPU_BLOCK, GPU_BLOCK)
+        chunk, block = (CHUNK, BLOCK * 4 // x.itemsize) if x.device.type == "cpu" else (GPU_BLOCK, GPU_BLOCK)
         used = weight.to(x.dtype)
         shared = None if offset is None else offset.to(x.dtype)
         grad_x, grad_weight = torch.empty_like(x), torch.empty_like(weight)
         grad_offset = None if offset is None else torch.zeros_like(offset, dtype=exact)
         nats, loss = x.new_zeros(len(x), dtype=exact), x.new_zeros((), dtype=exact)
-        slopes = x.new_empty(min(block, len(x)), len(weight))  # gradients of scores
+        padded = pad_to_grid(x) if compiles_shapes(x) else x
+        block = block if wants_gradient else chunk
+        slopes = x.new_empty(min(block, len(padded)), len(weight))  # scores, then their gradients; 0 for what is padded
         scratch = None if x.dtype == exact else x.new_empty(min(chunk, len(x)), len(weight), dtype=exact)
         for first in range(0, len(x), block):
             last = min(first + block, len(x))
             for start in range(first, last, chunk):
                 part = slice(start, min(start + chunk, last))
-                scores = score_block(x[part], used, shared, rows[part])
-                if scratch is not None:
-                    scores = scratch[: len(scores)].copy_(scores)
+                slope = score_block(slopes[start - first : part.stop - first], x[part], used, shared, rows[part])
+                scores = slope if scratch is None else scratch[: len(slope)].copy_(slope)
                 gold, top = scores.gather(1, target[part, None]), scores.amax(1, keepdim=True)
                 chances = torch.softmax(scores, 1, out=scores)
                 total = top - chances.amax(1, keepdim=True).log_()  # logsumexp, however unlikely the gold piece is
@@ -180,16 +181,19 @@ class _FusedNLL(torch.autograd.Function):
                 loss += (total - (1 - smoothing) * gold).sum()
                 if not wants_gradient:
                     continue
-                slope = chances.scatter_add_(1, target[part, None], gold.new_full(gold.shape, smoothing - 1))
+                chances.scatter_add_(1, target[part, None], gold.new_full(gold.shape, smoothing - 1))
                 if grad_offset is not None:
-                    grad_offset.index_add_(0, rows[part], slope)
-                slopes[start - first : part.stop - first] = slope
+                    grad_offset.index_add_(0, rows[part], chances)
+                if scratch is not None:
+                    slope.copy_(chances)
             if wants_gradient:
-                whole = slopes[: last - first]
-                grad_x[first:last] = linear(whole, used.T)
+                features = padded[first : first + block]
+                whole = slopes[: len(features)]
+                whole[last - first :] = 0
+                grad_x[first:last] = linear(whole, used.T)[: last - first]
                 for row in range(0, len(weight), SLAB):
                     slab = slice(row, row + SLAB)
-                    product = linear(whole[:, slab].T, x[first:last].T)
+                    product = linear(whole[:, slab].T, features.T)
                     grad_weight[slab] = grad_weight[slab].add_(product) if first else product
         if smoothing:
             smooth(smoothing, x, weight, offset, rows, loss, (grad_x, grad_weight, grad_offset))

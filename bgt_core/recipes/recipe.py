@@ -30,6 +30,7 @@ class DataConfig:
     columns: tuple[str, ...] = ("en", "fr")
     vocab_size: int = 20_000  # of the joint SentencePiece model
     lowercase: bool = True
+    character_coverage: float = 0.9995  # of the text; rarer ones become UNK
     min_pieces: int = 5  # a row is kept when every side has this many pieces, EOS not counted (paper, sec. 4)
     max_pieces: int = 100
     valid_pairs: int = 10_000  # rows held out, about; no sentence of the first column is on both sides
@@ -39,6 +40,8 @@ class DataConfig:
             raise UsageError(f"min_pieces {self.min_pieces} must be from 1 to max_pieces ({self.max_pieces})")
         if self.valid_pairs < 1:
             raise UsageError(f"valid_pairs {self.valid_pairs} must be at least 1: validation needs held-out rows")
+        if not 0.98 <= self.character_coverage <= 1:  # what SentencePiece takes
+            raise UsageError(f"character_coverage {self.character_coverage} must be from 0.98 to 1")
         if self.vocab_size < 8:
             raise UsageError(f"vocab_size {self.vocab_size} is too small to hold the special pieces")
         parse_columns(self.columns)

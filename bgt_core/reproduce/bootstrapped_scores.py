@@ -18,6 +18,7 @@ from bgt_core.reproduce import runner
 from bgt_core.reproduce.contrasts import BootstrappedScore
 from bgt_core.reproduce.experiments import AVERAGE, DEV, RETRIEVAL, Comparison
 from bgt_core.reproduce.measure import read_hits
+from bgt_core.reproduce.rewriting import fidelity_draws, read_records
 from bgt_core.reproduce.trainings import Training
 
 Scores = Mapping[str, Mapping[str, BootstrappedScore]]  # system -> measure -> score
@@ -52,14 +53,20 @@ def bootstrapped_scores(
     """
     sts = load_sts(workspace, comparison, finished)
     draws = bootstrap_sts(sts, bootstrap)
+    folders = {training.key: workspace.folder(training) for of in finished.values() for training in of}
     for key, ways in load_hits(workspace, comparison, finished).items():
         if ways and (key, SEMANTIC) in draws:
             draws[key, SEMANTIC][RETRIEVAL] = precision_at_1(ways, bootstrap)
+    for (key, latent), by_name in draws.items():
+        if latent == SEMANTIC:
+            records = read_records(folders[key] / runner.WRITTEN)
+            by_name.update(fidelity_draws(records, bootstrap.resamples, bootstrap.seed))
     scores = {}
     for system in comparison.systems:
         by_seed = [draws[training.key, system.latent] for training in finished.get(system.name, ())]
         if by_seed:
-            scores[system.name] = {name: stack([by_name[name] for by_name in by_seed]) for name in by_seed[0]}
+            names = [name for name in by_seed[0] if all(name in by_name for by_name in by_seed)]
+            scores[system.name] = {name: stack([by_name[name] for by_name in by_seed]) for name in names}
     return scores
 
 

@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from bgt_core.contracts import SEMANTIC
 
 AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # measures; a year is "STS 2012", a track "STS17 en-tr"
+# Sentences written anew: from their own latents, and with the meaning of the other language in the manner of the
+# reference or of a random sentence.
+CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_MANNER = "chrF own", "exact own", "chrF other's meaning", "chrF random manner"
+FIDELITY = (CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_MANNER)
 ONE, THREE = (1,), (1, 2, 3)
 
 

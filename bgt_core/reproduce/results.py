@@ -12,7 +12,7 @@ from bgt_core.evaluation.bootstrap import holm, interval
 from bgt_core.reproduce import runner
 from bgt_core.reproduce.bootstrapped_scores import Bootstrap, Scores, bootstrapped_scores
 from bgt_core.reproduce.contrasts import BootstrappedScore, ContrastEstimate, contrast, verdict
-from bgt_core.reproduce.experiments import AVERAGE, RETRIEVAL, Comparison, ExperimentSpec
+from bgt_core.reproduce.experiments import AVERAGE, FIDELITY, RETRIEVAL, Comparison, ExperimentSpec
 from bgt_core.reproduce.stored import KINDS, Records
 from bgt_core.reproduce.trainings import Training
 
@@ -133,7 +133,7 @@ def statistics(estimate: ContrastEstimate, p_holm: float) -> dict[str, Any]:
 
 def is_shown(measure: str) -> bool:
     """Whether it is a column of the page: all but the further splits of Hard STS."""
-    return measure.startswith("STS") or measure in ("Hard+", "Hard-", RETRIEVAL)
+    return measure.startswith("STS") or measure in ("Hard+", "Hard-", RETRIEVAL, *FIDELITY)
 
 
 def claims(comparison: Comparison, scores: Scores, level: float) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@
         final/                the last weights, once it is trained; the other checkpoints are gone by then
         cosines.parquet       of every pair, by latent
         hits.json             of every translation
+        written.json          what it writes anew of some of them
         result.json           provenance; written last: with it the training is finished
         error.json            why it failed, instead
         time.json             seconds of training so far
@@ -35,17 +36,18 @@ from bgt_core.errors import Interrupted
 from bgt_core.evaluation.sts.parquet import write_scores
 from bgt_core.files import file_lock, write_json
 from bgt_core.recipes import Recipe
-from bgt_core.reproduce import measure
+from bgt_core.reproduce import measure, rewriting
 from bgt_core.reproduce.datasets import Dataset, Langs, prepare
 from bgt_core.reproduce.trainings import Training, changed_arguments
 from bgt_core.run.folder import SETTINGS, Report
 
-RESULT, ERROR, TIME, COSINES, HITS, FINAL, LOCK = (
+RESULT, ERROR, TIME, COSINES, HITS, WRITTEN, FINAL, LOCK = (
     "result.json",
     "error.json",
     "time.json",
     "cosines.parquet",
     "hits.json",
+    "written.json",
     "final",
     "lock",
 )
@@ -122,6 +124,7 @@ def finish(workspace: Workspace, training: Training, folder: Path) -> None:
         shutil.rmtree(step)
     embedder = bgt_core.load(folder / FINAL, workspace.device, recipe.train.precision)
     measure.write_hits(folder / HITS, measure.retrieval_hits(embedder, dataset))
+    rewriting.write_records(folder / WRITTEN, rewriting.write_anew(embedder, dataset))
     write_scores(folder / COSINES, measure.sts_scores(embedder, dataset))
     write_json(folder / RESULT, provenance(training, recipe, folder), indent=1)
 

@@ -7,10 +7,10 @@
     OUT/step-0000200/   checkpoints; the newest two are kept
 
 Started again with `resume`, a run continues from its newest whole checkpoint and ends in the weights it
-would have had without the interruption: bit for bit on a CPU with the same number of threads.
+would have had without the interruption: bit for bit on a CPU with the same number of threads and workers.
 
-Under `torchrun` several processes share a run. The first one prepares, writes and reports; a run begun by some number
-of them may be resumed by any other.
+Several processes can share a run: `workers` of this machine, or those of `torchrun`. The first one prepares, writes and
+reports; a run begun by some number of them may be resumed by any other.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from typing import Any
 
 from bgt_core import checkpoint, recipes
 from bgt_core.data.columns import Source, parse_source
-from bgt_core.device import pick_device
 from bgt_core.errors import UsageError
 from bgt_core.recipes import Recipe
 from bgt_core.run.folder import Report, prepare_run, share, silent, sources_of
+from bgt_core.run.helpers import check_workers, train_together
 from bgt_core.run.session import Run
 from bgt_core.training.workers import Workers
 
@@ -44,16 +44,19 @@ def train(
     tokenizer: str | Path | None = None,
     strict: bool = False,
     device: str = "auto",
+    workers: int | None = 1,
     report: Report = silent,
 ) -> Path:
     """Train a model in the new folder `out`; returns its last checkpoint, which `bgt_core.load` opens.
 
     `recipe` is a name of `RECIPES` with `overrides` of its settings ({"train.epochs": 1}), or one that is built.
-    `data` are files of rows (TSV, Parquet, line-aligned), each of all `columns` or, as "en-fr=a.tsv", of some; columns
+    `data` are files of rows (TSV, Parquet, line-aligned), each of all `columns` or, as "en-fr=a.tsv", of some, and of
+    a kind where it says one ("news/en-fr=a.tsv"), which the setting `train.kind_weights` may weigh; columns
     are languages ("en"), or "a:en", "b:en" where two hold one language, and "gold:label" holds labels. They are the
     recipe's unless named here or by the data. With `init_from`, training starts from that checkpoint's parameters, its
     tokenizer, and the sizes of its model; a second stage is built on that model. `targets` are another encoder's
-    vectors of the rows, one .npy (rows, D) for each of `data`, for recipes that learn from them.
+    vectors of the rows, one .npy (rows, D) for each of `data`, for recipes that learn from them. `workers` processes
+    share a CPU's cores, None as many as train fastest; the model is the same but for rounding.
 
         >>> import bgt_core
         >>> last = bgt_core.train("bgt-small", ["pairs.tsv"], "runs/mine", columns=["en", "fr"])  # doctest: +SKIP
@@ -68,7 +71,9 @@ def train(
     if recipe.init_from and not tokenizer:
         tokenizer = checkpoint.find(recipe.init_from) / checkpoint.TOKENIZER
     data = with_targets(sources_of(recipe, data), targets)
-    return start(recipe, data, Path(out), tokenizer=tokenizer, strict=strict, device=device, report=report)
+    return start(
+        recipe, data, Path(out), tokenizer=tokenizer, strict=strict, device=device, workers=workers, report=report
+    )
 
 
 def build(
@@ -134,25 +139,33 @@ def start(
     tokenizer: str | Path | None = None,
     strict: bool = False,
     device: str = "auto",
+    workers: int | None = 1,
     report: Report = silent,
 ) -> Path:
     """Begin a run in the new folder `out`; returns its last checkpoint.
 
     Raises BgtError for text that can't be used; nothing of `out` is left behind then.
     """
-    with Workers.from_environment() as workers:
-        if workers.is_main:
-            pick_device(device)
+    with Workers.from_environment() as launched:
+        if launched.is_main:
+            check_workers(workers, device, launched)
             tokenizer = Path(tokenizer) if tokenizer else None
             prepare_run(recipe, sources_of(recipe, data), out, tokenizer, strict, report)
-        workers.wait()
-        return Run(out, device, report, workers).train()
+        launched.wait()
+        return train_together(Run(out, device, report, launched), workers)
 
 
-def resume(out: str | Path, *, device: str = "auto", report: Report = silent, save_every: int | None = None) -> Path:
+def resume(
+    out: str | Path,
+    *,
+    device: str = "auto",
+    workers: int | None = 1,
+    report: Report = silent,
+    save_every: int | None = None,
+) -> Path:
     """Continue the run in `out` from its newest whole checkpoint; returns its last checkpoint.
 
-    `save_every` are the updates between checkpoints, where not the recipe's.
+    `save_every` are the updates between checkpoints, where not the recipe's; `workers` as in `train`.
     """
-    with Workers.from_environment() as workers:
-        return Run(Path(out), device, report, workers, save_every).train()
+    with Workers.from_environment() as launched:
+        return train_together(Run(Path(out), device, report, launched, save_every), workers)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bgt_core import checkpoint
-from bgt_core.data.columns import LABEL, Source, parse_columns, parse_source
+from bgt_core.data.columns import LABEL, Source, parse_columns, parse_source, parse_weights
 from bgt_core.data.corpus import SPLITS, Corpus, Mixture, open_corpus
 from bgt_core.data.parallel import sentences
 from bgt_core.data.store import prepare
@@ -40,6 +40,7 @@ def prepare_run(
     """All of a run folder but its checkpoints, or nothing."""
     if (out / SETTINGS).exists():
         raise UsageError(f"{out}: holds a run. Continue it with `resume`, or name another folder.")
+    check_kinds(recipe.train.kind_weights, sources)
     existed = out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -65,6 +66,15 @@ def prepare_run(
         if not existed:
             out.rmdir()
         raise
+
+
+def check_kinds(weights: str, sources: Sequence[Source]) -> None:
+    """UsageError for a weight of a kind that no source is of."""
+    kinds = dict.fromkeys(source.kind for source in sources if source.kind)
+    for kind in parse_weights(weights):
+        if kind not in kinds:
+            known = f"there are {', '.join(kinds)}" if kinds else f"name it with the data, as {kind}/en-fr=FILE"
+            raise UsageError(f"kind_weights '{weights}': no data of kind '{kind}'; {known}")
 
 
 def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, corpus: Path, out: Path) -> None:
@@ -94,7 +104,9 @@ def train_tokenizer(recipe: Recipe, sources: Sequence[Source], strict: bool) -> 
             label = next((i for i, name in enumerate(source.columns) if columns[name] == LABEL), None)
             yield from sentences([source.path], source.columns, strict=strict, without=label)
 
-    return Tokenizer.train(text(), recipe.data.vocab_size, lowercase=recipe.data.lowercase)
+    data = recipe.data
+    coverage = data.character_coverage
+    return Tokenizer.train(text(), data.vocab_size, lowercase=data.lowercase, character_coverage=coverage)
 
 
 def store(

@@ -12,7 +12,7 @@ from typing import Any
 from bgt_core import checkpoint, recipes
 from bgt_core.data.corpus import open_corpus
 from bgt_core.data.text import Tokenizer
-from bgt_core.device import pick_device
+from bgt_core.device import keep_memory, pick_device
 from bgt_core.errors import DataError, Interrupted, NotFound
 from bgt_core.files import PARTIAL, write_text
 from bgt_core.models.latent import LatentModel
@@ -45,6 +45,7 @@ class Run:
         model: LatentModel = newest.model if newest else fresh(recipe, tokenizer)
         step = newest.config["step"] if newest else 0
         device = pick_device(self.device)
+        keep_memory()
         model = model.to(device).train()
         freeze(model, recipe.freeze)
         optimizer = make_optimizer(model, recipe.train)

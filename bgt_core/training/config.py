@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bgt_core.data.columns import parse_weights
 from bgt_core.device import check_precision
 from bgt_core.errors import UsageError
 
@@ -15,11 +16,14 @@ class TrainConfig:
     epochs: float = 20.0  # 0: the model as it starts
     batch_tokens: int = 25_000  # an update's tokens (the longer side of each pair), whatever the device
     micro_tokens: int = 4_000  # a micro-batch's padded tokens a side: what fits the device's memory
+    micro_batches: int = 1  # at least so many in an update, of equally many tokens: what workers share evenly
     learning_rate: float = 5e-4  # the peak
     warmup_steps: int = 4_000  # linear to the peak, then 1 / sqrt(step); 0: the peak throughout
     cooldown: float = 0.0  # share of the run, at its end, in which the rate also falls linearly to 0
     weight_decay: float = 1e-4  # decoupled, on every parameter, as in the released code
     clip: float = 25.0  # the gradient's largest norm, nats per pair
+    sampling_temperature: float = 1.0  # above 1 small corpora (files of other columns) have more than their share
+    kind_weights: str = ""  # as in news:3,docs:0.5, of kinds that the data name: how often a token of one counts
     scramble: float = 0.0  # share of the sentences trained on whose pieces are permuted
     mega_batch: int = 0  # updates searched for negatives together, at most; 0: objectives make do with the batch
     mega_batch_warmup: int = 0  # updates until a mega-batch is one update larger, from 1; 0: it is full at once
@@ -34,8 +38,10 @@ class TrainConfig:
         for name in (
             "batch_tokens",
             "micro_tokens",
+            "micro_batches",
             "learning_rate",
             "clip",
+            "sampling_temperature",
             "valid_every",
             "save_every",
         ):
@@ -51,4 +57,5 @@ class TrainConfig:
             raise UsageError(
                 "aggressive_steps and mega_batch: encoders run ahead of decoders, or learn from negatives; set one"
             )
+        parse_weights(self.kind_weights)
         check_precision(self.precision)

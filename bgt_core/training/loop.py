@@ -11,6 +11,7 @@ import torch
 
 from bgt_core.contracts import Model
 from bgt_core.data.batching import Batching, StepBatch, prefetch, validation
+from bgt_core.data.columns import parse_weights
 from bgt_core.data.corpus import Corpus, Mixture
 from bgt_core.device import release_memory
 from bgt_core.training.aggressive import Aggressive
@@ -50,7 +51,15 @@ def make_optimizer(model: Model, config: TrainConfig) -> torch.optim.AdamW:
 
 def batching(config: TrainConfig) -> Batching:
     """How a corpus becomes updates."""
-    return Batching(config.batch_tokens, config.micro_tokens, config.seed, config.scramble)
+    return Batching(
+        config.batch_tokens,
+        config.micro_tokens,
+        config.seed,
+        config.scramble,
+        config.micro_batches,
+        config.sampling_temperature,
+        parse_weights(config.kind_weights),
+    )
 
 
 def total_steps(corpus: Corpus | Mixture, config: TrainConfig) -> int:

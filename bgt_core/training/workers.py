@@ -1,6 +1,6 @@
-"""The processes that share one run: under `torchrun` several, else one.
+"""The processes that share one run.
 
-Every worker holds the whole model. An update's micro-batches are dealt out in turn; gradients are summed before the
+Every worker holds the whole model. An update's micro-batches are dealt out; gradients are summed before the
 optimiser steps, so all workers stay equal. What a step draws follows from the micro-batch's number, not from who
 computes it: the number of workers changes the order of sums and nothing else.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import reduce
 from importlib import import_module
@@ -21,21 +21,27 @@ import torch.distributed as dist
 from torch import Tensor
 
 from bgt_core.contracts import Model
+from bgt_core.training.shared import SharedGradients, shared_gradients
 
 PATIENCE = timedelta(hours=24)  # while the first worker prepares the data
+HERE = "LOCAL_WORLD_SIZE"
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Workers:
     """This process among `count`; a context that connects and disconnects them."""
 
     rank: int = 0
     count: int = 1
+    local: bool = False  # all on this machine
+    store: dist.Store | None = None  # where they meet; None: as `torchrun` says
+    shared: SharedGradients | None = field(default=None, init=False)  # from the first sum on
 
     @classmethod
     def from_environment(cls) -> Workers:
         """As `torchrun` says."""
-        return cls(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
+        rank, count, here = (int(os.environ.get(name, n)) for name, n in [("RANK", 0), ("WORLD_SIZE", 1), (HERE, 0)])
+        return cls(rank, count, local=here == count)
 
     def __enter__(self) -> Workers:
         if self.count == 1:
@@ -43,7 +49,9 @@ class Workers:
         # torch.distributed.nn captures the default group when it is imported: imported before there is one, it can't
         # keep the group's threads alive past destroy_process_group, which now and then aborted the interpreter.
         import_module("torch.distributed.nn")
-        if torch.cuda.is_available():
+        if self.store is not None:
+            dist.init_process_group("gloo", store=self.store, rank=self.rank, world_size=self.count, timeout=PATIENCE)
+        elif torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
             dist.init_process_group("cpu:gloo,cuda:nccl", timeout=PATIENCE)
         else:
@@ -103,10 +111,22 @@ class Workers:
         return torch.cat([part[: shape[0]] for part, shape in zip(parts, shapes, strict=True)])
 
     def sum_gradients(self, model: Model) -> None:
-        """Each gradient that is wanted becomes its sum over the workers; one without a micro-batch adds nothing."""
+        """Each gradient that a worker has becomes its sum over the workers; one that none has stays None."""
         if self.count == 1:
             return
         wanted = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        present = self.any(*(parameter.grad is not None for parameter in wanted))
+        wanted = [parameter for parameter, exists in zip(wanted, present, strict=True) if exists]
+        if self.local and self.shared is None and all(parameter.device.type == "cpu" for parameter in wanted):
+            numbers = sum(parameter.numel() for parameter in model.parameters())
+            self.shared = shared_gradients(self.rank, self.count, numbers)
+            self.local = self.shared is not None
+        if self.shared:
+            numbers = self.shared.put(wanted)
+            self.wait()
+            self.shared.sum_slice(numbers)
+            self.wait()
+            return
         for parameter in wanted:
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 BLOCK = 1_024  # queries compared with all answers at once
+DECIMALS = 6  # of a similarity: float32 rounds it by up to 2e-7, and otherwise in another batch
+ROUNDING = 10.0**-DECIMALS  # similarities that differ by less are equal
 
 Similarity = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (N, D), (M, D) -> (N, M)
 
@@ -28,8 +30,11 @@ def cosine_similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def nearest(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = cosine_similarity) -> np.ndarray:
     """The row of answers (M, D) most similar to each row of queries (N, D), the first of equals: (N,) int."""
-    blocks = [similarity(queries[start : start + BLOCK], answers) for start in range(0, len(queries), BLOCK)]
-    return np.concatenate([np.zeros(0, dtype=np.intp), *(block.argmax(1) for block in blocks)])
+    first = [np.zeros(0, dtype=np.intp)]
+    for start in range(0, len(queries), BLOCK):
+        block = similarity(queries[start : start + BLOCK], answers)
+        first.append((block > block.max(1, keepdims=True) - ROUNDING).argmax(1))
+    return np.concatenate(first)
 
 
 class ComparesByCosine:

@@ -176,10 +176,8 @@ class MLPProbe(_Probe):
         running = list(range(len(strengths)))  # running[i] is the strength of network i of the stack
         for epoch in range(self.max_epochs):
             stack.train(vectors, labels, order.permutation(len(labels)), self.batch_size)
-            scores, targets = (
-                forward(stack.parameters, dev[0])[-1],
-                dev[1].expand(len(running), -1),
-            )  # (S, K, N), (S, N)
+            scores = forward(stack.parameters, dev[0])  # (S, K, N)
+            targets = dev[1].expand(len(running), -1)  # (S, N)
             losses = torch.nn.functional.cross_entropy(scores, targets, reduction="none").mean(1)
             for network, (strength, loss) in enumerate(zip(running, losses.tolist(), strict=True)):
                 if strength not in best or loss < best[strength][0]:

@@ -28,9 +28,21 @@ Faults of the original, not copied:
 - Its classifier calls `super(self.__class__)`, and so can't be subclassed.
 
 Not offered: its dropout before the sigmoid, off unless asked for, its other optimisers, and its scikit-learn mode,
-whose solver differs with the library's version. What `split_classify` can't see is in `probes.measures.paper`: no
-hidden layer for word content, and the order of the items. The published table chose 50, 100 or 200 hidden units and a
-dropout on dev; SentEval does not.
+whose solver differs with the library's version. The published table chose 50, 100 or 200 hidden units and a dropout on
+dev; SentEval does not.
+
+What `split_classify` can't see is in `probes.measures.senteval_protocol` (no hidden layer for word content, the order
+of the items) and in `probes.dataset.load_items` with `senteval`: a labelled file keeps its order, its repeats, its
+labels and its tokens, joined by single spaces. So `bgt-probe --paper` says of such a file what SentEval's `PROBINGEval`
+says, prediction by prediction; `python -m benchmarks.probing --senteval CLONE --probing FOLDER` holds them side by
+side. It differs in these:
+
+- An item whose label is not in train is left out; SentEval ends with a KeyError.
+- `max_items`, `max_train`, `split_file`, and labels made from text or parses are not SentEval's; the output says so.
+
+Without --paper more differs, by choice, and the output says so too: tokens are joined to text as people write it, and
+freed of a CSV writer's quotes; a sentence counts once, and not at all where it has two labels; versions of a sentence
+share a split; 10,000 items at most, in an order drawn by the seed. And the probes are others (`probes.classifiers`).
 """
 
 from __future__ import annotations
@@ -45,11 +57,13 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from bgt_core.backend import fused_adam_, linear
+from bgt_core.backend import fused_adam_
 from bgt_core.errors import DataError
 
 Split = tuple[np.ndarray, Sequence[object]]  # (N, D) vectors and their N labels
 Parameters = list[Tensor]  # of S networks: weight (S, out, in), bias (S, out, 1), and so on from the first layer
+
+LANES = 16  # rows of vectors are padded to whole registers; rows of a power of two would share few lines of a cache
 
 
 @dataclass(frozen=True)
@@ -140,80 +154,89 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval | N
 
 
 class Stack:
-    """S networks of one shape from one start, each with its own penalty, and Adam's state."""
+    """S networks of one shape from one start, each with its own penalty, and Adam's state.
+
+    A bias is the weight of one more unit that is always 1: a layer is one matrix, and so is its gradient.
+    """
 
     def __init__(self, sizes: Sequence[int], penalties: Sequence[float], seed: int, learning_rate: float = 1e-3):
-        self.learning_rate = learning_rate
+        self.learning_rate, self.step = learning_rate, torch.zeros(())
         generator = torch.Generator().manual_seed(seed)
-        start = []  # weight (out, in) and bias (out, 1) of each layer
-        for inputs, outputs in pairwise(sizes):
+        values = []
+        for depth, (inputs, outputs) in enumerate(pairwise(sizes)):
             weight, bias = torch.empty(outputs, inputs), torch.empty(outputs, 1)
             nn.init.kaiming_uniform_(weight, a=math.sqrt(5), generator=generator)  # as nn.Linear does
             nn.init.uniform_(bias, -1 / math.sqrt(inputs), 1 / math.sqrt(inputs), generator=generator)
-            start += [weight, bias]
-        self.shapes, self.step = [part.shape for part in start], torch.zeros(())
-        values = torch.cat([part.repeat(len(penalties), 1, 1).flatten() for part in start])
-        penalty = torch.cat([torch.tensor(penalties).repeat_interleave(part.numel()) for part in start])
-        self._set_state(torch.stack([values, penalty, torch.zeros_like(values), torch.zeros_like(values)]))
+            columns = 0 if depth else -(inputs + 1) % LANES
+            rows = int(depth < len(sizes) - 2)  # the unit that is always 1, which no weight leads to
+            layer = nn.functional.pad(torch.cat([weight, bias], 1), (0, columns, 0, rows))
+            values.append(layer.repeat(len(penalties), 1, 1))
+        self.sizes = sizes
+        means, squares = ([torch.zeros_like(layer) for layer in values] for _ in range(2))
+        self._set_state(values, means, squares, torch.tensor(penalties)[:, None, None])
 
-    def _set_state(self, state: Tensor) -> None:
-        """(4, parameters of all networks): values, penalties, and Adam's two moments, each in one row of memory."""
-        self.state = state
-        self.values, self.penalties, self.means, self.squares = state
-        self.gradient = torch.empty_like(self.values)
-        self.parameters, self.gradients = self._parts(self.values), self._parts(self.gradient)
-
-    def _parts(self, row: Tensor) -> list[Tensor]:
-        """The same memory as weight, bias, ..., each (..., S, out, in)."""
-        networks = row.shape[-1] // sum(shape.numel() for shape in self.shapes)
-        parts = row.split([networks * shape.numel() for shape in self.shapes], -1)
-        return [part.unflatten(-1, (networks, *shape)) for part, shape in zip(parts, self.shapes, strict=True)]
+    def _set_state(self, values: list[Tensor], means: list[Tensor], squares: list[Tensor], penalties: Tensor) -> None:
+        """The weights of each layer, (S, out, in), and Adam's two moments of them; penalties (S, 1, 1)."""
+        self.values, self.means, self.squares, self.penalties = values, means, squares, penalties
+        self.parameters = []
+        for weights, (inputs, outputs) in zip(values, pairwise(self.sizes), strict=True):
+            self.parameters += [weights[:, :outputs, :inputs], weights[:, :outputs, inputs : inputs + 1]]
 
     def keep(self, networks: list[int]) -> None:
         """Continue with these of the S networks."""
-        self._set_state(torch.cat([part[:, networks].flatten(1) for part in self._parts(self.state)], 1))
+        values, means, squares = ([part[networks] for part in row] for row in (self.values, self.means, self.squares))
+        self._set_state(values, means, squares, self.penalties[networks])
 
     def train(self, vectors: Tensor, labels: np.ndarray, order: np.ndarray, batch_size: int) -> None:
         """One pass: (N, D) vectors and (N,) numbers of classes, taken in that order."""
-        networks, whole = len(self.parameters[0]), len(order) - len(order) % batch_size
+        whole = len(order) - len(order) % batch_size
         for batches in (order[:whole].reshape(-1, batch_size), order[whole:].reshape(1, -1)):  # the last is smaller
             if batches.size:
-                buffer = torch.empty(batches.shape[1], vectors.shape[1])
-                classes = torch.from_numpy(labels[batches])[:, None, None].expand(-1, networks, -1, -1)
-                for rows, targets in zip(torch.from_numpy(batches), classes, strict=True):
-                    self._update(torch.index_select(vectors, 0, rows, out=buffer), targets)
+                batch = torch.zeros(batches.shape[1], self.values[0].shape[2])
+                items = batch[:, : vectors.shape[1]]
+                batch[:, vectors.shape[1]] = 1
+                targets = torch.from_numpy(self._targets(labels[batches]))
+                for rows, right in zip(torch.from_numpy(batches), targets, strict=True):
+                    torch.index_select(vectors, 0, rows, out=items)
+                    self._update(batch, right)
+
+    def _targets(self, labels: np.ndarray) -> np.ndarray:
+        """Numbers of classes (M, B) of minibatches -> where they are in the logits (S, C, B), made flat: (M, S * B)."""
+        batches, items = labels.shape
+        networks = np.arange(len(self.penalties))[:, None]
+        return ((networks * self.sizes[-1] + labels[:, None]) * items + np.arange(items)).reshape(batches, -1)
 
     def _update(self, batch: Tensor, targets: Tensor) -> None:
-        """One minibatch, (B, D); numbers of classes, (S, 1, B)."""
-        *inputs, logits = forward(self.parameters, batch)
-        gradient = logits.softmax(1)  # (S, C, B): that of cross-entropy is softmax minus one-hot
-        gradient.scatter_(1, targets, -1.0, reduce="add").mul_(1 / targets.shape[2])
-        for depth in reversed(range(1, len(inputs))):
-            signal = inputs[depth]  # (S, in, B), a sigmoid
-            torch.bmm(gradient, signal.mT, out=self.gradients[2 * depth])
-            torch.sum(gradient, 2, keepdim=True, out=self.gradients[2 * depth + 1])
-            gradient = self.parameters[2 * depth].mT.bmm(gradient).mul_(signal).mul_(1 - signal)
-        self.gradients[0].flatten(0, 1).copy_(linear(gradient.flatten(0, 1), batch.T))  # one for all networks
-        torch.sum(gradient, 2, keepdim=True, out=self.gradients[1])
-        self.gradient.addcmul_(self.values, self.penalties)
+        """One minibatch (B, in), and where its classes are in the logits, (S * B,)."""
+        first, *others = self.values
+        signals = [torch.mm(first.flatten(0, 1), batch.T).unflatten(0, first.shape[:2])]  # one for all networks
+        for weights in others:
+            signals[-1].sigmoid_()[:, -1] = 1
+            signals.append(torch.bmm(weights, signals[-1]))
+        gradient = signals.pop().softmax(1)  # (S, C, B): that of cross-entropy is softmax minus one-hot
+        gradient.view(-1).index_add_(0, targets, torch.full(targets.shape, -1.0))
+        changes, share = [], 1 / len(batch)
+        for weights, signal in zip(reversed(others), reversed(signals), strict=True):
+            changes.append((weights * self.penalties).baddbmm_(gradient, signal.mT, alpha=share))
+            gradient = torch.bmm(weights.mT, gradient).mul_(signal).mul_(1 - signal)
+        changes.append(first * self.penalties)
+        changes[-1].flatten(0, 1).addmm_(gradient.flatten(0, 1), batch, alpha=share)
         self.step += 1
-        fused_adam_(self.values, self.gradient, self.means, self.squares, self.step, lr=self.learning_rate)
+        fused_adam_(self.values, changes[::-1], self.means, self.squares, self.step, lr=self.learning_rate)
 
 
-def forward(parameters: Parameters, vectors: Tensor) -> list[Tensor]:
-    """Vectors (N, D) -> what enters each layer, (S, in, N) after the first, then the logits, (S, C, N)."""
+def forward(parameters: Parameters, vectors: Tensor) -> Tensor:
+    """Vectors (N, D) -> logits (S, C, N)."""
     weight, bias = parameters[:2]
-    first = torch.mm(weight.flatten(0, 1), vectors.T)  # one product for all networks
-    signals = [vectors, first.unflatten(0, weight.shape[:2]).add_(bias)]
+    signal = torch.mm(weight.flatten(0, 1), vectors.T).unflatten(0, weight.shape[:2]).add_(bias)  # one product for all
     for weight, bias in zip(parameters[2::2], parameters[3::2], strict=True):
-        signals[-1].sigmoid_()
-        signals.append(torch.baddbmm(bias, weight, signals[-1]))
-    return signals
+        signal = torch.baddbmm(bias, weight, signal.sigmoid_())
+    return signal
 
 
 def _predict(parameters: Parameters, vectors: Tensor) -> Tensor:
     """(N, D) vectors -> numbers of classes, (S, N)."""
-    return forward(parameters, vectors)[-1].argmax(1)
+    return forward(parameters, vectors).argmax(1)
 
 
 def _percent(count: int, items: int) -> float:
@@ -226,7 +249,9 @@ def _checked(name: str, split: Split, classes: np.ndarray, width: int) -> tuple[
     if not vectors.size or vectors.shape != (len(labels), width):
         expected = f"one of width {width} for each of {len(labels)} labels"
         raise DataError(f"The {name} vectors have shape {vectors.shape}: give {expected}.")
-    if not math.isfinite(vectors.sum(dtype=np.float64)):  # one NaN or infinity is enough to spoil the sum
+    with np.errstate(over="ignore"):  # one NaN or infinity is enough to spoil a sum, and so, in float32, are large ones
+        finite = math.isfinite(vectors.sum()) or math.isfinite(vectors.sum(dtype=np.float64))
+    if not finite:
         raise DataError(f"The {name} vectors hold NaN or infinity: mend the model, or leave those items out.")
     if len(classes) < 2:
         raise DataError(f"All train labels are '{classes[0]}': give items of two or more classes.")

@@ -23,10 +23,14 @@ from bgt_core.cli.errors import Command, in_flags, run
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.embedder import Embedder
 from bgt_core.errors import DataError
+from bgt_core.evaluation.fidelity import fidelity
+from bgt_core.evaluation.fidelity.measures import KEPT, WRITTEN
 from bgt_core.evaluation.retrieval import precision_at_1
 from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.evaluation.sts.score import StsSet, explain, sts
 from bgt_core.evaluation.style import style_scores
+from bgt_core.generation.search import Beam
+from bgt_core.generation.writer import Writer
 from probes.cli.options import FLAGS, split
 from probes.data.texts import read_sentences
 from probes.result import ProbeResult
@@ -34,6 +38,7 @@ from probes.result import ProbeResult
 Scores = dict[str, dict[str, float]]  # what was scored -> latent or baseline -> score
 PROBED = {"Length": "length", "Punctuation": "punct-num"}  # what a card calls it -> task
 YEARS = ("2012", "2013", "2014", "2015")
+MINIMAL_PAIRS = 100  # at most as many as sentences to generate
 COLUMNS = ("task", "latent", "n_test", "accuracy", "ci_low", "ci_high")
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -70,7 +75,7 @@ def card(
     about: Annotated[
         Path | None, typer.Option(help="JSON with what can't be measured (data, licences, command), kept as it is.")
     ] = None,
-    transfers: Annotated[int, typer.Option(help="Sentences to generate.")] = 300,
+    transfers: Annotated[int, typer.Option(help="Sentences to generate, of each kind.")] = 300,
     seed: Annotated[int, typer.Option(help="Of the sources and styles drawn.")] = 1,
 ) -> None:
     """Measure what a model's card states."""
@@ -85,17 +90,21 @@ def card(
         for langs, rows in files:
             scores |= retrieval_scores(bgt, langs, rows)
         written, generated = generation_scores(bgt, own_sentences(files, own), own, transfers, seed)
+        rewritten = fidelity_records(bgt, files, transfers, seed)
         probed = {name: probes.run(bgt, task, read_sentences(sentences), lang=own) for name, task in PROBED.items()}
     protocol = {
         "STS": f"{explain(sets)}; the baseline is tf-idf",
         "Retrieval": f"precision at 1 among {' or '.join(str(len(rows)) for _, rows in files)} translations",
         "Generated text": f"{written} outputs, beam 5; source and style from the retrieval sentences",
+        "Fidelity": f"at most {transfers} of the retrieval sentences, beam 4, chrF and BLEU of sacrebleu, lower-cased; "
+        f"see `bgt fidelity`",
         "Probes": "test accuracy of logistic regression, 5 splits; the baseline is the majority class",
     }
     document = {
         "scores": scores | generated | probe_scores(bgt, probed),
         "protocol": [{"score": score, "how": how} for score, how in protocol.items()],
         "probes": [{name: vars(row)[name] for name in COLUMNS} for result in probed.values() for row in result.rows],
+        **rewritten,
         **stated,
     }
     print(json.dumps(document, indent=2, ensure_ascii=False))
@@ -151,6 +160,23 @@ def generation_scores(
         "Generated text, cosine to its style": {"semantic": scores.to_style},
         "Generated text, length correlation with its style": {"language": scores.length},
     }
+
+
+def fidelity_records(
+    bgt: Embedder, files: Sequence[Translations], limit: int, seed: int
+) -> dict[str, list[dict[str, str]]]:
+    """The tables of `bgt fidelity` as records: sentences of each file's first language with each other one."""
+    records: dict[str, list[dict[str, str]]] = {"fidelity": [], "kept": [], "roles": []}
+    for langs, rows in files:
+        for other in langs[1:]:
+            count = min(limit, len(rows))
+            chosen = [rows[number * len(rows) // count] for number in range(count)]
+            columns = {lang: [row[langs.index(lang)] for row in chosen] for lang in (langs[0], other)}
+            result = fidelity(Writer(bgt, Beam(4)), columns, role_pairs=min(limit, MINIMAL_PAIRS), seed=seed)
+            tables = (result.table(WRITTEN), result.table(KEPT), result.role_table())
+            for name, table in zip(records, tables, strict=True):
+                records[name] += [dict(zip(table.columns, line, strict=True)) for line in table.lines()]
+    return {name: rows for name, rows in records.items() if rows}
 
 
 def probe_scores(bgt: Embedder, probed: Mapping[str, ProbeResult]) -> Scores:

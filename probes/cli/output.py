@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pyarrow import parquet
 
@@ -13,6 +14,8 @@ from bgt_core.errors import BgtError
 from bgt_core.files import atomic_file
 from bgt_core.tables import LEGEND, save, show
 from probes.cli.options import CliOptions
+from probes.data.load import BUILT, VERBATIM
+from probes.data.sources import LABELLED
 from probes.measures.significance import CORRECTIONS
 from probes.result import SCHEMA, Difference
 from probes.results.report import of_probes, write_report
@@ -29,12 +32,32 @@ def about(cells: Sequence[Cell], correction: str) -> str:
     """What the numbers of a table are, in one line."""
     first = cells[0].result
     if cells[0].trail["probe"] == "paper":
-        return "test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals"
+        whole = all(map(takes_all_as_senteval, cells))
+        items = "its items, as the file has them" if whole else "not its items: those are a labelled file, whole"
+        return f"test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals; {items}"
+    cleaned = any(card_of(cell).get("built") == BUILT[LABELLED] for cell in cells)
     return (
         f"test accuracy in percent, {of_probes(first.seeds)}, with Wilson {100 * first.ci:g}% intervals; "
         "differences: paired, interval and p over test items (bootstrap) and seeds (Student's t), "
         f"{CORRECTIONS[correction][0]} over the table"
+        f"{'; labelled files cleaned: tokens joined to text, each sentence once' if cleaned else ''}"
     )
+
+
+def takes_all_as_senteval(cell: Cell) -> bool:
+    """Whether the items are those of a labelled file, in its order, its text as it stands, repeats among them."""
+    card, result = card_of(cell), cell.result
+    train = card.get("sizes", {}).get("train")
+    return (
+        card.get("tokenisation") == VERBATIM
+        and not result.left_out
+        and all(row.n_train == train for row in result.rows)  # no `max_train`
+    )
+
+
+def card_of(cell: Cell) -> Mapping[str, Any]:
+    """What the trail knows of the data; empty for sentences without a file."""
+    return cell.trail.get("card", {})
 
 
 def write(options: CliOptions, cells: Sequence[Cell]) -> None:
@@ -66,6 +89,7 @@ def show_all(
     if options.as_json or on_stdout(options.files):
         return
     table = short_table(cells)
+    print(about(cells, options.correction), file=sys.stderr)
     show(table.columns, table.lines(), text=table.columns.index("train"))
     differences = [cell.result.difference for cell in cells if cell.result.difference]
     for some in (differences, gaps):

@@ -66,7 +66,7 @@ def probe(
         ),
     ] = None,
     max_items: Annotated[
-        int | None, typer.Option(help="Items a task uses at most.", show_default="10,000; with --paper 120,000")
+        int | None, typer.Option(help="Items a task uses at most.", show_default="10,000; with --paper all")
     ] = None,
     max_train: Annotated[int | None, typer.Option(help="Training items at most; dev and test stay whole.")] = None,
     seeds: Annotated[

@@ -16,12 +16,13 @@ SPLIT_NAMES = {"tr": "train", "va": "dev", "te": "test"}
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
-def read_labelled(file: Path, lang: str, reordered: bool = False) -> Items:
+def read_labelled(file: Path, lang: str, reordered: bool = False, verbatim: bool = False) -> Items:
     """Every row of a file (plain, .gz, .xz, .zst) in its order, labels as they stand, tokens joined to text.
 
     The first cell is the split, the second the label, the last the sentence, as SentEval reads them. Rows with the
     same words in the same order are of one group; with `reordered`, rows with the same words in any order. A sentence
-    still in the quotes of a CSV writer, its own quotes doubled, is freed of them. Raises DataError with file and line.
+    still in the quotes of a CSV writer, its own quotes doubled, is freed of them. With `verbatim` quotes stay, and
+    tokens are joined by single spaces alone: what SentEval's users are given. Raises DataError with file and line.
     """
     items = Items([], [], [])
     splits: list[str] = []
@@ -32,17 +33,21 @@ def read_labelled(file: Path, lang: str, reordered: bool = False) -> Items:
             raise DataError(f"{file}:{number}: {len(cells)} of 3 columns; expected split, label, sentence.")
         if cells[0] not in SPLIT_NAMES:
             raise DataError(f"{file}:{number}: split '{cells[0]}'; expected {', '.join(SPLIT_NAMES)}.")
-        tokens = cells[-1]
-        if '""' in tokens and _QUOTED.fullmatch(tokens):
-            tokens = tokens[1:-1].replace('""', '"')
-        sentence = detokenise(tokens, lang)
+        sentence = " ".join(cells[-1].split()) if verbatim else _text(cells[-1], lang)
         if not (sentence and cells[1].strip()):
             raise DataError(f"{file}:{number}: an empty {'label' if sentence else 'sentence'}; expected text.")
         items.sentences.append(sentence)
-        items.labels.append(cells[1].strip())
+        items.labels.append(cells[1] if verbatim else cells[1].strip())
         splits.append(SPLIT_NAMES[cells[0]])
         words = split_words(sentence.casefold())
         items.groups.append(groups.setdefault(tuple(sorted(words) if reordered else words), len(groups)))
     if not items.labels:
         raise DataError(f"{file} is empty; expected lines of split, label, sentence.")
     return replace(items, splits=splits)
+
+
+def _text(tokens: str, lang: str) -> str:
+    """Text as people write it."""
+    if '""' in tokens and _QUOTED.fullmatch(tokens):
+        tokens = tokens[1:-1].replace('""', '"')
+    return detokenise(tokens, lang)

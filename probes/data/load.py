@@ -27,6 +27,7 @@ BUILT = {
     "text": "labels from the text",
     "texts": "the label is the language of the text",
 }
+VERBATIM = "tokens of the file as they stand"
 TOKENISATION = {
     LABELLED: "tokens of the file joined to text",
     "conllu": "as written, by SpaceAfter",
@@ -63,19 +64,21 @@ def load_task(
     seed: int = 0,
     sizes: Mapping[str, int] | None = SIZES,
     column: int | None = None,
+    verbatim: bool = False,
 ) -> tuple[Items, DataCard]:
     """Items of a task from a file or folder, and their card.
 
     Splits are the source's own where it has them; otherwise they are drawn as `sizes` says, by default the paper's, and
-    smaller in proportion with fewer items; with None there are none. The seed decides nothing but what is drawn.
+    smaller in proportion with fewer items; with None there are none. The seed decides nothing but what is drawn. With
+    `verbatim` a labelled file's items are those of SentEval: in its order, its text as it stands, repeats among them.
     Raises NotFound for what is absent, DataError for what is damaged or too little, UsageError for a task that can't be
     labelled from this, or a language that it does not have.
     """
     source = find_source(data, task, lang)
     rng, notes = Random(seed), [f"passed over {line}" for line in source.passed_over]
     if source.kind == LABELLED:
-        rows = read_labelled(source.files[0], lang, task.reordered)
-        items = distinct(rows)
+        rows = read_labelled(source.files[0], lang, task.reordered, verbatim)
+        items = rows if verbatim else distinct(rows)
         _note_left_out(notes, rows, items, "twice there, or in another split in this or another version")
     else:
         items = _build(task, source.kind, source.files, lang, rng, column)
@@ -94,7 +97,10 @@ def load_task(
     if (classes := len(set(items.labels))) < task.classes:
         notes.append(f"{classes:,} of {task.classes:,} labels")
     sha256 = {_name(file, data): sha256_file(file) for file in source.files}
-    return items, _card(task, lang, source, seed, items, sha256, notes)
+    card = _card(task, lang, source, seed, items, sha256, notes)
+    if verbatim and source.kind == LABELLED:
+        card = replace(card, tokenisation=VERBATIM)
+    return items, card
 
 
 def _card(

@@ -31,7 +31,7 @@ class ProbeConfig:
     seeds: int = 5  # probes trained, 1 to 10
     seed: int = 0  # of sentences, splits and resamples
     ci: float = 0.95  # level of the intervals
-    max_items: int | None = None  # None: 10,000; 120,000 by SentEval's protocol
+    max_items: int | None = None  # None: 10,000; all by SentEval's protocol
     max_train: int | None = None  # training items; the others of train are left out, dev and test stay whole
     baselines: bool = True
     control: str | None = "rare"  # the key of the control task: first, rare; None: no control task

@@ -20,9 +20,9 @@ def senteval_score(
 ) -> tuple[ProbeScore, Predictions]:
     """The score of one latent, and its predictions of the test items.
 
-    As SentEval does, each split is first sorted by its number of tokens, here those between spaces, and by label: the
-    order decides which sentences share a minibatch. SentEval reports accuracy as percent with two decimals; this is
-    the fraction, with Wilson's interval, which SentEval does not have.
+    As SentEval does, each split is first sorted by its number of tokens, here those between spaces, and by label, equal
+    ones in the order of the items: it decides which sentences share a minibatch. SentEval reports accuracy as percent
+    with two decimals; this is the fraction, with Wilson's interval, which SentEval does not have.
     """
     hidden = 0 if study.task == LINEAR else hidden_units(config.probe)
     vectors = embed_items(encoder, study, latent)

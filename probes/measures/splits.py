@@ -14,8 +14,11 @@ from probes.task import SPLITS, Items
 Cut = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows of train, dev and test
 
 
-def select(items: Items, limit: int, seed: int) -> tuple[Items, int]:
-    """At most `limit` items, whole groups drawn at random, without labels that can't be learnt; how many stay out."""
+def select(items: Items, limit: int, seed: int, in_order: bool = False) -> tuple[Items, int]:
+    """At most `limit` items, whole groups drawn at random, without labels that can't be learnt; how many stay out.
+
+    They come in the order drawn, or `in_order`, in their own.
+    """
     learnable = common(items)
     rows: dict[int, list[int]] = {}  # of each group
     for row, group in enumerate(learnable.groups):
@@ -27,7 +30,7 @@ def select(items: Items, limit: int, seed: int) -> tuple[Items, int]:
         if len(chosen) + len(rows[group]) > limit:
             break
         chosen += rows[group]
-    return learnable.take(chosen), len(items.labels) - len(chosen)
+    return learnable.take(sorted(chosen) if in_order else chosen), len(items.labels) - len(chosen)
 
 
 def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:

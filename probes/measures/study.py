@@ -34,16 +34,24 @@ class Study:
         return np.stack([np.isin(np.arange(len(self.labels)), test) for _, _, test in self.cuts])
 
 
-def prepare(task: ProbeTask, sentences: Sequence[str] | Items | None, *, lang: str, config: ProbeConfig) -> Study:
+def prepare(
+    task: ProbeTask,
+    sentences: Sequence[str] | Items | None,
+    *,
+    lang: str,
+    config: ProbeConfig,
+    in_order: bool = False,
+) -> Study:
     """Label sentences (without any, the built-in grammar's), or take items as they are, and split them.
 
+    Items are in the order drawn, or `in_order`, in their own: which of them share a minibatch hangs on it.
     Raises UsageError for a language without a definition, DataError for too few items or an empty split.
     """
     task.check(lang)
     if not isinstance(sentences, Items):
         texts = default_sentences(lang, config.seed) if sentences is None else sentences
         sentences = task.items(texts, lang, config.seed)
-    items, left_out = select(sentences, config.max_items or MAX_ITEMS, config.seed)
+    items, left_out = select(sentences, config.max_items or MAX_ITEMS, config.seed, in_order)
     names, labels = np.unique(np.array(items.labels, dtype=str), return_inverse=True)
     if len(labels) < MIN_ITEMS or len(names) < 2:
         counts = f"{len(labels)} items with {len(names)} labels"

@@ -74,6 +74,7 @@ def with_card(saved: Path, tmp_path: Path) -> Path:
     config["card"] = {
         "scores": {"STS": {"semantic": 71.25, "language": 12.5}, "Retrieval": {"semantic": 93.75}},
         "training data": [{"name": "Tatoeba", "licence": "CC BY 2.0 FR"}],
+        "fidelity": [{"written": "en", "manner of": "its own", "chrF": "66.4 [63.4, 69.4]"}],
         "limits": "short sentences",
     }
     (folder / "config.json").write_text(json.dumps(config), "utf-8")
@@ -102,6 +103,7 @@ def test_the_card_tells_data_files_and_settings(start: Start, opened: Open, with
     config = json.loads((with_card / "config.json").read_text("utf-8"))
     assert "CC BY 2.0 FR" in everything and config["files"]["model.safetensors"] in everything
     assert "objective.elbo.warmup_steps" in everything and "torch" in everything
+    assert "66.4 [63.4, 69.4]" in everything and "Fidelity" in [head.value for head in app.subheader]
     assert "short sentences" in [text.value for text in app.text]
     assert any("@inproceedings" in code.value for code in app.code)
 

@@ -32,7 +32,7 @@ class Words(Tokenizer):
     def __init__(self):
         self.model, self.sha256, self.vocab_size = b"", "words", 2000
 
-    def encode(self, sentences: Sequence[str], *, threads: int = 1) -> list[list[int]]:
+    def encode(self, sentences: Sequence[str], *, normalised: bool = False) -> list[list[int]]:
         return [[*map(int, text.split()), EOS] for text in sentences]
 
 
@@ -61,6 +61,11 @@ def same(left: list[Batch], right: list[Batch]) -> bool:
         a.anchor == b.anchor and all(torch.equal(a.sides[lang].ids, b.sides[lang].ids) for lang in LANGS)
         for a, b in zip(left, right, strict=True)
     )
+
+
+def tokens_of(batch: Batch) -> int:
+    """On all sides, without padding."""
+    return sum(len(side.flat_index) for side in batch.sides.values())
 
 
 @pytest.mark.parametrize("size", [*range(1, 70), 255, 256, 257, 1000, 4095, 4097])
@@ -139,6 +144,21 @@ def test_micro_batches_keep_their_budget(corpus: Corpus) -> None:
         assert all(fuller[:-1])
 
 
+@pytest.mark.parametrize("parts", [2, 3])
+def test_equal_micro_batches_hold_as_many_tokens_each(corpus: Corpus, parts: int) -> None:
+    whole, cut = Batching(1000, 10**6, 1), Batching(1000, 10**6, 1, micro_batches=parts)
+    for step in range(3):
+        update, of_whole = cut.update(corpus, step), whole.update(corpus, step)
+        tokens = [tokens_of(batch) for batch in update.batches.values()]
+        longest = max(side.mask.sum(1).max() for side in of_whole.batches[0].sides.values())
+        assert len(tokens) == parts
+        assert max(tokens) - min(tokens) <= 2 * 2 * longest  # a pair at either end
+        assert sum(tokens) == tokens_of(of_whole.batches[0])
+        widths = [max(side.ids.shape[1] for side in batch.sides.values()) for batch in update.batches.values()]
+        assert widths == sorted(widths, reverse=True)
+    assert len(Batching(1000, 200, 1, micro_batches=parts).update(corpus, 0).batches) > parts  # what fits comes first
+
+
 def test_a_pair_past_the_budget_stands_alone(corpus: Corpus) -> None:
     batches = whole(Batching(batch_tokens=1000, micro_tokens=8, seed=1), corpus, 0)
     assert {len(batch) for batch in batches} == {1}
@@ -197,8 +217,9 @@ def test_workers_share_an_update_out_and_leave_it_as_it_is(corpus: Corpus, worke
     assert sum(len(batch) for share in shares for batch in share.batches.values()) == alone.pairs
     together = {number: batch for share in shares for number, batch in share.batches.items()}
     assert same([together[number] for number in sorted(together)], list(alone.batches.values()))
-    sizes = [len(share.batches) for share in shares]
-    assert sum(sizes) == len(alone.batches) and max(sizes) - min(sizes) <= 1
+    assert sum(len(share.batches) for share in shares) == len(alone.batches)
+    tokens = [sum(map(tokens_of, share.batches.values())) for share in shares]
+    assert max(tokens) - min(tokens) <= max(map(tokens_of, alone.batches.values()))
 
 
 def test_updates_made_ahead_come_in_order(corpus: Corpus) -> None:

@@ -34,7 +34,7 @@ class Words(Tokenizer):
     def __init__(self, vocab_size: int = 1000):
         self.model, self.sha256, self.vocab_size = b"", f"words-{vocab_size}", vocab_size
 
-    def encode(self, sentences: Sequence[str]) -> list[list[int]]:
+    def encode(self, sentences: Sequence[str], *, normalised: bool = False) -> list[list[int]]:
         return [
             [*(4 + sum(map(ord, word)) % (self.vocab_size - 4) for word in text.split()), EOS] for text in sentences
         ]

@@ -82,6 +82,15 @@ def test_special_ids_leave_no_trace_and_no_text_makes_them(tokenizer: Tokenizer)
     assert UNK in ids
 
 
+def test_rare_characters_are_known_where_more_of_the_text_is_covered() -> None:
+    """One kanji in 6,000 characters: SentencePiece's default, 0.9995, leaves three out."""
+    text = ["水を見る人がいる"] * 750 + ["鬱"]
+    default = Tokenizer.train(text, 12, lowercase=True)
+    assert UNK in default.encode(["鬱"])[0]
+    whole = Tokenizer.train(text, 13, lowercase=True, character_coverage=1.0)
+    assert whole.decode(whole.encode(["鬱を見る"])) == ["鬱を見る"]
+
+
 def test_the_model_alone_says_whether_case_counts(tokenizer: Tokenizer) -> None:
     lowered = Tokenizer(Tokenizer.train(TEXT, 40, lowercase=True).model)
     assert lowered.encode(["THE Dog"]) == lowered.encode(["the dog"])

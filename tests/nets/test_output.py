@@ -99,17 +99,24 @@ def test_huge_scores_do_not_overflow(random_tokens: Callable[..., Tokens]) -> No
     torch.testing.assert_close(nats, expected[1])
 
 
-def test_in_bf16_the_loss_stays_near_and_in_float32(random_tokens: Callable[..., Tokens]) -> None:
-    layer, target = layers()["untied"], random_tokens([40, 60], V)
+@pytest.mark.parametrize("sentences", [2, 57])  # 57 are more than a block
+def test_in_bf16_loss_and_gradients_stay_near_and_in_float32(
+    sentences: int, random_tokens: Callable[..., Tokens]
+) -> None:
+    layer, target = layers()["untied"], random_tokens([37] * sentences, V)
     assert isinstance(layer, nn.Module)
     layer = layer.float()
-    features, latent = torch.randn(40 + 60, H, requires_grad=True), torch.randn(2, L)
+    features, latent = torch.randn(37 * sentences, H, requires_grad=True), torch.randn(sentences, L)
+    wanted = [features, *layer.parameters()]
     exact, _ = layer.nll(features, latent, target, 0.1)
+    expected = gradients_of(exact, wanted)
     with torch.autocast("cpu", torch.bfloat16):
         rough, nats = layer.nll(features, latent, target, 0.1)
-    rough.backward()
-    assert rough.dtype == nats.dtype == features.grad.dtype == torch.float32
+    assert rough.dtype == nats.dtype == torch.float32
     torch.testing.assert_close(rough, exact, rtol=5e-3, atol=0)
+    for gradient, reference in zip(gradients_of(rough, wanted), expected, strict=True):
+        assert gradient.dtype == torch.float32
+        assert (gradient - reference).norm() < 2e-2 * reference.norm()
 
 
 def test_a_second_backward_pass_is_refused(random_tokens: Callable[..., Tokens]) -> None:

@@ -53,6 +53,13 @@ def test_a_card_holds_every_figure_and_what_it_was_told(measured: Callable[..., 
     assert "with SMT" in document["protocol"][0]["how"]
     assert {row["latent"] for row in document["probes"]} > {"semantic", "language", "majority"}
     assert document["command"] == "made by hand"
+    assert [(row["written"], row["manner of"], row["by"]) for row in document["fidelity"]][:2] == [
+        ("en", "its own", "model"),
+        ("en", "its own", "source copied"),
+    ]
+    assert document["fidelity"][1]["chrF"] == "100.0 [100.0, 100.0]"
+    assert len(document["fidelity"]) == len(document["kept"]) == 16
+    assert {row["roles"] for row in document["roles"]} == {"giver and receiver", "subject and object"}
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,12 @@ import pytest
 import bgt_core
 from bgt_core import checkpoint
 from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.evaluation.fidelity import MODEL, fidelity
+from bgt_core.evaluation.fidelity.plan import OWN, REFERENCE
 from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.evaluation.sts.score import sts
+from bgt_core.generation.search import Beam
+from bgt_core.generation.writer import Writer
 from bgt_core.reproduce import runner
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,7 +103,7 @@ def test_two_systems_that_are_one_are_trained_once_and_leave_what_is_promised(wh
     for cell in cells:
         assert {path.name for path in cell.iterdir()} == {
             *("run.json", "tokenizer.model", "data", "metrics.jsonl", "time.json", "lock"),
-            *("final", "cosines.parquet", "hits.json", "result.json"),
+            *("final", "cosines.parquet", "hits.json", "written.json", "result.json"),
         }
         assert not (cell / "final" / checkpoint.OPTIMIZER).exists()
         trail = json.loads((cell / "result.json").read_text("utf-8"))
@@ -125,12 +129,23 @@ def test_scores_are_those_of_the_weights_that_are_kept(whole: Path, data: Path) 
         assert float(row["ci_low"]) < score < float(row["ci_high"])
     assert float(scores["STS average"]["published"]) == 65  # of the two years that there are
     assert {"STSB dev", "Hard+", "Hard-", "negation", "STS17 en-fr", "P@1"} <= set(scores)
+    pairs = list(read_pairs(data / "retrieval/en-fr.toy.tsv", ("en", "fr"), Skipped()))
+    writer = Writer(bgt_core.load(cell / "final", "cpu"), Beam(4))
+    columns = dict(zip(("en", "fr"), zip(*pairs, strict=True), strict=True))
+    written = [one for one in fidelity(writer, columns, role_pairs=0).written if one.by == MODEL]
+    for name, manner, part in (
+        ("chrF own", OWN, "chrF"),
+        ("exact own", OWN, "exact %"),
+        ("chrF other's meaning", REFERENCE, "chrF"),
+    ):
+        values = [one.scores[part].value for one in written if one.writing.manner == manner]
+        assert float(scores[name]["value"]) == pytest.approx(sum(values) / 2)
     each = [row for row in rows(whole, "scores") if row["system"] == "BGT" and row["measure"] == "STS average"]
     mean, *seeds = (float(row["value"]) for row in each)
     assert mean == pytest.approx(sum(seeds) / 2)
     assert len(seeds) == 2
     language = {row["measure"] for row in rows(whole, "scores") if row["system"] == "BGT language"}
-    assert not {"STS17 en-fr", "P@1"} & language  # two spaces: no cosine between them
+    assert not {"STS17 en-fr", "P@1", "chrF own"} & language  # two spaces: no cosine between them
 
 
 @pytest.mark.slow

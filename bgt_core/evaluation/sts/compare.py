@@ -14,7 +14,8 @@ from bgt_core.evaluation.sts.score import AGGREGATES, ScoreKey, StsScores, StsSe
 from bgt_core.evaluation.sts.table import PairwiseDifference, StsTable
 from bgt_core.tables import Estimate
 
-CHUNK = 100  # resamples made at once, to bound memory
+CHUNK = 100  # resamples made at once
+MAX_WEIGHTS = 2**20  # of pairs in resamples made at once, to bound memory: fewer resamples of very large sets
 
 
 def compare(
@@ -69,9 +70,9 @@ def bootstrap_scores(
     cosines = [np.stack(parts) for parts in zip(*(system.cosines for system in systems), strict=True)]
     values = scores(sets, cosines, [np.ones((1, len(data.gold))) for data in sets], aggregates)
     streams = [np.random.default_rng([seed, crc32(str(data).encode())]) for data in sets]
-    parts = []
-    for start in range(0, resamples, CHUNK):
-        count = min(CHUNK, resamples - start)
+    parts, chunk = [], max(1, min(CHUNK, MAX_WEIGHTS // max(len(data.gold) for data in sets)))
+    for start in range(0, resamples, chunk):
+        count = min(chunk, resamples - start)
         weights = [resample(stream, len(data.gold), count) for stream, data in zip(streams, sets, strict=True)]
         parts.append(scores(sets, cosines, weights, aggregates))
     draws = {key: np.concatenate([part[key] for part in parts]) for key in values}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -111,6 +112,17 @@ def test_the_seed_and_the_sets_name_decide_the_resamples() -> None:
     row = ScoreKey("2012", "B", "Pearson", 100)
     assert compare(given, resamples=150).scores[row] == compare(few, resamples=150).scores[row]
     assert compare(given, resamples=150, seed=1).scores[row] != compare(few, resamples=150).scores[row]
+
+
+def test_how_many_resamples_are_made_at_once_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = systems(0.3, 0.4)
+    whole = compare(given, ["mean", "concatenated"], resamples=150)
+    module = sys.modules[compare.__module__]  # which the function hides
+    monkeypatch.setattr(module, "MAX_WEIGHTS", 1_500)
+    parts = compare(given, ["mean", "concatenated"], resamples=150)
+    for key, estimates in whole.scores.items():
+        for one, other in zip(estimates, parts.scores[key], strict=True):
+            assert one[:3] == pytest.approx(other[:3], abs=1e-9)
 
 
 @pytest.mark.parametrize(("resamples", "level"), [(99, 0.95), (1_000, 1.0), (1_000, 95.0)])

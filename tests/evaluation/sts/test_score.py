@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from bgt_core.errors import BgtError
+from bgt_core.evaluation.sts import score as scoring
 from bgt_core.evaluation.sts.score import AGGREGATES, ScoreKey, StsScores, StsSet, explain, sts
 from bgt_core.vectors.compare import ComparesByCosine
 
@@ -150,15 +151,15 @@ BROKEN = {
     ),
     "infinite": ((np.where(GOOD, np.inf, 0), GOOD), "NaN or infinite value for the left sentence of pair 1"),
     "widths": ((GOOD, GOOD[:, :2]), "left vectors have 3 units and right ones 2"),
-    "one dimension": ((GOOD[0], GOOD), r"shape \(3,\) for the 3 left sentences; expected numbers, \(3, D\)"),
-    "rows": ((GOOD, GOOD[:2]), r"shape \(2, 3\) for the 3 right"),
+    "one dimension": ((GOOD[0], GOOD), r"shape \(3,\) for 3 sentences in en; expected numbers, \(3, D\)"),
+    "rows": ((GOOD, GOOD[:2]), r"shape \(2, 3\) for 3 sentences in fr"),
     "text": ((GOOD.astype(str), GOOD), "the encoder gave <U"),
 }
 
 
 @pytest.mark.parametrize(("sides", "message"), BROKEN.values(), ids=BROKEN.keys())
 def test_broken_vectors_are_named_by_set_and_row(sides: tuple[np.ndarray, np.ndarray], message: str) -> None:
-    data = StsSet("2012", "A", np.array([1.0, 2, 3]), ["0"] * 3, ["90", "60", "0"])
+    data = StsSet("2012", "A", np.array([1.0, 2, 3]), ["0", "1", "2"], ["90", "60", "0"], "en", "fr")
     with pytest.raises(BgtError, match=f"^2012 A: .*{message}") as error:
         sts(Broken(*sides), [data])
     assert error.value.exit_code == 4
@@ -197,3 +198,42 @@ def test_the_similarity_is_the_encoders_own() -> None:
 
     data = dataset([0.0, 1.5, 2.0, 4.9, 5.0])
     assert sts(Opposed(), [data]).average == pytest.approx(-100, abs=1e-3)
+
+
+class Batched(Angles):
+    """Angles whose vectors have other last bits in each batch of three, as products of another shape give them."""
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        vectors = super().embed(sentences, lang=lang, latent=latent)
+        noise = np.random.default_rng(len(sentences)).uniform(-2e-7, 2e-7, (len(sentences) // 3 + 1, 2)).repeat(3, 0)
+        return (vectors * (1 + noise[: len(vectors)])).astype(np.float32)
+
+
+def test_pairs_that_are_the_same_tie_whatever_batches_their_sentences_were_in() -> None:
+    """Some come again, on either side; of some both sentences are the same: similarity 1, for each of them."""
+    rng = np.random.default_rng(0)
+    turned = [str(degrees) for degrees in rng.integers(0, 60, 40)]
+    left, right = ["0"] * 40 + turned[:9] + turned[:30], [*turned, *["0"] * 9, *turned[:30]]
+    gold = rng.integers(0, 6, len(left)).astype(float)
+    scored = sts(Batched(), [StsSet("2012", "A", gold, left, right)])
+    tied = np.cos(np.radians([abs(float(one) - float(other)) for one, other in zip(left, right, strict=True)]))
+    expected = 100 * spearmanr(tied.round(9), gold)[0]
+    assert scored.table({"concatenated"})[ScoreKey("2012", "A", "Spearman", 79)] == pytest.approx(expected, abs=1e-9)
+    own = Batched()
+    apart = own.similarity_pairwise(*(own.embed(side, lang="en") for side in (left, right)))
+    assert abs(100 * spearmanr(apart, gold)[0] - expected) > 1e-3  # else there was nothing to tie
+
+
+def test_a_large_set_is_embedded_in_parts_to_the_same_similarities(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = dataset(np.linspace(0, 5, 30).tolist())
+    sizes: list[int] = []
+
+    class Counted(Angles):
+        def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+            sizes.append(len(sentences))
+            return super().embed(sentences, lang=lang, latent=latent)
+
+    monkeypatch.setattr(scoring, "PAIRS", 7)
+    (cosines,) = sts(Counted(), [data]).cosines
+    assert np.allclose(cosines, data.gold / 5, atol=1e-6)
+    assert max(sizes) <= 8 and len(sizes) == 5  # seven sentences on the right, one on the left

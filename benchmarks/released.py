@@ -1,0 +1,210 @@
+"""The code released with the paper, driven as its own `Trainer` drives it, on a CPU. Nothing of it is kept here:
+
+    git clone https://github.com/jwieting/bilingual-generative-transformer
+    python -m benchmarks.training --released bilingual-generative-transformer
+
+It is a fork of fairseq from 2019. A temporary copy gets what numpy 2 needs (`np.float` is `float`); torch 2.13 takes
+the rest as it is. Its compiled extension cuts batches, which `workload.released_batches` does by the same rule, and its
+`train.py` wants STS files; neither is needed for a step.
+
+Its ids of special pieces are others than ours, its positions start at 2, and its batches are padded on the left where
+they are read. All else is the same function of the same weights: `difference` shows it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.straight import StraightBGT
+from benchmarks.workload import CLIP, DROPOUT, SMOOTHING, Form, Pair, batch_of, released_batches, tokens_of
+from bgt_core.contracts import BOS, EOS, PAD, UNK
+from bgt_core.errors import DataError, NotFound
+from bgt_core.models.bgt import BGT
+
+FIRST_POSITION = 2
+SPECIAL = (BOS, PAD, EOS, UNK)  # ours, in its order
+DIFFERENT = 1e-5  # of the loss; a peer that computes anything else is no peer
+
+
+def load(clone: Path) -> None:
+    """Import its `fairseq` from a copy that runs on this numpy. Raises NotFound where `clone` is no clone of it."""
+    if not (clone / "fairseq" / "criterions" / "bgt_loss.py").is_file():
+        raise NotFound(
+            f"--released {clone}: no fairseq/criterions/bgt_loss.py there; give a clone of the released code"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(clone / "fairseq", Path(folder) / "fairseq")
+        old = Path(folder) / "fairseq" / "data" / "indexed_dataset.py"
+        old.write_text(re.sub(r"\bnp\.float\b", "float", old.read_text(encoding="utf-8")), encoding="utf-8")
+        sys.path.insert(0, folder)
+        try:
+            for name in ("options", "tasks.bgt", "trainer", "data.dictionary", "data.language_pair_dataset_bgt"):
+                import_module(f"fairseq.{name}")
+        finally:
+            sys.path.remove(folder)
+
+
+class Released:
+    """Its model with the weights of a `bgt` model whose reconstruction reads the mean, its criterion and its trainer.
+
+    `load` comes first.
+    """
+
+    def __init__(self, model: BGT):
+        self.ours = model
+        options, dictionaries, tasks, trainers = (
+            import_module(f"fairseq.{name}") for name in ("options", "data.dictionary", "tasks.bgt", "trainer")
+        )
+        body = model.encoders["semantic"].body
+        vocab, width = body.words.table.weight.shape
+        inner, heads = body.layers[0].feed[0].out_features, body.layers[0].attention.heads
+        flags = {
+            **{f"{part}-embed-dim": width for part in ("encoder", "decoder")},
+            **{f"{part}-ffn-embed-dim": inner for part in ("encoder", "decoder")},
+            **{f"{part}-attention-heads": heads for part in ("encoder", "decoder")},
+            "encoder-layers": len(body.layers),
+            "decoder-layers": len(model.decoders["en"].layers),
+            "latent-size": width,
+            "dropout": DROPOUT,
+            "label-smoothing": SMOOTHING,
+            "x0": 2,  # updates until the KL counts fully
+            "clip-norm": CLIP,
+        }
+        command = (
+            "DATA --cpu --task bgt -a bgt-emnlp --bgt-setting bgt -s en -t fr --criterion bgt_loss --sentence-avg "
+            "--optimizer adam --adam-betas (0.9,0.98) --lr 0.0005 --lr-scheduler inverse_sqrt --warmup-updates 4000 "
+            "--warmup-init-lr 1e-07 --min-lr 1e-09 --weight-decay 0.0001 --translation-loss 1.0"
+        )
+        arguments = [*command.split(), *(part for name, value in flags.items() for part in (f"--{name}", str(value)))]
+        args = options.parse_args_and_arch(options.get_training_parser(), arguments)
+        words = dictionaries.Dictionary()
+        for number in range(len(SPECIAL), vocab):
+            words.add_symbol(str(number))
+        task = tasks.BGTTask(args, words, words)
+        self.model = task.build_model(args)
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.trainer = trainers.Trainer(args, task, self.model, task.build_criterion(args))
+        self.order = torch.tensor([*SPECIAL, *range(len(SPECIAL), vocab)])  # the piece of ours that has each of its ids
+        self.numbers = self.order.argsort()
+        self.restart()
+        with torch.no_grad():
+            for theirs, parts, pieces in self.weights():
+                whole = torch.cat(parts, dim=-1)
+                theirs.copy_(whole[self.order] if pieces else whole)
+
+    def restart(self) -> None:
+        """The next batch counts half of its KL, and is explained by its English side."""
+        self.model.num_updates, self.model.counter = 1, 0
+
+    def weights(self) -> Iterator[tuple[nn.Parameter, list[nn.Parameter], bool]]:
+        """Each parameter that it uses, those of ours that stand side by side in it, and whether a row is a piece."""
+        ours, theirs = self.ours, self.model
+        for encoder, name in ((theirs.encoder_sem, "semantic"), (theirs.encoder_en, "en"), (theirs.encoder_fr, "fr")):
+            body, head = ours.encoders[name].body, ours.encoders[name].head
+            yield encoder.embed_tokens.weight, [body.words.table.weight], True
+            yield encoder.hidden2mean.weight, [head.mean.weight], False
+            yield encoder.hidden2logv.weight, [head.log_variance.weight], False
+            for layer, own in zip(encoder.layers, body.layers, strict=True):
+                yield from layer_weights(layer, own)
+        for decoder, own_decoder in (  # a translator is named by what it reads there, by what it writes here
+            (theirs.decoder_en, ours.decoders["en"]),
+            (theirs.decoder_fr, ours.decoders["fr"]),
+            (theirs.decoder_trans_en, ours.translators["fr"]),
+            (theirs.decoder_trans_fr, ours.translators["en"]),
+        ):
+            yield decoder.embed_tokens.weight, [own_decoder.words.table.weight], True
+            yield decoder.embed_out, [own_decoder.layer.latent.weight, own_decoder.layer.hidden.weight], True
+            for layer, own in zip(decoder.layers, own_decoder.layers, strict=True):
+                yield from layer_weights(layer, own)
+                yield layer.decoder_fc1.weight, [own.fuse_hidden.weight, own.fuse_latent.weight], False
+                yield layer.decoder_fc1.bias, [own.fuse_hidden.bias], False
+                yield from both(layer.encoder_attn_layer_norm, own.norm_fuse)
+
+    def sample(self, rows: Sequence[Pair]) -> dict[str, Any]:
+        """A batch by its own collater."""
+        data = import_module("fairseq.data.language_pair_dataset_bgt")
+        sides = [{lang: self.numbers[torch.tensor(row[lang])] for lang in ("en", "fr")} for row in rows]
+        items = [{"id": n, "source": side["en"], "target": side["fr"]} for n, side in enumerate(sides)]
+        return data.collate(items, pad_idx=SPECIAL.index(PAD), eos_idx=SPECIAL.index(EOS))
+
+    def form(self, pairs: Sequence[Pair], tokens: int) -> Form:
+        """An update in batches of that many tokens, `--max-tokens` of its own."""
+        batches = released_batches(pairs, tokens)
+        samples = [self.sample(rows) for rows in batches]
+        trainer = self.trainer
+
+        def step(number: int) -> None:
+            trainer.task.train_step(samples[number], trainer.model, trainer.criterion, trainer.optimizer)
+
+        def finish() -> None:  # as its `train_step` does
+            trainer.optimizer.multiply_grads(1 / len(pairs))
+            trainer.optimizer.clip_grad_norm(CLIP)
+            trainer.optimizer.step()
+            trainer.zero_grad()
+
+        counts, used = [tokens_of(rows) for rows in batches], [theirs for theirs, _, _ in self.weights()]
+        return Form(step, counts, finish, used, trainer.optimizer.optimizer.state.clear)
+
+    def difference(self, straight: StraightBGT, rows: Sequence[Pair]) -> str:
+        """How far its loss and gradients of these rows are from the straight form's, which takes its positions over.
+
+        Without dropout. Leaves no gradients. Raises DataError where the losses differ by more than rounding.
+        """
+        self.restart()
+        for part in (self.model, straight):
+            part.eval()
+            part.zero_grad()
+        first, straight.first_position = straight.first_position, FIRST_POSITION
+        expected = straight(batch_of(rows, 0), self.trainer.criterion.kl_anneal_function(1, 2), SMOOTHING)
+        expected.backward()
+        loss, *_ = self.trainer.criterion(self.model, self.sample(rows))
+        loss.backward()
+        straight.first_position = first
+        own = straight.gradients()
+        names = {id(parameter): name for name, parameter in self.ours.named_parameters()}
+        off, size = [], []
+        for theirs, parts, pieces in self.weights():
+            slope = torch.cat([own[names[id(part)]] for part in parts], dim=-1)
+            slope = slope[self.order] if pieces else slope
+            off.append((theirs.grad - slope).norm().item())
+            size.append(slope.norm().item())
+        for part in (self.model, straight):
+            part.train()
+            part.zero_grad()
+        relative = abs(loss.item() - expected.item()) / abs(expected.item())
+        if not relative <= DIFFERENT:
+            raise DataError(
+                f"released code: loss {loss.item()}, the straight form {expected.item()}; expected the same"
+            )
+        gradient = math.hypot(*off) / math.hypot(*size)
+        return f"the straight form at its positions: loss {relative:.0e}, gradient {gradient:.0e} off, relative"
+
+
+def layer_weights(theirs: nn.Module, ours: nn.Module) -> Iterator[tuple[nn.Parameter, list[nn.Parameter], bool]]:
+    """Attention, feed-forward and their norms."""
+    yield theirs.self_attn.in_proj_weight, [ours.attention.qkv.weight], False
+    yield theirs.self_attn.in_proj_bias, [ours.attention.qkv.bias], False
+    yield from both(theirs.self_attn.out_proj, ours.attention.out)
+    yield from both(theirs.self_attn_layer_norm, ours.norm_attention)
+    yield from both(theirs.fc1, ours.feed[0])
+    yield from both(theirs.fc2, ours.feed[2])
+    yield from both(theirs.final_layer_norm, ours.norm_feed)
+
+
+def both(theirs: nn.Module, ours: nn.Module) -> Iterator[tuple[Tensor, list[Tensor], bool]]:
+    """Weight and bias."""
+    yield theirs.weight, [ours.weight], False
+    yield theirs.bias, [ours.bias], False

@@ -1,0 +1,81 @@
+"""Which rows an update takes of each part of a mixture: shares by temperature and by kind.
+
+The tokens of a corpus are counted, those of a kind times its weight, n; the corpora share an update as n^(1/T)
+(Arivazhagan et al. 2019, "Massively multilingual NMT in the wild"), and the kinds of a corpus share its part
+as their tokens times their weights. With T = 1 each corpus has the share that its tokens have, the higher T, the more
+equal they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from bgt_core.data.corpus import Stratum
+
+ROUNDS = 6  # of the Feistel network; 4 make a permutation look random, the rest is cheap
+
+
+def rows_per_epoch(strata: Sequence[Stratum], temperature: float, weights: Mapping[str, float]) -> list[int]:
+    """Rows of each stratum in an epoch, one or more, so that an epoch has as many tokens as all strata together.
+
+    `weights` are those of kinds; of others it is 1.
+    """
+    total = sum(stratum.tokens for stratum in strata)
+    counted = [stratum.tokens / total * weights.get(stratum.kind, 1.0) for stratum in strata]
+    of_corpus = dict.fromkeys((stratum.columns for stratum in strata), 0.0)
+    for stratum, tokens in zip(strata, counted, strict=True):
+        of_corpus[stratum.columns] += tokens
+    tempered = [
+        tokens * of_corpus[stratum.columns] ** (1 / temperature - 1)
+        for stratum, tokens in zip(strata, counted, strict=True)
+    ]
+    return [
+        max(1, round(total * tokens / sum(tempered) * stratum.rows / stratum.tokens))
+        for stratum, tokens in zip(strata, tempered, strict=True)
+    ]
+
+
+def draw(strata: Sequence[Stratum], counts: Sequence[int], step: int, updates: int, seed: int) -> np.ndarray:
+    """The rows of update `step`, int64, where `updates` make an epoch of `counts` rows of each stratum.
+
+    Each stratum goes through a permutation of its rows, and when that ends, through the next: wherever training stands,
+    each of its rows was drawn as often as any other, or once more.
+    """
+    drawn = []
+    for number, (stratum, count) in enumerate(zip(strata, counts, strict=True)):
+        first, last = (count * edge // updates for edge in (step, step + 1))
+        passes, places = np.divmod(np.arange(first, last), stratum.rows)
+        for turn in np.unique(passes).tolist():
+            drawn.append(stratum.first + permute(places[passes == turn], stratum.rows, seed, turn, number))
+    return np.concatenate(drawn)
+
+
+def permute(positions: np.ndarray, size: int, seed: int, epoch: int, stream: int = 0) -> np.ndarray:
+    """What stands at `positions` of the permutation of range(size) that (seed, epoch, stream) names; int64, same shape.
+
+    A Feistel network permutes the numbers of an even count of bits without a table; numbers past `size` go through it
+    again until they fall inside (cycle walking), which keeps it a permutation.
+    """
+    half = np.uint64(max(1, -(-(size - 1).bit_length() // 2)))
+    mask = (np.uint64(1) << half) - np.uint64(1)
+    keys = np.random.SeedSequence([seed, epoch, stream]).generate_state(ROUNDS, np.uint64)
+
+    def network(numbers: np.ndarray) -> np.ndarray:
+        left, right = numbers >> half, numbers & mask
+        for key in keys:
+            left, right = right, left ^ (_mix(right ^ key) & mask)
+        return left << half | right
+
+    numbers = network(positions.astype(np.uint64))
+    while (outside := numbers >= size).any():
+        numbers[outside] = network(numbers[outside])
+    return numbers.astype(np.int64)
+
+
+def _mix(numbers: np.ndarray) -> np.ndarray:
+    """Spreads every bit over all 64 (the finaliser of splitmix64; Steele et al., 2014)."""
+    numbers = (numbers ^ numbers >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ numbers >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ numbers >> np.uint64(31)

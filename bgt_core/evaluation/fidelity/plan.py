@@ -1,0 +1,91 @@
+"""What is written: whose meaning, in which language, in whose manner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Protocol
+
+import numpy as np
+
+from bgt_core.contracts import LANGUAGE, SEMANTIC
+
+OWN, REFERENCE, RANDOM, SWAPPED = "its own", "the reference", "a random sentence", "the swapped sentence"
+Columns = Mapping[str, Sequence[str]]  # language -> N sentences, translations of each other
+
+
+class Writer(Protocol):
+    """A model that writes from its latents (`generation.writer.Writer`)."""
+
+    @property
+    def langs(self) -> Sequence[str]: ...
+
+    @property
+    def latents(self) -> Sequence[str]: ...
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        """N sentences -> (N, D)."""
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Each row of left (N, D) with each row of right (M, D): (N, M)."""
+
+    def write(self, latents: Mapping[str, np.ndarray], *, lang: str) -> list[str]:
+        """A sentence of `lang` for each row of the latents, (N, L) each under its name."""
+
+    def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
+        """log p(sentence | latents) in nats, a row of the latents a sentence: (N,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Writing:
+    """N sentences written in `lang`: the meaning of row n of `source_lang` in the manner of row `styles[n]` of `lang`.
+
+    The reference is row n of `lang`.
+    """
+
+    source_lang: str
+    lang: str
+    manner: str  # OWN, REFERENCE, RANDOM or SWAPPED
+    styles: np.ndarray  # (N,) rows
+
+
+def writings(langs: Sequence[str], rows: int, manners: bool, seed: int) -> list[Writing]:
+    """The writings of a file of pairs of `langs`; without `manners` those that need no language latent."""
+    own = np.arange(rows)
+    rng = np.random.default_rng(seed)
+    other = {lang: (own + rng.integers(1, rows, rows)) % rows for lang in langs}  # never its own row
+    plan = [Writing(lang, lang, OWN, own) for lang in langs]
+    plan += [Writing(source, lang, REFERENCE, own) for lang, source in permutations(langs, 2)]
+    if manners:
+        plan += [Writing(source, lang, RANDOM, other[lang]) for lang, source in permutations(langs, 2)]
+        plan += [Writing(lang, lang, RANDOM, other[lang]) for lang in langs]
+    return plan
+
+
+def role_writings(langs: Sequence[str], rows: int, manners: bool) -> list[Writing]:
+    """Those of minimal pairs, twins side by side. In the manner of the twin, only the semantic latent knows roles."""
+    own, twin = np.arange(rows), np.arange(rows) ^ 1
+    plan = [Writing(lang, lang, OWN, own) for lang in langs]
+    plan += [Writing(source, lang, REFERENCE, own) for lang, source in permutations(langs, 2)]
+    if manners:
+        plan += [Writing(source, lang, SWAPPED, twin) for lang in langs for source in langs]
+    return plan
+
+
+class Latents:
+    """The latents of some columns, each embedded once: what each writing is written from."""
+
+    def __init__(self, writer: Writer, columns: Columns):
+        self.vectors = {
+            (latent, lang): writer.embed(texts, lang=lang, latent=latent)
+            for lang, texts in columns.items()
+            for latent in writer.latents
+        }
+
+    def of(self, writing: Writing) -> dict[str, np.ndarray]:
+        """(N, L) by latent."""
+        latents = {SEMANTIC: self.vectors[SEMANTIC, writing.source_lang]}
+        if (LANGUAGE, writing.lang) in self.vectors:
+            latents[LANGUAGE] = self.vectors[LANGUAGE, writing.lang][writing.styles]
+        return latents

@@ -1,0 +1,65 @@
+"""A model as something that writes: latents in, sentences or their likelihood out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from bgt_core.contracts import SEMANTIC, Tokens
+from bgt_core.errors import UsageError
+from bgt_core.generation.search import AT_ONCE, Search, SentenceWriter, decode
+
+
+def can_write(bgt: object) -> bool:
+    """Whether its model has a decoder that writes from its latents."""
+    model = getattr(bgt, "model", None)
+    return hasattr(model, "decoder") and hasattr(model, "join")
+
+
+@dataclass(frozen=True)
+class Writer:
+    """An embedder with a decoder, and how it searches. Raises UsageError for a model without one."""
+
+    bgt: SentenceWriter
+    search: Search
+    max_length: int = 60  # pieces
+
+    def __post_init__(self) -> None:
+        if not can_write(self.bgt):
+            raise UsageError("This model has no decoder that writes from its latents; use one as `bgt` trains.")
+
+    @property
+    def langs(self) -> Sequence[str]:
+        return self.bgt.langs
+
+    @property
+    def latents(self) -> Sequence[str]:
+        return self.bgt.latents
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        """As the model's own: (N, D) float32."""
+        return self.bgt.embed(sentences, lang=lang, latent=latent)
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """As the model's own: (N, D), (M, D) -> (N, M)."""
+        return self.bgt.similarity(left, right)
+
+    def write(self, latents: Mapping[str, np.ndarray], *, lang: str) -> list[str]:
+        """A sentence of `lang` for each row of the latents, (N, L) each; errors as `generation.search.decode`."""
+        return decode(self.bgt, latents, lang=lang, search=self.search, max_length=self.max_length)
+
+    def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
+        """log p(sentence | latents) in nats of N sentences of `lang`, a row of the latents each: (N,) float64."""
+        device = next(self.bgt.model.parameters()).device
+        ids, decoder = self.bgt.tokenizer.encode(sentences), self.bgt.model.decoder(lang)
+        nats: list[float] = []
+        with torch.no_grad():
+            for start in range(0, len(ids), AT_ONCE):
+                part = slice(start, start + AT_ONCE)
+                tensors = {name: torch.tensor(rows[part], device=device) for name, rows in latents.items()}
+                target = Tokens.pad(ids[part], lang).to(device)
+                nats += decoder("reconstruct", lang, self.bgt.model.join(tensors), target).nll()[1].tolist()
+        return -np.array(nats)

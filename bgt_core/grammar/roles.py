@@ -1,0 +1,98 @@
+"""Minimal pairs of roles: two sentences with the same words that differ in who does it and to whom.
+
+"The king gives the baker a book." and "The baker gives the king a book.": one manner, one bag of words, two meanings.
+"""
+
+from __future__ import annotations
+
+import re
+from random import Random
+from typing import NamedTuple
+
+from bgt_core.errors import UsageError
+from bgt_core.grammar.clauses import Clause, en_clause, fr_clause
+from bgt_core.grammar.meanings import draw_np
+from bgt_core.grammar.noun_phrases import NP
+from bgt_core.grammar.nouns import NOUNS
+from bgt_core.grammar.verbs import ACTS, GIFTS
+from bgt_core.grammar.voice import Voice
+from bgt_core.grammar.words import Lexeme, sandhi
+
+LIMIT = 1_000  # of pairs; there are several times as many, so that drawing never stalls
+KINDS = GIVE, ACT = "giver and receiver", "subject and object"
+
+# Plain words without a synonym, for roles are looked for: not whether a model knows the postman, nor what it calls him.
+_PERSONS = [
+    noun
+    for noun in NOUNS["person"]
+    if noun.key
+    in "man woman boy girl student lawyer nurse dentist judge soldier mayor singer king queen princess hero".split()
+]
+_ACTS = [verb for kinds, verb in ACTS if "person" in kinds]
+
+
+class RolePair(NamedTuple):
+    """A sentence and its twin with two roles swapped, in each language."""
+
+    kind: str  # one of KINDS
+    texts: dict[str, tuple[str, str]]  # language -> the sentence, and its twin
+    persons: dict[str, tuple[str, str]]  # language -> who does it, who stands first, and to whom, in lower case; the
+    # twin has them the other way round
+
+
+def role_pairs(count: int, seed: int = 0) -> list[RolePair]:
+    """`count` different pairs, both kinds in turn. The first of a longer list are those of a shorter one.
+
+    Raises UsageError when `count` is not between 0 and LIMIT.
+
+    >>> role_pairs(2)[1].texts["en"]
+    ('The woman invites the tourist.', 'The tourist invites the woman.')
+    """
+    if not 0 <= count <= LIMIT:
+        raise UsageError(f"count {count:,}: expected 0 to {LIMIT:,} minimal pairs.")
+    rng = Random(f"{seed} roles")
+    voices = {lang: Random(f"{seed} roles {lang}") for lang in ("en", "fr")}
+    pairs: list[RolePair] = []
+    seen: set[str] = set()
+    while len(pairs) < count:
+        pair = _draw(rng, voices, KINDS[len(pairs) % 2])
+        texts = {text for twins in pair.texts.values() for text in twins}
+        if all(_same_words(*twins) for twins in pair.texts.values()) and seen.isdisjoint(texts):
+            seen |= texts
+            pairs.append(pair)
+    return pairs
+
+
+def _draw(rng: Random, voices: dict[str, Random], kind: str) -> RolePair:
+    nouns = rng.sample(_PERSONS, 2)
+    one, two = (NP("the", noun) for noun in nouns)
+    if kind == GIVE:
+        gift = draw_np(rng, rng.choice(("thing", "text", "clothes")), "the some", 0.2)
+        clause = Clause(one, rng.choice(GIFTS), rng.choice(("past", "habit", "future")), object=gift, receiver=two)
+        twin = clause._replace(subject=two, receiver=one)
+    else:
+        verb = rng.choice(_ACTS)
+        tenses = ("past", "future") if verb.kind == "!" else ("past", "habit", "now", "future")
+        clause = Clause(one, verb, rng.choice(tenses), object=two)
+        twin = clause._replace(subject=two, object=one)
+    english, french = (Voice(voices[lang]) for lang in ("en", "fr"))  # one manner for both twins
+    texts = {
+        "en": (_sentence(en_clause(english, clause)), _sentence(en_clause(english, twin))),
+        "fr": (_sentence(sandhi(fr_clause(french, clause))), _sentence(sandhi(fr_clause(french, twin)))),
+    }
+    return RolePair(kind, texts, {"en": _names(nouns, "en"), "fr": _names(nouns, "fr")})
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
+
+
+def _names(nouns: list[Lexeme], lang: str) -> tuple[str, str]:
+    first, second = (getattr(noun, lang)[0][0].lower() for noun in nouns)
+    return first, second
+
+
+def _same_words(left: str, right: str) -> bool:
+    """Not so where French contracts or elides one of them: "au roi" but "à la reine"."""
+    one, two = (sorted(re.findall(r"\w+", text.lower())) for text in (left, right))
+    return one == two

@@ -1,0 +1,160 @@
+"""Processes of this machine that train a run together with this one.
+
+Small operators don't spread over threads; the micro-batches of an update spread over processes. Each helper opens the
+run folder and trains as `resume` does. It writes nothing there, so it may be ended at any moment: it ends when the
+pipe from this process does, even where this one is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO
+
+import torch
+import torch.distributed as dist
+
+from bgt_core.device import pick_device
+from bgt_core.errors import BgtError, UsageError
+from bgt_core.run.folder import silent
+from bgt_core.run.session import Run
+from bgt_core.training.config import TrainConfig
+from bgt_core.training.workers import Workers
+
+COMMAND = (sys.executable, "-P", "-c", "from bgt_core.run.helpers import main; main()")
+READY = b"ready\n"
+HOST = "127.0.0.1"
+SECONDS = 10.0  # in which a process whose connection is lost shows that it has ended
+
+
+def usual_workers(config: TrainConfig, device: torch.device) -> int:
+    """Processes that train fastest: one for each thread that torch may use, none without a micro-batch of its own;
+    where there is a GPU, one."""
+    if device.type != "cpu":
+        return 1
+    return min(torch.get_num_threads(), max(config.micro_batches, config.batch_tokens // config.micro_tokens))
+
+
+def check_workers(count: int | None, device: str, launched: Workers) -> None:
+    """UsageError for a number of workers that can't be had; NotFound for a missing device."""
+    kind = pick_device(device).type
+    if count is not None and count < 1:
+        raise UsageError(f"`workers` {count} must be at least 1")
+    if launched.count > 1 and count not in (None, 1, launched.count):
+        raise UsageError(f"`workers` {count}: torchrun has started {launched.count} already; leave it out.")
+    if kind != "cpu" and count not in (None, 1):
+        raise UsageError(f"`workers` {count} would share the cores of a CPU; on several GPUs use torchrun.")
+
+
+def train_together(run: Run, count: int | None) -> Path:
+    """Train a run whose folder is prepared, in `count` processes, by default `usual_workers`; its last checkpoint.
+
+    Raises as `check_workers`, and BgtError where another process ends early.
+    """
+    check_workers(count, run.device, run.workers)
+    if run.workers.count > 1:  # torchrun's
+        return run.train()
+    count = count or usual_workers(run.recipe().train, pick_device(run.device))
+    if count == 1:
+        return run.train()
+    with helped(run.out, count) as workers:
+        return replace(run, workers=workers).train()
+
+
+@contextmanager
+def helped(out: Path, count: int) -> Iterator[Workers]:
+    """The group of this process, which is its first worker, and `count` - 1 helpers; threads are shared out."""
+    threads = torch.get_num_threads()
+    each = max(1, threads // count)
+    store = dist.TCPStore(HOST, 0, is_master=True, wait_for_workers=False)
+    helpers: list[Helper] = []
+    with ExitStack() as stack:
+        for rank in range(1, count):
+            errors = stack.enter_context(tempfile.TemporaryFile())
+            helpers.append(Helper(rank, count, each, store.port, out, errors))
+            stack.callback(helpers[-1].end)
+        stack.callback(torch.set_num_threads, threads)
+        torch.set_num_threads(each)
+        for helper in helpers:
+            helper.wait_until_ready()
+        with Workers(0, count, local=True, store=store) as workers:
+            try:
+                yield workers
+            except RuntimeError as error:  # torch's, where a connection is lost
+                if why := reason(helpers, out):
+                    raise why from error
+                raise
+
+
+class Helper:
+    """Worker `rank` of `count`, a process of its own, which writes to the file `errors`."""
+
+    def __init__(self, rank: int, count: int, threads: int, port: int, out: Path, errors: IO[bytes]):
+        self.name, self.errors = f"worker {rank} of {count}", errors
+        self.process = subprocess.Popen(
+            [*COMMAND, *map(str, (rank, count, threads, port, out))],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},  # imports what this can
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,  # Ctrl-C reaches this process only, which tells the others
+        )
+
+    def wait_until_ready(self) -> None:
+        """Until it has imported everything; BgtError where it ends instead."""
+        assert self.process.stdout is not None  # a pipe
+        if self.process.stdout.readline() != READY:
+            self.process.wait()
+            raise self.reason()
+
+    def reason(self) -> BgtError:
+        """How it ended, and what it said."""
+        code = self.process.returncode
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        self.errors.seek(0)
+        return BgtError(f"{self.name} {how}. {self.errors.read().decode(errors='replace')}".strip())
+
+    def end(self) -> None:
+        """It keeps nothing, so it needs no goodbye."""
+        self.process.kill()
+        self.process.communicate()
+
+
+def reason(helpers: Sequence[Helper], out: Path) -> BgtError | None:
+    """Why this process lost another: the one that ended first. None where all live on, and it is this one's fault."""
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        if ended := [helper for helper in helpers if helper.process.poll() is not None]:
+            first = min(ended, key=lambda helper: helper.process.returncode)  # a signal before what it led to
+            return BgtError(f"{first.reason()}\nContinue with: bgt train --resume --out {out}")
+        time.sleep(0.005)
+    return None
+
+
+def main() -> None:
+    """What a helper does."""
+    rank, count, threads, port, out = sys.argv[1:]
+    threading.Thread(target=end_with_caller, daemon=True).start()
+    torch.set_num_threads(int(threads))
+    os.write(1, READY)
+    store = dist.TCPStore(HOST, int(port), is_master=False)
+    with Workers(int(rank), int(count), local=True, store=store) as workers:
+        try:
+            Run(Path(out), "cpu", silent, workers).train()
+        except BgtError as error:  # mostly what the first worker meets as well, and says
+            print(error, file=sys.stderr)
+            sys.exit(error.exit_code)
+
+
+def end_with_caller() -> None:
+    """Ends this process when the pipe from the caller ends."""
+    os.read(0, 1)
+    os._exit(1)

@@ -1,0 +1,179 @@
+"""English with French, Japanese and Arabic, sampled by temperature and by kind: from text to vectors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bgt_core
+from bgt_core import checkpoint, run
+from bgt_core.data.corpus import Mixture, open_corpus
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import UsageError
+from bgt_core.training.loop import batching
+
+pytestmark = pytest.mark.slow
+
+LANGS = ("en", "fr", "ja", "ar")
+PARTS = {  # every choice of one of each is a sentence; subjects, then objects, then verbs
+    "en": (["the cat", "the dog", "my friend", "a child"], ["water", "the house", "a book", "bread", "the sea"]),
+    "fr": (["le chat", "le chien", "mon ami", "un enfant"], ["l'eau", "la maison", "un livre", "le pain", "la mer"]),
+    "ja": (["猫", "犬", "私の友達", "子供"], ["水", "家", "本", "パン", "海"]),
+    "ar": (["القطة", "الكلب", "صديقي", "طفل"], ["الماء", "البيت", "كتابا", "الخبز", "البحر"]),
+}
+VERBS = {
+    "en": ["sees", "wants", "does not see", "does not want", "found", "lost"],
+    "fr": ["voit", "veut", "ne voit pas", "ne veut pas", "a trouvé", "a perdu"],
+    "ja": ["見る", "欲しい", "見ない", "欲しくない", "見つけた", "失った"],
+    "ar": ["يرى", "يريد", "لا يرى", "لا يريد", "وجد", "فقد"],
+}
+FORMS = {"en": "{0} {2} {1}.", "fr": "{0} {2} {1}.", "ja": "{0}は{1}を{2}。", "ar": "{2} {0} {1}."}
+ROWS = {"fr": range(90), "ja": range(40, 100), "ar": range(70, 110)}  # English sentences that they share
+SETTINGS: dict[str, object] = {
+    "data.vocab_size": 118,
+    "data.valid_pairs": 20,
+    "data.min_pieces": 1,
+    "train.sampling_temperature": 5.0,
+    "train.kind_weights": "plain:2",
+    "train.epochs": 6.0,
+    "train.batch_tokens": 300,
+    "train.micro_tokens": 600,
+    "train.warmup_steps": 5,
+    "train.save_every": 5,
+    "train.valid_every": 5,
+}
+BGT: dict[str, object] = {
+    "model.d_model": 16,
+    "model.semantic_dim": 32,
+    "model.language_dim": 6,
+    "model.ffn_dim": 16,
+    "model.heads": 2,
+    "train.learning_rate": 3e-3,
+}
+
+
+def sentences(lang: str) -> list[str]:
+    subjects, objects = PARTS[lang]
+    return [FORMS[lang].format(*words) for words in product(subjects, objects, VERBS[lang])]
+
+
+@pytest.fixture(scope="module")
+def data(write_rows: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """English with each other language; of French two kinds."""
+    folder = tmp_path_factory.mktemp("many")
+
+    def source(name: str, lang: str, rows: range) -> str:
+        pairs = [(sentences("en")[row], sentences(lang)[row]) for row in rows]
+        return f"{name}={write_rows(folder / f'{len(list(folder.iterdir()))}.tsv', pairs)}"
+
+    french = [source("plain/en-fr", "fr", range(30)), source("other/en-fr", "fr", range(30, 90))]
+    return [*french, source("en-ja", "ja", ROWS["ja"]), source("en-ar", "ar", ROWS["ar"])]
+
+
+@pytest.fixture(scope="module")
+def trained(data: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("many") / "run"
+    run.train("bgt-small", data, out, overrides=SETTINGS | BGT, device="cpu")
+    return out
+
+
+def metrics(out: Path, kind: str) -> list[dict[str, Any]]:
+    rows = map(json.loads, (out / "metrics.jsonl").read_text("utf-8").splitlines())
+    return [row for row in rows if row["kind"] == kind]
+
+
+def test_every_language_learns_and_small_corpora_have_their_share(trained: Path, data: list[str]) -> None:
+    assert json.loads((trained / "run.json").read_text("utf-8"))["data"] == data
+    corpus, loaded = open_corpus(trained / "data"), checkpoint.load(trained)
+    assert isinstance(corpus, Mixture) and loaded.recipe.data.columns == LANGS
+    assert [(stratum.columns[1], stratum.kind) for stratum in corpus.strata] == [
+        ("fr", "plain"), ("fr", "other"), ("ja", ""), ("ar", "")
+    ]  # fmt: skip
+    plan, tokens = batching(loaded.recipe.train), dict.fromkeys(LANGS[1:], 0)
+    for step in range(loaded.config["step"]):
+        for part, rows in corpus.parts(plan.rows(corpus, step)):
+            tokens[[*part.columns][1]] += int(part.lengths(rows).max(axis=1).sum())
+    counted = {part.columns[1]: 0.0 for part in corpus.strata}
+    for part in corpus.strata:
+        counted[part.columns[1]] += part.tokens * {"plain": 2}.get(part.kind, 1)
+    shares = {lang: number**0.2 for lang, number in counted.items()}
+    for lang in tokens:
+        expected = shares[lang] / sum(shares.values())
+        assert tokens[lang] / sum(tokens.values()) == pytest.approx(expected, rel=0.05)
+    first, *_, last = metrics(trained, "valid")
+    for lang in LANGS:
+        assert last[f"reconstruct/{lang}"] < first[f"reconstruct/{lang}"]
+        assert last[f"translate/{lang}"] < first[f"translate/{lang}"]
+
+
+def test_a_run_that_is_killed_and_resumed_ends_in_the_same_weights(
+    trained: Path, data: list[str], killed_run: Callable[..., int], tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    killed_run("bgt-small", SETTINGS | BGT, out, *(f"--data={source}" for source in data))
+    folder = run.resume(out, device="cpu")
+    last = checkpoint.steps_of(trained)[-1]
+    assert folder.name == last.name
+    assert (folder / "model.safetensors").read_bytes() == (last / "model.safetensors").read_bytes()
+
+
+def test_two_workers_train_the_same_model_but_for_rounding(trained: Path, data: list[str], tmp_path: Path) -> None:
+    folder = run.train("bgt-small", data, tmp_path / "run", overrides=SETTINGS | BGT, device="cpu", workers=2)
+    assert folder.name == checkpoint.steps_of(trained)[-1].name
+    alone, together = (metrics(out, "valid")[-1] for out in (trained, tmp_path / "run"))
+    for term in ("elbo", *(f"translate/{lang}" for lang in LANGS)):
+        assert together[term] == pytest.approx(alone[term], rel=1e-3)
+
+
+@pytest.mark.parametrize("recipe", ["sp", "bilingual-trans"])
+def test_objectives_of_similarity_and_translation_train_on_such_a_mixture(
+    recipe: str, data: list[str], tmp_path: Path
+) -> None:
+    sizes: dict[str, object] = {"model.d_model": 16, "train.epochs": 2.0}
+    if recipe == "sp":
+        sizes["train.mega_batch"] = 2
+    else:
+        sizes |= {"model.ffn_dim": 16, "model.heads": 2}
+    folder = run.train(recipe, data, tmp_path / "run", overrides=SETTINGS | sizes, device="cpu", workers=2)
+    bgt = bgt_core.load(folder, "cpu")
+    assert bgt.embed(sentences("ja")[:3], lang="ja").shape[0] == 3
+
+
+def test_japanese_and_arabic_come_back_from_their_pieces(trained: Path) -> None:
+    """No space is put into Japanese, and Arabic letters are left as they are."""
+    tokenizer = Tokenizer.load(trained / "tokenizer.model")
+    for lang, rows in ROWS.items():
+        learnt = [sentences(lang)[row] for row in rows]
+        assert tokenizer.decode(tokenizer.encode(learnt)) == learnt
+
+
+def test_the_commands_embed_and_retrieve_pairs_that_never_met(
+    trained: Path, data: list[str], bgt: Callable[..., Any], tmp_path: Path
+) -> None:
+    text = tmp_path / "ja.txt"
+    text.write_text("\n".join(sentences("ja")[:5]) + "\n", "utf-8")
+    done = bgt("embed", text, "--lang", "ja", "--model", trained, "--out", tmp_path / "ja.npy", "--device", "cpu")
+    assert done.code == 0, done.err
+    assert np.load(tmp_path / "ja.npy").shape == (5, 32)
+    japanese, arabic = (source.partition("=")[2] for source in data[2:])
+    pairs = tmp_path / "ja-ar.tsv"
+    assert bgt("data", "pivot", japanese, arabic, "--langs", "en,ja,ar", "--out", pairs).code == 0
+    done = bgt("retrieve", pairs, "--langs", "ja,ar", "--model", trained, "--device", "cpu", "--json")
+    assert done.code == 0, done.err
+    (result,) = json.loads(done.out)["results"]
+    assert result["pairs"] == len(set(ROWS["ja"]) & set(ROWS["ar"]))
+
+
+def test_a_weight_of_a_kind_that_no_file_is_of_is_refused(data: list[str], tmp_path: Path) -> None:
+    wrong = SETTINGS | BGT | {"train.kind_weights": "news:2"}
+    with pytest.raises(UsageError, match="no data of kind 'news'; there are plain, other"):
+        run.train("bgt-small", data, tmp_path / "run", overrides=wrong, device="cpu")
+    with pytest.raises(UsageError, match="name it with the data, as news/en-fr=FILE"):
+        run.train("bgt-small", data[2:], tmp_path / "run", overrides=wrong, device="cpu")
+    assert not (tmp_path / "run").exists()

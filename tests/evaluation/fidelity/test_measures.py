@@ -1,0 +1,137 @@
+"""Scores against sacrebleu called directly, and their intervals against a bootstrap of sentences themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sacrebleu
+
+from bgt_core.evaluation.bootstrap import resample, wilson
+from bgt_core.evaluation.fidelity.measures import (
+    BLEU_SCORE,
+    CHRF_SCORE,
+    DIGITS,
+    EXACT,
+    LENGTH_OFF,
+    LENGTH_R,
+    MARK,
+    NEGATION,
+    NO_NEGATION,
+    NUMBER,
+    bleu,
+    bootstrapped,
+    chrf,
+    measure,
+)
+from bgt_core.grammar import Pair
+
+Texts = list[str]
+
+
+@pytest.fixture
+def texts(grammar: list[Pair]) -> tuple[Texts, Texts]:
+    """80 references, and outputs that are wrong in words, order and case here and there."""
+    references = [pair.texts["en"] for pair in grammar[:80]]
+    rng = np.random.default_rng(0)
+    outputs = []
+    for number, text in enumerate(references):
+        words = text.split()
+        if number % 4:
+            words[int(rng.integers(len(words)))] = "Zebra"
+        if number % 5 == 0:
+            words = words[::-1]
+        outputs.append(" ".join(words).upper() if number % 3 == 0 else " ".join(words))
+    return outputs, references
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_chrf_and_bleu_are_sacrebleus(texts: tuple[Texts, Texts], lowercase: bool) -> None:
+    outputs, references = texts
+    weights = np.ones((3, len(outputs)))
+    scores = measure(
+        outputs, references, references, references, lang="en", source_lang="en", weights=weights, lowercase=lowercase
+    )
+    expected = sacrebleu.CHRF(lowercase=lowercase).corpus_score(outputs, [references]).score
+    assert scores[CHRF_SCORE] == pytest.approx((expected, expected, expected, len(outputs)))
+    expected = sacrebleu.corpus_bleu(outputs, [references], lowercase=lowercase).score
+    assert scores[BLEU_SCORE] == pytest.approx((expected, expected, expected, len(outputs)))
+    assert 0 < expected < 100
+    exact = [
+        one.lower() == two.lower() if lowercase else one == two for one, two in zip(outputs, references, strict=True)
+    ]
+    assert scores[EXACT].value == pytest.approx(100 * np.mean(exact))
+
+
+def test_a_resample_is_the_score_of_the_drawn_sentences(texts: tuple[Texts, Texts]) -> None:
+    outputs, references = texts
+    weights = resample(np.random.default_rng(1), len(outputs), 4)
+    for metric, direct in (
+        (chrf(True), sacrebleu.CHRF(lowercase=True)),
+        (bleu("en", True), sacrebleu.BLEU(lowercase=True)),
+    ):
+        _, draws = bootstrapped(metric, outputs, references, weights)
+        for row, draw in zip(weights, draws, strict=True):
+            drawn = np.repeat(np.arange(len(outputs)), row.astype(int))
+            expected = direct.corpus_score([outputs[i] for i in drawn], [[references[i] for i in drawn]]).score
+            assert draw == pytest.approx(expected)
+
+
+def test_bleu_of_a_language_without_spaces_counts_characters() -> None:
+    outputs, references = ["私は寿司を食べます。"], ["私は寿司を食べた。"]
+    value, _ = bootstrapped(bleu("ja", True), outputs, references, np.ones((1, 1)))
+    assert value == pytest.approx(sacrebleu.corpus_bleu(outputs, [references], tokenize="char").score)
+
+
+def test_length_and_mark_are_compared_with_the_style() -> None:
+    outputs = ["a b.", "a b c!", "a?", "a b c d."]
+    styles = ["x y.", "x y z.", "x?", "x y z w v."]
+    weights = np.ones((2, 4))
+    scores = measure(outputs, outputs, outputs, styles, lang="en", source_lang="en", weights=weights)
+    assert scores[LENGTH_R].value == pytest.approx(100 * np.corrcoef([2, 3, 1, 4], [2, 3, 1, 5])[0, 1])
+    assert scores[LENGTH_OFF].value == pytest.approx(0.25)
+    assert scores[MARK].value == pytest.approx(75)
+    low, high = wilson(3, 4)
+    assert (scores[MARK].low, scores[MARK].high) == pytest.approx((100 * low, 100 * high))
+
+
+def test_what_is_kept_is_asked_where_source_and_reference_agree() -> None:
+    rows = [  # English source, French reference, output
+        ("I do not know.", "Je ne sais pas.", "je ne sais pas."),
+        ("I never saw 2 dogs.", "Je n'ai jamais vu 2 chiens.", "j'ai vu 2 chiens."),
+        ("I see three dogs.", "Je vois trois chiens.", "je ne vois pas deux chiens."),
+        ("In 1963.", "En 1963.", "en 1962."),
+        ("I failed to find it.", "Je ne l'ai pas trouvé.", "je l'ai trouvé."),  # reference alone
+        ("I can't help laughing.", "Il faut que je rie.", "il faut que je rie."),  # source alone
+    ]
+    sources, references, outputs = (list(column) for column in zip(*rows, strict=True))
+    scores = measure(
+        outputs, references, sources, references, lang="fr", source_lang="en", weights=np.ones((2, len(rows)))
+    )
+    assert (scores[NEGATION].value, scores[NEGATION].sentences) == (50, 2)
+    assert (scores[NO_NEGATION].value, scores[NO_NEGATION].sentences) == (50, 2)
+    assert (scores[NUMBER].value, scores[NUMBER].sentences) == (pytest.approx(100 / 3), 3)
+    assert (scores[DIGITS].value, scores[DIGITS].sentences) == (50, 2)
+
+
+def test_what_no_sentence_has_is_not_measured() -> None:
+    texts = ["A cat sleeps.", "A dog sleeps."]
+    scores = measure(texts, texts, texts, texts, lang="en", source_lang="en", weights=np.ones((2, 2)))
+    assert scores.keys() & {NEGATION, NO_NEGATION, NUMBER, DIGITS} == {NO_NEGATION}
+    scores = measure(texts, texts, texts, texts, lang="xx", source_lang="xx", weights=np.ones((2, 2)))
+    assert not scores.keys() & {NEGATION, NO_NEGATION, NUMBER, DIGITS}
+
+
+def test_intervals_of_chrf_cover_the_truth(grammar: list[Pair]) -> None:
+    """Of 60 samples of 40 sentences, the 95 % interval holds the score of all 300 in most."""
+    references = [pair.texts["en"] for pair in grammar]
+    outputs = [text if number % 2 else " ".join(text.split()[1:]) for number, text in enumerate(references)]
+    truth = sacrebleu.CHRF(lowercase=True).corpus_score(outputs, [references]).score
+    rng = np.random.default_rng(2)
+    covered = 0
+    for _ in range(60):
+        rows = rng.choice(len(outputs), 40, replace=False)
+        weights = resample(rng, 40, 200)
+        chosen = [[texts[row] for row in rows] for texts in (outputs, references)]
+        score = measure(*chosen, chosen[1], chosen[1], lang="en", source_lang="en", weights=weights)[CHRF_SCORE]
+        covered += score.low <= truth <= score.high
+    assert covered >= 52

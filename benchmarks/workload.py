@@ -184,22 +184,34 @@ class Form:
     def seconds(self, share: float, clock: Callable[[], float]) -> float:
         """Of a token of the micro-batch at that share of the update, the shortest or the longest first."""
         number = int(share * len(self.tokens))
+        self.fill_gradients(0.0)  # a micro-batch adds to what those before it left
         begun = clock()
         self.step(number)
-        return (clock() - begun) / self.tokens[number]
+        spent = clock() - begun
+        self.drop_gradients()
+        return spent / self.tokens[number]
 
     def update_seconds(self, clock: Callable[[], float]) -> float:
         """Of what ends an update, a token of it; the first time, which makes the moments, is not counted, and then
         they go."""
         spent = []
         for _ in range(3):
-            for parameter in self.parameters:
-                parameter.grad = torch.full_like(parameter, 1e-3)
+            self.fill_gradients(1e-3)
             begun = clock()
             self.finish()
             spent.append(clock() - begun)
         self.forget()
+        self.drop_gradients()
         return median(spent[1:]) / sum(self.tokens)
+
+    def fill_gradients(self, value: float) -> None:
+        for parameter in self.parameters:
+            parameter.grad = torch.full_like(parameter, value)
+
+    def drop_gradients(self) -> None:
+        """Those of all forms together would fill the memory too."""
+        for parameter in self.parameters:
+            parameter.grad = None
 
 
 def best_of(forms: Mapping[int, Form], clock: Callable[[], float]) -> int:

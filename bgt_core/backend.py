@@ -30,7 +30,7 @@ class Linear(nn.Linear):
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x (..., K), weight (N, K), bias (N,) -> (..., N): `torch.nn.functional.linear`, autocast included."""
     if x.dim() == 2 and torch.is_grad_enabled() and compiles_shapes(x):
-        return F.linear(pad_to_grid(x), weight, bias)[: len(x)]
+        return _FirstRows.apply(F.linear(_PadRows.apply(x), weight, bias), len(x))
     if not uses_onednn(x) or torch.is_autocast_enabled("cpu"):
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled():
@@ -51,8 +51,35 @@ def on_grid(count: int) -> int:
 
 
 def pad_to_grid(x: Tensor) -> Tensor:
-    """(N, H) -> (on_grid(N), H): rows of zeros follow."""
-    return F.pad(x, (0, 0, 0, on_grid(len(x)) - len(x)))
+    """(N, H) -> (on_grid(N), H), without a gradient: rows of zeros follow."""
+    padded = x.new_empty(on_grid(len(x)), x.shape[1])
+    padded[: len(x)], padded[len(x) :] = x, 0
+    return padded
+
+
+class _PadRows(torch.autograd.Function):
+    """`pad_to_grid`. Slices and `F.pad` would fill all rows on the way, and copy once more on the way back."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.rows = len(x)
+        return pad_to_grid(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return grad[: ctx.rows]
+
+
+class _FirstRows(torch.autograd.Function):
+    """What `pad_to_grid` was given, of its rows."""
+
+    @staticmethod
+    def forward(ctx: Any, padded: Tensor, rows: int) -> Tensor:
+        return padded[:rows]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return pad_to_grid(grad), None
 
 
 def linear_out(out: Tensor, x: Tensor, weight: Tensor) -> Tensor:

@@ -166,14 +166,18 @@ class _FusedNLL(torch.autograd.Function):
         nats, loss = x.new_zeros(len(x), dtype=exact), x.new_zeros((), dtype=exact)
         padded = pad_to_grid(x) if compiles_shapes(x) else x
         block = block if wants_gradient else chunk
-        slopes = x.new_empty(min(block, len(padded)), len(weight))  # scores, then their gradients; 0 for what is padded
-        scratch = None if x.dtype == exact else x.new_empty(min(chunk, len(x)), len(weight), dtype=exact)
+        slopes = x.new_empty(min(block, len(padded)), len(weight))  # gradients of scores, 0 for what is padded
+        rounds = x.dtype != exact  # then scores are made in 16 bits, in memory that stays in a cache, and copied
+        room = min(chunk, len(x)) if rounds else 0, len(weight)
+        rough, scratch = x.new_empty(room), x.new_empty(room, dtype=exact)
         for first in range(0, len(x), block):
             last = min(first + block, len(x))
             for start in range(first, last, chunk):
                 part = slice(start, min(start + chunk, last))
-                slope = score_block(slopes[start - first : part.stop - first], x[part], used, shared, rows[part])
-                scores = slope if scratch is None else scratch[: len(slope)].copy_(slope)
+                slope = slopes[start - first : part.stop - first]
+                scores = score_block(rough[: len(slope)] if rounds else slope, x[part], used, shared, rows[part])
+                if rounds:
+                    scores = scratch[: len(slope)].copy_(scores)
                 gold, top = scores.gather(1, target[part, None]), scores.amax(1, keepdim=True)
                 chances = torch.softmax(scores, 1, out=scores)
                 total = top - chances.amax(1, keepdim=True).log_()  # logsumexp, however unlikely the gold piece is
@@ -184,7 +188,7 @@ class _FusedNLL(torch.autograd.Function):
                 chances.scatter_add_(1, target[part, None], gold.new_full(gold.shape, smoothing - 1))
                 if grad_offset is not None:
                     grad_offset.index_add_(0, rows[part], chances)
-                if scratch is not None:
+                if rounds:
                     slope.copy_(chances)
             if wants_gradient:
                 features = padded[first : first + block]

@@ -112,3 +112,31 @@ class TransformerDecoder(nn.Module):
             x = layer(x, state.latent, layout, state.ancestor_mask[:, None], seen)
         state.position += 1
         return self.layer.logits(x.view(count, n, -1), state.latent_bias[:, None])
+
+
+class TaggedDecoder(nn.Module):
+    """A decoder of several languages, for one of them: a learnt vector beside the latent says which.
+
+    What many languages share is learnt from all, and the parameters of another language are a vector's.
+    """
+
+    def __init__(self, decoder: TransformerDecoder, width: int):
+        super().__init__()
+        self.decoder = decoder
+        self.tag = nn.Parameter(torch.randn(width))
+
+    def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
+        """See `TransformerDecoder`; latent (B, L) has no tag yet."""
+        return self.decoder(role, column, self.tagged(latent), target)
+
+    def start(self, latent: Tensor) -> KVCache:
+        """See `TransformerDecoder.start`."""
+        return self.decoder.start(self.tagged(latent))
+
+    def step(self, pieces: Tensor, state: KVCache) -> Tensor:
+        """See `TransformerDecoder.step`."""
+        return self.decoder.step(pieces, state)
+
+    def tagged(self, latent: Tensor) -> Tensor:
+        """(B, L) -> (B, L + W)."""
+        return torch.cat([latent, self.tag.to(latent.dtype).expand(len(latent), -1)], dim=-1)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bgt_core.backend import Linear
 from bgt_core.contracts import EOS, UNK, Tokens
+from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.gradients import lookup
 from bgt_core.nets.layers import make_embedding
@@ -79,3 +81,26 @@ class ResidualPooling(nn.Module):
         """Tokens (B, T) -> (B, H)."""
         layout = layout or PackedLayout.of(side)
         return self.average(side, layout) + self.correction(self.body(side, layout))
+
+
+class JoinedPooling(nn.Module):
+    """The direction of an average beside the direction of what a Transformer composes, each with units of its own.
+
+    An average serves similarity and can't tell who did what to whom; the composed part can, and decoders read both. The
+    cosine of two such vectors is the averages' cosine and the composed parts', weighted 1 - share and share.
+    """
+
+    def __init__(self, average: SIFPooling, body: nn.Module, composed: int, share: float):
+        super().__init__()
+        if not 0 < share < 1:
+            raise UsageError(f"composed_share {share} must be above 0 and below 1")
+        self.width = average.width + composed
+        self.average, self.body, self.share = average, body, share
+        self.compose = Linear(body.width, composed, bias=False)  # type: ignore[arg-type]
+
+    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
+        """Tokens (B, T) -> (B, H); a unit is about N(0, 1) over sentences, of the whole."""
+        layout = layout or PackedLayout.of(side)
+        average = F.normalize(self.average(side, layout), dim=-1) * math.sqrt(1 - self.share)
+        composed = F.normalize(self.compose(self.body(side, layout)).float(), dim=-1) * math.sqrt(self.share)
+        return torch.cat([average, composed], dim=-1) * math.sqrt(self.width)

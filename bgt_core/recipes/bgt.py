@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import torch
+from torch import nn
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.text import Tokenizer
 from bgt_core.models.bgt import BGT
-from bgt_core.nets.decoder import TransformerDecoder
+from bgt_core.nets.decoder import TaggedDecoder, TransformerDecoder
 from bgt_core.nets.encoders import Encoder, GaussianHead, NoLatent, PointHead, SharedVarianceHead
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.output import TiedOutput
-from bgt_core.nets.pooling import ResidualPooling, SIFPooling
+from bgt_core.nets.pooling import JoinedPooling, ResidualPooling, SIFPooling
 from bgt_core.nets.transformer import Transformer
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.contrast import Contrast
@@ -98,6 +99,10 @@ class BGTSmallConfig:
 
     d_model: int = 256
     semantic_dim: int = 576
+    composed_dim: int = 0  # how many of its units are composed by a Transformer; 0: all are an average
+    composed_share: float = 0.1  # of the cosine
+    composed_layers: int = 3
+    tag_dim: int = 0  # of the vector that tells nets of all languages which one they are in; 0: each has its own nets
     language_dim: int = 64
     language_layers: int = 1
     decoder_layers: int = 1
@@ -112,23 +117,39 @@ class BGTSmallConfig:
         """An untrained model for the columns' languages."""
         langs, semantic, language = dict.fromkeys(columns.values()), self.semantic_dim, self.language_dim
         table = make_embedding(tokenizer.vocab_size, self.d_model)
-        average = SIFPooling(torch.from_numpy(tokenizer.probabilities()), semantic)
+        average = SIFPooling(torch.from_numpy(tokenizer.probabilities()), semantic - self.composed_dim)
+
+        def reader() -> nn.Module:
+            if not self.composed_dim:
+                return average
+            body = Transformer(table, self.composed_layers, self.ffn_dim, self.heads, self.dropout)
+            return JoinedPooling(average, body, self.composed_dim, self.composed_share)
+
+        def body() -> Transformer:
+            return Transformer(table, self.language_layers, self.ffn_dim, self.heads, self.dropout)
+
+        shared = body() if self.tag_dim else None
 
         def encoder() -> Encoder:
-            body = Transformer(table, self.language_layers, self.ffn_dim, self.heads, self.dropout)
-            return Encoder(body, GaussianHead(self.d_model, language, self.log_variance))
+            return Encoder(shared or body(), GaussianHead(self.d_model, language, self.log_variance))
 
         def decoder(latent: int) -> TransformerDecoder:
-            sizes = self.decoder_layers, self.ffn_dim, self.heads
+            latent, sizes = latent + self.tag_dim, (self.decoder_layers, self.ffn_dim, self.heads)
             return TransformerDecoder(table, TiedOutput(table, latent), latent, *sizes, self.dropout, self.word_dropout)
+
+        def decoders(latent: int) -> dict[str, nn.Module]:
+            if not self.tag_dim:
+                return {lang: decoder(latent) for lang in langs}
+            one = decoder(latent)
+            return {lang: TaggedDecoder(one, self.tag_dim) for lang in langs}
 
         return BGT(
             encoders={
-                SEMANTIC: Encoder(average, SharedVarianceHead(semantic, self.log_variance)),
+                SEMANTIC: Encoder(reader(), SharedVarianceHead(semantic, self.log_variance)),
                 **{lang: encoder() for lang in langs},
             },
-            decoders={lang: decoder(language + semantic) for lang in langs},
-            translators={lang: decoder(semantic) for lang in langs},
+            decoders=decoders(language + semantic),
+            translators=decoders(semantic),
             readout=self.readout,
         )
 

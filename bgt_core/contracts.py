@@ -74,7 +74,7 @@ class Batch:
     shift: int = 1  # column i is written from column i + shift; turns with the step, so that each is written from each
     negatives: Mapping[str, Tokens] = field(default_factory=dict)  # one hard negative per row and column
     labels: Tensor | None = None  # (B,) float32, of labelled rows
-    targets: Tensor | None = None  # (B, D) float32: vectors of another encoder to agree with
+    targets: Tensor | None = None  # (B, D) float32: a teacher's vectors, of rows that have one
 
     def __len__(self) -> int:
         return len(next(iter(self.sides.values())).ids)
@@ -181,6 +181,8 @@ class Outputs:
     # anchor's}, "language": {"en": its own, ...}}; the inner name is the key of their metrics, "kl/en"
     predictions: Sequence[Prediction] = field(default_factory=list)
     negatives: Mapping[str, Posterior] = field(default_factory=dict)  # what the batch's negatives mean
+    agreement: Mapping[str, Tensor] = field(default_factory=dict)  # of each column with its batch's targets: cosines of
+    # semantic means, mapped, and targets, (B,)
 
     def named_posteriors(self) -> Iterator[tuple[str, Posterior]]:
         """All that pay KL, with the key of their metrics."""

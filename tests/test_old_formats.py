@@ -217,5 +217,11 @@ def test_the_model_that_ships_is_converted() -> None:
         "train.micro_batches",
         "train.sampling_temperature",
         "train.kind_weights",
+        "model.composed_dim",
+        "model.composed_layers",
+        "model.composed_share",
+        "model.tag_dim",
+        "model.teacher_dim",
+        "objective.distillation.weight",
     }  # younger than the model
     assert config["card"]["scores"]

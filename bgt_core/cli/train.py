@@ -35,9 +35,14 @@ def train(
         str | None,
         typer.Option(help="The columns by name and language, as in a:en,b:en,gold:label; label holds numbers."),
     ] = None,
-    targets: Annotated[
-        list[Path] | None,
-        typer.Option(help="Another encoder's vectors of the rows of --data, .npy; one file for each, in their order."),
+    teacher: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE|none",
+            help="Another encoder's vectors of the rows of --data, .npy, as `bgt embed` writes them of one side; one "
+            "file for each, in their order, or none. Every column is taught them: its semantic mean, through a linear "
+            "map, points where they do; --set objective.distillation.weight=200 says how much that counts.",
+        ),
     ] = None,
     overrides: Annotated[
         list[str] | None,
@@ -73,7 +78,7 @@ def train(
 
     with Progress() as report:
         if resume:
-            if recipe or data or overrides or langs or columns or init_from or tokenizer or targets:
+            if recipe or data or overrides or langs or columns or init_from or tokenizer or teacher:
                 raise UsageError("--resume continues the run as it was started: give it --out and nothing else.")
             folder = run.resume(out, device=device, workers=workers, report=report)
         else:
@@ -89,7 +94,7 @@ def train(
                 columns=(columns or langs or "").split(",") if columns or langs else (),
                 overrides=parse_overrides(overrides or []),
                 init_from=init_from,
-                targets=targets or (),
+                teacher=[None if path == "none" else path for path in teacher or ()],
                 tokenizer=tokenizer,
                 strict=strict,
                 device=device,

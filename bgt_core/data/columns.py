@@ -20,7 +20,7 @@ class Source:
 
     path: Path
     columns: tuple[str, ...]  # names, in the order of the file
-    targets: Path | None = None  # .npy, float32 (rows, D): what another encoder says of each row
+    targets: Path | None = None  # .npy, float32 (rows, D): a teacher's vectors of the rows
     kind: str = ""  # of text, as "news": what sampling may weigh
 
     def __str__(self) -> str:

@@ -23,6 +23,7 @@ from bgt_core.data.columns import LABEL, Source, parse_columns
 from bgt_core.data.corpus import FORMAT, MIXTURE, SPLITS, STORE, Corpus, Json, Mixture, open_corpus
 from bgt_core.data.encode import MAX_PROCESSES, RowTokenizer, cores, encode
 from bgt_core.data.parallel import Audit, Skipped, chunks, source_files
+from bgt_core.data.targets import read_targets, target_width
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import sha256_file
@@ -80,6 +81,8 @@ def prepare(
         }
         for names, of_part in parts.items()
     ]
+    for of_part in parts.values():
+        target_width(of_part)  # refused before the long work
     if out.exists():
         return _reuse(out, settings, strict)
     work = out.with_name(f".{out.name}.{os.getpid()}.partial")  # a sibling, so that the rename stays on one disk
@@ -183,7 +186,7 @@ def _encode(
     tokens, longest = dict.fromkeys(texts, 0), dict.fromkeys(texts, 0)  # EOS included
     rows = ((number, chunk) for number, source in enumerate(sources) for chunk in chunks(source.path, source.columns))
     names = [f"{column}.{kind}" for column in texts for kind in ("ids", "offsets")] + ["hashes", "labels", "targets"]
-    width = 0
+    width = target_width(sources)
     with ExitStack() as stack:
         files = {name: stack.enter_context((work / name).open("wb")) for name in names}
         for column in texts:
@@ -191,8 +194,8 @@ def _encode(
         results = stack.enter_context(closing(encode(encoder, rows, workers)))
         for number, of_source in groupby(results, itemgetter(0)):
             audit = Audit(sources[number].path, sources[number].columns, skipped, strict)
-            targets = _targets(sources[number].targets, width)
-            width = targets.shape[1]
+            path = sources[number].targets
+            targets = read_targets(path) if path else np.zeros((0, 0), np.float32)
             for _, chunk in of_source:
                 kept = audit.rows + np.frombuffer(chunk.kept, np.int64)
                 audit.add(chunk.rows, chunk.bad)
@@ -208,11 +211,14 @@ def _encode(
                 files["labels"].write(chunk.labels)
                 if width:
                     if audit.rows > len(targets):
-                        raise DataError(f"{sources[number].targets} has {len(targets)} rows, {audit.source} more")
-                    files["targets"].write(np.asarray(targets[kept], np.float32).tobytes())
+                        raise DataError(f"{path} has {len(targets)} rows, {audit.source} more")
+                    vectors = np.asarray(targets[kept], np.float32)
+                    if not np.isfinite(vectors).all():
+                        raise DataError(f"{path}: a vector holds infinity or no number")
+                    files["targets"].write(vectors.tobytes())
             audit.end()
             if width and audit.rows != len(targets):
-                raise DataError(f"{sources[number].targets} has {len(targets)} rows, {audit.source} {audit.rows}")
+                raise DataError(f"{path} has {len(targets)} rows, {audit.source} {audit.rows}")
     for name, used in (("labels", encoder.label >= 0), ("targets", width)):
         if not used:
             (work / name).unlink()
@@ -228,24 +234,6 @@ def _encode(
         "longest": longest,
         "target_width": width,
     }
-
-
-def _targets(path: Path | None, width: int) -> np.ndarray:
-    """The vectors of a source's rows, (rows, D), mapped; (0, 0) where there are none."""
-    if path is None:
-        if width:
-            raise UsageError("targets: some sources have vectors and others have none; give them to all or to none")
-        return np.zeros((0, 0), np.float32)
-    try:
-        targets = np.load(path, mmap_mode="r", allow_pickle=False)
-    except OSError as error:
-        raise NotFound(f"{path}: can't be read ({error.strerror or error})") from None
-    except ValueError as error:
-        raise DataError(f"{path}: no array of vectors ({error})") from None
-    if targets.ndim != 2 or targets.dtype.kind != "f" or (width and targets.shape[1] != width):
-        expected = f"(rows, {width})" if width else "(rows, D)"
-        raise DataError(f"{path}: {targets.dtype} {targets.shape}; expected floats {expected}")
-    return targets
 
 
 def _held_out_limit(folders: Sequence[Path], valid_pairs: int) -> int:

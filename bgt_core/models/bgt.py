@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Decoder, Outputs, Prediction, Readout
+from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Decoder, Outputs, Posterior, Prediction, Readout
 from bgt_core.models.latent import LatentModel
 from bgt_core.posterior import readout_named
 
@@ -19,7 +20,8 @@ class BGT(LatentModel):
     `encoders` holds q(z | sentence) under "semantic" and each language (`NoLatent` where it has none of its own);
     `decoders` p(sentence | z_lang, z_semantic) and `translators` p(sentence | semantic mean of its translation) under
     each language. `readout` says what reconstruction decodes: a "sample" of the posteriors or their "mean"; a
-    readout given with a batch takes its place.
+    readout given with a batch takes its place. `teacher` maps a semantic mean to where another encoder's vector of the
+    sentence should be, (B, L) -> (B, D); it is trained by batches with targets, and nothing else reads it.
     """
 
     def __init__(
@@ -28,11 +30,13 @@ class BGT(LatentModel):
         decoders: Mapping[str, nn.Module],
         translators: Mapping[str, nn.Module],
         readout: str = "sample",
+        teacher: nn.Module | None = None,
     ):
         super().__init__(tuple(decoders), encoders)
         self.decoders = nn.ModuleDict(decoders)
         self.translators = nn.ModuleDict(translators)
         self.readout = readout_named(readout)
+        self.teacher = teacher
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         readout = readout or self.readout
@@ -47,7 +51,17 @@ class BGT(LatentModel):
             for column, side in batch.sides.items():
                 source = meaning[batch.source(column)].mean  # (B, L)
                 predictions.append(self.translators[side.lang]("translate", column, source, side))
-        return Outputs(meaning, {SEMANTIC: {SEMANTIC: meaning[batch.anchor]}, LANGUAGE: own}, predictions)
+        posteriors = {SEMANTIC: {SEMANTIC: meaning[batch.anchor]}, LANGUAGE: own}
+        return Outputs(meaning, posteriors, predictions, agreement=self.agreement(meaning, batch.targets))
+
+    def agreement(self, meaning: Mapping[str, Posterior], targets: Tensor | None) -> dict[str, Tensor]:
+        """Cosine of each column's semantic mean, mapped, with the targets (B, D): (B,); none of a batch without."""
+        if self.teacher is None or targets is None:
+            return {}
+        return {
+            column: F.cosine_similarity(self.teacher(posterior.mean).float(), targets, dim=-1)
+            for column, posterior in meaning.items()
+        }
 
     def decoder(self, lang: str) -> Decoder:
         """p(sentence | z_lang, z_semantic) of that language."""

@@ -9,6 +9,7 @@ from operator import add
 from bgt_core.contracts import Loss, Objective, Outputs
 from bgt_core.errors import UsageError
 from bgt_core.objectives.contrast import Contrast
+from bgt_core.objectives.distillation import Distillation
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.objectives.margin import Margin
 
@@ -20,11 +21,12 @@ class Sum:
     elbo: Elbo | None = None
     margin: Margin | None = None
     contrast: Contrast | None = None
+    distillation: Distillation | None = None
 
     @property
     def parts(self) -> list[Objective]:
         """Those that count."""
-        weighted = [part for part in (self.margin, self.contrast) if part and part.weight]
+        weighted = [part for part in (self.margin, self.contrast, self.distillation) if part and part.weight]
         return [*([self.elbo] if self.elbo else []), *weighted]
 
     def __post_init__(self) -> None:

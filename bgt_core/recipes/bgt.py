@@ -19,10 +19,11 @@ from bgt_core.nets.pooling import JoinedPooling, ResidualPooling, SIFPooling
 from bgt_core.nets.transformer import Transformer
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.contrast import Contrast
+from bgt_core.objectives.distillation import Distillation
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.objectives.margin import Margin
 from bgt_core.posterior import Point
-from bgt_core.recipes.parts import builders
+from bgt_core.recipes.parts import builders, teacher_head
 from bgt_core.recipes.recipe import DataConfig, Recipe
 from bgt_core.training.config import TrainConfig
 
@@ -50,6 +51,7 @@ class BGTConfig:
     average: bool = False
     readout: str = "sample"  # what reconstruction decodes: a sample of the posteriors, or their mean
     log_variance: float = 0.0  # where posteriors start
+    teacher_dim: int = 0  # units of the vectors that --teacher gives; 0: none
 
     @property
     def semantic_dim(self) -> int:
@@ -90,6 +92,7 @@ class BGTConfig:
             decoders={lang: decoder(2 * width if self.language_latents else width) for lang in langs},
             translators={lang: decoder(width) for lang in langs},
             readout=self.readout,
+            teacher=teacher_head(width, self.teacher_dim),
         )
 
 
@@ -112,6 +115,7 @@ class BGTSmallConfig:
     word_dropout: float = 0.2
     readout: str = "sample"
     log_variance: float = -3.0
+    teacher_dim: int = 0  # units of the vectors that --teacher gives; 0: none
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> BGT:
         """An untrained model for the columns' languages."""
@@ -151,6 +155,7 @@ class BGTSmallConfig:
             decoders=decoders(language + semantic),
             translators=decoders(semantic),
             readout=self.readout,
+            teacher=teacher_head(semantic, self.teacher_dim),
         )
 
 
@@ -170,6 +175,7 @@ def bgt() -> Recipe:
             elbo=Elbo(weights={SEMANTIC: 1.0, LANGUAGE: 1.0}, free_nats=NO_FREE_NATS),
             margin=Margin(weight=0.0),
             contrast=Contrast(weight=0.0),
+            distillation=Distillation(weight=0.0),
         ),
         train=TrainConfig(batch_tokens=25_000),
     )
@@ -187,6 +193,7 @@ def bgt_plus() -> Recipe:
             elbo=Elbo(weights={SEMANTIC: 0.02, LANGUAGE: 0.4}, free_nats=NO_FREE_NATS),
             margin=Margin(weight=200.0),
             contrast=Contrast(weight=0.0),
+            distillation=Distillation(weight=0.0),
         ),
     )
 
@@ -235,6 +242,7 @@ def bgt_small() -> Recipe:
         objective=Sum(
             elbo=Elbo(warmup_steps=100, weights={SEMANTIC: 0.01, LANGUAGE: 0.4}, free_nats=NO_FREE_NATS),
             margin=Margin(margin=0.6, weight=200.0),
+            distillation=Distillation(weight=0.0),
         ),
         data=DataConfig(vocab_size=8_000, min_pieces=3, valid_pairs=2_000),
         train=TrainConfig(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 
 from torch import nn
 
+from bgt_core.backend import Linear
 from bgt_core.errors import UsageError
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.layers import make_embedding
@@ -75,3 +76,13 @@ def builders(
         return TransformerDecoder(table(), layer, latent, decoder_layers, ffn_dim, heads, dropout, word_dropout, fuse)
 
     return body, decoder
+
+
+def teacher_head(latent: int, units: int) -> nn.Module | None:
+    """What maps a semantic mean to a teacher's vector of so many units; None of 0.
+
+    The last part of a model to be made, so that all others start as they do without it.
+    """
+    if units < 0:
+        raise UsageError(f"teacher_dim {units} must not be negative")
+    return Linear(latent, units, bias=False) if units else None

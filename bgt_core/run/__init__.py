@@ -16,7 +16,6 @@ reports; a run begun by some number of them may be resumed by any other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from bgt_core.recipes import Recipe
 from bgt_core.run.folder import Report, prepare_run, share, silent, sources_of
 from bgt_core.run.helpers import check_workers, train_together
 from bgt_core.run.session import Run
+from bgt_core.run.teaching import Teacher, settings_for, with_targets
 from bgt_core.training.workers import Workers
 
 __all__ = ["build", "resume", "share", "start", "train"]
@@ -40,7 +40,7 @@ def train(
     columns: Sequence[str] = (),
     overrides: Mapping[str, Any] | None = None,
     init_from: str | Path | None = None,
-    targets: Sequence[str | Path] = (),
+    teacher: Teacher = (),
     tokenizer: str | Path | None = None,
     strict: bool = False,
     device: str = "auto",
@@ -54,8 +54,9 @@ def train(
     a kind where it says one ("news/en-fr=a.tsv"), which the setting `train.kind_weights` may weigh; columns
     are languages ("en"), or "a:en", "b:en" where two hold one language, and "gold:label" holds labels. They are the
     recipe's unless named here or by the data. With `init_from`, training starts from that checkpoint's parameters, its
-    tokenizer, and the sizes of its model; a second stage is built on that model. `targets` are another encoder's
-    vectors of the rows, one .npy (rows, D) for each of `data`, for recipes that learn from them. `workers` processes
+    tokenizer, and the sizes of its model; a second stage is built on that model. `teacher` are another encoder's
+    vectors of the rows, skipped ones too: one .npy (rows, D) for each of `data`, or None for one without; a recipe by
+    name is then set to learn from them (`model.teacher_dim`, `objective.distillation.weight`). `workers` processes
     share a CPU's cores, None as many as train fastest; the model is the same but for rounding.
 
         >>> import bgt_core
@@ -65,12 +66,13 @@ def train(
     Raises `BgtError` for text or settings that can't be used; nothing of `out` is left behind then.
     """
     if isinstance(recipe, str):
-        recipe = build(recipe, data, columns, overrides or {}, init_from)
+        overrides = {**settings_for(recipe, teacher), **(overrides or {})}
+        recipe = build(recipe, data, columns, overrides, init_from)
     elif overrides or columns or init_from:
         raise UsageError("recipe: one that is built takes no columns, overrides or init_from; set them in it")
     if recipe.init_from and not tokenizer:
         tokenizer = checkpoint.find(recipe.init_from) / checkpoint.TOKENIZER
-    data = with_targets(sources_of(recipe, data), targets)
+    data = with_targets(sources_of(recipe, data), teacher)
     return start(
         recipe, data, Path(out), tokenizer=tokenizer, strict=strict, device=device, workers=workers, report=report
     )
@@ -118,17 +120,6 @@ def named_columns(data: Iterable[str | Path | Source]) -> list[str]:
                 return []
         named |= dict.fromkeys(source.columns)
     return list(named)
-
-
-def with_targets(sources: Sequence[Source], targets: Sequence[str | Path]) -> list[Source]:
-    """Each source with the vectors of its rows; UsageError where their numbers differ."""
-    if targets and len(targets) != len(sources):
-        raise UsageError(f"targets: {len(targets)} files of vectors for {len(sources)} of data; give each its own")
-    return (
-        [replace(source, targets=Path(path)) for source, path in zip(sources, targets, strict=True)]
-        if targets
-        else [*sources]
-    )
 
 
 def start(

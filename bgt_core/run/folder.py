@@ -18,6 +18,7 @@ from bgt_core.errors import NotFound, UsageError
 from bgt_core.files import write_json
 from bgt_core.recipes import Recipe
 from bgt_core.run.initial import outline, rehearse
+from bgt_core.run.teaching import check_targets
 
 SETTINGS = "run.json"
 
@@ -41,6 +42,7 @@ def prepare_run(
     if (out / SETTINGS).exists():
         raise UsageError(f"{out}: holds a run. Continue it with `resume`, or name another folder.")
     check_kinds(recipe.train.kind_weights, sources)
+    check_targets(recipe, sources)
     existed = out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -91,7 +93,10 @@ def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, 
 
 def write_settings(recipe: Recipe, sources: Sequence[Source], out: Path) -> None:
     """What makes a folder a run; written last."""
-    settings = {"recipe": recipe.name, "arguments": dict(recipe.arguments or {}), "data": list(map(str, sources))}
+    settings: dict[str, object] = {"recipe": recipe.name, "arguments": dict(recipe.arguments or {})}
+    settings["data"] = list(map(str, sources))
+    if any(source.targets for source in sources):
+        settings["teacher"] = [str(source.targets) if source.targets else None for source in sources]
     write_json(out / SETTINGS, settings)
 
 

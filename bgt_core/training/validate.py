@@ -27,7 +27,8 @@ def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
 
     `elbo` = -(reconstruction NLL + KL), every KL at full weight whatever training gave it; translation
     is no part of it, and a model that only translates has none. `active/NAME` counts the latent units in use.
-    `retrieval/en-fr` is the share of English sentences that find their translation among all the held-out French.
+    `distillation/en` is 1 - the cosine of what is mapped and its teacher's vector. `retrieval/en-fr` is the share of
+    English sentences that find their translation among all the held-out French.
     Deterministic in the seed.
     """
     workers, device = trainer.workers, trainer.device
@@ -69,13 +70,16 @@ def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
 
 
 def terms_of(out: Outputs) -> Iterator[tuple[str, Tensor]]:
-    """What each row pays, (B,) nats, by the key of its metric; and whether its label is predicted."""
+    """What each row pays, (B,) nats, by the key of its metric; whether its label is predicted, and how far its vectors
+    are from their teacher's."""
     for prediction in out.predictions:
         yield prediction.name, prediction.nll()[1]
         if isinstance(prediction, LabelPrediction):
             yield f"accuracy/{prediction.name}", (prediction.logits.argmax(1) == prediction.labels).float()
     for name, posterior in out.named_posteriors():
         yield f"kl/{name}", posterior.kl()
+    for column, cosines in out.agreement.items():
+        yield f"distillation/{column}", 1 - cosines
 
 
 def retrieval(columns: Sequence[str], meaning: Tensor) -> dict[str, float]:

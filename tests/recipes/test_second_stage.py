@@ -277,7 +277,7 @@ def test_target_vectors_reach_the_model_in_the_order_of_their_rows(
         tmp_path / "run",
         init_from=saved,
         overrides=settings,
-        targets=[tmp_path / "targets.npy"],
+        teacher=[tmp_path / "targets.npy"],
         device="cpu",
     )
     assert seen

@@ -1,0 +1,37 @@
+"""Vectors that another encoder made of the rows of a source: what a model may be taught."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from bgt_core.data.columns import Source
+from bgt_core.errors import DataError, NotFound, UsageError
+
+
+def target_width(sources: Sequence[Source]) -> int:
+    """Units of the vectors of the rows of one corpus; 0 where there are none."""
+    widths = [read_targets(source.targets).shape[1] if source.targets else 0 for source in sources]
+    for source, width in zip(sources, widths, strict=True):
+        if width and not all(widths):
+            columns = "-".join(source.columns)
+            raise UsageError(f"targets: some files of {columns} have vectors and others none; give them to all or none")
+        if width != widths[0]:
+            raise DataError(f"{source.targets}: vectors of {width} numbers, of {widths[0]} in {sources[0].targets}")
+    return widths[0]
+
+
+def read_targets(path: Path) -> np.ndarray:
+    """A file of vectors, floats (rows, D), mapped; NotFound or DataError where there is none."""
+    try:
+        targets = np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError as error:
+        raise NotFound(f"{path}: can't be read ({error.strerror or error})") from None
+    except ValueError as error:
+        raise DataError(f"{path}: no array of vectors ({error})") from None
+    if not isinstance(targets, np.ndarray) or targets.ndim != 2 or targets.dtype.kind != "f" or not targets.shape[1]:
+        shape = f"{targets.dtype} {targets.shape}" if isinstance(targets, np.ndarray) else "several arrays"
+        raise DataError(f"{path}: {shape}; expected floats (rows, D)")
+    return targets

@@ -319,6 +319,6 @@ def test_training_bounds_caches_unless_the_caller_does(monkeypatch: pytest.Monke
         monkeypatch.delenv(name)
     monkeypatch.setenv("LRU_CACHE_CAPACITY", "7")
     tune_training()
-    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "128"
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "256"
     assert os.environ["LRU_CACHE_CAPACITY"] == "7"
     assert os.environ["THP_MEM_ALLOC_ENABLE"] == "1"

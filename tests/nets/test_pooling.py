@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from bgt_core.contracts import EOS, UNK, Tokens
+from bgt_core.errors import BgtError
 from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.pooling import MeanPooling, ResidualPooling, SIFPooling
+from bgt_core.nets.pooling import JoinedPooling, MeanPooling, ResidualPooling, SIFPooling
 from bgt_core.nets.transformer import Transformer
 
 
@@ -62,3 +63,23 @@ def test_a_corrected_average_begins_as_the_average(random_tokens: Callable[..., 
     with torch.no_grad():
         both.correction.weight.normal_()
     torch.testing.assert_close(both(side), average(side) + both.body(side) @ both.correction.weight.T)
+
+
+def test_the_cosine_of_joined_parts_is_theirs_weighted_by_the_share(random_tokens: Callable[..., Tokens]) -> None:
+    torch.manual_seed(0)
+    average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 2, 8, 2, 0.0)
+    both, side = JoinedPooling(average, body, composed=4, share=0.3), random_tokens([2, 9, 3, 5], 30)
+    joined, composed = both(side), body(side) @ both.compose.weight.T
+    assert joined.shape == (4, both.width) == (4, 10)
+    torch.testing.assert_close(joined.square().mean(1), torch.ones(4))
+
+    def cosines(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.cosine_similarity(x[:, None], x[None], dim=-1)
+
+    torch.testing.assert_close(cosines(joined), 0.7 * cosines(average(side)) + 0.3 * cosines(composed))
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.1])
+def test_each_joined_part_has_a_share(share: float) -> None:
+    with pytest.raises(BgtError, match=f"composed_share {share} must be above 0 and below 1"):
+        JoinedPooling(SIFPooling(torch.rand(9), 4), Transformer(make_embedding(9, 8), 1, 8, 2, 0.0), 4, share)

@@ -12,7 +12,7 @@ from torch import nn
 
 from bgt_core.contracts import EOS, PAD, Tokens
 from bgt_core.errors import BgtError
-from bgt_core.nets.decoder import DecoderLayer, TransformerDecoder
+from bgt_core.nets.decoder import DecoderLayer, TaggedDecoder, TransformerDecoder
 from bgt_core.nets.layers import SelfAttention, TokenAndPositionEmbedding, make_embedding, short_softmax, sinusoids
 from bgt_core.nets.output import TiedOutput, UntiedOutput
 from bgt_core.nets.packing import PackedLayout
@@ -146,6 +146,17 @@ def test_steps_with_a_cache_give_the_scores_of_teacher_forcing(
         scores = decoder.step(pieces, past)  # (3, 1, V)
         torch.testing.assert_close(scores[:, 0], expected[:, position], rtol=1e-10, atol=1e-10)
         pieces = target.ids[:, position : position + 1]
+
+
+def test_a_tag_is_a_part_of_the_latent(decoder: TransformerDecoder, random_tokens: Callable[..., Tokens]) -> None:
+    one, other = (TaggedDecoder(decoder, 2).double() for _ in range(2))
+    target, z = random_tokens([9, 4], V), torch.randn(2, L - 2, dtype=torch.float64)
+    expected = decoder("reconstruct", "en", torch.cat([z, one.tag.expand(2, -1)], dim=1), target).logits()
+    torch.testing.assert_close(one("reconstruct", "en", z, target).logits(), expected)
+    assert not torch.allclose(other("reconstruct", "en", z, target).logits(), expected)
+    scores = one.step(torch.full((2, 1), EOS), one.start(z))[:, 0]
+    torch.testing.assert_close(scores, expected[[0, 9]])
+    assert one.decoder is other.decoder
 
 
 def test_hypotheses_follow_their_parents_and_kept_sentences(

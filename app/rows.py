@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from bgt_core import grammar
+from bgt_core.data.examples import example_sentences
 from bgt_core.data.text import normalise
 from probes.tasks import TASKS
 
@@ -102,7 +103,12 @@ def translations(texts: Sequence[Sequence[str]], langs: Sequence[str]) -> pd.Dat
     return pd.concat(tables, ignore_index=True)
 
 
-def built_in(count: int) -> pd.DataFrame:
+def examples(langs: Sequence[str], count: int) -> pd.DataFrame:
+    """The first `count` example sentences that there are in all of `langs`."""
+    return translations(example_sentences(langs)[:count], langs)
+
+
+def of_grammar(count: int) -> pd.DataFrame:
     """`count` translation pairs of our grammar."""
     langs = ("en", "fr")
     return translations([[pair.texts[lang] for lang in langs] for pair in grammar.pairs(count)], langs)

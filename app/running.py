@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import probes
+from app import startup
 from app.spaces import sentences
 from app.startup import ParallelText
 from app.state import Loaded
+from probes.data.built_in import GRAMMAR, grammar_sentences
 from probes.dataset import label_sentences
 from probes.tasks import TASKS
 
@@ -27,13 +29,15 @@ def run(
     report: Callable[[str], None],
     curve: bool = False,
 ) -> probes.Cell:
-    """What `bgt-probe` measures, on the built-in sentences where no text is given.
+    """What `bgt-probe` measures, on what it takes by default where no text is given.
 
     `report` is told each step; what it raises ends the work.
     """
     config = probes.ProbeConfig(max_items=items, seeds=seeds, curve=curve)
     dataset = None
-    if text and text.file:
+    if text == startup.GRAMMAR:
+        dataset = label_sentences(TASKS[task], grammar_sentences(lang), lang, source=GRAMMAR)
+    elif text and text.file:
         table = sentences(text, items)
         lines = table.loc[table["lang"] == lang, "text"].tolist()
         dataset = label_sentences(TASKS[task], lines, lang, source=str(text.file))

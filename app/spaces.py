@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from app import geometry, rows
-from app.startup import ParallelText
+from app.startup import GRAMMAR, ParallelText
 from app.state import Loaded, embed
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.parallel import Skipped, read_pairs
@@ -30,8 +30,10 @@ def sentences(text: ParallelText, count: int) -> pd.DataFrame:
 
 @st.cache_resource(max_entries=6, show_spinner="Reading sentences")
 def _sentences(text: ParallelText, count: int, written: int) -> pd.DataFrame:
+    if text == GRAMMAR:
+        return rows.of_grammar(count)
     if text.file is None:
-        return rows.built_in(count)
+        return rows.examples(text.langs, count)
     translations = []
     for translation in read_pairs(text.file, text.langs, Skipped()):
         translations.append(translation)

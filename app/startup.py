@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bgt_core import PRETRAINED
+from bgt_core.data.examples import CREDIT, LANGS
 from bgt_core.errors import UsageError
 
 SHIPPED = "bgt-small, as shipped"
-BUILT_IN = "Built-in grammar"
+EXAMPLES, BUILT_IN = "Example sentences", "Built-in grammar"
 PROBES_FOLDER = "probes"  # in a model's folder: results of `bgt-probe` on it
 
 
@@ -21,7 +22,8 @@ class ParallelText:
     """Translations to look at: a TSV, gz, xz, zst or Parquet file with one column per language."""
 
     langs: tuple[str, ...]  # two or more
-    file: Path | None  # None: the built-in grammar
+    file: Path | None  # None: example sentences, or the built-in grammar
+    credit: str = ""  # Markdown: whose the sentences are, to be shown with them
 
 
 GRAMMAR = ParallelText(("en", "fr"), None)
@@ -52,7 +54,13 @@ def read(arguments: Sequence[str] | None = None) -> StartOptions:
     models = shortest_names(paths) | {SHIPPED: str(PRETRAINED)}
     own_results = (Path(path) / PROBES_FOLDER for path in paths or [str(PRETRAINED)])
     results = (*filter(Path.is_dir, own_results), *given.results)
-    return StartOptions(models, {BUILT_IN: GRAMMAR} | dict(map(parallel_text, given.data)), results)
+    return StartOptions(models, built_in_texts() | dict(map(parallel_text, given.data)), results)
+
+
+def built_in_texts() -> dict[str, ParallelText]:
+    """The example sentences, English with each other language, and the grammar's."""
+    examples = {f"{EXAMPLES} ({LANGS[0]}-{lang})": ParallelText((LANGS[0], lang), None, CREDIT) for lang in LANGS[1:]}
+    return examples | {BUILT_IN: GRAMMAR}
 
 
 def checkpoints(path: str) -> list[str]:

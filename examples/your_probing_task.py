@@ -2,7 +2,7 @@
 
     python examples/your_probing_task.py --lang fr
 
-The sentences are those of the built-in grammar, or yours: --text FILE, one sentence per line. To keep a task, move
+The sentences are built-in ones, or yours: --text FILE, one sentence per line. To keep a task, move
 what is above `main` to a file in probes/tasks and add it to `TASKS` there: then `bgt-probe --task denial` finds it.
 """
 
@@ -42,7 +42,7 @@ DENIAL = ProbeTask("denial", "does the sentence deny something?", {"text": build
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lang", choices=list(WORDS), default="en")
-    parser.add_argument("--text", type=Path, help="one sentence per line; without it the built-in grammar's")
+    parser.add_argument("--text", type=Path, help="one sentence per line; without it, built-in ones")
     parser.add_argument("--items", type=int, default=2_000, help="labelled sentences, at most")
     parser.add_argument("--seeds", type=int, default=5, help="probes trained, each tested on its own tenth")
     options = parser.parse_args()

@@ -5,18 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bgt_core.errors import BgtError
+from probes.data.built_in import built_in_items
 from probes.data.items import SIZES
 from probes.data.load import load_task
 from probes.data.splitfile import read_splits, with_splits
-from probes.data.texts import default_sentences
 from probes.task import Items, ProbeTask
-
-BUILT_IN = "built-in grammar"
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +23,7 @@ class Dataset:
 
     items: Items
     about: Mapping[str, Any]  # data, items_sha256, and split_file and card where there are such
+    note: str = ""  # what a reader of the score should be told of the choice of the data
 
 
 def dataset_of(items: Items, source: str, **about: Any) -> Dataset:
@@ -36,9 +35,10 @@ def dataset_of(items: Items, source: str, **about: Any) -> Dataset:
 def label_sentences(
     task: ProbeTask, sentences: Sequence[str] | None, lang: str, *, source: str = "own sentences", seed: int = 0
 ) -> Dataset:
-    """Sentences labelled by the task; None stands for those of the built-in grammar."""
+    """Sentences labelled by the task; None stands for the built-in ones (`built_in_items`)."""
     if sentences is None:
-        sentences, source = default_sentences(lang, seed), BUILT_IN
+        items, source, note = built_in_items(task, lang, seed)
+        return replace(dataset_of(items, source), note=note)
     return dataset_of(task.items(sentences, lang, seed), source)
 
 
@@ -52,7 +52,7 @@ def load_items(
     seed: int = 0,
     senteval: bool = False,
 ) -> Dataset:
-    """The items of a task from the file or folder `data`, or from the built-in grammar.
+    """The items of a task from the file or folder `data`, or built-in ones.
 
     `column` is that of a TSV, from 1. `split_file` says which sentences train and are tested; otherwise splits are the
     source's own, or with `senteval` drawn in SentEval's sizes. A labelled file is cleaned; with `senteval`, and without
@@ -70,7 +70,7 @@ def load_items(
         return dataset
     about = {name: value for name, value in dataset.about.items() if name == "card"}
     items = with_splits(dataset.items, read_splits(split_file))
-    return dataset_of(items, dataset.about["data"], split_file=str(split_file), **about)
+    return replace(dataset_of(items, dataset.about["data"], split_file=str(split_file), **about), note=dataset.note)
 
 
 def why_not_applicable(task: ProbeTask, lang: str, data: Path | None) -> str:

@@ -72,7 +72,7 @@ def table(
             left out where they have no definition or no source; those named themselves are failures there.
         langs: one or several languages of the sentences; "all" stands for those that all encoders have.
         latents: those to probe of encoders given by name; none named: each that they have.
-        data: a folder with labelled files, treebanks or text, or one file; None: the built-in grammar.
+        data: a folder with labelled files, treebanks or text, or one file; None: the built-in sentences.
         column: of a TSV, from 1.
         split_file: who trains and is tested: lines of train, dev or test, a tab, a sentence.
         config: of the probes; several stand side by side.
@@ -162,6 +162,8 @@ class Grid:
                 else:
                     yield f"{task.name} {lang}", error
                 continue
+            if dataset.note:
+                report(f"{task.name} {lang}: {dataset.note}")
             for note in dataset.about.get("card", {}).get("notes", ()):
                 if note.startswith("passed over") and note not in reported:
                     reported.add(note)

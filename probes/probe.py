@@ -55,7 +55,7 @@ def run(
     Args:
         encoder: `bgt_core.load()`, `adapters.open_encoder(...)`, or any object with `langs`, `latents` and `embed`.
         task: one of `probes.TASKS`, or a `ProbeTask` of your own.
-        sentences: to be labelled by the task, or labelled `Items`; without them, the built-in grammar's.
+        sentences: to be labelled by the task, or labelled `Items`; without them, built-in ones.
         lang: language of the sentences, as in "fr"; two joined, as in "en-fr", for tasks that tell languages apart.
         latents: those to probe; None: each that the encoder has, without language latents where `lang` is joined.
         encoder_seeds: other trainings of `encoder`: scores are then means over all of them.

@@ -39,7 +39,7 @@ def page(loaded: state.Loaded) -> None:
     try:
         directions = writing.fitted_directions(loaded.digest, text, lang, loaded)
         sliders(loaded, directions, source, lang)
-        steps(loaded, directions, source, lang)
+        steps(loaded, directions, source, lang, text.credit)
     except BgtError as error:
         st.error(str(error))
 
@@ -67,7 +67,7 @@ def described(texts: Mapping[str, str]) -> str:
     )
 
 
-def steps(loaded: state.Loaded, directions: Directions, source: str, lang: str) -> None:
+def steps(loaded: state.Loaded, directions: Directions, source: str, lang: str, credit: str) -> None:
     st.subheader("Every direction, step by step")
     with st.spinner("Writing every step"):
         table = cached_steps(loaded.digest, source, lang, directions, loaded)
@@ -89,6 +89,8 @@ def steps(loaded: state.Loaded, directions: Directions, source: str, lang: str) 
     read = (f"{name} {r:.2f}" for name, r in zip(names, directions.read, strict=True))
     st.caption(f"How well each is read from the latents of other sentences, as a correlation: {', '.join(read)}.")
     st.caption("A step is what the probe says one unit adds; the table shows how far the decoder follows.")
+    if credit:
+        st.caption(f"Directions were found on real text. {credit}")
     exports.offer(f"bgt-directions-{loaded.short}-{lang}", table)
 
 

@@ -37,6 +37,8 @@ def page() -> None:
         st.caption(f"There are {count:,} {unit}; all are shown.")
     elif choice.text.file:
         st.caption(f"Shown: the first {choice.count:,} {unit} of {choice.text.file.name}.")
+    if choice.text.credit:
+        st.caption(choice.text.credit)
     table = pd.concat([corpus, *controls.own_rows(langs)], ignore_index=True)
     linked = st.query_params.get("find", "").strip()
     if linked and "chosen" not in st.session_state:

@@ -7,7 +7,9 @@ import streamlit as st
 from app import probe_results, rows, running, startup, state
 from app.address import BOUND
 from app.views import browse
+from bgt_core.data.examples import CREDIT, LANGS
 from bgt_core.errors import BgtError
+from probes.data.built_in import EXAMPLES
 
 FIRST = "length"  # the task shown first: it is defined for any language and any sentences
 
@@ -45,7 +47,7 @@ def run_small(loaded: state.Loaded) -> None:
                 width=160, **BOUND,
             )  # fmt: skip
             seeds = st.selectbox("Seeds", [1, 3, 5], 0, key="pseeds", width=90, **BOUND)
-            texts = {name: text for name, text in startup.read().texts.items() if lang in text.langs}
+            texts = texts_of(lang)
             name = st.selectbox("On", list(texts) or ["(none)"], key="pdata", width=220, **BOUND)
             curve = st.toggle("Learning curve", key="pcurve", **BOUND)
             pressed = st.button("Run", type="primary", icon=":material/play_arrow:")
@@ -71,6 +73,17 @@ def run_small(loaded: state.Loaded) -> None:
         st.success("Done: the result is below, and on the page that compares languages.")
         for warning in cell.result.warnings:
             st.caption(f"Note: {warning}")
+        if cell.trail["data"] == EXAMPLES:
+            st.caption(CREDIT)
+        elif texts.get(name) is None:
+            st.caption("Note: the task can label few of the example sentences, so this is on the built-in grammar.")
+
+
+def texts_of(lang: str) -> dict[str, startup.ParallelText | None]:
+    """The texts with sentences of a language; None stands for the example sentences of any pair."""
+    examples = {startup.EXAMPLES: None} if lang in LANGS else {}
+    given = {name: text for name, text in startup.read().texts.items() if lang in text.langs and not text.credit}
+    return examples | given
 
 
 def upload() -> None:

@@ -57,6 +57,8 @@ def pair(loaded: state.Loaded) -> None:
             column_config={"Cosine": st.column_config.NumberColumn(format="%.2f", width="small")},
             alt=f"The {NEAREST} sentences nearest in meaning, with their cosines",
         )
+    if text.credit:
+        st.caption(text.credit)
     exports.offer(
         f"bgt-pair-{loaded.short}",
         pd.concat(near, ignore_index=True),

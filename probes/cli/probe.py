@@ -45,7 +45,7 @@ def probe(
         typer.Option(
             help="A folder with labelled files (SentEval's), treebanks or text; or one file, text one sentence a line, "
             "or TSV (.gz .xz .zst).",
-            show_default="a built-in grammar",
+            show_default="the built-in sentences",
         ),
     ] = None,
     column: Annotated[int | None, typer.Option(help="The column of a TSV, from 1.")] = None,

@@ -9,6 +9,7 @@ from random import Random
 
 from probes.task import SPLITS, Items
 
+MIN_ITEMS = 200  # fewer give intervals too wide to say anything
 RARE = 20  # items; a label with fewer can't be learnt, and is left out
 SIZES = {"train": 100_000, "dev": 10_000, "test": 10_000}  # items (paper, sec. 5.2; SentEval)
 

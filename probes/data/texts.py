@@ -9,10 +9,7 @@ from pathlib import Path
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.text import normalise
 from bgt_core.data.textfile import text_lines
-from bgt_core.errors import DataError, NotFound, UsageError
-from bgt_core.grammar import pairs
-
-BUILT_IN = 6_000  # sentences drawn from the built-in grammar
+from bgt_core.errors import DataError, UsageError
 
 
 @dataclass(frozen=True)
@@ -21,15 +18,6 @@ class Text:
 
     sentences: list[str]
     groups: list[int]
-
-
-def default_sentences(lang: str, seed: int = 0) -> list[str]:
-    """Sentences of the built-in grammar; NotFound for a language that it does not have."""
-    translations = pairs(BUILT_IN, seed)
-    langs = translations[0].texts
-    if lang not in langs:
-        raise NotFound(f"No built-in sentences for '{lang}', only for {', '.join(langs)}: give `data`.")
-    return [pair.texts[lang] for pair in translations]
 
 
 def read_sentences(file: Path, column: int | None = None) -> list[str]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from bgt_core.errors import UsageError
 from probes.data.folds import FOLDS
+from probes.data.items import MIN_ITEMS
 from probes.measures.control_task import CONTROLS
 from probes.measures.significance import MIN_RESAMPLES, RESAMPLES
 
-MIN_ITEMS = 200  # fewer give intervals too wide to say anything
 ERASERS = ("leace", "inlp")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bgt_core.errors import DataError
-from probes.data.texts import default_sentences
+from probes.data.built_in import built_in_items
 from probes.measures.config import MIN_ITEMS, ProbeConfig
 from probes.measures.splits import Cut, cuts_of, select, subsample
 from probes.task import SPLITS, Items, ProbeTask
@@ -42,15 +42,16 @@ def prepare(
     config: ProbeConfig,
     in_order: bool = False,
 ) -> Study:
-    """Label sentences (without any, the built-in grammar's), or take items as they are, and split them.
+    """Label sentences (without any, the built-in ones), or take items as they are, and split them.
 
     Items are in the order drawn, or `in_order`, in their own: which of them share a minibatch hangs on it.
     Raises UsageError for a language without a definition, DataError for too few items or an empty split.
     """
     task.check(lang)
-    if not isinstance(sentences, Items):
-        texts = default_sentences(lang, config.seed) if sentences is None else sentences
-        sentences = task.items(texts, lang, config.seed)
+    if sentences is None:
+        sentences = built_in_items(task, lang, config.seed).items
+    elif not isinstance(sentences, Items):
+        sentences = task.items(sentences, lang, config.seed)
     items, left_out = select(sentences, config.max_items or MAX_ITEMS, config.seed, in_order)
     names, labels = np.unique(np.array(items.labels, dtype=str), return_inverse=True)
     if len(labels) < MIN_ITEMS or len(names) < 2:

@@ -19,7 +19,7 @@ LANGS = ("en", "fr")
 def table() -> pd.DataFrame:
     """Six pairs and a sentence of the user's, somewhere on a map."""
     own = rows.typed("<b>Bold</b> &amp; <a href='x'>linked</a>", "fr", 0)[0]
-    both = pd.concat([rows.built_in(6), own], ignore_index=True)
+    both = pd.concat([rows.examples(("en", "fr"), 6), own], ignore_index=True)
     rng = np.random.default_rng(0)
     probed = {task: rows.labelled(both["text"].tolist(), task) for task in rows.PROBED}
     groups = {rows.CLUSTER: pd.Categorical(rng.choice(["1", "2"], len(both)), ["1", "2"])}
@@ -117,6 +117,6 @@ def test_curves_show_the_reports_on_held_out_pairs() -> None:
     assert (list(elbo.x), list(elbo.y)) == ([2, 4], [-2, -4])
     drawn = {trace.name: trace for trace in curves.kl_curves(log, LANGS).data}
     assert {name: trace.y[0] for name, trace in drawn.items()} == {"semantic": 3.0, "English": 2.0, "French": 1.0}
-    on_map = markers(maps.latent_map({"": rows.built_in(2).assign(x=0.0, y=0.0)}, "lang", LANGS))
+    on_map = markers(maps.latent_map({"": rows.examples(("en", "fr"), 2).assign(x=0.0, y=0.0)}, "lang", LANGS))
     for trace, curve in zip(on_map, (drawn["English"], drawn["French"]), strict=True):
         assert (trace.marker.color, trace.marker.symbol) == (curve.line.color, curve.marker.symbol)

@@ -67,7 +67,7 @@ def test_latex_compiles(tmp_path: Path) -> None:
 
 
 def test_a_figure_comes_back_from_json() -> None:
-    table = rows.built_in(5).assign(x=0.0, y=1.0)
+    table = rows.examples(("en", "fr"), 5).assign(x=0.0, y=1.0)
     figure = maps.latent_map({"Map": table}, "words", ("en", "fr"))
     again = plotly.io.from_json(figure.to_json())
     assert len(again.data) == len(figure.data) > 1

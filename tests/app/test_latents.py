@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 import bgt_core
 from app import controls, exports, geometry, rows, startup
 from app.charts import maps
+from bgt_core.data.examples import CREDIT
 
 Open = Callable[[str], AppTest]
 Run = Callable[[AppTest], AppTest]
@@ -39,9 +40,19 @@ def unpack(values: dict) -> np.ndarray:
     return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
 
 
+def test_the_maps_open_on_example_sentences_and_say_whose_they_are(opened: Open, figures: Figures, run: Run) -> None:
+    app = opened("latents")
+    assert select(app, "Sentences").value == f"{startup.EXAMPLES} (en-fr)"
+    assert CREDIT in [caption.value for caption in app.caption]
+    app.selectbox(key="data").set_value(startup.BUILT_IN)
+    run(app)
+    assert sorted(drawn(figures(app)[0])) == sorted(rows.of_grammar(300)["id"])
+    assert CREDIT not in [caption.value for caption in app.caption]
+
+
 def test_both_maps_hold_every_sentence_and_keep_languages_apart(opened: Open, figures: Figures) -> None:
     semantic, language = figures(opened("latents"))
-    assert sorted(drawn(semantic)) == sorted(rows.built_in(300)["id"]) == sorted(drawn(language))
+    assert sorted(drawn(semantic)) == sorted(rows.examples(("en", "fr"), 300)["id"]) == sorted(drawn(language))
     panels = {}
     for trace in language["data"]:
         panels.setdefault(trace["xaxis"], set()).update(row[:2] for row in trace["customdata"])
@@ -51,7 +62,7 @@ def test_both_maps_hold_every_sentence_and_keep_languages_apart(opened: Open, fi
 def test_maps_are_of_the_models_own_vectors_and_the_same_every_time(
     opened: Open, figures: Figures, saved: Path
 ) -> None:
-    bgt, table = bgt_core.load(saved), rows.built_in(300)
+    bgt, table = bgt_core.load(saved), rows.examples(("en", "fr"), 300)
     vectors = [bgt.embed(part["text"].tolist(), lang=lang) for lang, part in table.groupby("lang")]
     expected = geometry.fit(np.concatenate(vectors), geometry.Method()).xy
     position = {}
@@ -80,7 +91,7 @@ def test_a_selection_lights_the_same_rows_on_both_maps_and_survives_a_new_colour
         select(app, "Colour").set_value(colour)
         run(app)
         assert [lit(figure) for figure in figures(app)] == [{"en3", "fr7"}] * 2
-    table = rows.built_in(300).set_index("id")
+    table = rows.examples(("en", "fr"), 300).set_index("id")
     assert app.dataframe[0].value["Sentence"].tolist() == table.loc[["en3", "fr7"], "text"].tolist()
     press(app, "Clear the selection")
     assert [lit(figure) for figure in figures(app)] == [set(), set()] and len(app.dataframe[0].value) == 600
@@ -88,7 +99,7 @@ def test_a_selection_lights_the_same_rows_on_both_maps_and_survives_a_new_colour
 
 def test_what_contains_some_words_can_be_found(opened: Open, run: Run, figures: Figures) -> None:
     app = opened("latents")
-    table = rows.built_in(300)
+    table = rows.examples(("en", "fr"), 300)
     expected = set(table.loc[[".*" not in text and "my " in text.lower() for text in table["text"]], "id"])
     app.text_input(key="find").set_value("MY ")
     run(app)
@@ -100,7 +111,7 @@ def test_what_contains_some_words_can_be_found(opened: Open, run: Run, figures: 
 def test_a_link_to_some_words_selects_their_sentences(opened: Open, run: Run, press: Press, figures: Figures) -> None:
     given = AppTest.from_string(Path(opened("latents")._script_path).read_text("utf-8"), default_timeout=60)
     given.query_params["find"] = "?"
-    expected = set(rows.matching(rows.built_in(300), "?"))
+    expected = set(rows.matching(rows.examples(("en", "fr"), 300), "?"))
     assert expected and [lit(figure) for figure in figures(run(given))] == [expected] * 2
     press(given, "Clear the selection")
     assert [lit(figure) for figure in figures(given)] == [set(), set()] and given.text_input(key="find").value == ""

@@ -12,6 +12,7 @@ from pyarrow import parquet
 from streamlit.testing.v1 import AppTest
 
 from app import probe_results, startup
+from bgt_core.data.examples import CREDIT
 from probes.cli.output import document
 from probes.results.store import Cell, all_predictions
 
@@ -67,7 +68,7 @@ def test_a_probe_runs_on_the_spot_and_reaches_both_pages(opened: Open, press: Ca
     app.selectbox(key="items").set_value(500)
     app.selectbox(key="pseeds").set_value(1)
     press(app, "Run")
-    assert app.success
+    assert app.success and CREDIT in [caption.value for caption in app.caption]
     shown = app.dataframe[0].value
     assert set(shown["Task"]) == {"length"} and set(shown["Latent or baseline"]) >= {"semantic", "language", "majority"}
     compare = opened("compare")

@@ -17,6 +17,7 @@ from app.charts import scores, theme
 from bgt_core.errors import BgtError
 from bgt_core.tables import save
 from probes.cli.output import document
+from probes.data.built_in import grammar_sentences
 from probes.result import SCHEMA, CurvePoint, Difference, ProbeResult, ProbeScore
 from probes.results.store import Cell, all_predictions
 from probes.results.tables import long_table
@@ -200,12 +201,16 @@ def test_the_papers_numbers_stand_beside_where_it_has_any(document_of: Callable)
     assert [list(trace.x) for trace in both[-2:]] == [[73.0, 60.7], [80.2, 65.3]]
 
 
-def test_a_probe_on_the_spot_is_the_commands(saved: Path, start: Callable[..., None]) -> None:
+@pytest.mark.parametrize("text", [None, startup.GRAMMAR])
+def test_a_probe_on_the_spot_is_the_commands(
+    text: startup.ParallelText | None, saved: Path, start: Callable[..., None]
+) -> None:
     start("--model", saved)
     reports: list[str] = []
-    cell = running.run(state.model(), "length", "fr", startup.GRAMMAR, 300, 1, reports.append)
+    cell = running.run(state.model(), "length", "fr", text, 300, 1, reports.append)
     config = probes.ProbeConfig(max_items=300, seeds=1)
-    expected = probes.run(bgt_core.load(saved), "length", lang="fr", config=config)
+    lines = grammar_sentences("fr") if text else None  # the command's own choice
+    expected = probes.run(bgt_core.load(saved), "length", lines, lang="fr", config=config)
     assert cell.result.as_dict() == expected.as_dict() and reports[0] == "length fr: semantic"
     items = probe_results.from_cells([cell]).items
     assert items[cell.model, "length", "fr", "linear"].num_rows == len(cell.predictions)

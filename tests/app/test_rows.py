@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from app import rows
@@ -25,8 +26,8 @@ def test_counts(text: str, words: int, punctuation: int, mark: str) -> None:
     assert (rows.words(text), rows.punctuation(text), rows.mark(text)) == (words, punctuation, mark)
 
 
-def test_built_in_rows_are_pairs() -> None:
-    table = rows.built_in(20)
+@pytest.mark.parametrize("table", [rows.examples(("en", "fr"), 20), rows.of_grammar(20)])
+def test_built_in_rows_are_pairs(table: pd.DataFrame) -> None:
     assert table["id"].is_unique and not table["own"].any()
     assert table["lang"].tolist() == ["en"] * 20 + ["fr"] * 20
     for _, pair in table.groupby("pair"):

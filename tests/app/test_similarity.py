@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 import bgt_core
 from app import scoring, state
 from app.charts import scores
+from bgt_core.data.examples import CREDIT
 from bgt_core.errors import BgtError
 from bgt_core.grammar import pairs
 from bgt_core.vectors.compare import cosines
@@ -53,6 +54,7 @@ def test_one_pair_has_the_librarys_cosines(opened: Open, run: Run, saved: Path) 
     for latent, title in (("semantic", "Semantic latent"), ("language", "Language latent")):
         cosine = cosines(*bgt.embed([left, right], lang="en", latent=latent))
         assert shown[title] == f"{cosine:z.2f}"
+    assert CREDIT in [caption.value for caption in app.caption]
     assert shown["Word error rate"] == "1.00"  # three words and a mark each, none of them the same
 
 

@@ -234,7 +234,8 @@ def test_the_text_of_most_languages_comes_first(trilingual: Path) -> None:
     options = startup.read(
         ["--data", f"en,de={triples}", "--data", f"en,fr,de={triples}", "--data", f"en,es={triples}"]
     )
-    assert list(options.texts_in(LANGS)) == ["triples.tsv (en-fr-de)", startup.BUILT_IN, "triples.tsv (en-de)"]
+    built_in = [f"{startup.EXAMPLES} (en-fr)", f"{startup.EXAMPLES} (en-de)", startup.BUILT_IN]
+    assert list(options.texts_in(LANGS)) == ["triples.tsv (en-fr-de)", *built_in, "triples.tsv (en-de)"]
 
 
 @pytest.mark.parametrize("argument", ["en=a.tsv", "en,en=a.tsv", "en,,fr=a.tsv", "en,fr=", "en,fr"])

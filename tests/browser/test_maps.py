@@ -74,7 +74,7 @@ def test_markup_in_a_sentence_stays_text(visit: Visit, settle: Settle, turn_to: 
 def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(
     visit: Visit, settle: Settle, turn_to: TurnTo, address: str, tmp_path: Path
 ) -> None:
-    page = visit(f"{address}/latents?pairs=1,000", quiet_404=True)
+    page = visit(f"{address}/latents?data=Built-in+grammar&pairs=1,000", quiet_404=True)
     page.locator(".js-plotly-plot").first.hover()
     with page.expect_download() as saved:
         page.locator("[data-title*='Download plot']").first.click()
@@ -95,13 +95,13 @@ SHOWN = "document.querySelector('.js-plotly-plot')?.data?.filter(t => t.mode ===
 def test_many_points_are_painted_and_selected_in_time(
     visit: Visit, settle: Settle, lasso: Callable, within: Callable, address: str
 ) -> None:
-    page = visit(f"{address}/latents?pairs=5,000&maps=Semantic", quiet_404=True)
+    page = visit(f"{address}/latents?data=Built-in+grammar&pairs=5,000&maps=Semantic", quiet_404=True)
     expect(page.get_by_role("figure")).to_have_count(1, timeout=180_000)  # made for the first time
     begun = monotonic()
     page.reload()
     page.wait_for_function(f"{SHOWN}?.flatMap(t => t.customdata).length === 10_000", timeout=180_000)
     assert 1000 * (monotonic() - begun) < within(5)
-    page = visit(f"{address}/latents?pairs=25,000&maps=Semantic", quiet_404=True)
+    page = visit(f"{address}/latents?data=Built-in+grammar&pairs=25,000&maps=Semantic", quiet_404=True)
     page.wait_for_function(f"{SHOWN}?.flatMap(t => t.customdata).length === 50_000", timeout=180_000)
     assert set(page.evaluate(f"{SHOWN}.map(t => t.type)")) == {"scattergl"}
     settle(page)

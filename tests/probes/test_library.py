@@ -64,7 +64,7 @@ def test_without_latents_named_all_that_can_be_probed_are() -> None:
 def test_a_cell_knows_where_it_comes_from_and_is_loaded_the_second_time(tmp_path: Path) -> None:
     fake, cache, lines = Fake(), Cache(tmp_path), []
     first = probes.measure_cell(fake, "punct-num", lang="fr", name="mine", config=QUICK, cache=cache)
-    assert first.trail["data"] == "built-in grammar"
+    assert first.trail["data"] == "example sentences"
     assert (first.trail["fingerprint"], first.trail["probe"], first.model) == ("fake", "linear", "mine")
     calls = fake.calls
     again = probes.measure_cell(

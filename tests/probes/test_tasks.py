@@ -10,9 +10,11 @@ from random import Random
 import pytest
 import zstandard
 
+from bgt_core.data.examples import example_sentences
 from bgt_core.errors import BgtError
+from probes.data.built_in import EXAMPLES, GRAMMAR, built_in_items, grammar_sentences
 from probes.data.folds import folds
-from probes.data.texts import default_sentences, read_sentences
+from probes.data.texts import read_sentences
 from probes.tasks import GROUPS, TASKS, find
 from probes.tasks.bigram_shift import pairs as movable
 from probes.tasks.gender import candidates, swap
@@ -110,8 +112,8 @@ def test_gender_is_balanced_and_holds_no_text_twice() -> None:
     assert Counter(items.labels) == {"correct": 2, "swapped": 2}
 
 
-def test_gender_of_the_built_in_sentences_gives_thousands_of_items() -> None:
-    items = TASKS["gender"].items(default_sentences("fr"), "fr")
+def test_gender_of_the_grammar_gives_thousands_of_items() -> None:
+    items = TASKS["gender"].items(grammar_sentences("fr"), "fr")
     assert len(items.sentences) > 4_000
     assert len(set(items.sentences)) == len(items.sentences)
     assert set(Counter(items.labels).values()) == {len(items.labels) // 2}
@@ -304,6 +306,22 @@ def test_a_missing_file_is_something_absent(tmp_path: Path) -> None:
     assert caught.value.exit_code == 3
 
 
-def test_there_are_no_built_in_sentences_of_other_languages() -> None:
-    with pytest.raises(BgtError, match="No built-in sentences for 'ja'"):
-        default_sentences("ja")
+def test_built_in_items_are_real_sentences_where_these_are_enough() -> None:
+    items, source, note = built_in_items(TASKS["length"], "fr")
+    assert (source, note) == (EXAMPLES, "")
+    assert items == TASKS["length"].items([text for (text,) in example_sentences(["fr"])], "fr")
+    items, source, note = built_in_items(TASKS["gender"], "fr", seed=3)
+    assert source == GRAMMAR and items == TASKS["gender"].items(grammar_sentences("fr", 3), "fr", 3)
+    real = TASKS["gender"].items([text for (text,) in example_sentences(["fr"])], "fr")
+    assert f": {len(real.labels) // 2} of the example sentences" in note  # a sentence is there in both versions
+
+
+def test_a_language_without_a_grammar_has_what_the_example_sentences_give() -> None:
+    items, source, note = built_in_items(TASKS["gender"], "es")
+    assert (source, note) == (EXAMPLES, "") and 200 <= len(items.labels) < 1_000
+    with pytest.raises(BgtError, match="too few: give `data`"):
+        built_in_items(TASKS["word-content"], "tr")
+    with pytest.raises(BgtError, match="No built-in sentences for 'it'"):
+        built_in_items(TASKS["length"], "it")
+    with pytest.raises(BgtError, match="No sentences of the grammar for 'ja'"):
+        grammar_sentences("ja")

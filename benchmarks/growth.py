@@ -31,7 +31,7 @@ from bgt_core.grammar import pairs
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 UPPER = 3  # points that an exponent is fitted to
-LIMIT = 60.0  # seconds of a point
+LIMIT = 30.0  # seconds of a point
 DRAWN = 100_000  # translations drawn together
 
 # In a fresh process: runs `main` of a module, then writes seconds, by processor and by wall, and the peak in MiB. The

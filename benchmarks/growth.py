@@ -1,6 +1,6 @@
 """How cost grows: processor seconds and peak memory of whole commands, from a thousand items to a million.
 
-    python -m benchmarks.growth                # each curve ends where its next point would take over a minute
+    python -m benchmarks.growth                # each curve ends where its next point would take over half a minute
     python -m benchmarks.growth --limit 3600   # or over an hour
 
 Each point is a command, or a map of the app, in a process of its own, from start to end: imports, files and the model

@@ -25,7 +25,7 @@ from torch import nn
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from benchmarks.measure import Measurement, clock_of, over, page, product_rate, profile
-from benchmarks.workload import sentences
+from benchmarks.workload import STS_YEARS, sentences
 from bgt_core.contracts import EOS, PAD, SEMANTIC, UNK
 from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import Embedder
@@ -154,7 +154,7 @@ def shipped_scores(options: argparse.Namespace) -> str:
     """STS averages of the model that ships, language latent, whose encoder is a Transformer."""
     import bgt_core
 
-    sets = read_sets(options.sts, ["2012", "2013", "2014", "2015"])
+    sets = read_sets(options.sts, STS_YEARS)
     scores = {
         form: sts(bgt_core.load(device="cpu", precision=form), sets, latent="language").average for form in DTYPES
     }

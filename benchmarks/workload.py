@@ -26,6 +26,7 @@ MULTIPLE = 8  # of sentences in the released code's batches
 A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # Linears that read vectors
 LANGS = ("en", "fr")
 PIECES = range(4, 101)  # of a side of a real pair, EOS included
+STS_YEARS = ("2012", "2013", "2014", "2015")
 Pair = Mapping[str, Sequence[int]]
 
 

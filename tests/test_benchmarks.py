@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 import time
@@ -19,7 +20,8 @@ from benchmarks.__main__ import document, growth, shown
 from benchmarks.growth import Curve, CurvePoint
 from benchmarks.measure import Measurement, interleave, over, page, peak_memory
 from benchmarks.quality import Score, speedups, stsb_of
-from benchmarks.workload import longer, pairs_of, released_batches, updates_of
+from benchmarks.workload import STS_YEARS, longer, pairs_of, released_batches, updates_of
+from bgt_core import grammar
 from bgt_core.errors import DataError
 
 
@@ -127,7 +129,15 @@ def test_stsb_leaves_later_years_out(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_page_for_a_gpu_runs_at_a_toy_size(tmp_path: Path) -> None:
     out = tmp_path / "rows.json"
+    texts = [pair.texts for pair in grammar.pairs(600, seed=1)]
+    data, sts = tmp_path / "pairs.tsv", tmp_path / "sts"
+    data.write_text("".join(f"{text['en']}\t{text['fr']}\n" for text in texts), "utf-8")
+    for year in STS_YEARS:
+        (sts / year).mkdir(parents=True)
+        lines = [f"{gold % 6}\t{texts[gold]['en']}\t{texts[gold + 1]['en']}\n" for gold in range(12)]
+        (sts / year / "grammar.tsv").write_text("".join(lines), "utf-8")
     options = ["--device", "cpu", "--size", "tiny", "--seconds", "2", "--rounds", "1", "--json", str(out)]
+    options += ["--data", str(data), "--sts", str(sts)]
     command = [sys.executable, "-m", "benchmarks.gpu", *options]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     rows = [Measurement(**row) for row in json.loads(out.read_text("utf-8"))]
@@ -137,7 +147,7 @@ def test_the_page_for_a_gpu_runs_at_a_toy_size(tmp_path: Path) -> None:
         "the straight form",
         "its step alone",
     ]
-    assert "10/10: update" in done.stdout
+    assert re.search(r"10/10: update .* STS -?\d+\.\d", done.stdout)
 
 
 def test_the_page_for_a_gpu_says_that_there_is_none(

@@ -6,7 +6,7 @@ made within the time. `bgt-plus` at d=256 with 2+1 layers and one shared table o
 
 Two cores against one are two runs of `bgt train`, which chooses for itself how to use what it is given: one is held to
 one core, the other to two. Timed on the wall: the machine must be idle. The first report of each run, in which it warms
-up, does not count.
+up, does not count. Memory is that of a run on one core, which grows only if something is kept of each update.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -44,20 +45,36 @@ SETTINGS = {
     "model.tie_embeddings": True,
 }
 SHORT = {lang: [4, EOS] for lang in ("en", "fr")}
+FEW, MANY = 25, 250  # updates of the runs whose memory is compared
+
+# `bgt train` in a fresh process, which prints its peak at the end, in KiB, from Linux: `getrusage` would include
+# the process it was forked from.
+TRAIN = """
+import atexit
+from bgt_core.cli import main
+@atexit.register
+def show():
+    print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")))
+main()
+"""
 RUNS = {"2,000": (UPDATE, 16), "12,000": (LARGE, 3)}  # tokens an update, and updates of a run of `bgt train`
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     for precision, dtype in (("bf16", torch.bfloat16), ("fp32", torch.float32)):
         yield small_updates(precision, dtype, options)
-    if len(available()) < 2:
-        print("One core here: nothing to compare two with.")
-        return
     with tempfile.TemporaryDirectory() as folder:
         data, tokenizer = text(Path(folder))
-        for name, (tokens, updates) in RUNS.items():
-            settings = {**SETTINGS, "train.batch_tokens": tokens, "train.micro_tokens": min(tokens, MICRO)}
-            yield two_cores(name, settings, updates, data, tokenizer, options.rounds)
+        settings = {
+            name: {**SETTINGS, "train.batch_tokens": tokens, "train.micro_tokens": min(tokens, MICRO)}
+            for name, (tokens, _) in RUNS.items()
+        }
+        yield memory(settings["2,000"], data, tokenizer)
+        if len(available()) < 2:
+            print("One core here: nothing to compare two with.")
+            return
+        for name, (_, updates) in RUNS.items():
+            yield two_cores(name, settings[name], updates, data, tokenizer, options.rounds)
 
 
 def small_updates(precision: str, dtype: torch.dtype, options: argparse.Namespace) -> Measurement:
@@ -148,7 +165,7 @@ def two_cores(
     rates: dict[int, list[float]] = {1: [], 2: []}
     for number in range(min(rounds, 2)):
         for count in (1, 2) if number % 2 else (2, 1):
-            rates[count].append(train(settings, updates, data, tokenizer, available()[:count]))
+            rates[count].append(train(settings, updates, data, tokenizer, available()[:count]).rate)
     return Measurement(
         work=f"`bgt train bgt-plus`, d=256, updates of {name} tokens, two cores",
         against="one core, on the wall",
@@ -163,8 +180,32 @@ def two_cores(
     )
 
 
-def train(settings: dict[str, object], updates: int, data: Path, tokenizer: Path, on: Sequence[int]) -> float:
-    """Tokens a second of a run on these cores, as it reports them, after the first report."""
+def memory(settings: dict[str, object], data: Path, tokenizer: Path) -> Measurement:
+    """The peak of a long run over that of a short one, on one core."""
+    few, many = (train(settings, updates, data, tokenizer, available()[:1]).mebibytes for updates in (FEW, MANY))
+    return Measurement(
+        work=f"peak memory of `bgt train bgt-plus`, d=256, {MANY} updates of {UPDATE:,} tokens",
+        against=f"that of {FEW} updates",
+        ratios=[many / few],
+        target="<= 1.1",
+        ours=f"{many:.0f} MiB",
+        peer=f"{few:.0f} MiB",
+        error="of the whole process, Python and torch included",
+        floor="the same memory for any number of updates",
+        reached=few / many,
+        bottleneck="weights, gradients, moments, and what the backward pass keeps of the largest micro-batch",
+    )
+
+
+class Trained(NamedTuple):
+    """What a run of `bgt train` took."""
+
+    rate: float  # tokens a second, as it reports them, after the first report
+    mebibytes: float  # at most, of its first process
+
+
+def train(settings: dict[str, object], updates: int, data: Path, tokenizer: Path, on: Sequence[int]) -> Trained:
+    """A run of that many updates, about, on these cores."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         tokens = int(str(settings["train.batch_tokens"]))
@@ -172,16 +213,16 @@ def train(settings: dict[str, object], updates: int, data: Path, tokenizer: Path
         named = {**settings, "data.valid_pairs": 20, "train.epochs": round(share, 3)}
         options = [part for key, value in named.items() for part in ("--set", f"{key}={json.dumps(value)}")]
         files = ["--data", data, "--tokenizer", tokenizer, "--langs", "en,fr", "--out", out]
-        command = [sys.executable, "-m", "bgt_core", "train", "bgt-plus", *files, *options]
+        command = [sys.executable, "-c", TRAIN, "train", "bgt-plus", *files, *options]
         before = os.sched_getaffinity(0)
         try:
             os.sched_setaffinity(0, on)  # what is started from here inherits it
-            subprocess.run(command, check=True, capture_output=True)
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
         finally:
             os.sched_setaffinity(0, before)
         reports = [json.loads(line) for line in (out / "metrics.jsonl").read_text("utf-8").splitlines()]
     rates = [row["tokens_per_second"] for row in reports if row["kind"] == "train"]
-    return median(rates[1:] or rates)
+    return Trained(median(rates[1:] or rates), int(done.stdout.split()[-1]) / 1024)
 
 
 def available() -> list[int]:

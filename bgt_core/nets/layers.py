@@ -108,12 +108,14 @@ class SelfAttention(nn.Module):
         self, x: Tensor, layout: PackedLayout, allowed: Tensor | None, cache: KeyValues | None = None
     ) -> Tensor:
         """x (N, H), allowed broadcastable to (B, heads, T, S) -> (N, H)."""
-        qkv, mixed = self.qkv(x), []
-        for rows, pieces, part in layout.length_blocks:
+        qkv, blocks, mixed = self.qkv(x), layout.length_blocks, []
+        # slices would each fill a gradient of all pieces
+        parts = qkv.split([len(part.flat_index) for *_, part in blocks]) if len(blocks) > 1 else [qkv]
+        for piece, (rows, _, part) in zip(parts, blocks, strict=True):
             here = allowed
             if allowed is not None and part is not layout:
                 here = allowed.expand(layout.shape[0], -1, -1, -1)[rows, :, : part.shape[1], : part.shape[1]]
-            mixed.append(self.mix(qkv[pieces], part, here, cache))
+            mixed.append(self.mix(piece, part, here, cache))
         return self.out(torch.cat(mixed))
 
     def mix(self, qkv: Tensor, layout: PackedLayout, allowed: Tensor | None, cache: KeyValues | None) -> Tensor:

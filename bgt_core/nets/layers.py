@@ -86,12 +86,17 @@ class _ShortSoftmax(torch.autograd.Function):
         return weighted.addcmul_(chances, weighted.sum(-1, keepdim=True), value=-1)
 
 
+def exact(x: Tensor) -> Tensor:
+    """x in single precision or better."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
 def short_softmax(scores: Tensor) -> Tensor:
     """Softmax over the last dimension, in single precision or better.
 
     On a CPU torch's own does not vectorise over fewer than 16 columns, and is six times slower there.
     """
-    return _ShortSoftmax.apply(scores.to(torch.promote_types(scores.dtype, torch.float32)))
+    return _ShortSoftmax.apply(exact(scores))
 
 
 class SelfAttention(nn.Module):
@@ -126,8 +131,8 @@ class SelfAttention(nn.Module):
         if qkv.is_cuda:
             return layout.join(F.scaled_dot_product_attention(q, k, v, attn_mask=allowed))
         # many tiny products: plain batched matmuls are several times faster than SDPA on a CPU
-        scores = (q @ k.transpose(-1, -2)).mul_(q.shape[-1] ** -0.5)
-        if allowed is not None:  # added: masked_fill is slower, and again on the way back
+        scores = exact(q @ k.transpose(-1, -2)).mul_(q.shape[-1] ** -0.5)
+        if allowed is not None:  # added: masked_fill is slower, and again on the way back; so are 16 bits
             scores.add_(torch.zeros_like(allowed, dtype=scores.dtype).masked_fill_(~allowed, -math.inf))
         return layout.join(short_softmax(scores).to(v.dtype) @ v)
 

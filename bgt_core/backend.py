@@ -1,9 +1,9 @@
 """The operators that torch does not document, in one place, each with torch's public one behind it.
 
 torch's products in single precision are MKL's, which run at half speed on processors other than Intel's: there
-oneDNN's take their place. On Intel's MKL is the faster, by a third where a weight's gradient is made. Both are exact to
-rounding. oneDNN also multiplies integers of 8 bits, on any processor. A release of torch may change or drop these
-operators, so each is tried when this module is imported.
+oneDNN's take their place, but for a weight's gradient, where MKL's are as fast on any processor, or faster by up to a
+third. Both are exact to rounding. oneDNN also multiplies integers of 8 bits, on any processor. A release of torch may
+change or drop these operators, so each is tried when this module is imported.
 """
 
 from __future__ import annotations

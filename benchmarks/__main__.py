@@ -38,7 +38,7 @@ def cells(row: Measurement) -> tuple[str, ...]:
     """The row as the table shows it."""
     spread = f"**{row.median:.2f}** ({min(row.ratios):.2f}-{max(row.ratios):.2f})"
     reached = "" if row.reached is None else f"{100 * row.reached:.0f}%"
-    target = row.target + ("" if row.met else ", **missed**")
+    target = row.target if row.met else f"{row.target}, **{row.verdict}**"
     return row.work, row.against, spread, target, row.ours, row.peer, row.error, row.floor, reached, row.bottleneck
 
 
@@ -51,7 +51,7 @@ def shown(argument: str) -> str:
 def document(rows: list[Measurement], minutes: float, arguments: list[str]) -> str:
     """RESULTS.md, whole."""
     missed = [
-        f"- {row.work}: {row.median:.2f}, target {row.target}; its time goes to {row.bottleneck}"
+        f"- {row.work}: {row.median:.2f}, target {row.target}, {row.verdict}; its time goes to {row.bottleneck}"
         for row in rows
         if not row.met
     ]
@@ -65,8 +65,10 @@ def document(rows: list[Measurement], minutes: float, arguments: list[str]) -> s
             f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, {minutes:.0f} minutes. {machine()}.",
             "",
             "A ratio is the peer's time over ours on the same work, the median of the rounds. `reached` is the share",
-            "of the floor: what this machine's own matrix product or memory would allow. The last column is a profile",
-            "of the run. How each page measures, and what is equal on both sides, stands at the top of its file.",
+            "of the floor: what this machine's own matrix product or memory would allow. Beside a miss stands the",
+            "ratio if all of it were reached. The last column is a profile of the run; in it an operator's floor is",
+            "that of its own calls (`roofline.py`). How each page measures, and what is equal on both sides, stands",
+            "at the top of its file.",
             "",
             *lines,
             "",

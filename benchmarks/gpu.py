@@ -23,7 +23,7 @@ import torch
 
 from benchmarks import straight
 from benchmarks.forms import our_form, straight_form
-from benchmarks.measure import Measurement, over, page, peak_memory, profile
+from benchmarks.measure import Measurement, over, page, peak_memory
 from benchmarks.workload import (
     DROPOUT,
     PAPER,
@@ -200,6 +200,20 @@ def peak_rate(width: int, device: torch.device) -> float:
         left @ right
         best = min(best, clock(device) - begun)
     return 2 * width**3 / best
+
+
+def profile(work: Callable[[], object], most: int = 4) -> str:
+    """Where the time of one call goes: the operators with the largest share, "mm 61%, copy_ 14%"; of a GPU's time where
+    it computes on one."""
+    on_gpu = torch.cuda.is_initialized()
+    activities = [torch.profiler.ProfilerActivity.CPU, *([torch.profiler.ProfilerActivity.CUDA] if on_gpu else [])]
+    with torch.profiler.profile(activities=activities) as seen:
+        work()
+    own = "self_device_time_total" if on_gpu else "self_cpu_time_total"
+    shares = {event.key: getattr(event, own) for event in seen.key_averages()}
+    whole = sum(shares.values())
+    largest = sorted(shares, key=shares.__getitem__, reverse=True)[:most]
+    return ", ".join(f"{name.removeprefix('aten::')} {100 * shares[name] / whole:.0f}%" for name in largest)
 
 
 def peak_bytes(form: Form, device: torch.device) -> int:

@@ -51,6 +51,14 @@ class Measurement:
         sign, limit = self.target.split()
         return self.median >= float(limit) if sign == ">=" else self.median <= float(limit)
 
+    @property
+    def verdict(self) -> str:
+        """ "met", or "missed, 5.0 at the floor": the ratio if the floor were reached, where there is one."""
+        if self.met:
+            return "met"
+        bound = self.reached if self.target.startswith(">=") else None
+        return f"missed, {self.median / bound:.1f} at the floor" if bound else "missed"
+
 
 def parser(description: str | None, parents: Sequence[argparse.ArgumentParser] = ()) -> argparse.ArgumentParser:
     """The options that every page takes, and those of its parents."""
@@ -87,9 +95,9 @@ def page(
     measured = []
     for row in rows(options):
         measured.append(row)
-        verdict = "met" if row.met else "MISSED"
         spread = f"{row.median:.2f} ({min(row.ratios):.2f}-{max(row.ratios):.2f})"
-        print(f"{row.work} | {spread}, target {row.target}: {verdict} | {row.ours} against {row.peer} | {row.error}")
+        judged = f"{spread}, target {row.target}: {row.verdict}"
+        print(f"{row.work} | {judged} | {row.ours} against {row.peer} | {row.error}")
         reached = "" if row.reached is None else f", {100 * row.reached:.0f}% of it reached"
         print(f"    floor: {row.floor}{reached}; time goes to: {row.bottleneck}", flush=True)
     if options.json:
@@ -149,20 +157,6 @@ def product_rate(dtype: torch.dtype, threads: int, rows: int = 1024, inner: int 
             multiply()
         best = min(best, (clock() - begun) / repeat)
     return 2 * rows * inner * columns / best
-
-
-def profile(work: Callable[[], object], most: int = 4) -> str:
-    """Where the time of one call goes: the operators with the largest share, "mm 61%, copy_ 14%"; of a GPU's time where
-    it computes on one."""
-    on_gpu = torch.cuda.is_initialized()
-    activities = [torch.profiler.ProfilerActivity.CPU, *([torch.profiler.ProfilerActivity.CUDA] if on_gpu else [])]
-    with torch.profiler.profile(activities=activities) as seen:
-        work()
-    own = "self_device_time_total" if on_gpu else "self_cpu_time_total"
-    shares = {event.key: getattr(event, own) for event in seen.key_averages()}
-    whole = sum(shares.values())
-    largest = sorted(shares, key=shares.__getitem__, reverse=True)[:most]
-    return ", ".join(f"{name.removeprefix('aten::')} {100 * shares[name] / whole:.0f}%" for name in largest)
 
 
 def peak_memory(work: Callable[[], object]) -> int:

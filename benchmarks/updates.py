@@ -25,7 +25,8 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from benchmarks.measure import Measurement, clock_of, over, page, product_rate, profile
+from benchmarks.measure import Measurement, clock_of, over, page, product_rate
+from benchmarks.roofline import profile
 from benchmarks.workload import Pair, Pieces, operations_of, our_batches, pairs_of, sentences, tokens_of
 from bgt_core import recipes
 from bgt_core.contracts import EOS

@@ -1,9 +1,9 @@
 """The operators that torch does not document, in one place, each with torch's public one behind it.
 
 torch's products in single precision are MKL's, which run at half speed on processors other than Intel's: there
-oneDNN's take their place. On Intel's MKL is the faster, by a third where a weight's gradient is made. Both are exact to
-rounding. oneDNN also multiplies integers of 8 bits, on any processor. A release of torch may change or drop these
-operators, so each is tried when this module is imported.
+oneDNN's take their place, but for a weight's gradient, where MKL's are as fast on any processor, or faster by up to a
+third. Both are exact to rounding. oneDNN also multiplies integers of 8 bits, on any processor. A release of torch may
+change or drop these operators, so each is tried when this module is imported.
 """
 
 from __future__ import annotations
@@ -82,20 +82,6 @@ class _FirstRows(torch.autograd.Function):
         return pad_to_grid(grad), None
 
 
-def linear_out(out: Tensor, x: Tensor, weight: Tensor) -> Tensor:
-    """x (M, K) @ weight (N, K)^T into out (M, N), all of one dtype, without a gradient; out."""
-    if uses_onednn(x):
-        return out.copy_(_onednn(x, weight))
-    return torch.mm(x, weight.T, out=out)
-
-
-def linear_add_(other: Tensor, x: Tensor, weight: Tensor) -> Tensor:
-    """Adds x (M, K) @ weight (N, K)^T to other (M, N), all of one dtype, without a gradient; other."""
-    if uses_onednn(x):
-        return other.copy_(_onednn_add(other, x, weight))
-    return other.addmm_(x, weight.T)
-
-
 def matmul_dtype(x: Tensor) -> torch.dtype:
     """The dtype that matrix products of x have now: autocast's where it is on, else x's own."""
     device = x.device.type
@@ -142,11 +128,6 @@ def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
-def _onednn_add(other: Tensor, x: Tensor, weight: Tensor) -> Tensor:
-    """`linear_add_` of single precision."""
-    return torch.ops.mkldnn._linear_pointwise.binary(x, other, weight, None, "add")
-
-
 def _prepack_int8(rounded: Tensor) -> Tensor:
     """(N, K) int8 -> the same in an order of oneDNN's own."""
     return torch.ops.onednn.qlinear_prepack(rounded, None)
@@ -174,7 +155,7 @@ class _Linear(torch.autograd.Function):
         to_x, to_weight, to_bias = ctx.needs_input_grad
         return (
             _onednn(grad, weight.T) if to_x else None,
-            _onednn(grad.T, x.T) if to_weight else None,
+            grad.T @ x if to_weight else None,
             grad.sum(0) if to_bias else None,
         )
 
@@ -198,8 +179,7 @@ def _probe() -> tuple[bool, bool]:
         packed = Int8Weight(_prepack_int8(whole), one.flatten(), torch.zeros(1, dtype=torch.long))
         return _onednn_int8(rounded, 1.0, 64, packed, None, torch.float32)
 
-    single = _works(lambda: _onednn(x, weight), 11) and _works(lambda: _onednn_add(one, x, weight), 12)
-    return single, _works(int8, 11)
+    return _works(lambda: _onednn(x, weight), 11), _works(int8, 11)
 
 
 def _is_intel() -> bool:

@@ -8,20 +8,24 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from benchmarks import gpu
 from benchmarks.__main__ import document, growth, shown
 from benchmarks.growth import Curve, CurvePoint
 from benchmarks.measure import Measurement, interleave, over, page, peak_memory
 from benchmarks.quality import Score, speedups, stsb_of
+from benchmarks.roofline import Recorder, profile
 from benchmarks.workload import STS_YEARS, longer, pairs_of, released_batches, updates_of
 from bgt_core import grammar
+from bgt_core.backend import linear
 from bgt_core.errors import DataError
 
 
@@ -71,11 +75,47 @@ def test_peak_memory_is_that_of_tensors_alive_together() -> None:
     assert peak_memory(work) == pytest.approx(3e6, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("work", "name", "operations", "traffic"),
+    [
+        (lambda x, rows: x @ x.T, "mm", 2 * 4 * 4 * 6, 4 * (24 + 24 + 16)),
+        (lambda x, rows: linear(x, x), None, 2 * 4 * 4 * 6, 4 * (24 + 24 + 16)),
+        (lambda x, rows: x.bfloat16(), "_to_copy", 0, 24 * (4 + 2)),
+        (lambda x, rows: x.view(24), "view", 0, 0),
+        (lambda x, rows: x.mul_(2), "mul_", 0, 4 * (24 + 24)),
+        (lambda x, rows: x.zero_(), "zero_", 0, 4 * 24),
+        (lambda x, rows: torch.zeros_like(x), "zeros_like", 0, 4 * 24),
+        (lambda x, rows: x[:1].expand(4, 6).exp(), "exp", 0, 4 * (24 + 24)),
+        (lambda x, rows: x.index_select(0, rows), "index_select", 0, 2 * 4 * 12 + 2 * 8),
+        (lambda x, rows: x.index_add_(0, rows, torch.ones(2, 6)), "index_add_", 0, 3 * 4 * 12 + 2 * 8),
+        (lambda x, rows: torch.sum(x, 0, out=torch.empty(6)), "sum", 0, 4 * (24 + 6)),
+    ],
+)
+@pytest.mark.parametrize("gradient", [False, True])
+def test_the_floor_of_a_call_is_of_what_it_must_do(
+    work: Callable[[Tensor, Tensor], object], name: str | None, operations: int, traffic: int, gradient: bool
+) -> None:
+    """Bytes of a float matrix (4, 6), of which two rows are picked by integers of 8 bytes."""
+    with torch.inference_mode(not gradient):
+        x = torch.ones(4, 6)
+        with Recorder() as seen:
+            work(x, torch.tensor([0, 2]))
+    call = next(call for call in seen.calls if call.name == name or (name is None and call.operations))
+    assert (call.operations, call.traffic) == (operations, traffic)
+    assert call.floor > 0 or not traffic
+
+
+def test_a_profile_reaches_the_backward_pass() -> None:
+    x = torch.ones(4, 6, requires_grad=True)
+    shares = profile(lambda: (x * x).sum().backward(), most=9)
+    assert re.match(r".*mul \d+% \(at \d+%.*; all operators at \d+%$", shares)
+
+
 def test_results_name_the_rows_that_miss_their_target() -> None:
     text = document([row([5.0], ">= 3"), row([2.0], ">= 3")], 1.0, [])
     kept, missed = text.split("## Targets missed")
-    assert kept.count("| a step |") == 2 and kept.count("**missed**") == 1
-    assert "- a step: 2.00, target >= 3; its time goes to mm 60%" in missed
+    assert kept.count("| a step |") == 2 and kept.count("**missed, 4.0 at the floor**") == 1
+    assert "- a step: 2.00, target >= 3, missed, 4.0 at the floor; its time goes to mm 60%" in missed
     assert "None." in document([row([5.0], ">= 3")], 1.0, []).split("## Targets missed")[1]
 
 

@@ -69,7 +69,6 @@ REPLACED = {
     "oddities": "dataset_warnings",
     "of_items": "item_warnings",
     "of_predictor": "predictor_warnings",
-    "product_onto": "linear_add_",
     "remarks": "warnings",
     "remembering": "with_cache",
     "rising": "mi_increases",

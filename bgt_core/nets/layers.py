@@ -86,12 +86,17 @@ class _ShortSoftmax(torch.autograd.Function):
         return weighted.addcmul_(chances, weighted.sum(-1, keepdim=True), value=-1)
 
 
+def exact(x: Tensor) -> Tensor:
+    """x in single precision or better."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
 def short_softmax(scores: Tensor) -> Tensor:
     """Softmax over the last dimension, in single precision or better.
 
     On a CPU torch's own does not vectorise over fewer than 16 columns, and is six times slower there.
     """
-    return _ShortSoftmax.apply(scores.to(torch.promote_types(scores.dtype, torch.float32)))
+    return _ShortSoftmax.apply(exact(scores))
 
 
 class SelfAttention(nn.Module):
@@ -108,12 +113,14 @@ class SelfAttention(nn.Module):
         self, x: Tensor, layout: PackedLayout, allowed: Tensor | None, cache: KeyValues | None = None
     ) -> Tensor:
         """x (N, H), allowed broadcastable to (B, heads, T, S) -> (N, H)."""
-        qkv, mixed = self.qkv(x), []
-        for rows, pieces, part in layout.length_blocks:
+        qkv, blocks, mixed = self.qkv(x), layout.length_blocks, []
+        # slices would each fill a gradient of all pieces
+        parts = qkv.split([len(part.flat_index) for *_, part in blocks]) if len(blocks) > 1 else [qkv]
+        for piece, (rows, _, part) in zip(parts, blocks, strict=True):
             here = allowed
             if allowed is not None and part is not layout:
                 here = allowed.expand(layout.shape[0], -1, -1, -1)[rows, :, : part.shape[1], : part.shape[1]]
-            mixed.append(self.mix(qkv[pieces], part, here, cache))
+            mixed.append(self.mix(piece, part, here, cache))
         return self.out(torch.cat(mixed))
 
     def mix(self, qkv: Tensor, layout: PackedLayout, allowed: Tensor | None, cache: KeyValues | None) -> Tensor:
@@ -124,8 +131,8 @@ class SelfAttention(nn.Module):
         if qkv.is_cuda:
             return layout.join(F.scaled_dot_product_attention(q, k, v, attn_mask=allowed))
         # many tiny products: plain batched matmuls are several times faster than SDPA on a CPU
-        scores = (q @ k.transpose(-1, -2)).mul_(q.shape[-1] ** -0.5)
-        if allowed is not None:  # added: masked_fill is slower, and again on the way back
+        scores = exact(q @ k.transpose(-1, -2)).mul_(q.shape[-1] ** -0.5)
+        if allowed is not None:  # added: masked_fill is slower, and again on the way back; so are 16 bits
             scores.add_(torch.zeros_like(allowed, dtype=scores.dtype).masked_fill_(~allowed, -math.inf))
         return layout.join(short_softmax(scores).to(v.dtype) @ v)
 

@@ -11,14 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bgt_core.backend import Linear, compiles_shapes, linear, linear_add_, linear_out, matmul_dtype, pad_to_grid
+from bgt_core.backend import Linear, compiles_shapes, linear, matmul_dtype, pad_to_grid
 from bgt_core.contracts import Tokens
 from bgt_core.nets.gradients import add_gradient
 from bgt_core.nets.layers import xavier_linear
 from bgt_core.nets.packing import PackedLayout
 
-CHUNK = 256  # tokens whose scores exist at a time: at an 8k vocabulary they stay in a CPU's cache
-BLOCK = 1024  # tokens whose score gradients are kept for one product that makes dW of them; twice that in bf16
+CHUNK = 16  # tokens whose softmax is made at a time: at an 8k vocabulary their scores stay in a CPU core's own cache
+BLOCK = 1024  # tokens whose scores exist at a time, and then their gradients; twice that in bf16
 SLAB = 2048  # rows of dW computed by one product; a second dW as a whole would be the largest tensor alive
 GPU_BLOCK = 8192  # CHUNK and BLOCK where a product must be large to fill the device
 
@@ -114,11 +114,39 @@ def fused_nll(
     return loss, layout.sum(nats)
 
 
-def score_block(out: Tensor, x: Tensor, weight: Tensor, offset: Tensor | None, rows: Tensor) -> Tensor:
-    """Scores of n tokens, into out (n, V): x (n, H), weight (V, H), offset (B, V), rows (n,) each token's sentence."""
-    if offset is None:
-        return linear_out(out, x, weight)
-    return linear_add_(torch.index_select(offset, 0, rows, out=out), x, weight)
+def scores_to_slopes_(
+    scores: Tensor,
+    offset: Tensor | None,
+    rows: Tensor,
+    target: Tensor,
+    smoothing: float,
+    grad_offset: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """Scores of n tokens without their offset, (n, V), become their gradients in the loss of `_FusedNLL`, but for what
+    `smooth` adds; each token's gold score and logsumexp, (n,).
+
+    offset (B, V), rows (n,) each token's sentence, target (n,); the offset's gradient is added to `grad_offset`. On a
+    CPU every pass is over a few tokens, which its cache holds until the last.
+    """
+    exact = torch.promote_types(scores.dtype, torch.float32)
+    gold, top, peak = scores.new_empty(3, len(scores), 1, dtype=exact)
+    less = torch.full_like(gold, smoothing - 1)
+    chunk = CHUNK if scores.device.type == "cpu" else GPU_BLOCK
+    parts = [part.split(chunk) for part in (scores, rows, target[:, None], gold, top, peak, less)]
+    for slope, row, piece, gold_part, top_part, peak_part, less_part in zip(*parts, strict=True):
+        score = slope.to(exact)  # a copy in 16 bits
+        if offset is not None:
+            score += offset.index_select(0, row)
+        torch.gather(score, 1, piece, out=gold_part)
+        torch.amax(score, 1, keepdim=True, out=top_part)
+        chances = torch.softmax(score, 1, out=score)
+        torch.amax(chances, 1, keepdim=True, out=peak_part)
+        chances.scatter_add_(1, piece, less_part)
+        if grad_offset is not None:
+            grad_offset.index_add_(0, row, chances)
+        if chances.dtype != slope.dtype:
+            slope.copy_(chances)
+    return gold.squeeze(1), (top - peak.log_()).squeeze(1)  # exact, however unlikely the gold piece is
 
 
 def smooth(
@@ -158,47 +186,28 @@ class _FusedNLL(torch.autograd.Function):
         """x (N, H) in the dtype of products, weight (V, H), offset (B, V) or None, rows (N,) each token's sentence."""
         wants_gradient = any(ctx.needs_input_grad[:3])
         exact = torch.promote_types(x.dtype, torch.float32)  # softmax and sums, whatever the products are
-        chunk, block = (CHUNK, BLOCK * 4 // x.itemsize) if x.device.type == "cpu" else (GPU_BLOCK, GPU_BLOCK)
+        block = BLOCK * 4 // x.itemsize if x.device.type == "cpu" else GPU_BLOCK
         used = weight.to(x.dtype)
-        shared = None if offset is None else offset.to(x.dtype)
+        shared = None if offset is None else offset.to(exact)
         grad_x, grad_weight = torch.empty_like(x), torch.empty_like(weight)
         grad_offset = None if offset is None else torch.zeros_like(offset, dtype=exact)
-        nats, loss = x.new_zeros(len(x), dtype=exact), x.new_zeros((), dtype=exact)
+        gold, total = x.new_empty(2, len(x), dtype=exact)
         padded = pad_to_grid(x) if compiles_shapes(x) else x
-        block = block if wants_gradient else chunk
-        slopes = x.new_empty(min(block, len(padded)), len(weight))  # gradients of scores, 0 for what is padded
-        rounds = x.dtype != exact  # then scores are made in 16 bits, in memory that stays in a cache, and copied
-        room = min(chunk, len(x)) if rounds else 0, len(weight)
-        rough, scratch = x.new_empty(room), x.new_empty(room, dtype=exact)
         for first in range(0, len(x), block):
-            last = min(first + block, len(x))
-            for start in range(first, last, chunk):
-                part = slice(start, min(start + chunk, last))
-                slope = slopes[start - first : part.stop - first]
-                scores = score_block(rough[: len(slope)] if rounds else slope, x[part], used, shared, rows[part])
-                if rounds:
-                    scores = scratch[: len(slope)].copy_(scores)
-                gold, top = scores.gather(1, target[part, None]), scores.amax(1, keepdim=True)
-                chances = torch.softmax(scores, 1, out=scores)
-                total = top - chances.amax(1, keepdim=True).log_()  # logsumexp, however unlikely the gold piece is
-                nats[part] = (total - gold).squeeze(1)
-                loss += (total - (1 - smoothing) * gold).sum()
-                if not wants_gradient:
-                    continue
-                chances.scatter_add_(1, target[part, None], gold.new_full(gold.shape, smoothing - 1))
-                if grad_offset is not None:
-                    grad_offset.index_add_(0, rows[part], chances)
-                if rounds:
-                    slope.copy_(chances)
+            part = slice(first, min(first + block, len(x)))
+            features, count = padded[first : first + block], part.stop - first
+            slopes = linear(features, used)
+            slopes[count:] = 0
+            work = slopes[:count], shared, rows[part], target[part], smoothing, grad_offset if wants_gradient else None
+            gold[part], total[part] = scores_to_slopes_(*work)
             if wants_gradient:
-                features = padded[first : first + block]
-                whole = slopes[: len(features)]
-                whole[last - first :] = 0
-                grad_x[first:last] = linear(whole, used.T)[: last - first]
+                grad_x[part] = linear(slopes, used.T)[:count]
                 for row in range(0, len(weight), SLAB):
                     slab = slice(row, row + SLAB)
-                    product = linear(whole[:, slab].T, features.T)
+                    product = slopes[:, slab].T @ features
                     grad_weight[slab] = grad_weight[slab].add_(product) if first else product
+            del slopes, work  # before the next are made
+        nats, loss = total - gold, (total - (1 - smoothing) * gold).sum()
         if smoothing:
             smooth(smoothing, x, weight, offset, rows, loss, (grad_x, grad_weight, grad_offset))
         ctx.weight = weight

@@ -161,18 +161,25 @@ class PaddedLayout(PackedLayout):
         return exact.where(self.mask.view(*self.shape, *[1] * (x.dim() - 1)), 0).sum(1)
 
 
+def pick_rows(x: Tensor, index: Tensor) -> Tensor:
+    """Rows of x (N, H); numbers of 16 bits go in pairs, which a CPU copies in half the time."""
+    if x.itemsize != 2 or x.shape[1] % 2:
+        return x.index_select(0, index)
+    return x.contiguous().view(torch.int32).index_select(0, index).view(x.dtype)
+
+
 class _Move(torch.autograd.Function):
     """Rows `source` of x; `inverse[i]` is the output row made from input row i, and gradients follow it alone."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, source: Tensor, inverse: Tensor) -> Tensor:
         ctx.save_for_backward(inverse)
-        return x.index_select(0, source)
+        return pick_rows(x, source)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (inverse,) = ctx.saved_tensors
-        return grad.index_select(0, inverse), None, None
+        return pick_rows(grad, inverse), None, None
 
 
 class _Take(torch.autograd.Function):
@@ -182,7 +189,7 @@ class _Take(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, source: Tensor) -> Tensor:
         ctx.save_for_backward(source)
         ctx.shape = x.shape
-        return x.index_select(0, source)
+        return pick_rows(x, source)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:

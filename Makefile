@@ -31,7 +31,7 @@ check: .venv/with-dev ## lint, formatting, import contracts, types
 docs: .venv/with-dev ## the API pages, from the docstrings, into docs/api
 	$(BIN)/python docs/build.py $(ARGS)
 
-bench: .venv/with-bench ## measure every figure of benchmarks/RESULTS.md anew; ARGS="--sts FOLDER" adds STS scores
+bench: .venv/with-bench ## measure every figure of benchmarks/RESULTS.md anew; ARGS="training updates" only these pages
 	$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove the environment and every cache; runs and data stay

@@ -1,13 +1,19 @@
-"""Run every page, each in a process of its own; print their rows and write `benchmarks/RESULTS.md`."""
+"""Measure every page, each in a process of its own, and write `benchmarks/RESULTS.md` of what they found.
+
+    python -m benchmarks                     # all, about two hours on an idle machine
+    python -m benchmarks training updates    # these; the rest stand as they were measured last
+
+What a page found stays in `benchmarks/results`, with its machine and date.
+"""
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,8 +36,41 @@ PAGES = (
     "mining",
     "maps",
 )
-RESULTS = Path(__file__).with_name("RESULTS.md")
+GROWTH = "growth"  # has curves for rows
+RESULTS, KEPT = Path(__file__).with_name("RESULTS.md"), Path(__file__).with_name("results")
 COLUMNS = ("work", "against", "ratio (range)", "target", "ours", "peer", "error", "floor", "reached", "time goes to")
+INTRODUCTION = """\
+# Results
+
+A ratio is the peer's time over ours on the same work, the median of the rounds. `reached` is the share
+of the floor: what the machine's own matrix product or memory would allow. Beside a miss stands the
+ratio if all of it were reached. The last column is a profile of the run; in it an operator's floor is
+that of its own calls (`roofline.py`). How each page measures, and what is equal on both sides, stands
+at the top of its file.
+"""
+GROWN = """\
+Whole commands, each in a process of its own: processor seconds, and memory at most. `growth.py`
+says what they read. An exponent is that of the last three points, beyond what the first takes.
+"""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page found, and where and when."""
+
+    command: str
+    date: str
+    minutes: float
+    machine: str
+    rows: list[dict[str, Any]]  # of `Measurement`, or of `Curve` where the page is GROWTH
+
+    @property
+    def measurements(self) -> list[Measurement]:
+        return [Measurement(**row) for row in self.rows]
+
+    @property
+    def origin(self) -> str:
+        return f"`{self.command}`, {self.date}, {self.minutes:.0f} minutes. {self.machine}."
 
 
 def cells(row: Measurement) -> tuple[str, ...]:
@@ -48,79 +87,61 @@ def shown(argument: str) -> str:
     return "FOLDER" if path.is_dir() else path.name if path.is_file() else argument
 
 
-def document(rows: list[Measurement], minutes: float, arguments: list[str]) -> str:
+def document(pages: dict[str, Page]) -> str:
     """RESULTS.md, whole."""
+    sections = [INTRODUCTION]
+    for name, page in pages.items():
+        if name == GROWTH:
+            lines = [GROWN, *table([Curve.read(curve) for curve in page.rows])]
+        else:
+            rows = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, page.measurements)]
+            lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+        sections.append(
+            "\n".join([f"## {name}\n", f"{page.origin}\n", *(lines if page.rows else ["Nothing measured."]), ""])
+        )
     missed = [
         f"- {row.work}: {row.median:.2f}, target {row.target}, {row.verdict}; its time goes to {row.bottleneck}"
-        for row in rows
+        for name, page in pages.items()
+        if name != GROWTH
+        for row in page.measurements
         if not row.met
     ]
-    table = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, rows)]
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in table]
-    command = " ".join(["python -m benchmarks", *map(shown, arguments)])
-    return "\n".join(
-        [
-            "# Results",
-            "",
-            f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, {minutes:.0f} minutes. {machine()}.",
-            "",
-            "A ratio is the peer's time over ours on the same work, the median of the rounds. `reached` is the share",
-            "of the floor: what this machine's own matrix product or memory would allow. Beside a miss stands the",
-            "ratio if all of it were reached. The last column is a profile of the run; in it an operator's floor is",
-            "that of its own calls (`roofline.py`). How each page measures, and what is equal on both sides, stands",
-            "at the top of its file.",
-            "",
-            *lines,
-            "",
-            "## Targets missed",
-            "",
-            *(missed or ["None."]),
-            "",
-        ]
-    )
+    return "\n".join([*sections, "## Targets missed\n", *(missed or ["None."]), ""])
 
 
-def growth(curves: list[Curve]) -> str:
-    """The section of RESULTS.md on how cost grows."""
-    return "\n".join(
-        [
-            "",
-            "## How cost grows",
-            "",
-            "Whole commands, each in a process of its own: processor seconds, and memory at most. `growth.py`",
-            "says what they read. An exponent is that of the last three points, beyond what the first takes.",
-            "",
-            *table(curves),
-            "",
-        ]
-    )
-
-
-def run(name: str, folder: Path, arguments: list[str]) -> dict[str, Any]:
-    """What a page writes in a process of its own, and the seconds it took; read where `folder` has it already."""
-    folder.mkdir(parents=True, exist_ok=True)
-    kept, written = folder / f"{name}.json", folder / f"{name}.rows"
-    if not kept.exists():
-        print(f"== {name}", flush=True)
-        begun = time.monotonic()
+def run(name: str, arguments: list[str]) -> Page:
+    """A page in a process of its own. Raises CalledProcessError where it fails."""
+    print(f"== {name}", flush=True)
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        written = Path(folder) / "rows.json"
         subprocess.run([sys.executable, "-m", f"benchmarks.{name}", "--json", written, *arguments], check=True)
         rows = json.loads(written.read_text(encoding="utf-8"))
-        write_json(kept, {"seconds": time.monotonic() - begun, "rows": rows})
-    return json.loads(kept.read_text(encoding="utf-8"))
+    command = " ".join([f"python -m benchmarks {name}", *map(shown, arguments)])
+    minutes = (time.monotonic() - begun) / 60
+    return Page(command, f"{datetime.now(UTC):%Y-%m-%d}", round(minutes, 1), machine(), rows)
+
+
+def kept() -> dict[str, Page]:
+    """Every page that has been measured, in order."""
+    files = {name: KEPT / f"{name}.json" for name in (*PAGES, GROWTH)}
+    return {name: Page(**json.loads(file.read_text("utf-8"))) for name, file in files.items() if file.exists()}
 
 
 def main() -> None:
-    keeping = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    keeping.add_argument("--keep", type=Path, help="a folder for the rows of each page that ends; it is not run again")
-    kept, arguments = keeping.parse_known_args()
-    parser(__doc__, [keeping]).parse_args()  # mistakes end here, not in the first page
-    with tempfile.TemporaryDirectory() as folder:
-        pages = {name: run(name, kept.keep or Path(folder), arguments) for name in (*PAGES, "growth")}
-    curves = [Curve.read(grown) for grown in pages["growth"]["rows"]]
-    rows = [Measurement(**row) for name in PAGES for row in pages[name]["rows"]]
-    text = document(rows, sum(done["seconds"] for done in pages.values()) / 60, arguments) + growth(curves)
-    RESULTS.write_text(text, encoding="utf-8")
-    print(f"{RESULTS} written.\n{text[text.index('## Targets missed') :]}", end="")
+    arguments = parser(__doc__)
+    every = (*PAGES, GROWTH)
+    arguments.add_argument("pages", nargs="*", metavar="PAGE", help=f"of {', '.join(every)}; all of them unless named")
+    options = vars(arguments.parse_args())
+    names = options.pop("pages") or every
+    if unknown := sorted({*names} - {*every}):
+        arguments.error(f"'{unknown[0]}' is no page; choose from {', '.join(every)}")
+    passed = [part for name, value in options.items() if value is not None for part in (f"--{name}", str(value))]
+    for name in names:
+        KEPT.mkdir(exist_ok=True)
+        write_json(KEPT / f"{name}.json", asdict(run(name, passed)))
+        RESULTS.write_text(document(kept()), encoding="utf-8")
+    print(f"{RESULTS} written.")
 
 
 if __name__ == "__main__":

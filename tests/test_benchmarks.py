@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,8 +17,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from benchmarks import __main__ as command
 from benchmarks import gpu
-from benchmarks.__main__ import document, growth, shown
+from benchmarks.__main__ import GROWTH, Page, document, shown
 from benchmarks.growth import Curve, CurvePoint
 from benchmarks.measure import Measurement, interleave, over, page, peak_memory
 from benchmarks.quality import Score, speedups, stsb_of
@@ -31,6 +32,12 @@ from bgt_core.errors import DataError
 
 def row(ratios: list[float], target: str) -> Measurement:
     return Measurement("a step", "a slower one", ratios, target, "2 s", "4 s", "exact", "1 s", 0.5, "mm 60%")
+
+
+def measured(rows: Sequence[Measurement | Curve], *arguments: str) -> Page:
+    """A page as it is stored and read."""
+    stored = {"command": " ".join(arguments), "date": "2026-01-01", "minutes": 1.0, "machine": "a machine"}
+    return Page(**json.loads(json.dumps({**stored, "rows": [asdict(row) for row in rows]})))
 
 
 @pytest.mark.parametrize(
@@ -112,11 +119,31 @@ def test_a_profile_reaches_the_backward_pass() -> None:
 
 
 def test_results_name_the_rows_that_miss_their_target() -> None:
-    text = document([row([5.0], ">= 3"), row([2.0], ">= 3")], 1.0, [])
+    text = document({"training": measured([row([5.0], ">= 3")]), "maps": measured([row([2.0], ">= 3")])})
     kept, missed = text.split("## Targets missed")
+    assert kept.index("## training") < kept.index("## maps") and kept.count("a machine.") == 2
     assert kept.count("| a step |") == 2 and kept.count("**missed, 4.0 at the floor**") == 1
     assert "- a step: 2.00, target >= 3, missed, 4.0 at the floor; its time goes to mm 60%" in missed
-    assert "None." in document([row([5.0], ">= 3")], 1.0, []).split("## Targets missed")[1]
+    assert "None." in document({"training": measured([row([5.0], ">= 3")])}).split("## Targets missed")[1]
+    assert "Nothing measured." in document({"gpu": measured([])})
+
+
+def test_pages_measured_again_take_the_place_of_their_own_rows_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    ratios = iter([2.0, 4.0, 8.0])
+    monkeypatch.setattr(command, "run", lambda name, arguments: measured([row([next(ratios)], ">= 3")], *arguments))
+    monkeypatch.setattr(command, "KEPT", tmp_path / "results")
+    monkeypatch.setattr(command, "RESULTS", tmp_path / "RESULTS.md")
+    for chosen in (["maps", "mining"], ["maps", "--rounds", "3"]):
+        monkeypatch.setattr(sys, "argv", ["benchmarks", *chosen])
+        command.main()
+    mining, maps = (tmp_path / "RESULTS.md").read_text("utf-8").split("## maps")  # in the order of PAGES
+    assert "**4.00**" in mining and "**8.00**" in maps and "--rounds 3" in maps and "**2.00**" not in mining + maps
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "mapps"])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert "'mapps' is no page; choose from training" in capsys.readouterr().err
 
 
 def test_the_command_is_shown_without_paths(tmp_path: Path) -> None:
@@ -209,6 +236,7 @@ def test_growth_states_the_exponents_of_the_last_points_and_what_comes_next() ->
     assert curve.predicted(80_000) == (pytest.approx(49), pytest.approx(1_100))
     assert curve.next_item == (pytest.approx(0.6), pytest.approx(2**20 / 100))
     assert Curve.read(json.loads(json.dumps(asdict(curve)))) == curve
-    line = next(line for line in growth([curve]).splitlines() if line.startswith("| pairs compared"))
+    text = document({GROWTH: measured([curve])})
+    line = next(line for line in text.splitlines() if line.startswith("| pairs compared"))
     assert "| 21.0 s, 700 MiB |" not in line  # no size of the table's
     assert "| 6.0 s, 400 MiB |" in line and "| 2.00 |" in line

@@ -178,6 +178,7 @@ class Stack:
     def _set_state(self, values: list[Tensor], means: list[Tensor], squares: list[Tensor], penalties: Tensor) -> None:
         """The weights of each layer, (S, out, in), and Adam's two moments of them; penalties (S, 1, 1)."""
         self.values, self.means, self.squares, self.penalties = values, means, squares, penalties
+        self.gradients = [torch.empty_like(layer) for layer in values]  # kept: new memory costs up to a quarter more
         self.parameters = []
         for weights, (inputs, outputs) in zip(values, pairwise(self.sizes), strict=True):
             self.parameters += [weights[:, :outputs, :inputs], weights[:, :outputs, inputs : inputs + 1]]
@@ -215,14 +216,16 @@ class Stack:
             signals.append(torch.bmm(weights, signals[-1]))
         gradient = signals.pop().softmax(1)  # (S, C, B): that of cross-entropy is softmax minus one-hot
         gradient.view(-1).index_add_(0, targets, torch.full(targets.shape, -1.0))
-        changes, share = [], 1 / len(batch)
-        for weights, signal in zip(reversed(others), reversed(signals), strict=True):
-            changes.append((weights * self.penalties).baddbmm_(gradient, signal.mT, alpha=share))
-            gradient = torch.bmm(weights.mT, gradient).mul_(signal).mul_(1 - signal)
-        changes.append(first * self.penalties)
-        changes[-1].flatten(0, 1).addmm_(gradient.flatten(0, 1), batch, alpha=share)
+        for weights, change in zip(self.values, self.gradients, strict=True):
+            torch.mul(weights, self.penalties, out=change)
+        share, (first_change, *changes) = 1 / len(batch), self.gradients
+        for weights, change, signal in zip(reversed(others), reversed(changes), reversed(signals), strict=True):
+            change.baddbmm_(gradient, signal.mT, alpha=share)
+            gradient = torch.bmm(weights.mT, gradient).mul_(signal)
+            gradient.addcmul_(gradient, signal, value=-1)  # a sigmoid's slope is signal (1 - signal)
+        first_change.flatten(0, 1).addmm_(gradient.flatten(0, 1), batch, alpha=share)
         self.step += 1
-        fused_adam_(self.values, changes[::-1], self.means, self.squares, self.step, lr=self.learning_rate)
+        fused_adam_(self.values, self.gradients, self.means, self.squares, self.step, lr=self.learning_rate)
 
 
 def forward(parameters: Parameters, vectors: Tensor) -> Tensor:

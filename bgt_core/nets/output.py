@@ -17,7 +17,7 @@ from bgt_core.nets.gradients import add_gradient
 from bgt_core.nets.layers import xavier_linear
 from bgt_core.nets.packing import PackedLayout
 
-CHUNK = 16  # tokens whose softmax is made at a time: at an 8k vocabulary their scores stay in a CPU core's own cache
+CHUNK = 32  # tokens whose softmax is made at a time: at an 8k vocabulary their scores fit a CPU core's own cache
 BLOCK = 1024  # tokens whose scores exist at a time, and then their gradients; twice that in bf16
 SLAB = 2048  # rows of dW computed by one product; a second dW as a whole would be the largest tensor alive
 GPU_BLOCK = 8192  # CHUNK and BLOCK where a product must be large to fill the device

@@ -15,7 +15,7 @@ from torch import nn
 
 from bgt_core import recipes
 from bgt_core.contracts import EOS, Batch, Tokens
-from bgt_core.data.batching import split_by_tokens
+from bgt_core.data.batching import split_to_fit
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.text import Tokenizer
 from bgt_core.nets.output import TiedOutput
@@ -143,7 +143,7 @@ def longer(pair: Pair) -> int:
 def our_batches(pairs: Sequence[Pair], tokens: int) -> list[Batch]:
     """Micro-batches as `data.batching` cuts them."""
     lengths = np.array([[len(ids) for ids in pair.values()] for pair in pairs])
-    cut = split_by_tokens(lengths, tokens)
+    cut = split_to_fit(lengths, tokens)
     return [batch_of([pairs[row] for row in rows], turn) for turn, rows in enumerate(cut)]
 
 

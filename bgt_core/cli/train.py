@@ -63,8 +63,8 @@ def train(
         int | None,
         typer.Option(
             min=1,
-            help="Processes that share the cores of a CPU and the micro-batches of each update. An update has "
-            "batch_tokens / micro_tokens of them, or micro_batches; more workers would idle.",
+            help="Processes that share the cores of a CPU and the micro-batches of each update: one too large "
+            "for micro_tokens is halved until its parts fit, others are cut into micro_batches. More would idle.",
             show_default="one a core, but none that idles",
         ),
     ] = None,

@@ -128,22 +128,22 @@ def micro_rows(
     for part, rows in corpus.parts(indices):
         lengths = part.lengths(rows)
         for portion in split_evenly(lengths, micro_batches):
-            for chosen in split_by_tokens(lengths[portion], micro_tokens):
+            for chosen in split_to_fit(lengths[portion], micro_tokens):
                 yield part, rows[portion[chosen]]
 
 
-def split_by_tokens(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
+def split_to_fit(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
     """Pairs of similar length together, at most `micro_tokens` padded tokens on the longest side: their rows.
 
-    lengths (B, sides). A longer pair stands alone. The longest come first: where memory is too small, the first batch
-    shows it.
+    lengths (B, sides). What does not fit is halved into equally many tokens, which workers share evenly. A longer pair
+    stands alone. The longest come first: where memory is too small, the first batch shows it.
     """
-    longer, order = lengths.max(axis=1), longest_first(lengths)
-    start = 0
-    while start < len(order):
-        count = max(1, micro_tokens // int(longer[order[start]]))
-        yield order[start : start + count]
-        start += count
+    if len(lengths) > 1 and len(lengths) * lengths.max() > micro_tokens:
+        for half in split_evenly(lengths, 2):
+            for rows in split_to_fit(lengths[half], micro_tokens):
+                yield half[rows]
+    elif len(lengths):
+        yield longest_first(lengths)
 
 
 def deal(sizes: Sequence[int], workers: int) -> list[int]:

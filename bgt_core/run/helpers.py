@@ -40,7 +40,8 @@ def usual_workers(config: TrainConfig, device: torch.device) -> int:
     where there is a GPU, one."""
     if device.type != "cpu":
         return 1
-    return min(torch.get_num_threads(), max(config.micro_batches, config.batch_tokens // config.micro_tokens))
+    full = config.batch_tokens // (config.micro_batches * config.micro_tokens)  # in 1, what is padded fits no longer
+    return min(torch.get_num_threads(), config.micro_batches << full.bit_length())
 
 
 def check_workers(count: int | None, device: str, launched: Workers) -> None:

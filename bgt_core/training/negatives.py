@@ -18,7 +18,7 @@ from torch import Tensor
 
 from bgt_core.backend import linear
 from bgt_core.contracts import SEMANTIC, Batch, Tokens
-from bgt_core.data.batching import StepBatch, split_by_tokens
+from bgt_core.data.batching import StepBatch, split_to_fit
 from bgt_core.device import autocast
 from bgt_core.training.step import Trainer
 
@@ -145,7 +145,7 @@ class Pool:
         """The next `count` rows in micro-batches, with the anchor and the sources of `like`."""
         rows = np.arange(self.start, self.start + count)
         self.start += count
-        return [self.batch(rows[part], like) for part in split_by_tokens(self.lengths[rows], micro_tokens)]
+        return [self.batch(rows[part], like) for part in split_to_fit(self.lengths[rows], micro_tokens)]
 
     def batch(self, rows: np.ndarray, like: Batch) -> Batch:
         """These rows and their negatives."""

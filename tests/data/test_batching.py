@@ -140,8 +140,16 @@ def test_micro_batches_keep_their_budget(corpus: Corpus) -> None:
         widths = [max(side.ids.shape[1] for side in batch.sides.values()) for batch in batches]
         assert all(len(batch) * width <= 200 for batch, width in zip(batches, widths, strict=True))
         assert widths == sorted(widths, reverse=True)  # what needs most memory comes first
-        fuller = [(len(batch) + 1) * width > 200 for batch, width in zip(batches, widths, strict=True)]
-        assert all(fuller[:-1])
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_what_is_cut_to_fit_is_shared_evenly(corpus: Corpus, workers: int) -> None:
+    batching = Batching(batch_tokens=1500, micro_tokens=600, seed=1)
+    for step in range(5):
+        assert len(whole(batching, corpus, step)) == 4
+        shares = [batching.update(corpus, step, worker, workers) for worker in range(workers)]
+        tokens = [sum(map(tokens_of, share.batches.values())) for share in shares]
+        assert max(tokens) - min(tokens) <= 2 * 80  # a pair at either end
 
 
 @pytest.mark.parametrize("parts", [2, 3])

@@ -278,10 +278,11 @@ def test_helpers_end_with_their_command(number: int, alone: Path, tmp_path: Path
     [
         (1, {"batch_tokens": 2000, "micro_tokens": 100}, 1),
         (2, {"batch_tokens": 2000, "micro_tokens": 1000}, 2),
-        (2, {"batch_tokens": 2000, "micro_tokens": 1001}, 1),
-        (2, {"batch_tokens": 2000, "micro_tokens": 4000}, 1),
+        (2, {"batch_tokens": 2000, "micro_tokens": 2000}, 2),
+        (2, {"batch_tokens": 2000, "micro_tokens": 2001}, 1),
         (2, {"batch_tokens": 2000, "micro_tokens": 2000, "micro_batches": 2}, 2),
-        (16, {"batch_tokens": 25_000, "micro_tokens": 4_000}, 6),
+        (16, {"batch_tokens": 25_000, "micro_tokens": 4_000}, 8),
+        (16, {"batch_tokens": 25_000, "micro_tokens": 4_000, "micro_batches": 3}, 12),
         (2, {"batch_tokens": 25_000, "micro_tokens": 4_000}, 2),
     ],
 )

@@ -44,9 +44,9 @@ INTRODUCTION = """\
 
 A ratio is the peer's time over ours on the same work, the median of the rounds. `reached` is the share
 of the floor: what the machine's own matrix product or memory would allow. Beside a miss stands the
-ratio if all of it were reached. The last column is a profile of the run; in it an operator's floor is
-that of its own calls (`roofline.py`). How each page measures, and what is equal on both sides, stands
-at the top of its file.
+ratio if all of it were reached; where that falls short too, the target is out of reach. The last column
+is a profile of the run; in it an operator's floor is that of its own calls (`roofline.py`). How each
+page measures, and what is equal on both sides, stands at the top of its file.
 """
 GROWN = """\
 Whole commands, each in a process of its own: processor seconds, and memory at most. `growth.py`

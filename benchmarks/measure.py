@@ -48,16 +48,23 @@ class Measurement:
 
     @property
     def met(self) -> bool:
+        return self.meets(self.median)
+
+    def meets(self, ratio: float) -> bool:
+        """Whether that ratio would do."""
         sign, limit = self.target.split()
-        return self.median >= float(limit) if sign == ">=" else self.median <= float(limit)
+        return ratio >= float(limit) if sign == ">=" else ratio <= float(limit)
 
     @property
     def verdict(self) -> str:
-        """ "met", or "missed, 5.0 at the floor": the ratio if the floor were reached, where there is one."""
+        """ "met"; "missed, 5.0 at the floor", the ratio if the floor were reached, where there is one; or "out of reach,
+        5.0 at the floor", where that would not do either."""
         if self.met:
             return "met"
-        bound = self.reached if self.target.startswith(">=") else None
-        return f"missed, {self.median / bound:.1f} at the floor" if bound else "missed"
+        if not self.reached or self.target.startswith("<="):
+            return "missed"
+        bound = self.median / self.reached
+        return f"{'missed' if self.meets(bound) else 'out of reach'}, {bound:.1f} at the floor"
 
 
 def parser(description: str | None, parents: Sequence[argparse.ArgumentParser] = ()) -> argparse.ArgumentParser:

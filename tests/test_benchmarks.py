@@ -53,6 +53,19 @@ def test_a_target_is_met_by_the_median(ratios: list[float], target: str, met: bo
     assert row(ratios, target).met is met
 
 
+@pytest.mark.parametrize(
+    ("ratio", "target", "verdict"),
+    [
+        (3.0, ">= 3", "met"),
+        (2.0, ">= 3", "missed, 4.0 at the floor"),  # a row reaches half of its floor
+        (1.4, ">= 3", "out of reach, 2.8 at the floor"),
+        (0.7, "<= 0.6", "missed"),
+    ],
+)
+def test_a_miss_says_what_the_floor_permits(ratio: float, target: str, verdict: str) -> None:
+    assert row([ratio], target).verdict == verdict
+
+
 def test_sides_alternate_over_the_same_rounds_after_a_warm_up() -> None:
     seen: list[tuple[str, int]] = []
 

@@ -57,8 +57,8 @@ class Measurement:
 
     @property
     def verdict(self) -> str:
-        """ "met"; "missed, 5.0 at the floor", the ratio if the floor were reached, where there is one; or "out of reach,
-        5.0 at the floor", where that would not do either."""
+        """ "met"; "missed, 5.0 at the floor", the ratio if the floor were reached, where there is one; or, where that
+        would not do either, "out of reach, 5.0 at the floor"."""
         if self.met:
             return "met"
         if not self.reached or self.target.startswith("<="):

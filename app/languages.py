@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import pandas as pd
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC
-from bgt_core.reproduce.distance import FSI_WEEKS, PAPER_ORDER, Trend, trend
+from bgt_core.reproduce.distance import FSI_WEEKS, PAPER_ORDER, URIEL_SYNTAX, Trend, trend
+from probes.results.languages import other_language, standard_error
 from probes.results.published import published
 
-DISTANCES = {"weeks": (FSI_WEEKS, "Weeks until English speakers speak it (Foreign Service Institute)"),
-             "paper": (PAPER_ORDER, "The paper's order: close, more distant, very distant")}  # fmt: skip
+DISTANCES: dict[str, tuple[Mapping[str, float], str]] = {
+    "weeks": (FSI_WEEKS, "Weeks until English speakers speak it (Foreign Service Institute)"),
+    "syntax": (URIEL_SYNTAX, "Angular distance of syntactic features (URIEL)"),
+    "paper": (PAPER_ORDER, "The paper's order: close, more distant, very distant"),
+}
+LEVEL = 0.95  # of the intervals of results, unless somebody asked `bgt-probe` for another
 PAPER = ["paper_semantic", "paper_language", "paper_gap"]  # percent, percent, points; empty where it has nothing
 
 
@@ -27,11 +32,6 @@ def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
     return own.assign(other=others).join(pd.DataFrame(paper, own.index, PAPER, dtype=float))
 
 
-def other_language(lang: str, langs: Sequence[str]) -> str:
-    others = [other for other in langs if other != "en"]
-    return others[0] if lang == "en" and len(others) == 1 else lang
-
-
 def of_latents(scores: pd.DataFrame) -> pd.DataFrame:
     """The scores of the two latents."""
     return scores[scores["latent"].isin([SEMANTIC, LANGUAGE])]
@@ -43,6 +43,9 @@ def trends(gaps: pd.DataFrame, by: str) -> dict[str, Trend]:
     trends = {}
     for task, part in gaps[gaps["other"].isin(distances)].groupby("task", sort=False):
         mean = part.groupby("other")["points"].mean().to_dict()
+        variance = standard_error(part["ci_low"], part["ci_high"], LEVEL) ** 2
+        several = variance.groupby(part["other"])
+        error = (several.sum() ** 0.5 / several.size()).to_dict()
         if len(mean) >= 3 and len(set(mean.values())) > 1 and len({distances[lang] for lang in mean}) > 1:
-            trends[task] = trend(mean, distances)
+            trends[task] = trend(mean, distances, error=error)
     return trends

@@ -6,7 +6,6 @@ Everything that knows the format of these files is here.
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -21,12 +20,10 @@ from pyarrow import compute, parquet
 from app import startup
 from app.predictions import Key
 from bgt_core.errors import DataError, NotFound
-from probes.result import SCHEMA
 from probes.results.store import SCHEMA as STORED
-from probes.results.store import Cell, all_predictions, as_result
+from probes.results.store import Cell, all_predictions, document_cells
 
 KINDS = ("json", "csv", "parquet")
-FORMER = "bgt-probe/3"  # called the fingerprint made_of
 SOURCE = ["model", "fingerprint", "lang", "task", "probe"]  # of one result; `probe` is how the latents were probed
 SCORES = [*SOURCE, *"latent accuracy ci_low ci_high n_train n_test classes sd note".split()]
 OPTIONAL = ["selectivity", "capacity", "compression", "information"]  # only where it was requested
@@ -53,25 +50,7 @@ def read(name: str, content: bytes) -> ResultTables:
         return read_csv(name, content)
     if name.endswith(".parquet"):
         return read_predictions(name, content)
-    try:
-        document = json.loads(content)
-        schema = document["schema"]
-    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError):
-        raise DataError(f"{name}: no JSON document of bgt-probe; make one with: bgt-probe --json > FILE") from None
-    if schema not in (SCHEMA, FORMER):
-        raise DataError(f"{name}: its schema is {schema}, this version reads {SCHEMA}; run bgt-probe again.")
-    try:
-        return from_cells(map(as_cell, document["results"]))
-    except (AttributeError, KeyError, TypeError) as error:
-        raise DataError(f"{name}: incomplete: {error} is missing or of a wrong kind; run bgt-probe again.") from None
-
-
-def as_cell(entry: Mapping[str, Any]) -> Cell:
-    """One of the `results` of a document, which come without predictions."""
-    trail = entry["trail"]
-    if "made_of" in trail:
-        trail = {**trail, "fingerprint": trail["made_of"]}
-    return Cell(entry["model"], as_result(entry), STORED.empty_table(), trail)
+    return from_cells(document_cells(name, content))
 
 
 def from_cells(cells: Iterable[Cell]) -> ResultTables:

@@ -165,7 +165,7 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
     return figure
 
 
-def gap_by_distance(gaps: pd.DataFrame, distance: Mapping[str, int], axis: str, theme: str = "light") -> go.Figure:
+def gap_by_distance(gaps: pd.DataFrame, distance: Mapping[str, float], axis: str, theme: str = "light") -> go.Figure:
     """The gap of each task against the distance of the model's other language to English; one line per task."""
     figure = go.Figure()
     figure.add_hline(0, line={"color": REST, "width": 1})

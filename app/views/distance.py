@@ -11,7 +11,7 @@ from app import exports, languages, state
 from app.address import BOUND
 from app.charts import scores, theme
 
-TITLES = {"weeks": "Weeks to learn", "paper": "The paper's order"}
+TITLES = {"weeks": "Weeks to learn", "syntax": "Syntax", "paper": "The paper's order"}
 
 
 def trends(gaps: pd.DataFrame) -> None:
@@ -37,7 +37,8 @@ def trends(gaps: pd.DataFrame) -> None:
     table = pd.DataFrame(
         [
             {"Task": task, "Languages": ", ".join(trend.langs), "Pearson r": trend.pearson, "p": trend.pearson_p,
-             "Spearman ρ": trend.spearman, "p (ρ)": trend.spearman_p}
+             "Spearman ρ": trend.spearman, "95%": f"{trend.spearman_low:.2f} to {trend.spearman_high:.2f}",
+             "p (ρ)": trend.spearman_p}
             for task, trend in languages.trends(gaps, by).items()
         ]
     )  # fmt: skip
@@ -50,5 +51,8 @@ def trends(gaps: pd.DataFrame) -> None:
         column_config=dict.fromkeys(("Pearson r", "p", "Spearman ρ", "p (ρ)"), two),
         alt="Correlation of separation and distance for each task, with p by permutation of the languages",
     )
-    st.caption("p by permutation of the languages: with five of them none can be below 1/120.")
+    st.caption(
+        "p by permutation of the languages: with five of them none can be below 1/60. The interval is of languages "
+        "drawn again, and rough for so few. `bgt-probe compare-languages` judges the paper's claims on such results."
+    )
     exports.offer("bgt-distance", table, figure, table, "Export distance")

@@ -12,12 +12,14 @@ from io import TextIOWrapper
 
 import typer
 
-from bgt_core.cli.errors import run
+from bgt_core.cli.errors import Command, run
 from probes.cli import cache
+from probes.cli.languages import compare_languages
 from probes.cli.probe import probe
 
 app = typer.Typer(add_completion=True, pretty_exceptions_enable=False)
 app.callback(invoke_without_command=True)(probe)
+app.command("compare-languages", cls=Command)(compare_languages)
 app.add_typer(cache.app, name="cache")
 
 

@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute, parquet
 
-from bgt_core.errors import UsageError
+from bgt_core.errors import DataError, NotFound, UsageError
+from probes.result import SCHEMA as DOCUMENT
 from probes.result import CurvePoint, Difference, Erasure, ProbeResult, ProbeScore
 
 SCHEMA = pa.schema(
@@ -36,6 +37,8 @@ SCHEMA = pa.schema(
     }
 )
 METADATA = b"bgt-probe"
+FORMER = "bgt-probe/3"  # called the fingerprint made_of
+TRAIL = ("fingerprint", "langs", "probe")  # what readers need of a trail
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +125,39 @@ def as_result(plain: Mapping[str, Any]) -> ProbeResult:
         values[name] = [kind(**entry) for entry in plain[name]]
     values["difference"] = plain["difference"] and Difference(**plain["difference"])
     return ProbeResult(**values)
+
+
+def read_document(path: Path) -> list[Cell]:
+    """What `bgt-probe --json` printed, without predictions; NotFound, or DataError for anything else."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise NotFound(f"{path}: can't be read ({error.strerror}).") from None
+    return document_cells(str(path), content)
+
+
+def document_cells(name: str, content: bytes) -> list[Cell]:
+    """The same of a file's content; `name` is for errors."""
+    try:
+        document = json.loads(content)
+        schema = document["schema"]
+    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError):
+        raise DataError(f"{name}: no JSON document of bgt-probe; make one with: bgt-probe --json > FILE") from None
+    if schema not in (DOCUMENT, FORMER):
+        raise DataError(f"{name}: its schema is {schema}, this version reads {DOCUMENT}; run bgt-probe again.")
+    try:
+        return [document_cell(entry) for entry in document["results"]]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise DataError(f"{name}: incomplete: {error} is missing or of a wrong kind; run bgt-probe again.") from None
+
+
+def document_cell(entry: Mapping[str, Any]) -> Cell:
+    trail = entry["trail"]
+    if "made_of" in trail:
+        trail = {**trail, "fingerprint": trail["made_of"]}
+    if missing := [name for name in TRAIL if name not in trail]:
+        raise KeyError(missing[0])
+    return Cell(entry["model"], as_result(entry), SCHEMA.empty_table(), trail)
 
 
 def correctness(predictions: pa.Table, predictor: str) -> Correctness:

@@ -61,6 +61,18 @@ def test_p_by_hand() -> None:
     assert result.pearson_p == result.spearman_p == pytest.approx(2 / 6)
 
 
+def test_the_interval_holds_rho_and_widens_with_the_gaps_errors() -> None:
+    rng = np.random.default_rng(1)
+    gap = {lang: -weeks / 10 + rng.normal() for lang, weeks in FSI_WEEKS.items()}
+    sure = trend(gap)
+    unsure = trend(gap, error=dict.fromkeys(gap, 5.0))
+    assert -1 <= sure.spearman_low < sure.spearman < sure.spearman_high < 0
+    assert unsure.spearman_high - unsure.spearman_low > sure.spearman_high - sure.spearman_low
+    assert sure.spearman_high - sure.spearman_low == pytest.approx(
+        2 * 1.96 * np.sqrt((1 + sure.spearman**2 / 2) / (len(gap) - 3)) * (1 - sure.spearman**2), rel=0.4
+    )  # Bonett and Wright (2000), to the first order
+
+
 def test_many_languages_are_sampled_alike_for_a_seed() -> None:
     rng = np.random.default_rng(0)
     noise = dict(zip(FSI_WEEKS, rng.normal(size=len(FSI_WEEKS)), strict=True))

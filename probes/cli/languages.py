@@ -1,0 +1,179 @@
+"""`bgt-probe compare-languages`: the separation against the distance to English."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bgt_core.cli.options import CsvOption, JsonOption, LatexOption, ParquetOption, check_files, on_stdout
+from bgt_core.errors import UsageError
+
+if TYPE_CHECKING:
+    from bgt_core.reproduce.distance import Trend
+    from bgt_core.tables import Table
+    from probes.results.languages import Judgement, LanguageGap
+
+Distances = Mapping[str, Mapping[str, float]]
+
+ABOUT = """\
+Gaps: semantic minus language, in points. Distances to English: weeks to learn (Foreign Service Institute), syntax
+(URIEL), the paper's order; letters and pieces are 1 less the overlap measured in --pairs. rho is Spearman's, its
+interval of resampled languages and of the gaps' own errors; p by permutation of the languages, Holm over the table. The
+paper's gaps are those of its table 3, without errors."""
+
+
+def compare_languages(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RESULTS]...",
+            help="What `bgt-probe --json` printed, of models that have both latents.",
+            show_default="the paper's table alone",
+        ),
+    ] = None,
+    sts: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LANG=FILE",
+            help="What `bgt sts --json` printed of the model of English and LANG.",
+            show_default=False,
+        ),
+    ] = None,
+    pairs: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="en-LANG=FILE", help="Translations, to measure how letters and pieces overlap.", show_default=False
+        ),
+    ] = None,
+    vocab_size: Annotated[
+        int,
+        typer.Option(help="Pieces of the tokenizer trained on both sides of --pairs; fewer for small files.", min=10),
+    ] = 8_000,
+    csv: CsvOption = None,
+    latex: LatexOption = None,
+    parquet: ParquetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge the paper's four claims on language distance, on its own numbers and on yours."""
+    from bgt_core.reproduce.distance import FSI_WEEKS, PAPER_ORDER, URIEL_SYNTAX
+    from bgt_core.tables import save, show
+    from probes.results.languages import judge, paper_gaps, probe_gaps, sts_gap
+    from probes.results.store import read_document
+
+    files = {"csv": csv, "latex": latex, "parquet": parquet}
+    check_files(files, as_json)
+    scored = [sts_gap(*named(text, "--sts", "fr=FILE")) for text in sts or []]
+    cells = [cell for path in results or [] for cell in read_document(path)]
+    gaps = [*probe_gaps(cells), *scored]
+    if results and not gaps:
+        raise UsageError(f"{results[0]}: none of these results compares both latents; probe a model of ours.")
+    distances: Distances = {
+        "weeks": FSI_WEEKS,
+        "syntax": URIEL_SYNTAX,
+        "paper": PAPER_ORDER,
+        **measured(pairs or [], vocab_size),
+    }
+    judgements = judge(gaps, distances)
+    table = judged_table(judgements)
+    save(table, files, ABOUT)
+    print(ABOUT, file=sys.stderr)
+    if as_json:
+        print(json.dumps(document(gaps, distances, table), indent=2, ensure_ascii=False))
+    elif not on_stdout(files):
+        by_language = language_table(gaps or paper_gaps(), distances)
+        show(by_language.columns, by_language.lines(), text=1)
+        print()
+        show(table.columns, table.lines(), text=3)
+
+
+def named(text: str, option: str, example: str) -> tuple[str, Path]:
+    """ "fr=FILE" -> fr, FILE."""
+    name, equals, file = text.partition("=")
+    if not (name and equals and file):
+        raise UsageError(f"{option} {text}: expected {example}.")
+    return name, Path(file)
+
+
+def measured(pairs: Sequence[str], vocab_size: int) -> Distances:
+    """Distances by letters and by pieces of each language that has a file; nothing without files."""
+    from bgt_core.data.overlap import SENTENCES, letter_overlap, piece_overlap
+    from bgt_core.data.parallel import Skipped, read_pairs
+
+    letters, pieces = {}, {}
+    for text in pairs:
+        columns, file = named(text, "--pairs", "en-fr=FILE")
+        langs = columns.split("-")
+        if len(langs) != 2 or "en" not in langs:
+            raise UsageError(f"--pairs {text}: expected English and one other language, as in en-fr=FILE.")
+        (other,) = (lang for lang in langs if lang != "en")
+        rows = list(read_pairs(file, langs, Skipped()))
+        count = min(SENTENCES, len(rows))
+        first, second = zip(*(rows[number * len(rows) // count] for number in range(count)), strict=True)
+        letters[other], pieces[other] = 1 - letter_overlap(first, second), 1 - piece_overlap(first, second, vocab_size)
+    return {"letters": letters, "pieces": pieces} if letters else {}
+
+
+def language_table(gaps: Sequence[LanguageGap], distances: Distances) -> Table:
+    """A row for each language: its distances, and the gap of each task."""
+    from bgt_core.tables import Table
+    from probes.results.languages import by_task
+
+    tasks = by_task(gaps)
+    langs = dict.fromkeys(gap.other for gap in gaps)
+    rows = [
+        [
+            lang,
+            *(plain(distance.get(lang)) for distance in distances.values()),
+            *(task[lang].points if lang in task else None for task in tasks.values()),
+        ]
+        for lang in langs
+    ]
+    return Table(["language", *distances, *(f"{task} gap" for task in tasks)], rows)
+
+
+def plain(distance: float | None) -> str:
+    return "" if distance is None else f"{distance:.3g}"
+
+
+def judged_table(judgements: Sequence[Judgement]) -> Table:
+    """A row for each claim and distance."""
+    from bgt_core.tables import Table
+
+    rows = [
+        [
+            row.claim.text,
+            row.distance,
+            row.verdict,
+            *trend_values(row.ours, row.ours_holm),
+            row.paper_verdict,
+            *trend_values(row.paper, row.paper_holm),
+        ]
+        for row in judgements
+    ]
+    head = ["claim", "distance", "ours", "languages", "rho", "p (Holm)"]
+    return Table([*head, "the paper's numbers", "its languages", "its rho", "its p (Holm)"], rows, digits=2)
+
+
+def trend_values(trend: Trend | None, p_holm: float) -> list:
+    from bgt_core.tables import Estimate, p_text
+
+    if trend is None:
+        return ["", None, ""]
+    rho = Estimate(trend.spearman, trend.spearman_low, trend.spearman_high)
+    return [" ".join(trend.langs), rho, p_text(p_holm)]
+
+
+def document(gaps: Sequence[LanguageGap], distances: Distances, table: Table) -> dict[str, object]:
+    """What --json prints."""
+    return {
+        "schema": "bgt-languages/1",
+        "about": ABOUT,
+        "distances": distances,
+        "gaps": [vars(gap) for gap in gaps],
+        "claims": table.records(),
+    }

@@ -1,0 +1,187 @@
+"""Does the separation of the latents change with a language's distance to English? (paper, sec. 5.2)
+
+    results of `bgt-probe` and `bgt sts`, or the paper's table 3 -> gaps -> trends over distances -> verdicts on claims
+
+A gap is semantic minus language, in points: of a probe's accuracy, or of the STS average.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import NormalDist, mean
+from typing import Any
+
+import numpy as np
+
+from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.errors import DataError, NotFound
+from bgt_core.evaluation.bootstrap import holm
+from bgt_core.reproduce.contrasts import verdict
+from bgt_core.reproduce.distance import Trend, trend
+from bgt_core.reproduce.results import NOT_RUN
+from probes.results.published import STS, TABLE, TASKS, published, published_sts
+from probes.results.store import Cell
+
+STS_TASK = "sts"  # beside the names of probing tasks
+LETTERS = "letters"  # the distance that one claim is about
+FEWEST = 3  # languages of a trend
+
+
+@dataclass(frozen=True)
+class LanguageGap:
+    """Of the latents of a model of English and `other`, or of a model of many, probed in `other`."""
+
+    other: str
+    task: str
+    points: float
+    error: float = 0.0  # standard; 0 where it is not known
+
+
+@dataclass(frozen=True)
+class DistanceClaim:
+    """That the mean gap of these tasks is the smaller, the further a language is from English."""
+
+    text: str
+    tasks: tuple[str, ...]
+    distance: str = ""  # the only one that it is about
+
+
+CLAIMS = (
+    DistanceClaim("word content, subject and object number: the gap shrinks", ("word-content", "subj-num", "obj-num")),
+    DistanceClaim("word content goes with the overlap of alphabets", ("word-content",), LETTERS),
+    DistanceClaim("length and punctuation: the language latent's lead grows", ("length", "punct-num", "punct-first")),
+    DistanceClaim("STS: the gap shrinks", (STS_TASK,)),
+)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim by one distance: what our gaps say, and the paper's own."""
+
+    claim: DistanceClaim
+    distance: str
+    ours: Trend | None  # None where fewer than three languages were measured
+    ours_holm: float
+    verdict: str
+    paper: Trend | None
+    paper_holm: float
+    paper_verdict: str
+
+
+def other_language(lang: str, langs: Sequence[str]) -> str:
+    """The language that a result in `lang` of a model of `langs` is about: for English the one beside it, if one is."""
+    others = [other for other in langs if other != "en"]
+    return others[0] if lang == "en" and len(others) == 1 else lang
+
+
+def probe_gaps(cells: Sequence[Cell]) -> list[LanguageGap]:
+    """Of results that compare the two latents."""
+    gaps = []
+    for cell in cells:
+        difference = cell.result.difference
+        if difference and (difference.first, difference.second) == (SEMANTIC, LANGUAGE):
+            other = other_language(cell.result.lang, cell.trail["langs"])
+            error = standard_error(difference.ci_low, difference.ci_high, cell.result.ci)
+            gaps.append(LanguageGap(other, difference.task, difference.points, error))
+    return gaps
+
+
+def sts_gap(other: str, path: Path) -> LanguageGap:
+    """Of what `bgt sts --json` printed of one model with both latents; DataError for anything else."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        (row,) = (row for row in document["differences"] if is_gap_of_average(row))
+        sign = 1 if row["first"].endswith(SEMANTIC) else -1
+        return LanguageGap(
+            other, STS_TASK, sign * row["value"], standard_error(row["ci_low"], row["ci_high"], document["level"])
+        )
+    except OSError as error:
+        raise NotFound(f"--sts {path}: {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise DataError(
+            f"--sts {path}: expected the JSON of one model with both latents, as in: bgt sts --data sts --json > FILE"
+        ) from None
+
+
+def is_gap_of_average(row: Mapping[str, str]) -> bool:
+    """Systems are named by model and latent, as in "mine semantic"."""
+    latents = {row[name].split()[-1] for name in ("first", "second")}
+    return row["dataset"] == "average" and latents == {SEMANTIC, LANGUAGE}
+
+
+def standard_error(low: Any, high: Any, level: float) -> Any:
+    """Of the bounds of a normal interval, numbers or arrays."""
+    return (high - low) / 2 / NormalDist().inv_cdf((1 + level) / 2)
+
+
+def paper_gaps() -> list[LanguageGap]:
+    """Those of the paper's table 3."""
+    probed = [(other, task, published(other, task, "en")) for other in TABLE for task in TASKS]
+    scored = [(other, STS_TASK, published_sts(other)) for other in STS]
+    return [LanguageGap(other, task, cell.gap) for other, task, cell in (*probed, *scored) if cell]
+
+
+def by_task(gaps: Sequence[LanguageGap]) -> dict[str, dict[str, LanguageGap]]:
+    """Task -> language -> gap; the mean where several models were measured."""
+    several: dict[tuple[str, str], list[LanguageGap]] = defaultdict(list)
+    for gap in gaps:
+        several[gap.task, gap.other].append(gap)
+    means: dict[str, dict[str, LanguageGap]] = defaultdict(dict)
+    for (task, other), same in several.items():
+        means[task][other] = mean_gap(task, same)
+    return dict(means)
+
+
+def mean_gap(task: str, gaps: Sequence[LanguageGap]) -> LanguageGap:
+    error = float(np.linalg.norm([gap.error for gap in gaps])) / len(gaps)
+    return LanguageGap(gaps[0].other, task, mean(gap.points for gap in gaps), error)
+
+
+def claim_trend(claim: DistanceClaim, gaps: Sequence[LanguageGap], distance: Mapping[str, float]) -> Trend | None:
+    """Over the languages that have a distance and every task of the claim.
+
+    None for fewer than three, or if all have the same gap or distance.
+    """
+    tasks = by_task(gaps)
+    if any(task not in tasks for task in claim.tasks):
+        return None
+    langs = [lang for lang in distance if all(lang in tasks[task] for task in claim.tasks)]
+    means = {lang: mean_gap("", [tasks[task][lang] for task in claim.tasks]) for lang in langs}
+    points = {lang: gap.points for lang, gap in means.items()}
+    if len(langs) < FEWEST or len(set(points.values())) == 1 or len({distance[lang] for lang in langs}) == 1:
+        return None
+    return trend(points, distance, error={lang: gap.error for lang, gap in means.items()})
+
+
+def judge(
+    gaps: Sequence[LanguageGap], distances: Mapping[str, Mapping[str, float]], level: float = 0.95
+) -> list[Judgement]:
+    """Every claim by every distance that it is about. Holm's correction is over the rows that have a trend, of ours and
+    of the paper's gaps each."""
+    rows = [
+        (claim, name, claim_trend(claim, gaps, distances[name]), claim_trend(claim, paper_gaps(), distances[name]))
+        for claim in CLAIMS
+        for name in distances
+        if claim.distance in ("", name)
+    ]
+    ours = corrected([own for _, _, own, _ in rows])
+    papers = corrected([paper for *_, paper in rows])
+    return [
+        Judgement(claim, name, own, p, decide(own, p, level), paper, paper_p, decide(paper, paper_p, level))
+        for (claim, name, own, paper), p, paper_p in zip(rows, ours, papers, strict=True)
+    ]
+
+
+def corrected(trends: Sequence[Trend | None]) -> list[float]:
+    """Holm's p of each trend in rank; 1 where there is none."""
+    adjusted = iter(holm(np.array([each.spearman_p for each in trends if each])))
+    return [float(next(adjusted)) if each else 1.0 for each in trends]
+
+
+def decide(each: Trend | None, p_holm: float, level: float) -> str:
+    """A claim holds where the gap falls with distance."""
+    return verdict(-each.spearman, p_holm, level) if each else NOT_RUN

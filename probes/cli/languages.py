@@ -14,9 +14,8 @@ from bgt_core.cli.options import CsvOption, JsonOption, LatexOption, ParquetOpti
 from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from bgt_core.reproduce.distance import Trend
     from bgt_core.tables import Table
-    from probes.results.languages import Judgement, LanguageGap
+    from probes.results.languages import LanguageGap
 
 Distances = Mapping[str, Mapping[str, float]]
 
@@ -62,7 +61,7 @@ def compare_languages(
     """Judge the paper's four claims on language distance, on its own numbers and on yours."""
     from bgt_core.reproduce.distance import FSI_WEEKS, PAPER_ORDER, URIEL_SYNTAX
     from bgt_core.tables import save, show
-    from probes.results.languages import judge, paper_gaps, probe_gaps, sts_gap
+    from probes.results.languages import judge, judged_table, language_table, paper_gaps, probe_gaps, sts_gap
     from probes.results.store import read_document
 
     files = {"csv": csv, "latex": latex, "parquet": parquet}
@@ -116,56 +115,6 @@ def measured(pairs: Sequence[str], vocab_size: int) -> Distances:
         first, second = zip(*(rows[number * len(rows) // count] for number in range(count)), strict=True)
         letters[other], pieces[other] = 1 - letter_overlap(first, second), 1 - piece_overlap(first, second, vocab_size)
     return {"letters": letters, "pieces": pieces} if letters else {}
-
-
-def language_table(gaps: Sequence[LanguageGap], distances: Distances) -> Table:
-    """A row for each language: its distances, and the gap of each task."""
-    from bgt_core.tables import Table
-    from probes.results.languages import by_task
-
-    tasks = by_task(gaps)
-    langs = dict.fromkeys(gap.other for gap in gaps)
-    rows = [
-        [
-            lang,
-            *(plain(distance.get(lang)) for distance in distances.values()),
-            *(task[lang].points if lang in task else None for task in tasks.values()),
-        ]
-        for lang in langs
-    ]
-    return Table(["language", *distances, *(f"{task} gap" for task in tasks)], rows)
-
-
-def plain(distance: float | None) -> str:
-    return "" if distance is None else f"{distance:.3g}"
-
-
-def judged_table(judgements: Sequence[Judgement]) -> Table:
-    """A row for each claim and distance."""
-    from bgt_core.tables import Table
-
-    rows = [
-        [
-            row.claim.text,
-            row.distance,
-            row.verdict,
-            *trend_values(row.ours, row.ours_holm),
-            row.paper_verdict,
-            *trend_values(row.paper, row.paper_holm),
-        ]
-        for row in judgements
-    ]
-    head = ["claim", "distance", "ours", "languages", "rho", "p (Holm)"]
-    return Table([*head, "the paper's numbers", "its languages", "its rho", "its p (Holm)"], rows, digits=2)
-
-
-def trend_values(trend: Trend | None, p_holm: float) -> list:
-    from bgt_core.tables import Estimate, p_text
-
-    if trend is None:
-        return ["", None, ""]
-    rho = Estimate(trend.spearman, trend.spearman_low, trend.spearman_high)
-    return [" ".join(trend.langs), rho, p_text(p_holm)]
 
 
 def document(gaps: Sequence[LanguageGap], distances: Distances, table: Table) -> dict[str, object]:

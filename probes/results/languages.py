@@ -23,6 +23,7 @@ from bgt_core.evaluation.bootstrap import holm
 from bgt_core.reproduce.contrasts import verdict
 from bgt_core.reproduce.distance import Trend, trend
 from bgt_core.reproduce.results import NOT_RUN
+from bgt_core.tables import Estimate, Table, Value, p_text
 from probes.results.published import STS, TABLE, TASKS, published, published_sts
 from probes.results.store import Cell
 
@@ -185,3 +186,46 @@ def corrected(trends: Sequence[Trend | None]) -> list[float]:
 def decide(each: Trend | None, p_holm: float, level: float) -> str:
     """A claim holds where the gap falls with distance."""
     return verdict(-each.spearman, p_holm, level) if each else NOT_RUN
+
+
+def language_table(gaps: Sequence[LanguageGap], distances: Mapping[str, Mapping[str, float]]) -> Table:
+    """A row for each language: its distances, and the gap of each task."""
+    tasks = by_task(gaps)
+    langs = dict.fromkeys(gap.other for gap in gaps)
+    rows: list[list[Value]] = [
+        [
+            lang,
+            *(plain(distance.get(lang)) for distance in distances.values()),
+            *(task[lang].points if lang in task else None for task in tasks.values()),
+        ]
+        for lang in langs
+    ]
+    return Table(["language", *distances, *(f"{task} gap" for task in tasks)], rows)
+
+
+def plain(distance: float | None) -> str:
+    return "" if distance is None else f"{distance:.3g}"
+
+
+def judged_table(judgements: Sequence[Judgement]) -> Table:
+    """A row for each claim and distance."""
+    rows: list[list[Value]] = [
+        [
+            row.claim.text,
+            row.distance,
+            row.verdict,
+            *trend_values(row.ours, row.ours_holm),
+            row.paper_verdict,
+            *trend_values(row.paper, row.paper_holm),
+        ]
+        for row in judgements
+    ]
+    head = ["claim", "distance", "ours", "languages", "rho", "p (Holm)"]
+    return Table([*head, "the paper's numbers", "its languages", "its rho", "its p (Holm)"], rows, digits=2)
+
+
+def trend_values(each: Trend | None, p_holm: float) -> list[Value]:
+    if each is None:
+        return ["", None, ""]
+    rho = Estimate(each.spearman, each.spearman_low, each.spearman_high)
+    return [" ".join(each.langs), rho, p_text(p_holm)]

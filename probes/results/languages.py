@@ -80,12 +80,15 @@ def other_language(lang: str, langs: Sequence[str]) -> str:
 
 
 def probe_gaps(cells: Sequence[Cell]) -> list[LanguageGap]:
-    """Of results that compare the two latents."""
+    """Of results that compare the two latents: of English and one other language those on English sentences, as in the
+    paper; of a model of many those in each language but English."""
     gaps = []
     for cell in cells:
-        difference = cell.result.difference
-        if difference and (difference.first, difference.second) == (SEMANTIC, LANGUAGE):
-            other = other_language(cell.result.lang, cell.trail["langs"])
+        difference, langs = cell.result.difference, cell.trail["langs"]
+        of_pair = len(langs) == 2 and "en" in langs
+        about_other = (cell.result.lang == "en") == of_pair
+        if about_other and difference and (difference.first, difference.second) == (SEMANTIC, LANGUAGE):
+            other = other_language(cell.result.lang, langs)
             error = standard_error(difference.ci_low, difference.ci_high, cell.result.ci)
             gaps.append(LanguageGap(other, difference.task, difference.points, error))
     return gaps

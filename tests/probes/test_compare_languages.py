@@ -35,10 +35,10 @@ STEEP = dict(zip(sorted(FSI_WEEKS, key=FSI_WEEKS.__getitem__), range(len(FSI_WEE
 def results(tmp_path: Path) -> Callable[..., Path]:
     """A file of `bgt-probe --json`: the length of English sentences, a model for each language and its gap."""
 
-    def write(**gaps: float) -> Path:
+    def write(sentences: str = "en", **gaps: float) -> Path:
         def entry(lang: str, points: float) -> dict:
-            gap = Difference("length", "en", "semantic", "language", points, points - 1.96, points + 1.96, 0.01)
-            result = ProbeResult("length", "en", 5, 0, 0.95, [], gap, 0)
+            gap = Difference("length", sentences, "semantic", "language", points, points - 1.96, points + 1.96, 0.01)
+            result = ProbeResult("length", sentences, 5, 0, 0.95, [], gap, 0)
             trail = {"fingerprint": lang, "langs": ["en", lang], "probe": "linear"}
             return {"model": f"en-{lang}", **result.as_dict(), "trail": trail}
 
@@ -67,6 +67,10 @@ def test_gaps_and_their_errors_are_those_of_the_file(results: Callable) -> None:
     (gap,) = probe_gaps(read_document(results(fr=-7.0)))
     assert (gap.other, gap.task, gap.points) == ("fr", "length", -7.0)
     assert gap.error == pytest.approx(1.0, rel=1e-3)
+
+
+def test_a_pair_with_english_is_judged_on_english_sentences(results: Callable) -> None:
+    assert probe_gaps(read_document(results("fr", fr=-7.0))) == []
 
 
 def test_the_papers_own_table() -> None:

@@ -39,6 +39,7 @@ def gaps_by_distance(gaps: Mapping[str, Sequence[LanguageGap]], distance: Mappin
         panel.set_visible(False)
     for panel, task in zip(panels, tasks, strict=False):
         panel.axhline(0, color="0.6", linewidth=1)
+        panel.margins(0.15)
         panel.set_title(task, fontsize=9)
         panel.tick_params(labelsize=8, labelbottom=True)
         for name, some in gaps.items():

@@ -25,6 +25,7 @@ from bgt_core.reproduce.distance import Trend, trend
 from bgt_core.reproduce.results import NOT_RUN
 from bgt_core.tables import Estimate, Table, Value, p_text
 from probes.results.published import STS, TABLE, TASKS, published, published_sts
+from probes.results.separation import latent_gap
 from probes.results.store import Cell
 
 STS_TASK = "sts"  # beside the names of probing tasks
@@ -84,10 +85,10 @@ def probe_gaps(cells: Sequence[Cell]) -> list[LanguageGap]:
     paper; of a model of many those in each language but English."""
     gaps = []
     for cell in cells:
-        difference, langs = cell.result.difference, cell.trail["langs"]
+        difference, langs = latent_gap(cell.result.difference), cell.trail["langs"]
         of_pair = len(langs) == 2 and "en" in langs
         about_other = (cell.result.lang == "en") == of_pair
-        if about_other and difference and (difference.first, difference.second) == (SEMANTIC, LANGUAGE):
+        if about_other and difference:
             other = other_language(cell.result.lang, langs)
             error = standard_error(difference.ci_low, difference.ci_high, cell.result.ci)
             gaps.append(LanguageGap(other, difference.task, difference.points, error))

@@ -6,14 +6,13 @@ The paper's claim is a pattern of signs, so it is reported cell by cell, with in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import UsageError
 from bgt_core.tables import Estimate, Table, Value, p_text
 from probes.measures.significance import correct
 from probes.result import Difference, ProbeScore
-from probes.results.compare import cell_gap, has_predictor
 from probes.results.published import Published, published
 from probes.results.store import Cell
 
@@ -55,12 +54,13 @@ class Line:
 
 def separation(cells: Sequence[Cell], correction: str = "holm") -> list[Line]:
     """A line for each cell that has both latents; UsageError where none has."""
-    both = [cell for cell in cells if has_predictor(cell, SEMANTIC) and has_predictor(cell, LANGUAGE)]
+    gaps = [(cell, latent_gap(cell.result.difference)) for cell in cells]
+    both = [(cell, gap) for cell, gap in gaps if gap]
     if not both:
         raise UsageError("a report compares the semantic with the language latent: probe both of a model of ours.")
     lines = []
-    gaps = correct([cell_gap(cell, SEMANTIC, cell, LANGUAGE) for cell in both], correction)
-    for cell, difference in zip(both, gaps, strict=True):
+    adjusted = correct([gap for _, gap in both], correction)
+    for (cell, _), difference in zip(both, adjusted, strict=True):
         rest = [row for row in cell.result.rows if row.latent not in cell.trail["latents"]]
         best = max(rest, key=lambda row: row.accuracy, default=None)
         task, lang, _ = cell.setting
@@ -68,6 +68,16 @@ def separation(cells: Sequence[Cell], correction: str = "holm") -> list[Line]:
         rows = cell.row(SEMANTIC), cell.row(LANGUAGE)
         lines.append(Line(cell, *rows, difference, best, paper, 1 - cell.result.ci))
     return lines
+
+
+def latent_gap(difference: Difference | None) -> Difference | None:
+    """Semantic minus language, whichever was measured first; None of anything else."""
+    names = (difference.first, difference.second) if difference else ()
+    if difference and names == (LANGUAGE, SEMANTIC):
+        low, high = -difference.ci_high, -difference.ci_low
+        points = -difference.points
+        return replace(difference, first=SEMANTIC, second=LANGUAGE, points=points, ci_low=low, ci_high=high)
+    return difference if names == (SEMANTIC, LANGUAGE) else None
 
 
 def _beside_english(cell: Cell) -> str:

@@ -13,6 +13,7 @@ import pytest
 from bgt_core.errors import BgtError
 from bgt_core.tables import Table, save
 from probes.result import Predictions, ProbeResult, ProbeScore
+from probes.results.compare import cell_gap
 from probes.results.published import SYSTEMS, TABLE, TASKS, published
 from probes.results.report import write_report
 from probes.results.separation import as_table, counts, separation
@@ -37,7 +38,8 @@ def cell(task: str, lang: str, semantic: float, language: float, name: str = "m 
     result = ProbeResult(task, lang, 1, 0, 0.95, rows, None, 0, warnings=["1 < 2"], labels=["a", "b"], items=items,
                          predictions=predictions)  # fmt: skip
     trail = {"probe": "linear", "latents": ["semantic", "language"], "langs": ["en", "fr"], "fingerprint": "abc"}
-    return cell_of(name, result, trail | {"data": "D", "items_sha256": "0", "version": "1", "measured": "2026-01-01"})
+    kept = cell_of(name, result, trail | {"data": "D", "items_sha256": "0", "version": "1", "measured": "2026-01-01"})
+    return replace(kept, result=replace(kept.result, difference=cell_gap(kept, "semantic", kept, "language")))
 
 
 CELLS = [
@@ -68,11 +70,19 @@ def test_signs_stand_beside_the_papers() -> None:
 
 
 def test_one_latent_is_no_report() -> None:
-    one = replace(
-        CELLS[0], predictions=CELLS[0].predictions.filter(CELLS[0].predictions["item"].is_valid()).slice(0, N)
-    )
     with pytest.raises(BgtError, match="probe both"):
-        separation([one])
+        separation([replace(CELLS[0], result=replace(CELLS[0].result, difference=None))])
+
+
+def test_the_latent_measured_first_makes_no_difference() -> None:
+    turned = [
+        replace(kept, result=replace(kept.result, difference=cell_gap(kept, "language", kept, "semantic")))
+        for kept in CELLS
+    ]
+    assert [line.holds for line in separation(turned)] == [line.holds for line in separation(CELLS)]
+    for line, other in zip(separation(turned), separation(CELLS), strict=True):
+        assert line.difference.points == pytest.approx(other.difference.points)
+        assert line.difference.ci_low < line.difference.points < line.difference.ci_high
 
 
 def test_the_page_needs_nothing_but_itself(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Protocol
@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from bgt_core.contracts import Batch, Outputs, Posterior, Readout
+from bgt_core.contracts import Batch, Outputs, Posterior, Readout, Tokens
 from bgt_core.errors import DataError
 from bgt_core.nets.prediction import SentencePrediction
 
@@ -73,6 +73,9 @@ class Diagnosis:
     pieces: int  # of those, EOS included
     latents: dict[str, Latent]
     at_mean: MeanEstimate | None  # NLL with each latent at its posterior's mean; None where nothing is reconstructed
+    unigram: (
+        MeanEstimate | None
+    )  # NLL of the same pieces by their own frequencies on each side: what any bound must beat
     likelihood: Likelihood | None  # None there, and for point posteriors
 
 
@@ -89,6 +92,7 @@ def diagnose(
     posteriors: dict[str, list[Posterior]] = defaultdict(list)
     kls: dict[str, list[Tensor]] = defaultdict(list)
     at_mean, neg_elbo, iwae_nll, effective_samples = [], [], [], []
+    targets: dict[str, list[Tokens]] = defaultdict(list)
     pairs = sentences = pieces = 0
     for batch in batches:
         batch = batch.to(device)
@@ -104,6 +108,8 @@ def diagnose(
         sentences += len(reconstructed) * len(batch)
         pieces += sum(len(prediction.target.flat_index) for prediction in reconstructed)
         at_mean.append(nll(out))
+        for prediction in reconstructed:
+            targets[prediction.name].append(prediction.target)
         if all(posterior.has_density for posterior in present.values()):
             draws = [draw(model, batch, generator) for _ in range(samples)]
             log_weights = torch.stack([log_ratio - nats for nats, log_ratio in draws])  # (K, B): log p(x, z) / q(z | x)
@@ -119,7 +125,18 @@ def diagnose(
     if neg_elbo:
         bounds = MeanEstimate.of_pairs(torch.cat(neg_elbo)), MeanEstimate.of_pairs(torch.cat(iwae_nll))
         likelihood = Likelihood(*bounds, torch.cat(effective_samples).mean().item())
-    return Diagnosis(pairs, sentences, pieces, latents, plain, likelihood)
+    unigram = MeanEstimate.of_pairs(reduce(torch.add, map(unigram_nll, targets.values()))) if targets else None
+    return Diagnosis(pairs, sentences, pieces, latents, plain, unigram, likelihood)
+
+
+def unigram_nll(sides: Sequence[Tokens]) -> Tensor:
+    """-log p of each sentence, nats, (N,) float64, where each piece is drawn by its frequency in these very sides."""
+    ids = torch.cat([side.ids[side.mask] for side in sides])  # pieces of all sentences, in their order
+    counts = ids.bincount()
+    nats = (counts.sum().double() / counts[ids]).log()
+    lengths = torch.cat([side.mask.sum(1) for side in sides])
+    sentence = torch.arange(len(lengths), device=ids.device).repeat_interleave(lengths)
+    return torch.zeros(len(lengths), dtype=nats.dtype, device=ids.device).index_add(0, sentence, nats)
 
 
 def reconstructions(out: Outputs) -> list[SentencePrediction]:

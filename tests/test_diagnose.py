@@ -60,8 +60,9 @@ def test_a_run_is_diagnosed_on_what_it_held_out(bgt: Bgt) -> None:
         assert document["latents"][name]["kl"]["nats"] == pytest.approx(latent.kl.nats)
         assert document["latents"][name]["information"]["nats"] == pytest.approx(latent.information.nats)
         assert document["latents"][name]["aggregate"] == pytest.approx(latent.aggregate)
-    assert document["evidence"]["weighted"]["nats"] == pytest.approx(expected.likelihood.iwae_nll.nats)
-    assert document["evidence"]["weighted"]["nats"] < document["evidence"]["bound"]["nats"]
+    assert document["likelihood"]["iwae_nll"]["nats"] == pytest.approx(expected.likelihood.iwae_nll.nats)
+    assert document["likelihood"]["iwae_nll"]["nats"] < document["likelihood"]["neg_elbo"]["nats"]
+    assert document["unigram"]["nats"] == pytest.approx(expected.unigram.nats)
     assert document["at_mean"]["nats"] == pytest.approx(expected.at_mean.nats)
 
 
@@ -77,6 +78,7 @@ def test_files_may_have_their_columns_in_any_order(bgt: Bgt) -> None:
         "NLL at posterior means",
         "-ELBO",
         "importance-weighted NLL, 2 draws",
+        "unigram NLL, of these pieces' own frequencies",
     ]
     pair, sentence = float(likelihoods[1][1].split(" ± ")[0]), float(likelihoods[1][2])
     assert pair == pytest.approx(2 * sentence, rel=1e-3)
@@ -96,7 +98,11 @@ def test_a_model_without_a_prior_has_the_first_likelihood_alone(
     assert code == 0, err
     latents, likelihoods = out.split("\n\n")
     assert latents.splitlines()[1].split("\t")[3:] == ["0.00 ± 0.00", "", ""]
-    assert [row.split("\t")[0] for row in likelihoods.splitlines()] == ["nats", "NLL at posterior means"]
+    assert [row.split("\t")[0] for row in likelihoods.splitlines()] == [
+        "nats",
+        "NLL at posterior means",
+        "unigram NLL, of these pieces' own frequencies",
+    ]
     assert "30 sentences reconstructed" in err
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.distributions import MultivariateNormal, Normal
 
 from bgt_core.contracts import Batch, Outputs, Posterior, Readout, Role, Tokens
-from bgt_core.diagnose import Diagnosis, diagnose
+from bgt_core.diagnose import Diagnosis, diagnose, unigram_nll
 from bgt_core.errors import BgtError
 from bgt_core.nets.prediction import SentencePrediction
 from bgt_core.posterior import Gaussian, Point
@@ -128,6 +128,22 @@ def test_each_latent_is_counted_and_priced() -> None:
         Layer().nll(measured(batch), mean, batch.sides["en"], 0.0)[1] for batch, mean in zip(batches(), z, strict=True)
     ]
     assert result.at_mean.nats == pytest.approx(torch.cat(losses).mean().item())
+
+
+def test_the_unigram_is_the_entropy_of_the_pieces() -> None:
+    """Fitted on the very pieces: their entropy times how many a sentence has."""
+    ids = torch.cat([batch.sides["en"].ids.flatten() for batch in batches()])
+    shares = ids.bincount().double() / len(ids)
+    entropy = -(shares[shares > 0] * shares[shares > 0].log()).sum().item()
+    assert diagnosis(Linear()).unigram.nats == pytest.approx(5 * entropy)
+
+
+def test_a_unigram_of_sentences_of_different_lengths() -> None:
+    """By hand: 7 of 9, 8 and 9 one of 9 each; no EOS here."""
+    sides = [Tokens.pad([[7, 7, 8], [7]], "en"), Tokens.pad([[7, 7, 7, 9, 7]], "en")]
+    sevenths = math.log(9 / 7)
+    expected = [2 * sevenths + math.log(9), sevenths, 4 * sevenths + math.log(9)]
+    assert unigram_nll(sides).tolist() == pytest.approx(expected)
 
 
 def test_points_have_no_information_and_no_likelihood() -> None:

@@ -51,7 +51,8 @@ def diagnose(
     """Say what each latent of a generative model holds, and how likely it finds held-out text.
 
     active: units whose posterior mean varies with the sentence. KL to the prior = information about the sentence
-    + aggregate, the KL of all sentences' posteriors together to the prior. All in nats, computed in fp32.
+    + aggregate, the KL of all sentences' posteriors together to the prior. A bound above the unigram NLL is no
+    likelihood to speak of. All in nats, computed in fp32.
     """
     from bgt_core import checkpoint, diagnose
     from bgt_core.data.batching import validation
@@ -136,6 +137,8 @@ def show(diagnosis: Diagnosis, samples: int) -> None:
             "-ELBO": likelihood.neg_elbo,
             f"importance-weighted NLL, {samples} draws": likelihood.iwae_nll,
         }
+    if diagnosis.unigram:
+        rows["unigram NLL, of these pieces' own frequencies"] = diagnosis.unigram
     counts = (diagnosis.sentences, diagnosis.pieces)
     print()
     tables.show(
@@ -160,10 +163,4 @@ def document(diagnosis: Diagnosis, samples: int, seed: int) -> dict[str, object]
     fields: dict[str, Any] = {"samples": samples, "seed": seed, "information_limit": limit, **asdict(diagnosis)}
     for name, latent in diagnosis.latents.items():
         fields["latents"][name]["aggregate"] = latent.aggregate
-    likelihood = fields.pop("likelihood")
-    fields["evidence"] = likelihood and {
-        "bound": likelihood["neg_elbo"],
-        "weighted": likelihood["iwae_nll"],
-        "effective": likelihood["effective_samples"],
-    }
     return fields

@@ -64,7 +64,7 @@ PICTURES = (
         "style?source=Can+you+help+me%3F&style=I+would+like+to+go+home+now.",
         act=lambda page: page.get_by_role("button", name="Generate").click(),
     ),
-    Picture("gallery/direction.webp", "style?how=In+a+direction&move_question=1"),
+    Picture("gallery/direction.webp", "style?how=In+a+direction&move_question=1.0"),
     Picture(
         "gallery/similarity-dark.webp",
         "similarity?left=Where+is+the+station%3F&right=Tell+me+how+to+get+to+the+train+station.",
@@ -74,7 +74,7 @@ PICTURES = (
     Picture("gallery/sentences-dark.webp", "probes", "dark", act=scroll_to("Sentence by sentence")),
     Picture("gallery/languages.webp", "languages"),
     Picture("gallery/accuracies.webp", "languages?gaps=Accuracy"),
-    Picture("gallery/phone.webp", "overview", size=(400, 900)),
+    Picture("gallery/phone.webp", "", size=(400, 900)),
 )
 
 

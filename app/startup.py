@@ -12,7 +12,7 @@ from bgt_core import PRETRAINED
 from bgt_core.data.examples import CREDIT, LANGS
 from bgt_core.errors import UsageError
 
-SHIPPED = "bgt-small, as shipped"
+AS_SHIPPED = "{}, as shipped"
 EXAMPLES, BUILT_IN = "Example sentences", "Built-in grammar"
 PROBES_FOLDER = "probes"  # in a model's folder: results of `bgt-probe` on it
 
@@ -51,10 +51,17 @@ def read(arguments: Sequence[str] | None = None) -> StartOptions:
     parser.add_argument("--results", action="append", default=[], type=Path)
     given, _ = parser.parse_known_args(sys.argv[1:] if arguments is None else arguments)
     paths = list(dict.fromkeys(path for argument in given.model for path in checkpoints(argument)))
-    models = shortest_names(paths) | {SHIPPED: str(PRETRAINED)}
-    own_results = (Path(path) / PROBES_FOLDER for path in paths or [str(PRETRAINED)])
+    inside = shipped()
+    models = shortest_names(paths) | inside
+    own_results = (Path(path) / PROBES_FOLDER for path in paths or inside.values())
     results = (*filter(Path.is_dir, own_results), *given.results)
     return StartOptions(models, built_in_texts() | dict(map(parallel_text, given.data)), results)
+
+
+def shipped() -> dict[str, str]:
+    """Name -> path of each model inside the package, the default one first."""
+    folders = sorted(filter(is_model, PRETRAINED.parent.iterdir()), key=lambda folder: (folder != PRETRAINED, folder))
+    return {AS_SHIPPED.format(folder.name): str(folder) for folder in folders}
 
 
 def built_in_texts() -> dict[str, ParallelText]:

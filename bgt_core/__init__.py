@@ -64,7 +64,8 @@ if TYPE_CHECKING:
 def load(path: str | Path = PRETRAINED, device: str = "auto", precision: str = "auto") -> Embedder:
     """The model in a checkpoint, or in the newest of a run; without a path the one that ships.
 
-    Where `path` is no folder here and reads as ORG/NAME or ORG/NAME@REVISION, it is fetched from the hub.
+    `path` may name a model that ships, as "bgt-composed". Where it is no folder here and reads as ORG/NAME or
+    ORG/NAME@REVISION, it is fetched from the hub.
 
     `device` is "cpu", "cuda", "cuda:1", or "auto": a GPU where there is one. `precision` is "fp32", "bf16", "auto"
     (bf16 where the device multiplies it natively), or on a CPU "int8", for embedding. Raises BgtError for a folder

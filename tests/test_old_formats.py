@@ -206,8 +206,9 @@ def test_a_run_begun_in_format_1_continues_to_the_same_weights(tsv: Path, tmp_pa
     assert checkpoint.read_config(newest) == checkpoint.read_config(last)
 
 
-def test_the_model_that_ships_is_converted() -> None:
-    config = json.loads((bgt_core.PRETRAINED / "config.json").read_text("utf-8"))
+@pytest.mark.parametrize("folder", sorted(bgt_core.PRETRAINED.parent.iterdir()), ids=lambda folder: folder.name)
+def test_the_models_that_ship_are_converted(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text("utf-8"))
     assert config["format"] == checkpoint.FORMAT
     recipe = recipes.build(config["recipe"], config["arguments"])
     settings = json.loads(json.dumps(dict(recipe.arguments or {})))

@@ -13,16 +13,20 @@ from pathlib import Path
 from bgt_core.errors import BgtError, NotFound, UsageError, needs
 
 NAME = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(\S+))?")  # ORG/NAME, ORG/NAME@REVISION
+SHIPPED = Path(__file__).resolve().parents[1] / "pretrained"  # a folder for each model inside the package
 FILES = ["config.json", "metrics.jsonl", "model.safetensors", "tokenizer.model"]
 
 
 def folder(name: str | Path) -> Path:
-    """The folder that `name` means: itself where it is there or can be no name on the hub, else fetched from there.
+    """The folder that `name` means: itself where it is there, the model that ships under that name, or one fetched from
+    the hub where it can be a name there.
 
     Files are kept in the hub's own cache, and fetched again only when they have changed. Raises NotFound where there
     is no such model or revision, no permission, or no connection.
     """
     match = NAME.fullmatch(str(name))
+    if not Path(name).exists() and re.fullmatch(r"\w[\w.-]*", str(name)) and (SHIPPED / name).is_dir():
+        return SHIPPED / name
     if Path(name).exists() or not match:
         return Path(name)
     try:

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 ModelOption = Annotated[
     Path,
-    typer.Option("--model", help="A checkpoint or run folder, or ORG/NAME.", show_default="the model that ships"),
+    typer.Option(
+        "--model",
+        help="A checkpoint or run folder, bgt-composed, or ORG/NAME.",
+        show_default="the model that ships",
+    ),
 ]
 EncoderOption = Annotated[
     str,

@@ -21,6 +21,8 @@ Start = Callable[..., None]
 Run = Callable[[AppTest], AppTest]
 PAGES = ("overview", "latents", "generate", "similarity", "probing", "compare", "card")
 
+SHIPPED = next(iter(startup.shipped()))
+
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_opens_on_the_model_that_ships(start: Start, opened: Open, page: str) -> None:
@@ -126,7 +128,7 @@ def test_a_bad_checkpoint_is_named_and_the_app_lives_on(
     (message,) = app.code
     assert str(folder) in message.value and (name in message.value or not (folder / name).exists())
     assert "Traceback" not in str(app)
-    app.selectbox(key="ckpt").set_value(startup.SHIPPED)  # the other model still opens
+    app.selectbox(key="ckpt").set_value(SHIPPED)  # the other model still opens
     assert run(app).metric and not app.error
     app.selectbox(key="ckpt").set_value("model")
     shutil.copytree(saved, folder, dirs_exist_ok=True)
@@ -138,7 +140,7 @@ def test_an_empty_folder_of_models_says_the_way_out(start: Start, opened: Open, 
         start("--model", path)
         app = opened("main")
         assert path.name in app.code[0].value and "--model" in app.caption[0].value
-        assert startup.SHIPPED in app.selectbox(key="ckpt").options
+        assert SHIPPED in app.selectbox(key="ckpt").options
 
 
 def test_a_folder_of_models_offers_each(start: Start, opened: Open, run: Run, saved: Path, tmp_path: Path) -> None:
@@ -146,7 +148,7 @@ def test_a_folder_of_models_offers_each(start: Start, opened: Open, run: Run, sa
         shutil.copytree(saved, tmp_path / name)
     start("--model", tmp_path)
     app = opened("main")
-    assert app.selectbox(key="ckpt").options == ["first", "second", startup.SHIPPED]
+    assert app.selectbox(key="ckpt").options == ["first", "second", *startup.shipped()]
     app.selectbox(key="ckpt").set_value("second")
     run(app)
     assert app.session_state["ckpt"] == "second" and app.metric

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pandas as pd
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC
-from bgt_core.reproduce.distance import FSI_WEEKS, PAPER_ORDER, URIEL_SYNTAX, Trend, trend
-from probes.results.languages import other_language, standard_error
+from bgt_core.reproduce.distance import FSI_WEEKS, PAPER_ORDER, URIEL_SYNTAX, Trend
+from probes.results.languages import LanguageGap, by_task, gap_trend, other_language, standard_error
 from probes.results.published import published
 
 DISTANCES: dict[str, tuple[Mapping[str, float], str]] = {
@@ -40,12 +40,9 @@ def of_latents(scores: pd.DataFrame) -> pd.DataFrame:
 def trends(gaps: pd.DataFrame, by: str) -> dict[str, Trend]:
     """How the gap of each task varies with distance to English, for tasks with three languages or more."""
     distances, _ = DISTANCES[by]
-    trends = {}
-    for task, part in gaps[gaps["other"].isin(distances)].groupby("task", sort=False):
-        mean = part.groupby("other")["points"].mean().to_dict()
-        variance = standard_error(part["ci_low"], part["ci_high"], LEVEL) ** 2
-        several = variance.groupby(part["other"])
-        error = (several.sum() ** 0.5 / several.size()).to_dict()
-        if len(mean) >= 3 and len(set(mean.values())) > 1 and len({distances[lang] for lang in mean}) > 1:
-            trends[task] = trend(mean, distances, error=error)
-    return trends
+    measured = [
+        LanguageGap(row.other, row.task, row.points, standard_error(row.ci_low, row.ci_high, LEVEL))
+        for row in gaps.itertuples()
+    ]
+    of_tasks = {task: gap_trend(by_language, distances) for task, by_language in by_task(measured).items()}
+    return {task: trend for task, trend in of_tasks.items() if trend}

@@ -1,6 +1,6 @@
 """Results of probes: what `bgt-probe` writes with --json, --csv and --predictions, gathered without mixing models.
 
-Everything that knows the format of these files is here.
+JSON is read by `probes.results.store`; all else that knows the format of these files is here.
 """
 
 from __future__ import annotations

@@ -73,9 +73,7 @@ class Diagnosis:
     pieces: int  # of those, EOS included
     latents: dict[str, Latent]
     at_mean: MeanEstimate | None  # NLL with each latent at its posterior's mean; None where nothing is reconstructed
-    unigram: (
-        MeanEstimate | None
-    )  # NLL of the same pieces by their own frequencies on each side: what any bound must beat
+    unigram: MeanEstimate | None  # NLL of the same pieces by their frequencies on each side, which a bound must beat
     likelihood: Likelihood | None  # None there, and for point posteriors
 
 

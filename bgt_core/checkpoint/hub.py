@@ -24,10 +24,12 @@ def folder(name: str | Path) -> Path:
     Files are kept in the hub's own cache, and fetched again only when they have changed. Raises NotFound where there
     is no such model or revision, no permission, or no connection.
     """
-    match = NAME.fullmatch(str(name))
-    if not Path(name).exists() and re.fullmatch(r"\w[\w.-]*", str(name)) and (SHIPPED / name).is_dir():
+    if Path(name).exists():
+        return Path(name)
+    if re.fullmatch(r"\w[\w.-]*", str(name)) and (SHIPPED / name).is_dir():
         return SHIPPED / name
-    if Path(name).exists() or not match:
+    match = NAME.fullmatch(str(name))
+    if not match:
         return Path(name)
     try:
         needs("huggingface_hub", "hub")

@@ -70,7 +70,10 @@ def compare_languages(
     cells = [cell for path in results or [] for cell in read_document(path)]
     gaps = [*probe_gaps(cells), *scored]
     if results and not gaps:
-        raise UsageError(f"{results[0]}: none of these results compares both latents; probe a model of ours.")
+        raise UsageError(
+            f"{results[0]}: none of these results compares both latents, of a pair with English on English sentences; "
+            "probe a model of ours with --lang en."
+        )
     distances: Distances = {
         "weeks": FSI_WEEKS,
         "syntax": URIEL_SYNTAX,

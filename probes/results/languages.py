@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist, mean
-from typing import Any
 
 import numpy as np
 
@@ -88,7 +87,7 @@ def probe_gaps(cells: Sequence[Cell]) -> list[LanguageGap]:
         difference, langs = latent_gap(cell.result.difference), cell.trail["langs"]
         of_pair = len(langs) == 2 and "en" in langs
         about_other = (cell.result.lang == "en") == of_pair
-        if about_other and difference:
+        if difference and about_other:
             other = other_language(cell.result.lang, langs)
             error = standard_error(difference.ci_low, difference.ci_high, cell.result.ci)
             gaps.append(LanguageGap(other, difference.task, difference.points, error))
@@ -118,8 +117,8 @@ def is_gap_of_average(row: Mapping[str, str]) -> bool:
     return row["dataset"] == "average" and latents == {SEMANTIC, LANGUAGE}
 
 
-def standard_error(low: Any, high: Any, level: float) -> Any:
-    """Of the bounds of a normal interval, numbers or arrays."""
+def standard_error(low: float, high: float, level: float) -> float:
+    """Of the bounds of a normal interval."""
     return (high - low) / 2 / NormalDist().inv_cdf((1 + level) / 2)
 
 
@@ -147,19 +146,23 @@ def mean_gap(task: str, gaps: Sequence[LanguageGap]) -> LanguageGap:
 
 
 def claim_trend(claim: DistanceClaim, gaps: Sequence[LanguageGap], distance: Mapping[str, float]) -> Trend | None:
-    """Over the languages that have a distance and every task of the claim.
-
-    None for fewer than three, or if all have the same gap or distance.
-    """
+    """Of the mean gap of the claim's tasks, over the languages that have all of them; None as of `gap_trend`."""
     tasks = by_task(gaps)
     if any(task not in tasks for task in claim.tasks):
         return None
     langs = [lang for lang in distance if all(lang in tasks[task] for task in claim.tasks)]
-    means = {lang: mean_gap("", [tasks[task][lang] for task in claim.tasks]) for lang in langs}
-    points = {lang: gap.points for lang, gap in means.items()}
-    if len(langs) < FEWEST or len(set(points.values())) == 1 or len({distance[lang] for lang in langs}) == 1:
+    return gap_trend({lang: mean_gap("", [tasks[task][lang] for task in claim.tasks]) for lang in langs}, distance)
+
+
+def gap_trend(gaps: Mapping[str, LanguageGap], distance: Mapping[str, float]) -> Trend | None:
+    """Of {language: gap}, over the languages that have a distance.
+
+    None for fewer than three, or if all have the same gap or distance.
+    """
+    points = {lang: gap.points for lang, gap in gaps.items() if lang in distance}
+    if len(points) < FEWEST or len(set(points.values())) == 1 or len({distance[lang] for lang in points}) == 1:
         return None
-    return trend(points, distance, error={lang: gap.error for lang, gap in means.items()})
+    return trend(points, distance, error={lang: gap.error for lang, gap in gaps.items()})
 
 
 def judge(

@@ -237,8 +237,8 @@ def bgt_small() -> Recipe:
 
     An average knows no order. `model.composed_dim=256` gives so many of its units to a Transformer, and
     `model.decoder_layers=2` reads them better: `bgt-composed`, the second model that ships, is trained so, for longer.
-    The cards of both state what they score. With such units the language latents' KL weight must fall (to 0.25): half of the time a sentence is rebuilt from
-    its own composed units, which then say much of what the language latent would be paid for.
+    The cards of both state what they score. With such units the language latents' KL weight must fall (to 0.25): half
+    of the time a sentence is rebuilt from its own, which then say much of what the language latent would be paid for.
     """
     return Recipe(
         name="bgt-small",

@@ -219,6 +219,7 @@ def test_the_models_that_ship_are_converted(folder: Path) -> None:
         "train.sampling_temperature",
         "train.kind_weights",
         "model.composed_dim",
+        "model.composed_dropout",
         "model.composed_layers",
         "model.composed_share",
         "model.tag_dim",

@@ -97,6 +97,14 @@ class Corpus:
         starts, stops = self._offsets[column][rows], self._offsets[column][rows + 1]
         return [ids[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
 
+    def pieces(self, lang: str, vocab_size: int) -> np.ndarray:
+        """Which pieces occur in its text of a language, held-out rows too: (V,) bool."""
+        occurs = np.zeros(vocab_size, bool)
+        for column, of_column in self.columns.items():
+            if of_column == lang:
+                occurs |= np.bincount(self._ids[column], minlength=vocab_size) > 0
+        return occurs
+
     def labels(self, indices: np.ndarray) -> np.ndarray | None:
         """The labels of B rows, (B,) float32; None where there are none."""
         return None if self._labels is None else self._labels[self._index[indices]]
@@ -123,6 +131,10 @@ class Mixture:
 
     def __len__(self) -> int:
         return int(self._starts[-1])
+
+    def pieces(self, lang: str, vocab_size: int) -> np.ndarray:
+        """See `Corpus.pieces`."""
+        return np.logical_or.reduce([corpus.pieces(lang, vocab_size) for corpus in self.corpora])
 
     def parts(self, indices: np.ndarray) -> list[tuple[Corpus, np.ndarray]]:
         """The corpora that these rows lie in, each with their numbers there."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -101,6 +102,10 @@ class TransformerDecoder(nn.Module):
 
     def step(self, pieces: Tensor, state: KVCache) -> Tensor:
         """The last piece of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first piece is EOS."""
+        return self.layer.logits(self.read(pieces, state), state.latent_bias[:, None])
+
+    def read(self, pieces: Tensor, state: KVCache) -> Tensor:
+        """The last piece of each hypothesis, (B, n) -> features, (B, n, H)."""
         count, n = pieces.shape
         itself = torch.eye(n, dtype=torch.bool, device=pieces.device).expand(count, n, n)
         state.ancestor_mask = torch.cat([state.ancestor_mask, itself], dim=2)
@@ -111,23 +116,24 @@ class TransformerDecoder(nn.Module):
         for layer, seen in zip(self.layers, state.layers, strict=True):
             x = layer(x, state.latent, layout, state.ancestor_mask[:, None], seen)
         state.position += 1
-        return self.layer.logits(x.view(count, n, -1), state.latent_bias[:, None])
+        return x.view(count, n, -1)
 
 
 class TaggedDecoder(nn.Module):
     """A decoder of several languages, for one of them: a learnt vector beside the latent says which.
 
-    What many languages share is learnt from all, and the parameters of another language are a vector's.
+    What many languages share is learnt from all, and the parameters of another language are a vector's. `layer` is that
+    language's output layer, over the decoder's.
     """
 
-    def __init__(self, decoder: TransformerDecoder, width: int):
+    def __init__(self, decoder: TransformerDecoder, layer: OutputLayer, width: int):
         super().__init__()
-        self.decoder = decoder
+        self.decoder, self.layer = decoder, layer
         self.tag = nn.Parameter(torch.randn(width))
 
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
         """See `TransformerDecoder`; latent (B, L) has no tag yet."""
-        return self.decoder(role, column, self.tagged(latent), target)
+        return replace(self.decoder(role, column, self.tagged(latent), target), layer=self.layer)
 
     def start(self, latent: Tensor) -> KVCache:
         """See `TransformerDecoder.start`."""
@@ -135,7 +141,7 @@ class TaggedDecoder(nn.Module):
 
     def step(self, pieces: Tensor, state: KVCache) -> Tensor:
         """See `TransformerDecoder.step`."""
-        return self.decoder.step(pieces, state)
+        return self.layer.logits(self.decoder.read(pieces, state), state.latent_bias[:, None])
 
     def tagged(self, latent: Tensor) -> Tensor:
         """(B, L) -> (B, L + W)."""

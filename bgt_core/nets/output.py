@@ -6,14 +6,15 @@ product is the same at every position, so it is computed once per sentence.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from bgt_core.backend import Linear, compiles_shapes, linear, matmul_dtype, pad_to_grid
-from bgt_core.contracts import Tokens
-from bgt_core.nets.gradients import add_gradient
+from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
+from bgt_core.nets.gradients import add_gradient, lookup
 from bgt_core.nets.layers import xavier_linear
 from bgt_core.nets.packing import PackedLayout
 
@@ -67,8 +68,59 @@ class TiedOutput(nn.Module):
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `contracts.OutputLayer.nll`."""
-        fused = features + PackedLayout.of(target).repeat(self.project_latent(latent))  # (N, H)
-        return fused_nll(fused, self.table.weight, None, target, smoothing)
+        return fused_nll(self.fuse(features, latent, target), self.table.weight, None, target, smoothing)
+
+    def fuse(self, features: Tensor, latent: Tensor, target: Tokens) -> Tensor:
+        """features + P latent: (N, H), (B, L) -> (N, H)."""
+        return features + PackedLayout.of(target).repeat(self.project_latent(latent))
+
+
+class LanguageOutput(nn.Module):
+    """A tied output layer for one language: it scores the pieces that occur in that language's text, and no other.
+
+    Of a vocabulary of seven languages one uses a third, so scores cost a third, and no piece of another can be written.
+    Which pieces those are is set from the training text; until then they are all. A piece that was not in it counts as
+    the unknown one.
+    """
+
+    occurs: Tensor
+
+    def __init__(self, tied: TiedOutput, lang: str):
+        super().__init__()
+        self.tied, self.lang = tied, lang
+        self.register_buffer("occurs", torch.ones(tied.table.num_embeddings, dtype=torch.bool))  # (V,)
+
+    def restrict(self, occurs: Tensor) -> None:
+        """Score those pieces alone, (V,) bool, with the end and the unknown piece."""
+        self.occurs.copy_(occurs)
+        self.occurs[[UNK, EOS]] = True
+        self.occurs[[PAD, BOS]] = False  # never written; the table keeps no gradient of PAD's
+
+    @property
+    def pieces(self) -> Tensor:
+        """Their ids, (U,)."""
+        if self.occurs.is_meta:  # a model without values, of which only shapes are asked
+            return torch.arange(len(self.occurs), device="meta")
+        return self.occurs.nonzero().squeeze(1)
+
+    def project_latent(self, latent: Tensor) -> Tensor:
+        """(B, L) -> (B, H): added to the features."""
+        return self.tied.project_latent(latent)
+
+    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
+        """See `contracts.OutputLayer.logits`; -inf for pieces that don't occur."""
+        pieces = self.pieces
+        scores = linear(features + latent_bias, lookup(self.tied.table, pieces))
+        everything = scores.new_full((*scores.shape[:-1], len(self.occurs)), -torch.inf)
+        return everything.index_copy(-1, pieces, scores)
+
+    def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
+        """See `contracts.OutputLayer.nll`."""
+        number = self.occurs.cumsum(0) - 1  # (V,): of a piece among those that occur
+        number = torch.where(self.occurs, number, number[UNK])
+        own = replace(target, ids=number[target.ids])
+        fused = self.tied.fuse(features, latent, target)
+        return fused_nll(fused, lookup(self.tied.table, self.pieces), None, own, smoothing)
 
 
 class PlainOutput(nn.Module):

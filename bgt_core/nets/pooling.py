@@ -88,12 +88,18 @@ class JoinedPooling(nn.Module):
 
     An average serves similarity and can't tell who did what to whom; the composed part can, and decoders read both. The
     cosine of two such vectors is the averages' cosine and the composed parts', weighted 1 - share and share.
+
+    In training the composed units of `dropout` of the sentences are zero. What they alone can tell must then be told
+    elsewhere too: length, which a Transformer counts, by the language latent.
     """
 
-    def __init__(self, average: SIFPooling, body: nn.Module, composed: int, share: float):
+    def __init__(self, average: SIFPooling, body: nn.Module, composed: int, share: float, dropout: float = 0.0):
         super().__init__()
         if not 0 < share < 1:
             raise UsageError(f"composed_share {share} must be above 0 and below 1")
+        if not 0 <= dropout < 1:
+            raise UsageError(f"composed_dropout {dropout} must be from 0 to below 1")
+        self.dropout = dropout
         self.width = average.width + composed
         self.average, self.body, self.share = average, body, share
         self.compose = Linear(body.width, composed, bias=False)  # type: ignore[arg-type]
@@ -103,4 +109,6 @@ class JoinedPooling(nn.Module):
         layout = layout or PackedLayout.of(side)
         average = F.normalize(self.average(side, layout), dim=-1) * math.sqrt(1 - self.share)
         composed = F.normalize(self.compose(self.body(side, layout)).float(), dim=-1) * math.sqrt(self.share)
+        if self.training and self.dropout:
+            composed = composed * (torch.rand(len(composed), 1, device=composed.device) >= self.dropout)
         return torch.cat([average, composed], dim=-1) * math.sqrt(self.width)

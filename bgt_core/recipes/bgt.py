@@ -14,7 +14,7 @@ from bgt_core.models.bgt import BGT
 from bgt_core.nets.decoder import TaggedDecoder, TransformerDecoder
 from bgt_core.nets.encoders import Encoder, GaussianHead, NoLatent, PointHead, SharedVarianceHead
 from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.output import TiedOutput
+from bgt_core.nets.output import LanguageOutput, TiedOutput
 from bgt_core.nets.pooling import JoinedPooling, ResidualPooling, SIFPooling
 from bgt_core.nets.transformer import Transformer
 from bgt_core.objectives.combine import Sum
@@ -105,6 +105,7 @@ class BGTSmallConfig:
     composed_dim: int = 0  # how many of its units are composed by a Transformer; 0: all are an average
     composed_share: float = 0.1  # of the cosine
     composed_layers: int = 3
+    composed_dropout: float = 0.0  # share of sentences that training shows without them
     tag_dim: int = 0  # of the vector that tells nets of all languages which one they are in; 0: each has its own nets
     language_dim: int = 64
     language_layers: int = 1
@@ -127,7 +128,7 @@ class BGTSmallConfig:
             if not self.composed_dim:
                 return average
             body = Transformer(table, self.composed_layers, self.ffn_dim, self.heads, self.dropout)
-            return JoinedPooling(average, body, self.composed_dim, self.composed_share)
+            return JoinedPooling(average, body, self.composed_dim, self.composed_share, self.composed_dropout)
 
         def body() -> Transformer:
             return Transformer(table, self.language_layers, self.ffn_dim, self.heads, self.dropout)
@@ -137,15 +138,16 @@ class BGTSmallConfig:
         def encoder() -> Encoder:
             return Encoder(shared or body(), GaussianHead(self.d_model, language, self.log_variance))
 
-        def decoder(latent: int) -> TransformerDecoder:
-            latent, sizes = latent + self.tag_dim, (self.decoder_layers, self.ffn_dim, self.heads)
-            return TransformerDecoder(table, TiedOutput(table, latent), latent, *sizes, self.dropout, self.word_dropout)
+        def decoder(layer: TiedOutput, latent: int) -> TransformerDecoder:
+            sizes = self.decoder_layers, self.ffn_dim, self.heads
+            return TransformerDecoder(table, layer, latent, *sizes, self.dropout, self.word_dropout)
 
         def decoders(latent: int) -> dict[str, nn.Module]:
             if not self.tag_dim:
-                return {lang: decoder(latent) for lang in langs}
-            one = decoder(latent)
-            return {lang: TaggedDecoder(one, self.tag_dim) for lang in langs}
+                return {lang: decoder(TiedOutput(table, latent), latent) for lang in langs}
+            tied = TiedOutput(table, latent + self.tag_dim)
+            one = decoder(tied, latent + self.tag_dim)
+            return {lang: TaggedDecoder(one, LanguageOutput(tied, lang), self.tag_dim) for lang in langs}
 
         return BGT(
             encoders={

@@ -14,16 +14,20 @@ from bgt_core.data.corpus import Corpus, Mixture
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
 from bgt_core.models.latent import LatentModel
+from bgt_core.nets.output import LanguageOutput
 from bgt_core.nets.prediction import LabelPrediction
 from bgt_core.recipes import Recipe
 
 
-def fresh(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
+def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> LatentModel:
     """The model before its first update: the same for the same seed, and with `init_from` that checkpoint's."""
     torch.manual_seed(recipe.train.seed)
     model = recipe.build(tokenizer)
     if recipe.init_from:
         checkpoint.warm_start(model, checkpoint.find(recipe.init_from))
+    for layer in model.modules():
+        if isinstance(layer, LanguageOutput):
+            layer.restrict(torch.from_numpy(corpus.pieces(layer.lang, tokenizer.vocab_size)))
     return model
 
 

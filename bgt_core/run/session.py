@@ -42,7 +42,8 @@ class Run:
         recipe, tokenizer = self.recipe(), Tokenizer.load(self.out / checkpoint.TOKENIZER)
         saved = checkpoint.steps_of(self.out)
         newest = checkpoint.load(saved[-1]) if saved else None
-        model: LatentModel = newest.model if newest else fresh(recipe, tokenizer)
+        corpus, held_out = (open_corpus(self.out / "data", split) for split in ("train", "valid"))
+        model: LatentModel = newest.model if newest else fresh(recipe, tokenizer, corpus)
         step = newest.config["step"] if newest else 0
         device = pick_device(self.device)
         keep_memory()
@@ -52,7 +53,6 @@ class Run:
         if newest and step:  # before the first there are no moments
             checkpoint.fill_optimizer(model, optimizer, newest.folder)
         informations = self.tidy(step)
-        corpus, held_out = (open_corpus(self.out / "data", split) for split in ("train", "valid"))
         config = replace(recipe.train, save_every=self.save_every or recipe.train.save_every)
 
         def save(done: int) -> None:

@@ -57,28 +57,29 @@ def test_two_people_write_at_once_and_a_third_changes_the_model(
     assert third.get_by_test_id("stException").count() == 0
 
 
-def begin_a_probe(page: Page, turn_to: TurnTo) -> None:
+def begin_a_probe(page: Page, turn_to: TurnTo, settle: Settle) -> None:
     turn_to(page, "Probes")
     page.get_by_role("combobox", name="Sentences at most").click()
     page.get_by_role("option", name="2,000").click()
+    settle(page)
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.get_by_text("Computing: length en")).to_be_visible(timeout=30_000)
 
 
 def test_a_probe_can_be_stopped(visit: Visit, settle: Settle, turn_to: TurnTo, address: str) -> None:
     page = visit(address)
-    begin_a_probe(page, turn_to)
+    begin_a_probe(page, turn_to, settle)
     page.get_by_role("button", name="Stop").last.click()
     expect(page.get_by_text("Computing: length")).to_have_count(0, timeout=30_000)
     expect(page.get_by_role("heading", name="Results")).to_be_visible(timeout=30_000)  # those it was started with
     expect(page.get_by_text("Done: the result is below")).to_have_count(0)
 
 
-def test_who_leaves_holds_nobody_up(visit: Visit, turn_to: TurnTo, address: str, saved: Path) -> None:
+def test_who_leaves_holds_nobody_up(visit: Visit, turn_to: TurnTo, settle: Settle, address: str, saved: Path) -> None:
     leaving, staying = visit(address), visit(address)
     turn_to(staying, "Change the style")
     ask(staying, 5)
-    begin_a_probe(leaving, turn_to)
+    begin_a_probe(leaving, turn_to, settle)
     leaving.close()
     staying.get_by_role("button", name="Generate").click()
     assert output(staying).strip() == alone(saved, 5)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import bgt_core
 from bgt_core import checkpoint, run
+from bgt_core.contracts import EOS, UNK
 from bgt_core.data.corpus import Mixture, open_corpus
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
@@ -52,6 +54,7 @@ BGT: dict[str, object] = {
     "model.d_model": 16,
     "model.semantic_dim": 32,
     "model.language_dim": 6,
+    "model.tag_dim": 4,
     "model.ffn_dim": 16,
     "model.heads": 2,
     "train.learning_rate": 3e-3,
@@ -151,6 +154,16 @@ def test_japanese_and_arabic_come_back_from_their_pieces(trained: Path) -> None:
     for lang, rows in ROWS.items():
         learnt = [sentences(lang)[row] for row in rows]
         assert tokenizer.decode(tokenizer.encode(learnt)) == learnt
+
+
+def test_a_language_is_written_in_its_own_pieces(trained: Path) -> None:
+    loaded = checkpoint.load(trained)
+    for lang in LANGS:
+        rows = ROWS.get(lang, range(110))
+        own = {EOS, *chain.from_iterable(loaded.tokenizer.encode([sentences(lang)[row] for row in rows]))}
+        decoder = loaded.model.decoders[lang]
+        scores = decoder.step(torch.full((1, 1), EOS), decoder.start(torch.zeros(1, 6 + 32)))[0, 0]
+        assert {*scores.isfinite().nonzero()[:, 0].tolist()} == own | {UNK}
 
 
 def test_the_commands_embed_and_retrieve_pairs_that_never_met(

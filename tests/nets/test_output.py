@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import Tokens
+from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
 from bgt_core.nets import output
 from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.output import TiedOutput, UntiedOutput
+from bgt_core.nets.output import LanguageOutput, TiedOutput, UntiedOutput
 from bgt_core.nets.prediction import OutputLayer, SentencePrediction
 
 V, H, L = 23, 6, 5
@@ -97,6 +98,36 @@ def test_huge_scores_do_not_overflow(random_tokens: Callable[..., Tokens]) -> No
     expected = naive(layer, features, torch.zeros(1, L, dtype=torch.float64), target, 0.0)
     torch.testing.assert_close(loss, expected[0])
     torch.testing.assert_close(nats, expected[1])
+
+
+def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tokens]) -> None:
+    """As full scores with all others at -inf, gradients too; a piece that is not its own counts as unknown."""
+    tied = layers()["tied"]
+    assert isinstance(tied, TiedOutput)
+    own, layer, target = torch.arange(V) % 3 > 0, LanguageOutput(tied, "en"), random_tokens([4, 9], V)
+    own[[UNK, EOS]], own[[PAD, BOS]] = True, False
+    features = torch.randn(4 + 9, H, dtype=torch.float64, requires_grad=True)
+    latent = torch.randn(2, L, dtype=torch.float64, requires_grad=True)
+    wanted = [features, latent, *tied.parameters()]
+    before, _ = layer.nll(features, latent, target, 0.0)
+    torch.testing.assert_close(before, naive(tied, features, latent, target, 0.0)[0])  # nothing is ruled out yet
+    layer.restrict(torch.arange(V) % 3 > 0)
+
+    seen = replace(target, ids=torch.where(own[target.ids], target.ids, UNK))
+    assert (seen.ids != target.ids).any()
+    scores = naive(tied, features, latent, target, 0.0)[2].masked_fill(~own, -torch.inf)
+    expected = F.cross_entropy(scores, seen.ids[seen.mask], reduction="sum")
+    expected_gradients = gradients_of(expected, wanted)
+    loss, nats = layer.nll(features, latent, target, 0.0)
+    logits = SentencePrediction("reconstruct", "en", features, latent, layer, target).logits()
+    torch.testing.assert_close(logits, scores)
+    torch.testing.assert_close(loss, expected)
+    torch.testing.assert_close(nats.sum(), expected)
+    for gradient, reference in zip(gradients_of(loss, wanted), expected_gradients, strict=True):
+        torch.testing.assert_close(gradient, reference)
+    smoothed, _ = layer.nll(features, latent, target, 0.1)
+    spread = -scores[:, own].log_softmax(-1).mean(-1).sum()
+    torch.testing.assert_close(smoothed, 0.9 * expected + 0.1 * spread)
 
 
 @pytest.mark.parametrize("sentences", [2, 57])  # 57 are more than a block

@@ -79,6 +79,19 @@ def test_the_cosine_of_joined_parts_is_theirs_weighted_by_the_share(random_token
     torch.testing.assert_close(cosines(joined), 0.7 * cosines(average(side)) + 0.3 * cosines(composed))
 
 
+def test_training_hides_the_composed_part_of_some_sentences(random_tokens: Callable[..., Tokens]) -> None:
+    torch.manual_seed(0)
+    average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0)
+    both, side = JoinedPooling(average, body, 4, 0.3, dropout=0.25), random_tokens([3] * 2000, 30)
+    in_training, whole = both(side), both.eval()(side)
+    hidden = (in_training[:, 6:] == 0).all(1)
+    assert hidden.float().mean().item() == pytest.approx(0.25, abs=0.03)  # three standard errors
+    torch.testing.assert_close(in_training[:, :6], whole[:, :6])
+    torch.testing.assert_close(in_training[~hidden], whole[~hidden])
+    with pytest.raises(BgtError, match=r"composed_dropout 1.0 must be from 0 to below 1"):
+        JoinedPooling(average, body, 4, 0.3, dropout=1.0)
+
+
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1])
 def test_each_joined_part_has_a_share(share: float) -> None:
     with pytest.raises(BgtError, match=f"composed_share {share} must be above 0 and below 1"):

@@ -149,7 +149,7 @@ def test_steps_with_a_cache_give_the_scores_of_teacher_forcing(
 
 
 def test_a_tag_is_a_part_of_the_latent(decoder: TransformerDecoder, random_tokens: Callable[..., Tokens]) -> None:
-    one, other = (TaggedDecoder(decoder, 2).double() for _ in range(2))
+    one, other = (TaggedDecoder(decoder, decoder.layer, 2).double() for _ in range(2))
     target, z = random_tokens([9, 4], V), torch.randn(2, L - 2, dtype=torch.float64)
     expected = decoder("reconstruct", "en", torch.cat([z, one.tag.expand(2, -1)], dim=1), target).logits()
     torch.testing.assert_close(one("reconstruct", "en", z, target).logits(), expected)

@@ -14,10 +14,11 @@ from torch import nn
 import bgt_core
 from bgt_core import checkpoint, recipes, run
 from bgt_core.contracts import LANGUAGE, Batch, Posterior
+from bgt_core.data.corpus import open_corpus
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.recipes import RECIPES, Recipe
-from bgt_core.run.session import fresh
+from bgt_core.run.initial import fresh
 
 Tiny = Callable[..., Recipe]
 
@@ -280,7 +281,7 @@ def test_a_model_that_is_not_trained_is_the_one_that_training_starts_from(
     recipe = tiny("random-encoder", min_pieces=2, seed=4)
     tokenizer.save(tmp_path / "tokenizer.model")
     folder = run.start(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu")
-    start = fresh(tiny("bgt", seed=4), tokenizer).state_dict()
+    start = fresh(tiny("bgt", seed=4), tokenizer, open_corpus(tmp_path / "run" / "data")).state_dict()
     loaded = checkpoint.load(folder).model.state_dict()
     assert all(torch.equal(start[name], value) for name, value in loaded.items())
     assert run.resume(tmp_path / "run", device="cpu") == folder  # nothing is left to do

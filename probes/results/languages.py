@@ -95,10 +95,12 @@ def probe_gaps(cells: Sequence[Cell]) -> list[LanguageGap]:
 
 
 def sts_gap(other: str, path: Path) -> LanguageGap:
-    """Of what `bgt sts --json` printed of one model with both latents; DataError for anything else."""
+    """Of what `bgt sts --json` printed of one model with both latents: of the average, or of the only set; DataError
+    for anything else."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        (row,) = (row for row in document["differences"] if is_gap_of_average(row))
+        gaps = [row for row in document["differences"] if is_gap(row)]
+        (row,) = [row for row in gaps if row["dataset"] == "average"] or gaps
         sign = 1 if row["first"].endswith(SEMANTIC) else -1
         return LanguageGap(
             other, STS_TASK, sign * row["value"], standard_error(row["ci_low"], row["ci_high"], document["level"])
@@ -107,14 +109,14 @@ def sts_gap(other: str, path: Path) -> LanguageGap:
         raise NotFound(f"--sts {path}: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DataError(
-            f"--sts {path}: expected the JSON of one model with both latents, as in: bgt sts --data sts --json > FILE"
+            f"--sts {path}: expected the JSON of one model with both latents, an average or one set, as in: bgt sts --data "
+            "sts --json > FILE"
         ) from None
 
 
-def is_gap_of_average(row: Mapping[str, str]) -> bool:
+def is_gap(row: Mapping[str, str]) -> bool:
     """Systems are named by model and latent, as in "mine semantic"."""
-    latents = {row[name].split()[-1] for name in ("first", "second")}
-    return row["dataset"] == "average" and latents == {SEMANTIC, LANGUAGE}
+    return {row[name].split()[-1] for name in ("first", "second")} == {SEMANTIC, LANGUAGE}
 
 
 def standard_error(low: float, high: float, level: float) -> float:

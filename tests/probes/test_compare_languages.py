@@ -144,8 +144,16 @@ def test_bad_input_is_named(arguments: list[str], message: str) -> None:
     assert isinstance(error, BgtError) and message in str(error)
 
 
-def test_an_sts_file_of_one_latent_is_refused(tmp_path: Path) -> None:
+def test_an_sts_file_is_of_an_average_or_one_set(tmp_path: Path) -> None:
     path = tmp_path / "sts.json"
-    path.write_text(json.dumps({"level": 0.95, "differences": []}))
-    with pytest.raises(BgtError, match="one model with both latents"):
-        sts_gap("fr", path)
+    row = {"dataset": "dev-fr", "first": "a semantic", "second": "a language", "value": 11, "ci_low": 8, "ci_high": 14}
+
+    def gap(*rows: dict) -> float:
+        path.write_text(json.dumps({"level": 0.95, "differences": rows}))
+        return sts_gap("fr", path).points
+
+    assert gap(row) == 11  # of a model of many languages, in one of them
+    assert gap(row, {**row, "dataset": "average", "value": 12}) == 12
+    for rows in ((), (row, {**row, "dataset": "test-fr"}), ({**row, "second": "other semantic"},)):
+        with pytest.raises(BgtError, match="one model with both latents"):
+            gap(*rows)

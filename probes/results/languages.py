@@ -109,8 +109,8 @@ def sts_gap(other: str, path: Path) -> LanguageGap:
         raise NotFound(f"--sts {path}: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DataError(
-            f"--sts {path}: expected the JSON of one model with both latents, an average or one set, as in: bgt sts --data "
-            "sts --json > FILE"
+            f"--sts {path}: expected the JSON of one model with both latents, an average or one set, as in: "
+            "bgt sts --data sts --json > FILE"
         ) from None
 
 

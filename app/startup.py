@@ -38,9 +38,9 @@ class StartOptions:
     results: tuple[Path, ...]  # files and folders of `bgt-probe`
 
     def texts_in(self, langs: Sequence[str]) -> dict[str, ParallelText]:
-        """The texts that a model of these languages can read, those in the most languages first."""
+        """The texts that a model of these languages can read: of those given, the ones in the most languages first."""
         readable = {name: text for name, text in self.texts.items() if set(text.langs) <= set(langs)}
-        return dict(sorted(readable.items(), key=lambda item: -len(item[1].langs)))
+        return dict(sorted(readable.items(), key=lambda item: -2 if item[1].credit else -len(item[1].langs)))
 
 
 def read(arguments: Sequence[str] | None = None) -> StartOptions:
@@ -65,8 +65,9 @@ def shipped() -> dict[str, str]:
 
 
 def built_in_texts() -> dict[str, ParallelText]:
-    """The example sentences, English with each other language, and the grammar's."""
-    examples = {f"{EXAMPLES} ({LANGS[0]}-{lang})": ParallelText((LANGS[0], lang), None, CREDIT) for lang in LANGS[1:]}
+    """The example sentences, English with each other language and with the three that share most, and the grammar's."""
+    together = [*((LANGS[0], lang) for lang in LANGS[1:]), LANGS[:4]]
+    examples = {f"{EXAMPLES} ({'-'.join(langs)})": ParallelText(langs, None, CREDIT) for langs in together}
     return examples | {BUILT_IN: GRAMMAR}
 
 

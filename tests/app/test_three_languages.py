@@ -236,6 +236,8 @@ def test_the_text_of_most_languages_comes_first(trilingual: Path) -> None:
     )
     built_in = [f"{startup.EXAMPLES} (en-fr)", f"{startup.EXAMPLES} (en-de)", startup.BUILT_IN]
     assert list(options.texts_in(LANGS)) == ["triples.tsv (en-fr-de)", *built_in, "triples.tsv (en-de)"]
+    first, *_, four, grammar = startup.read([]).texts_in(["en", "ar", "de", "es", "fr", "ja", "tr"])
+    assert (first, four, grammar) == (built_in[0], f"{startup.EXAMPLES} (en-fr-es-de)", startup.BUILT_IN)
 
 
 @pytest.mark.parametrize("argument", ["en=a.tsv", "en,en=a.tsv", "en,,fr=a.tsv", "en,fr=", "en,fr"])

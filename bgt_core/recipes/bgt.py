@@ -241,6 +241,10 @@ def bgt_small() -> Recipe:
     `model.decoder_layers=2` reads them better: `bgt-composed`, the second model that ships, is trained so, for longer.
     The cards of both state what they score. With such units the language latents' KL weight must fall (to 0.25): half
     of the time a sentence is rebuilt from its own, which then say much of what the language latent would be paid for.
+
+    `model.composed_dropout=0.5` hides those units in half of the sentences, so that length stays with the language
+    latent. With `model.tag_dim=32` one set of nets serves all languages, each of which scores its own pieces alone:
+    `bgt-multilingual` is trained so.
     """
     return Recipe(
         name="bgt-small",

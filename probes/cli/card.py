@@ -92,9 +92,10 @@ def card(
         written, generated = generation_scores(bgt, own_sentences(files, own), own, transfers, seed)
         rewritten = fidelity_records(bgt, files, transfers, seed)
         probed = {name: probes.run(bgt, task, read_sentences(sentences), lang=own) for name, task in PROBED.items()}
+    counts = dict.fromkeys(str(len(rows)) for _, rows in files)
     protocol = {
         "STS": f"{explain(sets)}; the baseline is tf-idf",
-        "Retrieval": f"precision at 1 among {' or '.join(str(len(rows)) for _, rows in files)} translations",
+        "Retrieval": f"precision at 1 among {' or '.join(counts)} translations",
         "Generated text": f"{written} outputs, beam 5; source and style from the retrieval sentences",
         "Fidelity": f"at most {transfers} of the retrieval sentences, beam 4, chrF and BLEU of sacrebleu, lower-cased; "
         f"see `bgt fidelity`",

@@ -14,7 +14,7 @@ from app.startup import ParallelText
 from bgt_core.errors import BgtError
 
 COUNTS = [100, 300, 1_000, 5_000, 25_000]
-BOTH, SEMANTIC_ONLY, LANGUAGE_ONLY = PANELS = ["Both", "Semantic", "Language"]
+BOTH, SEMANTIC_ONLY = "Both", "Semantic"  # maps; or the second latent's, by its name
 PROJECTIONS = {  # methods that wait for a button: most translations, to stay within a minute; their number's name
     "UMAP": (5_000, "Neighbours", 15),
     "t-SNE": (1_000, "Perplexity", 30),
@@ -27,26 +27,20 @@ class Choice:
 
     text: ParallelText
     colour: str  # a key of rows.COLOURS
-    count: int  # translations
+    count: int  # rows of the text at most
     method: str
-    panels: str  # one of PANELS
+    panels: str  # both, or a latent's name, capitalised
     lines: bool
     svg: bool
 
 
 def choose_text(langs: Sequence[str]) -> ParallelText | None:
-    """Which translations to look at, of those that the model reads. None, with a message, where there are none."""
+    """Which sentences to look at, of those that the model reads. None, with a message, where there are none."""
     texts = startup.read().texts_in(langs)
-    if len(langs) < 2:
-        st.info(
-            f"The maps show translations, and this model reads {rows.language_name(langs[0])} alone.",
-            icon=":material/map:",
-        )
-        return None
     if not texts:
         st.info(
             f"No sentences for this model: it reads {', '.join(map(rows.language_name, langs))}. Start the app with a "
-            "file of translations, one column per language:",
+            f"file of {'translations' if len(langs) > 1 else 'sentences'}, one column per language:",
             icon=":material/table_rows:",
         )
         st.code(f"streamlit run app/main.py -- --data {','.join(langs)}=FILE.tsv", language="sh")
@@ -57,23 +51,24 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
     return texts[name]
 
 
-def choose(langs: Sequence[str], has_language_latent: bool) -> Choice | None:
+def choose(langs: Sequence[str], second_latent: str) -> Choice | None:
     """The row of controls; all but the user's sentences live in the address, for a link to keep."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = choose_text(langs)
         if text is None:
             return None
-        colour = st.selectbox(
-            "Colour", list(rows.COLOURS), format_func=rows.COLOURS.__getitem__, key="colour", width=180, **BOUND
-        )
-        count, too_many = choose_count()
+        translated = len(text.langs) > 1
+        colours = [colour for colour in rows.COLOURS if translated or colour != "lang"]
+        colour = st.selectbox("Colour", colours, format_func=rows.COLOURS.__getitem__, key="colour", width=180, **BOUND)
+        count, too_many = choose_count("Translation pairs" if translated else "Sentences at most")
         panels = SEMANTIC_ONLY
-        if has_language_latent:
-            panels = st.segmented_control("Maps", PANELS, default=BOTH, required=True, key="maps", **BOUND)
+        if second_latent:
+            options = [BOTH, SEMANTIC_ONLY, second_latent.capitalize()]
+            panels = st.segmented_control("Maps", options, default=BOTH, required=True, key="maps", **BOUND)
         methods = ["PCA", *PROJECTIONS]
         method = st.segmented_control("Method", methods, default="PCA", required=True, key="map", **BOUND)
         with st.popover("More", icon=":material/tune:"):
-            lines = st.toggle("Join translations", True, key="lines", **BOUND)
+            lines = translated and st.toggle("Join translations", True, key="lines", **BOUND)
             svg = st.toggle(
                 "Draw sharply up to 20,000 points",
                 key="sharp",
@@ -84,19 +79,17 @@ def choose(langs: Sequence[str], has_language_latent: bool) -> Choice | None:
         with st.popover("Add sentences", icon=":material/add:"):
             add_sentences(text.langs)
     if too_many:
-        st.caption(f"The link asks for {too_many:,} pairs; a map takes up to {count:,}.")
+        st.caption(f"The link asks for {too_many:,} {text.unit}; a map takes up to {count:,}.")
     return Choice(text, colour, count, method, panels, lines, svg)
 
 
-def choose_count() -> tuple[int, int]:
-    """How many translations, and how many a link asked for if that is more than a map takes, else 0."""
+def choose_count(label: str) -> tuple[int, int]:
+    """How many rows of the text, and how many a link asked for if that is more than a map takes, else 0."""
     linked = st.query_params.get("pairs", "").replace(",", "")
     if linked.isdecimal() and int(linked) > COUNTS[-1]:  # typed by hand
         st.session_state["pairs"] = COUNTS[-1]
         st.session_state["too_many"] = int(linked)
-    count = st.selectbox(
-        "Translation pairs", COUNTS, 1, format_func=lambda number: f"{number:,}", key="pairs", width=140, **BOUND
-    )
+    count = st.selectbox(label, COUNTS, 1, format_func=lambda number: f"{number:,}", key="pairs", width=140, **BOUND)
     return count, st.session_state.get("too_many", 0) if count == COUNTS[-1] else 0
 
 
@@ -137,7 +130,7 @@ def fitted(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[g
         return pca, spaces.spaces(loaded, table, pca)
     most, number, default = PROJECTIONS[choice.method]
     if choice.count > most:
-        st.caption(f"Shown: PCA. {choice.method} takes up to {most:,} pairs.")
+        st.caption(f"Shown: PCA. {choice.method} takes up to {most:,} {choice.text.unit}.")
         return pca, spaces.spaces(loaded, table, pca)
     with st.form("fitted", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         neighbours = st.slider(number, 5, 50, default, key=f"near_{choice.method}", width=220, **BOUND)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.reproduce.distance import FSI_WEEKS, PAPER_ORDER, URIEL_SYNTAX, Trend
 from probes.results.languages import LanguageGap, by_task, gap_trend, other_language, standard_error
 from probes.results.published import published
@@ -16,25 +16,30 @@ DISTANCES: dict[str, tuple[Mapping[str, float], str]] = {
     "syntax": (URIEL_SYNTAX, "Angular distance of syntactic features (URIEL)"),
     "paper": (PAPER_ORDER, "The paper's order: close, more distant, very distant"),
 }
+SECOND = (LANGUAGE, SYNTACTIC)  # latents that the semantic one is compared with
 LEVEL = 0.95  # of the intervals of results, unless somebody asked `bgt-probe` for another
 PAPER = ["paper_semantic", "paper_language", "paper_gap"]  # percent, percent, points; empty where it has nothing
 
 
 def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
-    """The gaps of semantic minus language, with `other`, the language each model sets beside English, and `PAPER`.
+    """The gaps of semantic minus second latent, with `other`, the language each model sets beside English, and `PAPER`.
 
-    That is the probed language; for English it is the other language of a model that has two.
+    That is the probed language; for English it is the other language of a model that has two. The paper has numbers
+    of language latents alone.
     """
-    own = gaps[(gaps["first"] == SEMANTIC) & (gaps["second"] == LANGUAGE)]
+    own = gaps[(gaps["first"] == SEMANTIC) & gaps["second"].isin(SECOND)]
     others = [other_language(row.lang, row.langs.split()) for row in own.itertuples()]
-    cells = [published(other, row.task, row.lang) for other, row in zip(others, own.itertuples(), strict=True)]
+    cells = [
+        published(other, row.task, row.lang) if row.second == LANGUAGE else None
+        for other, row in zip(others, own.itertuples(), strict=True)
+    ]
     paper = [(None, None, None) if cell is None else (cell.semantic, cell.language, cell.gap) for cell in cells]
     return own.assign(other=others).join(pd.DataFrame(paper, own.index, PAPER, dtype=float))
 
 
 def of_latents(scores: pd.DataFrame) -> pd.DataFrame:
     """The scores of the two latents."""
-    return scores[scores["latent"].isin([SEMANTIC, LANGUAGE])]
+    return scores[scores["latent"].isin([SEMANTIC, *SECOND])]
 
 
 def trends(gaps: pd.DataFrame, by: str) -> dict[str, Trend]:

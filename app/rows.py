@@ -45,6 +45,11 @@ def language_name(lang: str) -> str:
     return LANGUAGE_NAMES.get(lang, lang)
 
 
+def latent_title(latent: str) -> str:
+    """ "Semantic latent", or that of another name."""
+    return f"{latent.capitalize()} latent"
+
+
 def words(text: str) -> int:
     """Runs between spaces that hold a letter or a digit: French puts a space before its "?"."""
     return sum(any(map(str.isalnum, run)) for run in text.split())
@@ -94,7 +99,7 @@ def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, s
 def translations(texts: Sequence[Sequence[str]], langs: Sequence[str]) -> pd.DataFrame:
     """N translations, each with a text per language -> the N rows of the first language, then of the second, ...
 
-    `translation` holds the texts in all other languages.
+    `translation` holds the texts in all other languages, if there are any.
     """
     tables = []
     for column, lang in enumerate(langs):
@@ -108,9 +113,8 @@ def examples(langs: Sequence[str], count: int) -> pd.DataFrame:
     return translations(example_sentences(langs)[:count], langs)
 
 
-def of_grammar(count: int) -> pd.DataFrame:
-    """`count` translation pairs of our grammar."""
-    langs = ("en", "fr")
+def of_grammar(langs: Sequence[str], count: int) -> pd.DataFrame:
+    """`count` translation pairs of our grammar, or one side of them."""
     return translations([[pair.texts[lang] for lang in langs] for pair in grammar.pairs(count)], langs)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -13,9 +14,10 @@ import pandas as pd
 import streamlit as st
 
 from app import geometry, rows
-from app.startup import GRAMMAR, ParallelText
+from app.startup import ParallelText
 from app.state import Loaded, embed
-from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.contracts import SEMANTIC
+from bgt_core.data.columns import read_columns
 from bgt_core.data.parallel import Skipped, read_pairs
 from probes.measures.language import language_probe_accuracy
 
@@ -24,22 +26,30 @@ _umap = threading.Lock()  # numba's default threading layer must not be entered 
 
 
 def sentences(text: ParallelText, count: int) -> pd.DataFrame:
-    """The first `count` translations, a row per language; shared, so never changed. BgtError for an unreadable file."""
+    """The first `count` translations, a row per language, or as many different sentences of one language; shared, so
+    never changed. BgtError for an unreadable file."""
     return _sentences(text, count, text.file.stat().st_mtime_ns if text.file and text.file.exists() else 0)
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading sentences")
 def _sentences(text: ParallelText, count: int, written: int) -> pd.DataFrame:
-    if text == GRAMMAR:
-        return rows.of_grammar(count)
-    if text.file is None:
+    if text.credit:
         return rows.examples(text.langs, count)
-    translations = []
-    for translation in read_pairs(text.file, text.langs, Skipped()):
-        translations.append(translation)
-        if len(translations) == count:
-            break
-    return rows.translations(translations, text.langs)
+    if text.file is None:
+        return rows.of_grammar(text.langs, count)
+    columns = text.columns or text.langs
+    places = [read_columns(columns).index(lang) for lang in text.langs]
+    read = ([row[place] for place in places] for row in read_pairs(text.file, columns, Skipped()))
+    return rows.translations(list(islice(read if len(places) > 1 else different(read), count)), text.langs)
+
+
+def different(single: Iterable[list[str]]) -> Iterator[list[str]]:
+    """Each sentence once: of those that have several translations the copies would only hide one another."""
+    seen = set[str]()
+    for (sentence,) in single:
+        if sentence not in seen:
+            seen.add(sentence)
+            yield [sentence]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,17 +72,18 @@ class Space:
 
 
 class Spaces(NamedTuple):
-    """The semantic space of all rows, and each language's own, if the model has any: they share no axes."""
+    """The semantic space of all rows, and the model's second latent, if it has any, a space for each language: they
+    share no axes."""
 
     semantic: Space
-    language: dict[str, Space]
+    second: dict[str, Space]
 
 
 def spaces(loaded: Loaded, table: pd.DataFrame, method: geometry.Method) -> Spaces:
     """Both kinds of latents of all rows."""
-    parts = table.groupby("lang", sort=False) if loaded.has_language_latent else ()
-    language = {lang: space(loaded, part, LANGUAGE, method) for lang, part in parts}
-    return Spaces(space(loaded, table, SEMANTIC, method), language)
+    parts = table.groupby("lang", sort=False) if loaded.second_latent else ()
+    second = {lang: space(loaded, part, loaded.second_latent, method) for lang, part in parts}
+    return Spaces(space(loaded, table, SEMANTIC, method), second)
 
 
 def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Method) -> Space:
@@ -113,7 +124,7 @@ def coloured(spaces: Spaces, colour: str) -> Spaces:
     def with_colour(space: Space) -> Space:
         return replace(space, rows=space.rows.assign(**{colour: value_of[space.rows["id"]].array}))
 
-    return Spaces(with_colour(semantic), {lang: with_colour(space) for lang, space in spaces.language.items()})
+    return Spaces(with_colour(semantic), {lang: with_colour(space) for lang, space in spaces.second.items()})
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
@@ -151,11 +162,11 @@ def nearest(loaded: Loaded, space: Space, row: str, count: int) -> pd.DataFrame:
     return nearest_table(space.rows, *geometry.nearest(similarities, at, count))
 
 
-def nearest_to(loaded: Loaded, text: str, lang: str, parallel: ParallelText, size: int, count: int) -> pd.DataFrame:
-    """The sentences nearest in meaning to one that need not be among them: of the first `size` translations."""
-    table = sentences(parallel, size)
-    vectors = vectors_of(loaded, table, SEMANTIC)
-    similarities = loaded.encoder.similarity(embed(loaded, [text], lang, SEMANTIC), vectors)[0]
+def nearest_to(
+    loaded: Loaded, text: str, lang: str, latent: str, table: pd.DataFrame, vectors: np.ndarray, count: int
+) -> pd.DataFrame:
+    """The sentences of a table nearest in a latent, `vectors` (N, D), to one that need not be among them."""
+    similarities = loaded.encoder.similarity(embed(loaded, [text], lang, latent), vectors)[0]
     return nearest_table(table, *geometry.nearest(similarities, -1, count))
 
 
@@ -205,12 +216,13 @@ def agreements(loaded: Loaded, spaces: Spaces, columns: Sequence[str]) -> pd.Dat
         fractions = np.mean(
             [
                 _agreement(spaces.semantic.digest, lang, column, spaces.semantic, own, loaded)
-                for lang, own in spaces.language.items()
+                for lang, own in spaces.second.items()
             ],
             0,
         )
         table[rows.COUNTED[column]] = [f"{fraction:.0%}" for fraction in fractions]
-    return pd.DataFrame.from_dict(table, orient="index", columns=["Semantic", "Language", "Chance"])
+    latents = [latent.capitalize() for latent in (SEMANTIC, loaded.second_latent)]
+    return pd.DataFrame.from_dict(table, orient="index", columns=[*latents, "Chance"])
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -219,7 +231,7 @@ def _agreement(
 ) -> tuple[float, float, float]:
     values = _own.rows.loc[_own.given, column].tolist()[:MAX_SCORED]
     vectors = [space.of(lang) for space in (_semantic, _own)]
-    (semantic, chance), (language, _) = (
+    (semantic, chance), (second, _) = (
         geometry.agreement(_loaded.encoder.similarity(part, part), values) for part in vectors
     )
-    return semantic, language, chance
+    return semantic, second, chance

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bgt_core import PRETRAINED
+from bgt_core.data.columns import read_columns
 from bgt_core.data.examples import CREDIT, LANGS
 from bgt_core.errors import UsageError
 
@@ -19,11 +20,22 @@ PROBES_FOLDER = "probes"  # in a model's folder: results of `bgt-probe` on it
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Translations to look at: a TSV, gz, xz, zst or Parquet file with one column per language."""
+    """Translations to look at, or sentences of one language: a TSV, gz, xz, zst or Parquet file with one column per
+    language."""
 
-    langs: tuple[str, ...]  # two or more
+    langs: tuple[str, ...]  # that are looked at
     file: Path | None  # None: example sentences, or the built-in grammar
     credit: str = ""  # Markdown: whose the sentences are, to be shown with them
+    columns: tuple[str, ...] = ()  # of the file, where there are others than `langs`
+
+    @property
+    def unit(self) -> str:
+        """What its rows are called."""
+        return {1: "sentences", 2: "pairs"}.get(len(self.langs), "translations")
+
+    def alone(self, lang: str) -> ParallelText:
+        """Its sentences of one language, without their translations."""
+        return replace(self, langs=(lang,), columns=self.columns or self.langs)
 
 
 GRAMMAR = ParallelText(("en", "fr"), None)
@@ -38,7 +50,14 @@ class StartOptions:
     results: tuple[Path, ...]  # files and folders of `bgt-probe`
 
     def texts_in(self, langs: Sequence[str]) -> dict[str, ParallelText]:
-        """The texts that a model of these languages can read: of those given, the ones in the most languages first."""
+        """The texts that a model of these languages can read: of those given, the ones in the most languages first.
+
+        A model of one language reads that language's sentences of every text.
+        """
+        if len(langs) == 1:
+            (lang,) = langs
+            texts = {name: text for name, text in self.texts.items() if lang in text.langs}
+            return {f"{EXAMPLES} ({lang})" if text.credit else name: text.alone(lang) for name, text in texts.items()}
         readable = {name: text for name, text in self.texts.items() if set(text.langs) <= set(langs)}
         return dict(sorted(readable.items(), key=lambda item: -2 if item[1].credit else -len(item[1].langs)))
 
@@ -90,9 +109,10 @@ def shortest_names(paths: Sequence[str]) -> dict[str, str]:
 
 
 def parallel_text(argument: str) -> tuple[str, ParallelText]:
-    """ "en,fr,de=triples.tsv" -> its name and what it is."""
+    """ "en,fr,de=triples.tsv" -> its name and what it is; a column "_" is not read."""
     langs, equals, file = argument.partition("=")
     codes = tuple(langs.split(","))
-    if not equals or len(set(codes)) != len(codes) or len(codes) < 2 or not all(codes) or not file:
-        raise UsageError(f"--data {argument}: expected two or more languages and a file, as in en,fr=pairs.tsv.")
-    return f"{Path(file).name} ({'-'.join(codes)})", ParallelText(codes, Path(file))
+    read = read_columns(codes)
+    if not equals or len(set(read)) != len(read) or not read or not all(codes) or not file:
+        raise UsageError(f"--data {argument}: expected languages, each once, and a file, as in en,fr=pairs.tsv.")
+    return f"{Path(file).name} ({'-'.join(read)})", ParallelText(read, Path(file), columns=codes)

@@ -17,8 +17,9 @@ import streamlit as st
 
 import bgt_core
 from app import rows, startup
-from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import NotFound
+from bgt_core.generation.writer import can_write
 
 PATIENCE = 60  # seconds to wait for another session's request
 AT_ONCE = 1_000  # sentences embedded before other sessions get a turn, and the progress bar moves
@@ -46,9 +47,18 @@ class Loaded:
         return self.info["files"]["model.safetensors"][:8]
 
     @property
-    def has_language_latent(self) -> bool:
-        """Siamese and translation models have none."""
-        return LANGUAGE in self.bgt.latents
+    def second_latent(self) -> str:
+        """The latent beside the semantic one, "language" or another; "" of Siamese and translation models."""
+        return next((latent for latent in self.bgt.latents if latent != SEMANTIC), "")
+
+    @property
+    def cannot_write(self) -> str:
+        """Why it can't write one sentence in the manner of another; "" where it can."""
+        if not self.second_latent:
+            return "This model has no language latents, so it has no manner that could be changed."
+        if not can_write(self.bgt):
+            return "This model cannot write sentences: its decoder is a bag of words, without an order."
+        return ""
 
     @property
     def name(self) -> str:

@@ -14,7 +14,7 @@ from app import rows
 from app.spaces import sentences
 from app.startup import ParallelText
 from app.state import Loaded, embed, inference
-from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.contracts import SEMANTIC
 from bgt_core.generation.directions import Directions, directions
 from bgt_core.generation.search import Beam, Report, Search, decode, quiet
 
@@ -31,7 +31,7 @@ FACTORS = {  # what a direction changes, and the steps it is shown at, in its ow
 def write(
     loaded: Loaded,
     semantic: np.ndarray,
-    language: np.ndarray,
+    second: np.ndarray,
     lang: str,
     *,
     search: Search = DEFAULT_SEARCH,
@@ -39,8 +39,8 @@ def write(
     max_length: int = 60,
     report: Report = quiet,
 ) -> list[str]:
-    """A sentence of `lang` for each row of both latents, (N, L) and (N, L_lang). The caller holds `inference()`."""
-    latents = {SEMANTIC: semantic, LANGUAGE: language}
+    """A sentence of `lang` for each row of both latents, (N, L) and (N, M). The caller holds `inference()`."""
+    latents = {SEMANTIC: semantic, loaded.second_latent: second}
     return decode(loaded.bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length, report=report)
 
 
@@ -60,25 +60,25 @@ def transfer(
     """The meaning of `source` in the manner of `style`, with measures of all three, and of both sentences written
     again from their own latents: the best that the decoder does.
 
-    `mix` below 1 keeps that much of the source's own manner: only where both are of one language, for the language
+    `mix` below 1 keeps that much of the source's own manner: only where both are of one language, for the second
     latents of two languages share no axes.
     """
     source_lang = source_lang or lang
-    source_semantic, source_language = (embed(loaded, [source], source_lang, latent) for latent in (SEMANTIC, LANGUAGE))
-    style_semantic, style_language = (embed(loaded, [style], lang, latent) for latent in (SEMANTIC, LANGUAGE))
-    language = mix * style_language + (1 - mix) * source_language if source_lang == lang else style_language
+    latents = (SEMANTIC, loaded.second_latent)
+    source_semantic, source_second = (embed(loaded, [source], source_lang, latent) for latent in latents)
+    style_semantic, style_second = (embed(loaded, [style], lang, latent) for latent in latents)
+    second = mix * style_second + (1 - mix) * source_second if source_lang == lang else style_second
 
-    def write_one(semantic: np.ndarray, language: np.ndarray, lang: str) -> str:
-        return write(loaded, semantic, language, lang, search=search, seed=seed, max_length=max_length, report=report)[
-            0
-        ]
+    def write_one(semantic: np.ndarray, second: np.ndarray, lang: str) -> str:
+        (text,) = write(loaded, semantic, second, lang, search=search, seed=seed, max_length=max_length, report=report)
+        return text
 
     with inference():
         started = perf_counter()
-        output = write_one(source_semantic, language, lang)
+        output = write_one(source_semantic, second, lang)
         seconds = perf_counter() - started
-        source_again = write_one(source_semantic, source_language, source_lang)
-        style_again = write_one(style_semantic, style_language, lang)
+        source_again = write_one(source_semantic, source_second, source_lang)
+        style_again = write_one(style_semantic, style_second, lang)
         pieces = len(loaded.bgt.tokenizer.encode([output])[0])
     texts = {"Output": (output, lang), "Source": (source, source_lang), "Style": (style, lang)}
     texts |= {"Source, rebuilt": (source_again, source_lang), "Style, rebuilt": (style_again, lang)}
@@ -89,7 +89,7 @@ def transfer(
 
 def measures(loaded: Loaded, texts: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
     """Named sentences and their languages, "Output" and "Source" among them: similarity to the output in both latents
-    (the language latent's within one language), words shared with the source (Jaccard), and what is counted."""
+    (the second latent's within one language), words shared with the source (Jaccard), and what is counted."""
     output, output_lang = texts["Output"]
     source, _ = texts["Source"]
 
@@ -102,7 +102,7 @@ def measures(loaded: Loaded, texts: Mapping[str, tuple[str, str]]) -> list[dict[
             "sentence": name,
             "text": text,
             "cosine": None if name == "Output" else to_output(text, lang, SEMANTIC),
-            "manner": None if name == "Output" or lang != output_lang else to_output(text, lang, LANGUAGE),
+            "manner": None if name == "Output" or lang != output_lang else to_output(text, lang, loaded.second_latent),
             "shared": None if name == "Source" else rows.overlap(text, source),
             **rows.counts(text),
         }
@@ -119,11 +119,11 @@ def interpolate(
     """
     fraction = np.linspace(0, 1, steps, dtype=np.float32)[:, None]
     latents = {}
-    for latent in (SEMANTIC, LANGUAGE):
+    for latent in (SEMANTIC, loaded.second_latent):
         first, last = embed(loaded, [start, end], lang, latent)
         latents[latent] = first + fraction * ((last if latent in moved else first) - first)
     with inference():
-        texts = write(loaded, latents[SEMANTIC], latents[LANGUAGE], lang, report=report)
+        texts = write(loaded, latents[SEMANTIC], latents[loaded.second_latent], lang, report=report)
         vectors = loaded.bgt.embed([start, end, *texts], lang=lang, latent=SEMANTIC)
     similarities = loaded.encoder.similarity(vectors[2:], vectors[:2])  # (steps, 2)
     table = pd.DataFrame(
@@ -139,11 +139,11 @@ def interpolate(
 
 @st.cache_resource(max_entries=8, show_spinner="Finding directions")
 def fitted_directions(digest: str, text: ParallelText, lang: str, _loaded: Loaded) -> Directions:
-    """Directions of the language latent, fitted on a text's sentences of that language."""
+    """Directions of the second latent, fitted on a text's sentences of that language."""
     table = sentences(text, FITTED_ON)
     table = table[table["lang"] == lang]
     factors = np.column_stack([table["words"], table["punctuation"], table["mark"] == "question"])
-    return directions(embed(_loaded, table["text"], lang, LANGUAGE), factors, tuple(FACTORS))
+    return directions(embed(_loaded, table["text"], lang, _loaded.second_latent), factors, tuple(FACTORS))
 
 
 def write_moved(
@@ -154,12 +154,12 @@ def write_moved(
     steps: Sequence[Sequence[float]],
     report: Report = quiet,
 ) -> list[str]:
-    """The source written again with its language latent moved, once for each row of steps (S, K), in units of the
+    """The source written again with its second latent moved, once for each row of steps (S, K), in units of the
     factors."""
-    language = directions.move(embed(loaded, [source], lang, LANGUAGE), np.asarray(steps, dtype=float))
-    semantic = np.repeat(embed(loaded, [source], lang, SEMANTIC), len(language), axis=0)
+    second = directions.move(embed(loaded, [source], lang, loaded.second_latent), np.asarray(steps, dtype=float))
+    semantic = np.repeat(embed(loaded, [source], lang, SEMANTIC), len(second), axis=0)
     with inference():
-        return write(loaded, semantic, language, lang, report=report)
+        return write(loaded, semantic, second, lang, report=report)
 
 
 def every_step(loaded: Loaded, directions: Directions, source: str, lang: str, report: Report = quiet) -> pd.DataFrame:

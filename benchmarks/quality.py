@@ -42,7 +42,7 @@ from benchmarks.workload import (
     updates_of,
 )
 from bgt_core import recipes
-from bgt_core.contracts import LATENTS
+from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.batching import StepBatch
 from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import Embedder
@@ -147,7 +147,7 @@ def learners_of(tokenizer: Tokenizer, updates: Sequence[Sequence[Pair]]) -> dict
     plain = {
         "model.readout": "mean",
         "model.word_dropout": 0.0,
-        **{f"objective.elbo.weights.{z}": 1.0 for z in LATENTS},
+        **{f"objective.elbo.weights.{z}": 1.0 for z in (SEMANTIC, LANGUAGE)},
     }
     sizes = {**SMALL.arguments, "data.vocab_size": SMALL.vocab, "model.dropout": 0.1}
     recipe = recipes.build("bgt-plus", rates | plain | sizes)

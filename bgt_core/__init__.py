@@ -13,6 +13,7 @@ PRETRAINED = Path(__file__).parent / "pretrained" / "bgt-small"
 # Names are imported when they are first used, so that `bgt --help` starts without torch.
 _HOMES = {
     "Beam": "generation.search",
+    "BeamTranslator": "generation.translate",
     "Embedder": "embedder",
     "GREEDY": "generation.search",
     "RECIPES": "recipes",
@@ -30,6 +31,7 @@ __all__ = [
     "PRETRAINED",
     "RECIPES",
     "Beam",
+    "BeamTranslator",
     "BgtError",
     "DataError",
     "Embedder",
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from bgt_core.generation.search import Beam as Beam
     from bgt_core.generation.search import Sample as Sample
     from bgt_core.generation.search import transfer as transfer
+    from bgt_core.generation.translate import BeamTranslator as BeamTranslator
     from bgt_core.mining import mine as mine
     from bgt_core.recipes import RECIPES as RECIPES
     from bgt_core.run import train as train

@@ -27,8 +27,8 @@ if TYPE_CHECKING:  # the processes that prepare text import this file, and need 
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3  # piece ids, fixed when a tokenizer is trained
 
-SEMANTIC, LANGUAGE = "semantic", "language"
-LATENTS = (SEMANTIC, LANGUAGE)  # what users choose between: `--latent semantic|language`
+SEMANTIC, LANGUAGE, SYNTACTIC = "semantic", "language", "syntactic"  # what users choose between: `--latent semantic`
+Role = Literal["reconstruct", "translate", "paraphrase", "position", "auxiliary"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +120,10 @@ class Posterior(Protocol):
     def double(self) -> Self:
         """The same in float64."""
 
+    @property
+    def standardised_mean(self) -> Tensor:
+        """The mean where the prior has variance 1 in each unit, (B, L)."""
+
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
         """A reparameterised draw, (B, L)."""
 
@@ -150,14 +154,10 @@ class Similarity(Protocol):
         """Each row of left (N, D) with each row of right (M, D): (N, M)."""
 
 
-Role = Literal["reconstruct", "translate", "auxiliary"]
-
-
 class Prediction(Protocol):
-    """Anything that pays a negative log-likelihood.
-
-    What is reconstructed makes the bound; what is translated is trained beside it, with smoothed labels; anything else
-    (word positions, class labels) is auxiliary.
+    """Anything that pays a negative log-likelihood. What is reconstructed makes the bound; what is translated is
+    trained beside it, with smoothed labels; paraphrases and word positions have objectives of their own; class labels
+    are auxiliary.
     """
 
     @property
@@ -248,13 +248,14 @@ class GenerativeModel(Model, Protocol):
 
 
 class Decoder(Protocol):
-    """p(sentence | latent), for training and, one piece at a time, for search."""
+    """p(sentence | context), for training and, one piece at a time, for search; the context of B sentences is a latent
+    (B, L), or where the decoder attends, the states of an encoder."""
 
-    def __call__(self, role: Role, column: str, latent: Tensor, target: Tokens) -> Prediction:
-        """What it says of the target when it reads the latent (B, L)."""
+    def __call__(self, role: Role, column: str, context: Any, target: Tokens, /) -> Prediction:
+        """What it says of the target when it reads the context of B sentences."""
 
-    def start(self, latent: Tensor) -> DecoderState:
-        """Before the first piece of each of B sentences, one hypothesis each; latent (B, L)."""
+    def start(self, context: Any, /) -> DecoderState:
+        """Before the first piece of each of B sentences, one hypothesis each."""
 
     def step(self, pieces: Tensor, state: Any) -> Tensor:
         """The last piece of each hypothesis (B, n) -> scores of the next one, (B, n, V); `state` is what `start`

@@ -166,7 +166,7 @@ def draw(model: Generative, batch: Batch, generator: torch.Generator) -> tuple[T
 
 def latent(parts: list[Posterior], kl: Tensor, generator: torch.Generator) -> Latent:
     """One posterior from those of each batch, and its KL of each pair, (N,)."""
-    mean = torch.cat([part.mean for part in parts])  # (N, L)
+    mean = torch.cat([part.standardised_mean for part in parts])  # (N, L)
     gain = None
     if all(part.has_density for part in parts):
         gain = MeanEstimate.of_pairs(information(type(parts[0]).join(parts), generator))

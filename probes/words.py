@@ -11,7 +11,7 @@ import string
 import unicodedata
 from functools import cache
 
-CJK = r"\u3040-\u30ff\u3400-\u9fff"  # kana and Chinese characters, as the inside of a regular expression's brackets
+from bgt_core.data.detokenise import CJK
 
 _WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+")
 _TOKEN = re.compile(rf"{_WORD.pattern}|[^\w\s]")

@@ -53,6 +53,10 @@ TINY: dict[str, dict[str, object]] = {
 }
 SIAMESE = {"width": 16, "valid_pairs": 20, "batch_tokens": 600, "mega_batch": 3, "mega_growth": 1}
 TINY |= {"sp": SIAMESE, "bilstm": SIAMESE}
+PARAPHRASTIC = SIAMESE | {"langs": ["en", "fr"]}  # where other recipes have two columns of one language
+TINY |= {"avg": PARAPHRASTIC | {"mega_batch": 0}, "gran": PARAPHRASTIC}
+TINY["vgvae"] = PARAPHRASTIC | {"semantic": 12, "model.syntactic_dim": 6, "model.hidden_dim": 24}
+TINY["vgvae"] |= {"train.mega_batch_start": 0.0}
 TINY["pair-classifier"] = {
     **{
         f"model.base.{legacy.RENAMED[name].removeprefix('model.')}": value

@@ -27,15 +27,15 @@ def test_vectors_are_those_of_the_cpu(saved: Path, grammar: list[Pair], latent: 
     np.testing.assert_allclose(gpu, cpu, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["bgt", "bilingual-trans", "english-vae-lstm", "sp"])
+@pytest.mark.parametrize("name", ["bgt", "bilingual-trans", "english-vae-lstm", "sp", "gran"])
 def test_loss_and_gradients_are_those_of_the_cpu(
     name: str, tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
 ) -> None:
-    recipe = tiny(name, **({} if name == "sp" else {"read": "mean"}))
+    recipe = tiny(name, **({} if name in ("sp", "gran") else {"read": "mean"}))
     losses, gradients = [], []
     for device in ("cpu", "cuda"):
         torch.manual_seed(0)
-        model = recipe.model(tokenizer).to(device)
+        model = recipe.build(tokenizer).to(device)
         loss = recipe.objective(model(batch.to(device)), step=1)
         loss.total.backward()
         losses.append(loss.total.item())

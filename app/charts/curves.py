@@ -20,9 +20,10 @@ def elbo_curve(log: Sequence[Mapping[str, object]], theme: str = "light") -> go.
 def kl_curves(log: Sequence[Mapping[str, object]], langs: Sequence[str], theme: str = "light") -> go.Figure:
     """KL of each latent that has a prior on held-out pairs; languages look as they do on the maps."""
     reports = validations(log)
+    others = [name.removeprefix("kl/") for name in reports if name.startswith("kl/")]
     traces = [
         line(reports, f"kl/{latent}", language_name(latent), cycled(PALETTE[theme], at), shape(SYMBOLS, at))
-        for at, latent in enumerate([*langs, "semantic"])
+        for at, latent in enumerate(dict.fromkeys([*langs, "semantic", *others]))
         if f"kl/{latent}" in reports
     ]
     return curves(traces[::-1], "KL of each latent, nats per pair", theme)

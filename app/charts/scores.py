@@ -10,10 +10,10 @@ import plotly.graph_objects as go
 
 from app.charts.theme import EDGE, PALETTE, REST, SYMBOLS, cycled, finish, plain, shape
 from app.rows import language_name
-from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 
 ROW = 34  # pixels
-LATENTS = (SEMANTIC, LANGUAGE)
+COLOURS = {SEMANTIC: 0, LANGUAGE: 1, SYNTACTIC: 1}  # of latents, in the palette: every second latent has one
 
 
 def probe_dots(scores: pd.DataFrame, theme: str = "light", by: str = "accuracy") -> go.Figure:
@@ -27,7 +27,7 @@ def probe_dots(scores: pd.DataFrame, theme: str = "light", by: str = "accuracy")
     figure = go.Figure()
     for index, latent in enumerate(dict.fromkeys(scores["latent"])):
         part = scores[scores["latent"] == latent]
-        own = latent in LATENTS
+        own = latent in COLOURS
         figure.add_trace(
             go.Scatter(
                 x=scale * part[by],
@@ -37,7 +37,7 @@ def probe_dots(scores: pd.DataFrame, theme: str = "light", by: str = "accuracy")
                 marker={
                     "size": 11 if own else 9,
                     "symbol": "line-ns" if latent == "majority" else shape(SYMBOLS, index),
-                    "color": cycled(PALETTE[theme], LATENTS.index(latent)) if own else REST,
+                    "color": PALETTE[theme][COLOURS[latent]] if own else REST,
                     "line": {"width": 2 if latent == "majority" else 0.6, "color": REST if not own else EDGE},
                 },
                 error_x=bars(100 * part["accuracy"], 100 * part["ci_low"], 100 * part["ci_high"])
@@ -57,7 +57,7 @@ def paper_dots(figure: go.Figure, gaps: pd.DataFrame) -> go.Figure:
     """The figure of `probe_dots` with the paper's accuracies, if any, in grey; rows of `languages.with_paper`."""
     published = gaps.dropna(subset=["paper_gap"])
     lines = [label(row.task, row.lang, row.model, gaps) for row in published.itertuples()]
-    for latent, symbol in zip(LATENTS, SYMBOLS, strict=False):
+    for latent, symbol in zip((SEMANTIC, LANGUAGE), SYMBOLS, strict=False):
         mark = {"size": 10, "symbol": f"{symbol}-open", "color": REST, "line": {"width": 1.5}}
         title = f"paper, {latent}"
         figure.add_trace(
@@ -74,7 +74,7 @@ def learning_curves(curve: pd.DataFrame, theme: str = "light") -> go.Figure:
     """
     figure = go.Figure()
     for index, (latent, part) in enumerate(curve.groupby("latent", sort=False)):
-        colour = cycled(PALETTE[theme], LATENTS.index(latent) if latent in LATENTS else index)
+        colour = cycled(PALETTE[theme], COLOURS.get(latent, index))
         first = part["family"].iloc[0]
         for nth, (family, points) in enumerate(part.groupby("family", sort=False)):
             points = points.sort_values("n_train")
@@ -107,13 +107,18 @@ def label(task: str, lang: str, model: str, among: pd.DataFrame) -> str:
     return plain(" · ".join(parts))
 
 
+def second_latents(gaps: pd.DataFrame) -> str:
+    """The latents that the semantic one is compared with."""
+    return " or ".join(gaps["second"].unique())
+
+
 def bars(value: pd.Series, low: pd.Series, high: pd.Series) -> dict[str, object]:
     """Error bars from both ends of an interval."""
     return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "width": 0}
 
 
 def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
-    """Semantic minus language in points, an interval each, the paper's in grey; rows of `languages.with_paper`."""
+    """Semantic minus second latent in points, an interval each, the paper's in grey; rows of `languages.with_paper`."""
     tasks = list(dict.fromkeys(gaps["task"]))[::-1]
     figure = go.Figure()
     figure.add_vline(0, line={"color": REST, "width": 1})
@@ -161,7 +166,7 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
     title = "Separation, points of accuracy"
     figure = finish(figure, title, 150 + ROW * len(tasks) * max(1, len(groups) // 2), theme)
     figure.update_yaxes(tickvals=list(range(len(tasks))), ticktext=tasks, zeroline=False, title=None)
-    figure.update_xaxes(title_text="← language · semantic →", zeroline=False)
+    figure.update_xaxes(title_text=f"← {second_latents(gaps)} · semantic →", zeroline=False)
     return figure
 
 

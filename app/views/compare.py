@@ -13,10 +13,11 @@ from app.address import BOUND
 from app.charts import scores, theme
 from app.views.distance import trends
 from app.views.probing import all_results
+from bgt_core.contracts import LANGUAGE
 
 KINDS = ("Difference", "Accuracy", "Compression")
 CLAIM = (
-    "Accuracy of a probe on the semantic latent minus that on the language latent, with 95% intervals. The claim to "
+    "Accuracy of a probe on the semantic latent minus that on the {second} latent, with 95% intervals. The claim to "
     "test is a pattern of signs: right of zero where a task is about meaning, left of it where it is about length, "
     "punctuation or grammatical gender. An interval that holds zero says nothing either way."
 )
@@ -28,9 +29,10 @@ PAPER = (
 def page(probes: Page) -> None:
     loaded = state.model()
     st.title("Compare languages")
-    st.markdown("Does the semantic latent keep meaning, and the language latent manner, in every language and model?")
     results = all_results()
     gaps = languages.with_paper(results.gaps)
+    second = scores.second_latents(gaps) or loaded.second_latent or LANGUAGE
+    st.markdown(f"Does the semantic latent keep meaning, and the {second} latent manner, in every language and model?")
     if gaps.empty:
         empty(loaded, probes)
         return
@@ -42,7 +44,7 @@ def page(probes: Page) -> None:
         accuracy(languages.of_latents(results.scores), gaps, note)
     else:
         compression(languages.of_latents(results.scores), loaded)
-    trends(gaps)
+    trends(gaps[gaps["second"] == LANGUAGE])
 
 
 def empty(loaded: state.Loaded, probes: Page) -> None:
@@ -54,16 +56,17 @@ def empty(loaded: state.Loaded, probes: Page) -> None:
 
 
 def difference(gaps: pd.DataFrame, note: str) -> None:
+    second = scores.second_latents(gaps)
     figure = partial(scores.gap_dots, gaps, state.theme())
     st.plotly_chart(
         figure(),
-        alt=f"Semantic minus language accuracy in points, with intervals, {gaps['task'].nunique()} tasks; "
+        alt=f"Semantic minus {second} accuracy in points, with intervals, {gaps['task'].nunique()} tasks; "
         "the table has the same",
         config=theme.tools("bgt-separation"),
     )
-    st.caption(CLAIM + note)
+    st.caption(CLAIM.format(second=second) + note)
     cells = [f"{row.points:+.1f} [{row.ci_low:+.1f}, {row.ci_high:+.1f}]" for row in gaps.itertuples()]
-    shown = table(gaps.assign(cell=cells, paper=gaps["paper_gap"]), "Semantic minus language in points", "{:+.1f}")
+    shown = table(gaps.assign(cell=cells, paper=gaps["paper_gap"]), f"Semantic minus {second} in points", "{:+.1f}")
     exports.offer("bgt-separation", gaps, figure, shown)
 
 

@@ -23,8 +23,8 @@ def page(loaded: state.Loaded) -> None:
         st.info("Directions are found on sentences; start the app with `--data` and a file in this model's languages.")
         return
     st.markdown(
-        "Each slider moves the **language latent** along what a linear probe found: what one word, one mark, or being "
-        "a question adds to it. The meaning is left alone."
+        f"Each slider moves the **{loaded.second_latent} latent** along what a linear probe found: what one word, one "
+        "mark, or being a question adds to it. The meaning is left alone."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         lang = st.segmented_control(

@@ -21,10 +21,10 @@ REMEMBERED = 20  # results of a session
 def page() -> None:
     loaded = state.model()
     st.title("Change the style, keep the meaning")
-    if not loaded.has_language_latent:
+    if loaded.cannot_write:
         st.info(
-            "This model has no language latents, so it has no manner that could be changed. "
-            "Choose another model at the side, one that was trained with a `bgt` recipe.",
+            f"{loaded.cannot_write} Choose another model at the side, one that was trained with a `bgt` "
+            "recipe, or with `vgvae` and `model.decoder=lstm`.",
             icon=":material/edit_off:",
         )
         return
@@ -55,7 +55,7 @@ def example(loaded: state.Loaded) -> None:
         st.warning("Type a sentence for its meaning and one for its manner.", icon=":material/edit:")
     elif pressed:
         if mix < 1 and source_lang != lang:
-            st.caption("The mix is left out: the language latents of two languages share no axes.")
+            st.caption(f"The mix is left out: the {loaded.second_latent} latents of two languages share no axes.")
         source, style = bounded("Source", source), bounded("Style", style)
         try:
             with decoding.progress() as report:

@@ -15,7 +15,6 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import BgtError
 
 STEPS = 9
-MOVES = {"Meaning": (SEMANTIC,), "Manner": (LANGUAGE,), "Both": (SEMANTIC, LANGUAGE)}
 MAX_OFFERED = 50
 
 
@@ -34,6 +33,9 @@ class Interpolation:
 def form(loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str]) -> Interpolation | None:
     """Asks for two sentences, and shows what was last written between them."""
     st.subheader("From one sentence to another")
+    if loaded.cannot_write:
+        st.info(loaded.cannot_write, icon=":material/edit_off:")
+        return None
     st.markdown("Move through a latent in a straight line, and write down what is there at every step.")
     chosen = table.loc[table["id"].isin(st.session_state.get("chosen", [])[:2]), "text"]
     first, second, *_ = listed = list(dict.fromkeys(table["text"].head(MAX_OFFERED)))
@@ -48,7 +50,10 @@ def form(loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str]) -> Int
             "To", offered, offered.index(second), key="end", accept_new_options=True, help=tip, **BOUND
         )
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            moved = st.segmented_control("Move", list(MOVES), default="Meaning", required=True, key="move", **BOUND)
+            moves = what_moves(loaded.second_latent)
+            moved = st.segmented_control(
+                "Move", list(moves), default=next(iter(moves)), required=True, key="move", **BOUND
+            )
             lang = st.segmented_control(
                 "Language of both", langs, default=langs[0], required=True, format_func=rows.language_name,
                 key="way_lang", **BOUND,
@@ -59,7 +64,7 @@ def form(loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str]) -> Int
         start, end = (str(text)[: writing.MAX_CHARACTERS] for text in (start, end))
         try:
             with st.spinner("Writing"):
-                written, latents = writing.interpolate(loaded, start, end, lang, MOVES[moved], STEPS)
+                written, latents = writing.interpolate(loaded, start, end, lang, moves[moved], STEPS)
         except BgtError as error:
             st.error(str(error))
             return None
@@ -69,6 +74,12 @@ def form(loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str]) -> Int
         return None
     follow(walk)
     return walk
+
+
+def what_moves(second_latent: str) -> dict[str, tuple[str, ...]]:
+    """What can be chosen to move, and which latents that is."""
+    names = ("Meaning", "Manner") if second_latent == LANGUAGE else (SEMANTIC.capitalize(), second_latent.capitalize())
+    return {names[0]: (SEMANTIC,), names[1]: (second_latent,), "Both": (SEMANTIC, second_latent)}
 
 
 @st.fragment
@@ -100,6 +111,6 @@ def paths(walk: Interpolation | None, fitted: spaces.Spaces, method: geometry.Me
         return {}
     maps = {}
     for latent, vectors in walk.latents.items():
-        name, space = (SEMANTIC, fitted.semantic) if latent == SEMANTIC else (walk.lang, fitted.language[walk.lang])
+        name, space = (SEMANTIC, fitted.semantic) if latent == SEMANTIC else (walk.lang, fitted.second[walk.lang])
         maps[name] = spaces.projected(space, method, vectors)
     return maps

@@ -17,9 +17,9 @@ def page() -> None:
     loaded = state.model()
     st.title("Two latents")
     st.markdown("What does each latent see? Draw around points on one map: the same sentences light up on the other.")
-    if not loaded.has_language_latent:
+    if not loaded.second_latent:
         st.caption("This model has one latent, and no language latents to compare it with.")
-    choice = controls.choose(loaded.bgt.langs, loaded.has_language_latent)
+    choice = controls.choose(loaded.bgt.langs, loaded.second_latent)
     if choice is None:
         return
     langs = choice.text.langs
@@ -29,7 +29,7 @@ def page() -> None:
         st.session_state["chosen_of"] = shown
     corpus = spaces.sentences(choice.text, choice.count)
     count, different = len(corpus) // len(langs), corpus["text"].nunique()
-    unit = "pairs" if len(langs) == 2 else "translations"
+    unit = choice.text.unit
     if count < 3 or different < 3:
         st.info(f"A map needs 3 {unit} and 3 different sentences; {choice.text.file} has {count} and {different}.")
         return
@@ -46,42 +46,49 @@ def page() -> None:
     method, fitted = controls.fitted(loaded, table, choice)
     coloured = spaces.coloured(fitted, choice.colour)
     above = st.container()
-    walk = interpolation.form(loaded, coloured.semantic.rows, langs) if loaded.has_language_latent else None
+    walk = interpolation.form(loaded, coloured.semantic.rows, langs) if loaded.second_latent else None
     with above:
         linked_maps.explore(loaded, coloured, method, choice, interpolation.paths(walk, coloured, method))
     scores(loaded, coloured, langs)
 
 
 def scores(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> None:
-    """What the maps suggest, measured in the full space."""
-    st.subheader("Measured in the full space")
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.markdown("**Does the nearest sentence translate it?**")
-        retrieval = spaces.pair_table(loaded, fitted.semantic, *language_pair(langs))
-        st.table(
-            retrieval,
-            border="horizontal",
-            alt="Translation retrieval, P@1 both ways, and the mean cosine of translations, beside chance",
-        )
-        st.caption(
-            f"P@1: the fraction whose nearest sentence is their translation, of up to {spaces.MAX_SCORED:,} pairs."
-        )
-    name = f"bgt-measures-{loaded.short}"
-    if not fitted.language:
-        exports.offer(name, retrieval.reset_index(names="Measure"), latex=retrieval, title="Export measures")
+    """What the maps suggest, measured in the full space: of translations, and of a model that has a second latent."""
+    parts = [translation] * (len(langs) > 1) + [manner] * bool(fitted.second)
+    if not parts:
         return
-    with right:
-        st.markdown("**Does the nearest sentence share its manner?**")
-        shared = spaces.agreements(loaded, fitted, list(rows.COUNTED))
-        st.table(
-            shared,
-            border="horizontal",
-            alt="How often a sentence's nearest has the same final mark, length, punctuation: each latent, and chance",
-        )
-        st.caption("The fraction whose nearest sentence in the same language has the same.")
-    table = pd.concat([retrieval, shared]).reset_index(names="Measure")
-    exports.offer(name, table, latex=table.fillna(""), title="Export measures")
+    st.subheader("Measured in the full space")
+    tables = []
+    for column, part in zip(st.columns(2, gap="large"), parts, strict=False):
+        with column:
+            tables.append(part(loaded, fitted, langs))
+    table = pd.concat(tables).reset_index(names="Measure")
+    exports.offer(f"bgt-measures-{loaded.short}", table, latex=table.fillna(""), title="Export measures")
+
+
+def translation(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> pd.DataFrame:
+    st.markdown("**Does the nearest sentence translate it?**")
+    retrieval = spaces.pair_table(loaded, fitted.semantic, *language_pair(langs))
+    st.table(
+        retrieval,
+        border="horizontal",
+        alt="Translation retrieval, P@1 both ways, and the mean cosine of translations, beside chance",
+    )
+    st.caption(f"P@1: the fraction whose nearest sentence is their translation, of up to {spaces.MAX_SCORED:,} pairs.")
+    return retrieval
+
+
+def manner(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> pd.DataFrame:
+    st.markdown("**Does the nearest sentence share its manner?**")
+    shared = spaces.agreements(loaded, fitted, list(rows.COUNTED))
+    st.table(
+        shared,
+        border="horizontal",
+        alt="How often a sentence's nearest has the same final mark, length, punctuation: each latent, and chance",
+    )
+    same = "in the same language " if len(langs) > 1 else ""
+    st.caption(f"The fraction whose nearest sentence {same}has the same.")
+    return shared
 
 
 def language_pair(langs: Sequence[str]) -> tuple[str, str]:

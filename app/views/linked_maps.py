@@ -13,11 +13,12 @@ from app import controls, exports, geometry, rows, spaces, state
 from app.address import BOUND
 from app.charts import maps, theme
 from app.views import neighbours
-from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.contracts import SEMANTIC
 
 MAX_LISTED = 1_000  # rows of the table
 MAP_HEIGHT = 260  # pixels of each language's map
 COLUMNS = {"lang": "Language", "text": "Sentence", "translation": "Translation", **rows.COUNTED}
+SINGLE = {name: title for name, title in COLUMNS.items() if name not in ("lang", "translation")}  # of one language
 
 
 def forget() -> None:
@@ -40,7 +41,7 @@ def explore(
     chosen = [row for row in st.session_state.get("chosen", []) if row in ids]
     figures = {
         name: figure
-        for name, figure in map_figures(fitted, choice, chosen, paths).items()
+        for name, figure in map_figures(fitted, loaded.second_latent, choice, chosen, paths).items()
         if choice.panels in (controls.BOTH, name.capitalize())
     }
     for column, (name, figure) in zip(st.columns(len(figures)), figures.items(), strict=True):
@@ -52,7 +53,7 @@ def explore(
             f"{rows.COLOURS[choice.colour].lower()}. The table below lists the same sentences.",
             config=theme.tools(f"bgt-{name}-{loaded.short}"),
         )
-    st.caption(caption(method, fitted))
+    st.caption(caption(method, fitted, loaded.second_latent))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input("Find in sentences", key="find", on_change=find, args=(fitted.semantic.rows,), width=260, **BOUND)
         if chosen:
@@ -70,22 +71,27 @@ def explore(
         listed = selected(table, chosen).head(MAX_LISTED)
         if len(listed) < (len(chosen) or len(table)):
             st.caption(f"The first {MAX_LISTED:,}; the export holds them all.")
-        st.dataframe(listed[list(COLUMNS)].rename(columns=COLUMNS), hide_index=True, alt="The sentences on the maps")
+        columns = COLUMNS if len(choice.text.langs) > 1 else SINGLE
+        st.dataframe(listed[list(columns)].rename(columns=columns), hide_index=True, alt="The sentences on the maps")
     neighbours.nearest(loaded, table, fitted, chosen)
 
 
 def map_figures(
-    fitted: spaces.Spaces, choice: controls.Choice, chosen: Sequence[str], paths: Mapping[str, np.ndarray]
+    fitted: spaces.Spaces,
+    second_latent: str,
+    choice: controls.Choice,
+    chosen: Sequence[str],
+    paths: Mapping[str, np.ndarray],
 ) -> dict[str, partial]:
-    """How to draw the map of each kind of latent; `paths` are by "semantic" or language."""
+    """How to draw the map of each latent, by its name; `paths` are by "semantic" or language."""
     langs = choice.text.langs
     name = rows.language_name if len(langs) <= 3 else str  # more names would not fit
-    signs = {lang: f"{theme.shape(theme.GLYPHS, langs.index(lang))} {name(lang)}" for lang in fitted.language}
+    signs = {lang: f"{theme.shape(theme.GLYPHS, langs.index(lang))} {name(lang)}" for lang in fitted.second}
     title_of = {SEMANTIC: "Semantic latent  " + "  ".join(signs.values())}
-    title_of |= {lang: f"Language latent  {sign}" for lang, sign in signs.items()}
+    title_of |= {lang: f"{rows.latent_title(second_latent)}  {sign}" for lang, sign in signs.items()}
     panels = {
         SEMANTIC: {title_of[SEMANTIC]: fitted.semantic.rows},
-        LANGUAGE: {title_of[lang]: space.rows for lang, space in fitted.language.items()},
+        second_latent: {title_of[lang]: space.rows for lang, space in fitted.second.items()},
     }
     return {
         name: partial(
@@ -98,7 +104,7 @@ def map_figures(
             paths={title_of[key]: steps for key, steps in paths.items()},
             svg=choice.svg,
             theme=state.theme(),
-            height=MAP_HEIGHT * max(2, len(fitted.language)),
+            height=MAP_HEIGHT * max(2, len(fitted.second)),
         )
         for name, tables in panels.items()
         if tables
@@ -107,7 +113,7 @@ def map_figures(
 
 def rows_of(fitted: spaces.Spaces, name: str) -> pd.DataFrame:
     """The rows of the map of that latent."""
-    return fitted.semantic.rows if name == SEMANTIC else pd.concat([space.rows for space in fitted.language.values()])
+    return fitted.semantic.rows if name == SEMANTIC else pd.concat([space.rows for space in fitted.second.values()])
 
 
 def selected(table: pd.DataFrame, chosen: Sequence[str]) -> pd.DataFrame:
@@ -128,9 +134,11 @@ def find(table: pd.DataFrame) -> None:
     st.session_state["chosen"] = rows.matching(table, text) if text else []
 
 
-def caption(method: geometry.Method, fitted: spaces.Spaces) -> str:
+def caption(method: geometry.Method, fitted: spaces.Spaces, second_latent: str) -> str:
+    alone = len(fitted.second) == 1
     space_of = {SEMANTIC: fitted.semantic}
-    space_of |= {rows.language_name(lang): space for lang, space in fitted.language.items()}
+    space_of |= {second_latent if alone else rows.language_name(lang): s for lang, s in fitted.second.items()}
+    each = f"The {second_latent} latent" if alone else f"Each {second_latent} latent"
     number = {"UMAP": "neighbours", "t-SNE": "perplexity"}.get(method.name)
     how = f"{method.name}, {number} {method.neighbours}, seed {method.seed}," if number else "PCA (no seed needed)"
     if not number:
@@ -140,8 +148,8 @@ def caption(method: geometry.Method, fitted: spaces.Spaces) -> str:
     return (
         f"{how} of {len(fitted.semantic.rows):,} unit-length vectors. "
         + f"Trustworthiness of 15 neighbours: {trust}. " * bool(trust)
-        + "Each language latent is a space of its own, fitted alone: compare within a panel, not across. Distances "
-        "between far groups are not meaningful."
+        + f"{each} is a space of its own, fitted alone: compare within a panel, not across. " * bool(fitted.second)
+        + "Distances between far groups are not meaningful."
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pandas as pd
 import streamlit as st
@@ -11,30 +11,50 @@ from streamlit.navigation.page import Page
 from app import exports, rows, state
 from app.charts import curves, theme
 from app.views.card import records
+from bgt_core.contracts import LANGUAGE, SYNTACTIC
+from bgt_core.data.columns import LABEL, parse_columns
 
 EXAMPLES = {  # what it shows: a sentence for its meaning, one for its manner, the language of each
     "Turn a question into a statement": ("Can you help me?", "en", "He is my friend.", "en"),
     "Say in English what is written in French": ("Il fait très froid aujourd'hui.", "fr", "It's late.", "en"),
     "Say in French what is written in English": ("I want to buy a new car.", "en", "Il fait froid.", "fr"),
 }
+MANNER = {LANGUAGE: "how that language said it", SYNTACTIC: "how it is built"}  # what the second latent keeps
 COLLAPSED = 0.1  # nats: a latent that costs less carries next to nothing
 
 
 def page(two_latents: Page, style: Page, similarity: Page, probes: Page) -> None:
     loaded = state.model()
-    st.title("A sentence, in two parts")
-    st.markdown(
-        "This model reads a sentence twice. Its **semantic latent** keeps what the sentence means, in one space for "
-        "all languages; its **language latent** keeps how that language said it. It learnt this from translations."
-    )
+    st.title("A sentence, in two parts" if loaded.second_latent else "What a sentence means")
+    st.markdown(described(loaded))
     cards(loaded)
-    links(loaded.bgt.langs, two_latents, style)
+    links(loaded, two_latents, style)
     st.page_link(similarity, label="Compare two sentences", icon=":material/compare_arrows:")
     st.page_link(probes, label="Probe what a latent knows", icon=":material/science:")
     card = loaded.info.get("card", {})
     scores(card.get("scores"), loaded.short)
     training(loaded)
     records({name: card[name] for name in ("limits", "known limits") if name in card})
+
+
+def described(loaded: state.Loaded) -> str:
+    """What its latents keep, and what it learnt that from."""
+    second = loaded.second_latent
+    reads = f"This model reads a sentence {'twice' if second else 'once'}."
+    meaning = "Its **semantic latent** keeps what the sentence means"
+    meaning += ", in one space for all languages" if len(loaded.bgt.langs) > 1 else ""
+    manner = f"; its **{second} latent** keeps {MANNER.get(second, 'how it is said')}" if second else ""
+    return f"{reads} {meaning}{manner}. It learnt this from {learnt_from(loaded)}."
+
+
+def learnt_from(loaded: state.Loaded) -> str:
+    """What the rows of its training data are."""
+    columns = parse_columns(loaded.info["arguments"].get("data.columns", loaded.bgt.langs))
+    if LABEL in columns.values():
+        return "labelled pairs of sentences"
+    if len(loaded.bgt.langs) > 1:
+        return "translations"
+    return "paraphrases" if len(columns) > 1 else "sentences alone"
 
 
 def cards(loaded: state.Loaded) -> None:
@@ -46,9 +66,10 @@ def cards(loaded: state.Loaded) -> None:
         st.metric("Checkpoint", loaded.short, border=True, help="The start of its weights' SHA-256 hash.")
 
 
-def links(langs: Sequence[str], two_latents: Page, style: Page) -> None:
+def links(loaded: state.Loaded, two_latents: Page, style: Page) -> None:
     st.subheader("Try it")
     st.page_link(two_latents, label="See what each latent holds", icon=":material/scatter_plot:")
+    langs = () if loaded.cannot_write else loaded.bgt.langs
     for label, (source, source_lang, manner, lang) in EXAMPLES.items():
         if not {source_lang, lang} <= set(langs):
             continue
@@ -76,12 +97,13 @@ def training(loaded: state.Loaded) -> None:
     if not held_out:
         return
     st.subheader("On held-out pairs")
+    pairs = "Translations" if len(loaded.bgt.langs) > 1 else "Paraphrases"
     with st.container(horizontal=True):
         if "elbo" in held_out:
             st.metric("ELBO, nats per pair", f"{held_out['elbo']:.1f}", border=True)
         for name, value in held_out.items():
             if name.startswith("retrieval/"):
-                st.metric(f"Translations found, {name[10:]}", f"{value:.0%}", border=True)
+                st.metric(f"{pairs} found, {name[10:]}", f"{value:.0%}", border=True)
             if name.startswith("kl/") and value:  # exactly 0: a latent without a prior
                 low = "possible collapse" if value < COLLAPSED else None
                 st.metric(

@@ -13,7 +13,7 @@ from app.charts import scores, theme
 from bgt_core.errors import BgtError
 
 MAX_LISTED = 1_000
-NAMES = {"left": "Left", "right": "Right", "gold": "Gold", "swer": "Word error rate", **scoring.SYSTEMS}
+NAMES = {"left": "Left", "right": "Right", "gold": "Gold", "swer": "Word error rate"}
 
 
 def languages(loaded: state.Loaded, key: str) -> tuple[str, str]:
@@ -59,7 +59,7 @@ def scatter(loaded: state.Loaded, scored: pd.DataFrame) -> None:
             interval = f"95%: {row.ci_low:.1f} to {row.ci_high:.1f}"
             st.metric(f"{row.system}, Pearson × 100", f"{row.pearson:.1f}", interval, "off", border=True,
                       delta_arrow="off")  # fmt: skip
-    figure = partial(scores.gold_scatter, scored, scoring.SYSTEMS, state.theme())
+    figure = partial(scores.gold_scatter, scored, scoring.systems(scored), state.theme())
     st.plotly_chart(
         figure(),
         alt=f"Cosine of each system against the gold score of {len(scored)} pairs; the table below lists them",
@@ -71,7 +71,8 @@ def scatter(loaded: state.Loaded, scored: pd.DataFrame) -> None:
 def listing(
     loaded: state.Loaded, scored: pd.DataFrame, figure: partial | None = None, latex: pd.DataFrame | None = None
 ) -> None:
-    shown = scored.head(MAX_LISTED)[[name for name in NAMES if name in scored]].rename(columns=NAMES)
+    names = NAMES | scoring.systems(scored)
+    shown = scored.head(MAX_LISTED)[[name for name in names if name in scored]].rename(columns=names)
     two = st.column_config.NumberColumn(format="%.2f")
     st.dataframe(
         shown, hide_index=True, column_config=dict.fromkeys(shown.columns[2:], two), alt="The pairs with every measure"

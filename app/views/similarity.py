@@ -8,6 +8,7 @@ import streamlit as st
 from app import exports, scoring, spaces, startup, state, uploads
 from app.address import BOUND
 from app.views import pair_file
+from bgt_core.contracts import SEMANTIC
 
 NEAREST = 10
 SEARCHED = 1_000  # translations among which near sentences are looked for
@@ -38,21 +39,23 @@ def pair(loaded: state.Loaded) -> None:
     with st.container(horizontal=True):
         for row in scored.itertuples():
             st.metric(row.measure, f"{row.value:z.2f}", border=True)
-    if loaded.has_language_latent and langs[0] != langs[1]:
-        st.caption("The language latents of two languages share no axes, so only meaning is compared.")
+    if loaded.second_latent and langs[0] != langs[1]:
+        st.caption(f"The {loaded.second_latent} latents of two languages share no axes, so only meaning is compared.")
     texts = list(startup.read().texts_in(loaded.bgt.langs).values())
     if not texts:
         return
     text = next((text for text in texts if langs[0] in text.langs), texts[0])
     chance(loaded, text, langs[0])
     st.subheader("What means nearly the same")
-    near = []
+    table, near = spaces.sentences(text, SEARCHED), []
+    vectors = spaces.vectors_of(loaded, table, SEMANTIC)
+    left_out = ["To"] if len(text.langs) > 1 else ["To", "In"]
     for column, sentence, lang in zip(st.columns(2), (left, right), langs, strict=True):
-        near.append(spaces.nearest_to(loaded, sentence, lang, text, SEARCHED, NEAREST).assign(To=sentence))
+        near.append(spaces.nearest_to(loaded, sentence, lang, SEMANTIC, table, vectors, NEAREST).assign(To=sentence))
         column.markdown("**Nearest to**")
         column.text(sentence[:80])
         column.dataframe(
-            near[-1].drop(columns="To"),
+            near[-1].drop(columns=left_out),
             hide_index=True,
             column_config={"Cosine": st.column_config.NumberColumn(format="%.2f", width="small")},
             alt=f"The {NEAREST} sentences nearest in meaning, with their cosines",

@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bgt_core.checkpoint import WEIGHTS, Checkpoint
+from bgt_core.models.translator import Translator
 from bgt_core.tables import Table, markdown
 
 ABOUT = """A Bilingual Generative Transformer: what a sentence means, and how its language says it, are two vectors.
 Semantic vectors of all its languages share one space; language vectors are comparable within a language. Both are
 posterior means, not normalised: compare them by cosine."""
+
+TRANSLATES = """A Transformer that translates {source} to {targets}, its decoder attending to every state of its encoder
+(Vaswani et al. 2017). A sentence of {source} is embedded as the mean of those states: compare them by cosine."""
 
 FIDELITY = {  # a key of a card -> the head of its table
     "fidelity": "Written anew, beside reference and style",
@@ -27,12 +31,17 @@ def model_card(name: str, checkpoint: Checkpoint, use: str) -> str:
     """
     config = checkpoint.config
     card = config.get("card", {})
-    langs = ", ".join(checkpoint.model.langs)
+    about, task, model = ABOUT, "sentence-similarity", checkpoint.model
+    langs = ", ".join(model.langs)
+    if isinstance(model, Translator):
+        written = list(model.decoders)
+        about, task = TRANSLATES.format(source=langs, targets=" and ".join(written)), "translation"
+        langs = ", ".join(dict.fromkeys([*model.langs, *written]))
     parts = [
-        f"---\nlanguage: [{langs}]\nlibrary_name: bgt\npipeline_tag: sentence-similarity\n"
-        "tags: [sentence-similarity, feature-extraction, bgt]\n---",
+        f"---\nlanguage: [{langs}]\nlibrary_name: bgt\npipeline_tag: {task}\n"
+        f"tags: [{task}, feature-extraction, bgt]\n---",
         f"# {name}",
-        ABOUT,
+        about,
         f"Languages: {langs}. Recipe {config['recipe']}, {config['parameters']:,} parameters, step {config['step']:,}.",
         f"## Use\n\n```python\n{use.strip()}\n```",
     ]

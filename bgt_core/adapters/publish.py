@@ -12,6 +12,7 @@ from bgt_core import checkpoint
 from bgt_core.adapters.modelcard import model_card
 from bgt_core.checkpoint import Checkpoint, hub
 from bgt_core.errors import DataError, NotFound, UsageError, needs
+from bgt_core.models.translator import Translator
 
 CHECKPOINT, SENTENCE_TRANSFORMERS, ONNX = FORMS = ("checkpoint", "sentence-transformers", "onnx")
 
@@ -19,6 +20,11 @@ USE = """import bgt_core
 
 bgt = bgt_core.load("{name}")
 vectors = bgt.embed(["..."], lang="{lang}")"""
+
+USE_TRANSLATOR = """import bgt_core
+
+translator = bgt_core.BeamTranslator(bgt_core.load("{name}"))
+best = translator.translate(["..."])[0][0]  # of a sentence in {lang}: best.text, best.cost"""
 
 
 def export(
@@ -88,7 +94,8 @@ def push(path: Path | str, name: str, *, private: bool = False) -> str:
     files: dict[str, Path | bytes] = {
         file: loaded.folder / file for file in (checkpoint.CONFIG, *loaded.config["files"])
     }
-    readme = model_card(name, loaded, USE.format(name=name, lang=loaded.model.langs[0]))
+    use = USE_TRANSLATOR if isinstance(loaded.model, Translator) else USE
+    readme = model_card(name, loaded, use.format(name=name, lang=loaded.model.langs[0]))
     return hub.push(name, {**files, "README.md": readme.encode()}, private=private)
 
 

@@ -1,4 +1,5 @@
-"""`bgt`: data, train, embed, mine, sts, retrieve, fidelity, reproduce, generate, diagnose, info, export, push.
+"""`bgt`: data, train, embed, translate, mine, sts, syntax, retrieve, fidelity, reproduce, generate, diagnose, info,
+export, push.
 
 One file per command: it parses, calls the library and prints. `errors` turns the library's errors into a line each.
 
@@ -14,16 +15,35 @@ from typing import Annotated
 import typer
 
 from bgt_core import __version__
-from bgt_core.cli import data, diagnose, embed, export, fidelity, generate, info, mine, reproduce, retrieve, sts, train
+from bgt_core.cli import (
+    backtranslate,
+    data,
+    diagnose,
+    embed,
+    export,
+    fidelity,
+    generate,
+    info,
+    mine,
+    reproduce,
+    retrieve,
+    sts,
+    syntax,
+    train,
+    translate,
+)
 from bgt_core.cli.errors import Command, run
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+data.app.command(cls=Command)(backtranslate.backtranslate)
 app.add_typer(data.app, name="data")
 for command in (
     train.train,
     embed.embed,
+    translate.translate,
     mine.mine,
     sts.sts,
+    syntax.syntax,
     retrieve.retrieve,
     fidelity.fidelity,
     reproduce.reproduce,

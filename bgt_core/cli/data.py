@@ -1,4 +1,4 @@
-"""`bgt data`: list, download, prepare, check."""
+"""`bgt data`: list, download, prepare, compare, check."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bgt_core.cli.compare import ClassifierOption, LanguageModelOption, WordsOption, compare, sentence_models
 from bgt_core.cli.errors import Command, in_flags
-from bgt_core.cli.options import JsonOption
+from bgt_core.cli.options import DeviceOption, JsonOption
 from bgt_core.errors import DataError, Interrupted, UsageError
 
 if TYPE_CHECKING:
@@ -117,8 +118,12 @@ def prepare(
         list[Path],
         typer.Argument(metavar="IN...", help="TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr."),
     ],
-    langs: Annotated[str, typer.Option(help="The columns' languages, as in en,fr.")],
     out: Annotated[Path, typer.Option(help="A .tsv, .tsv.gz, .tsv.xz, .tsv.zst or .parquet; OUT.json is its card.")],
+    langs: Annotated[str | None, typer.Option(help="The columns' languages, as in en,fr.")] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="The columns by name and language, as in reference:en,translation:en,cost:label."),
+    ] = None,
     min_length: Annotated[int, typer.Option(help="Of every side, in --unit.")] = 1,
     max_length: Annotated[int, typer.Option(help="Of every side, in --unit.")] = 100,
     max_ratio: Annotated[float, typer.Option(help="Of the longer side's length to the shorter's.")] = 9.0,
@@ -128,6 +133,22 @@ def prepare(
         list[Path] | None,
         typer.Option(help="A file or folder of evaluation sentences, to drop pairs with one of them; may be repeated."),
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SCORE=MIN..MAX",
+            help="What the second column must score as a translation of the first, both ends included, either may be "
+            "left out: words (its number of them, at most 100), cost (the column of numbers), overlap-1, overlap-2, "
+            "overlap-3 (share of n-grams), bleu (0 to 1), perplexity, classifier. May be repeated.",
+        ),
+    ] = None,
+    words: WordsOption = "spaces",
+    language_model: LanguageModelOption = None,
+    classifier: ClassifierOption = None,
+    device: DeviceOption = "auto",
+    first_of_reference: Annotated[
+        bool, typer.Option("--first-of-reference", help="Of the rows with one reference keep the first that is good.")
+    ] = False,
     max_pairs: Annotated[int | None, typer.Option(help="Keep a random sample of that many pairs.")] = None,
     seed: Annotated[int, typer.Option(help="Of the sample.")] = 1,
     licence: Annotated[
@@ -139,14 +160,23 @@ def prepare(
     """Normalise and filter translations, drop copies and evaluation sentences, and write the rest with a card."""
     from bgt_core.cli.progress import rows_bar
     from bgt_core.data.clean import CleaningRules, clean
+    from bgt_core.data.filters.scores import ScoreRange
 
+    if bool(langs) == bool(columns):
+        raise UsageError("--langs or --columns says what the columns hold; give one of them.")
     with in_flags({"least": "--min-length", "most": "--max-length"}), rows_bar("pairs read") as report:
+        ranges = tuple(map(ScoreRange.parse, keep or []))
+        models = sentence_models(language_model, classifier, words, device, {each.score for each in ranges})
+        rules = CleaningRules(
+            min_length, max_length, max_ratio, unit, max_pairs, seed, ranges, words, first_of_reference
+        )
         done = clean(
             sources,
-            langs.split(","),
+            (columns or langs or "").split(","),
             out,
-            CleaningRules(min_length, max_length, max_ratio, unit, max_pairs, seed),
+            rules,
             exclude=exclude or [],
+            models=models,
             tokenizer=tokenizer,
             licence=licence,
             strict=strict,
@@ -173,6 +203,9 @@ def pivot(
 
     done = join(left, right, langs.split(","), out, strict=strict)
     show_written(out, done, "bgt-data-pivot/1" if as_json else None)
+
+
+app.command(cls=Command)(compare)
 
 
 @app.command(cls=Command)

@@ -20,7 +20,7 @@ def embed(
     ],
     out: Annotated[Path, typer.Option(help="A .npy or .safetensors file.")],
     lang: LangOption = "en",
-    latent: Annotated[str, typer.Option(help="semantic or language.")] = "semantic",
+    latent: Annotated[str, typer.Option(help="semantic, language or syntactic, where the model has it.")] = "semantic",
     model: EncoderOption = str(PRETRAINED),
     device: DeviceOption = "auto",
     precision: PrecisionOption = "auto",

@@ -31,7 +31,9 @@ def export(
     ] = None,
     latent: Annotated[
         str | None,
-        typer.Option(help="semantic, language, or another latent of the model (onnx).", show_default="semantic"),
+        typer.Option(
+            help="semantic, language, syntactic, or another latent of the model (onnx).", show_default="semantic"
+        ),
     ] = None,
     lang: Annotated[
         str | None, typer.Option(help="Whose language latent (onnx).", show_default="the first language")

@@ -25,12 +25,18 @@ class SomeFailed(BgtError):
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="main, ablations, fusion, depth, batch-size, cross-lingual, or all.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="main, ablations, fusion, depth, batch-size, cross-lingual, or all of these; or backtranslation."
+        ),
+    ],
     scale: Annotated[str, typer.Option(help="paper (the recipes as they are) or small (of a laptop).")] = "small",
     data: Annotated[
         Path | None,
         typer.Option(
-            help="A folder of parallel/en-fr.*.tsv.xz, retrieval/en-fr.*.tsv, and STS files as `bgt sts` reads them.",
+            help="A folder of parallel/en-fr.*.tsv.xz, retrieval/en-fr.*.tsv, and STS files as `bgt sts` reads them; "
+            "for backtranslation, of backtranslated/fr-news.tsv.xz, paraphrase/en.*.tsv.xz, and STS and SICK.",
             show_default=False,
         ),
     ] = None,
@@ -93,11 +99,15 @@ def reproduce(
 
 
 def comparison_names(name: str) -> list[str]:
-    """All names for "all". Raises UsageError for a name that is none of ours."""
+    """The names that "all" stands for: those of the BGT paper, whose data are others.
+
+    Raises UsageError for a name that is none of ours.
+    """
+    from bgt_core.reproduce.backtranslation import NAME
     from bgt_core.reproduce.comparisons import COMPARISONS
 
-    if name not in (*COMPARISONS, "all"):
-        raise UsageError(f"There is no table '{name}'; choose from {', '.join(COMPARISONS)}, all.")
+    if name not in (*COMPARISONS, NAME, "all"):
+        raise UsageError(f"There is no table '{name}'; choose from {', '.join(COMPARISONS)}, all, {NAME}.")
     return list(COMPARISONS) if name == "all" else [name]
 
 
@@ -184,7 +194,7 @@ def show_list(plan: TrainingPlan, chosen: Sequence[Training], as_json: bool) -> 
 def show(folder: Path, names: Sequence[str], as_json: bool) -> None:
     """Print the results of each comparison, as they are stored."""
     from bgt_core.reproduce import pages, stored
-    from bgt_core.reproduce.comparisons import COMPARISONS
+    from bgt_core.reproduce.backtranslation import comparison_of
     from bgt_core.tables import show
 
     results = {name: stored.read(folder, name) for name in names}
@@ -196,7 +206,7 @@ def show(folder: Path, names: Sequence[str], as_json: bool) -> None:
     tables = [
         table
         for name, records in results.items()
-        for table in (pages.scores(COMPARISONS[name], records), pages.claims(records))
+        for table in (pages.scores(comparison_of(name, records), records), pages.claims(records))
     ]
     for number, table in enumerate(table for table in tables if table.rows):
         print(end="\n" if number else "")

@@ -7,7 +7,7 @@ settings give the same bytes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -16,9 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bgt_core.data import filters, manifest
+from bgt_core.data.columns import LABEL, parse_columns, read_columns
+from bgt_core.data.encode import number
 from bgt_core.data.filters import Candidates, Filter, Seen
+from bgt_core.data.filters.scores import ScoreRange, SentenceScore, pair_scores, score_filters
 from bgt_core.data.pairfile import pair_file, suffix
-from bgt_core.data.parallel import Audit, Skipped, check, chunks, source_files
+from bgt_core.data.parallel import Audit, Bad, Row, Skipped, check, chunks, source_files
 from bgt_core.data.text import Tokenizer, normalise
 from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError, NotFound, UsageError
@@ -38,6 +41,9 @@ class CleaningRules:
     unit: str = "words"
     max_pairs: int | None = None  # a sample of that many, the same whatever the order of the sources
     seed: int = 1
+    keep: tuple[ScoreRange, ...] = ()  # what the second column must score as a translation of the first
+    words: str = "spaces"  # of these scores, see `filters.scores.word_tokenizer`
+    first_of_reference: bool = False  # of pairs with the same first column only the first that passes all else
 
     def __post_init__(self) -> None:
         if not 1 <= self.least <= self.most:
@@ -60,11 +66,12 @@ class Cleaned(NamedTuple):
 
 def clean(
     sources: Sequence[Path],
-    langs: Sequence[str],
+    columns: Sequence[str],
     out: Path,
     rules: CleaningRules | None = None,
     *,
     exclude: Sequence[Path] = (),
+    models: Mapping[str, SentenceScore] | None = None,
     tokenizer: Path | None = None,
     licence: str | None = None,
     strict: bool = False,
@@ -72,44 +79,55 @@ def clean(
 ) -> Cleaned:
     """Writes the good pairs of `sources` to `out`, and OUT.json, the card that says how it was made.
 
-    `exclude` are files or folders of sentences, one per line or several in columns: a pair with one of them on either
-    side is dropped, whatever its case and punctuation. `licence` is recorded; without it, what `bgt data download`
-    recorded of the sources.
+    `columns` are languages, or names with their languages, one of which may be a column of numbers, which is written
+    too: "reference:en", "translation:en", "cost:label". `exclude` are files or folders of sentences, one per line or
+    several in columns: a pair with one of them on either side is dropped, whatever its case and punctuation. `models`
+    are more scores that `rules.keep` may name, of the second column's sentences. `licence` is recorded; without it,
+    what `bgt data download` recorded of the sources.
 
     Raises UsageError for settings that don't fit, and DataError for bad sources (see `read_pairs`) and where no pair
     is left.
     """
-    rules = rules or CleaningRules()
+    rules, models = rules or CleaningRules(), models or {}
     suffix(out)
-    if not sources or len(set(langs)) < max(2, len(langs)):
-        raise UsageError(f"{len(sources)} sources in {', '.join(langs)}: expected one or more, in two languages.")
-    files = [file for source in sources for file in source_files(source, langs)]
+    langs = parse_columns(read_columns(columns))
+    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # of what is read, of the file
+    label = next((index for index, lang in enumerate(langs.values()) if lang == LABEL), -1)
+    if not sources or len(langs) - (label >= 0) < 2:
+        raise UsageError(f"{len(sources)} sources in {', '.join(columns)}: expected one or more, in two languages.")
+    files = [file for source in sources for file in source_files(source, all_names)]
     if out.absolute() in {file.absolute() for file in files}:
         raise UsageError(f"{out}: is one of the sources; write to another file.")
-    reader = _Reader(sources, langs, _count(rules, langs, tokenizer), rules.seed, strict)
+    reader = _Reader(sources, all_names, label, _count(rules, langs.values(), tokenizer), rules.seed, strict)
     held_out = _held_out(exclude, rules.seed)
+    scores = score_filters(rules.keep, pair_scores(rules.words, models))
+    if label < 0 and any(score.name == "cost" for score in scores):
+        raise UsageError("`keep` cost=...: costs are a column of numbers; name it, as in a:en,b:en,cost:label.")
     sample = []
     if rules.max_pairs is not None:  # a first look finds the hash that divides the sample from the others
         seen = Seen()
         for candidates in reader.read(Skipped(), lambda pairs, total: None):
-            filters.apply(_filters(rules, held_out, seen), candidates, Counter())
+            filters.apply(_filters(rules, held_out, scores, seen), candidates, Counter())
         if len(seen) > rules.max_pairs:
             limit = np.uint64(seen.smallest(rules.max_pairs))
-            sample = [Filter("not in the sample", lambda candidates: candidates.hashes <= limit)]
+            sample = [Filter("not in the sample", lambda candidates: _identity(rules, candidates) <= limit)]
     skipped, dropped, rows = Skipped(), Counter[str](), 0
-    chosen = [*_filters(rules, held_out, Seen()), *sample]
-    with pair_file(out, langs) as add:
+    chosen = [*_filters(rules, held_out, scores, Seen()), *sample]
+    with pair_file(out, names) as add:
         for candidates in reader.read(skipped, report):
             kept = filters.apply(chosen, candidates, dropped)
-            add([[side.encode() for side in pair] for pair in kept.pairs])
+            add([[cell.encode() for cell in row] for row in kept.rows(label)])
             rows += len(kept.pairs)
         if not rows:
             why = ", ".join(f"{count} {name}" for name, count in dropped.items() if count)
             raise DataError(f"no pair is left of {', '.join(map(str, sources))}: {why}.")
     cleaned = Cleaned(rows, dict(dropped), skipped)
     excluded = [file for path in exclude for file in _files(path)]
-    facts = {**manifest.facts(out), "columns": list(langs), "rows": rows}
-    card = _card(cleaned, rules, files, excluded, tokenizer, licence)
+    facts = {**manifest.facts(out), "columns": names, "rows": rows}
+    card = {
+        **_card(cleaned, rules, files, excluded, tokenizer, licence),
+        "models": {score.name: models[score.name].fingerprint for score in scores if score.name in models},
+    }
     manifest.write_card(out, {"schema": manifest.CARD, "file": facts, **card})
     return cleaned
 
@@ -138,7 +156,8 @@ class _Reader(NamedTuple):
     """The sound pairs of all sources, with what filters look at."""
 
     sources: Sequence[Path]
-    langs: Sequence[str]
+    columns: Sequence[str]  # of the file, those that nobody reads too
+    label: int  # which of those that are read holds numbers; -1: none
     measure: Count
     seed: int
     strict: bool
@@ -147,19 +166,37 @@ class _Reader(NamedTuple):
         """Many pairs at a time; bad rows are counted in `skipped`."""
         done = 0
         for source in self.sources:
-            audit = Audit(source, self.langs, skipped, self.strict)
-            for rows in chunks(source, self.langs):
-                pairs, bad = check(rows, self.langs)
+            audit = Audit(source, self.columns, skipped, self.strict)
+            for rows in chunks(source, self.columns):
+                candidates, bad = self.candidates(rows)
                 audit.add(len(rows), bad)
-                if pairs:
-                    lengths = np.array([self.measure(side) for side in zip(*pairs, strict=True)]).T
-                    yield Candidates(pairs, lengths, self.seed)
+                if candidates:
+                    yield candidates
                 done += len(rows)
                 report(done, None)
             audit.end()
 
+    def candidates(self, rows: Sequence[Row]) -> tuple[Candidates | None, list[Bad]]:
+        """The sound rows, None where there is none, and what is wrong with the others."""
+        pairs, bad = check(rows, self.columns)
+        cells: list[str] = []
+        numbers = None
+        if self.label >= 0 and pairs:
+            sound = np.setdiff1d(np.arange(len(rows)), [index for index, *_ in bad])  # where each of `pairs` stood
+            numbers = np.array([number(pair[self.label]) for pair in pairs])
+            reason = f"the {read_columns(self.columns)[self.label]} is no number"
+            bad = sorted([*bad, *((int(index), "no number", reason) for index in sound[np.isnan(numbers)])])
+            pairs = [pair for pair, value in zip(pairs, numbers, strict=True) if not np.isnan(value)]
+            cells = [pair[self.label] for pair in pairs]
+            pairs = [pair[: self.label] + pair[self.label + 1 :] for pair in pairs]
+            numbers = numbers[~np.isnan(numbers)]
+        if not pairs:
+            return None, bad
+        lengths = np.array([self.measure(side) for side in zip(*pairs, strict=True)]).T
+        return Candidates(pairs, lengths, self.seed, cells, numbers), bad
 
-def _filters(rules: CleaningRules, held_out: Seen, seen: Seen) -> list[Filter]:
+
+def _filters(rules: CleaningRules, held_out: Seen, scores: Sequence[Filter], seen: Seen) -> list[Filter]:
     """In the order in which they are asked; `seen` is the memory of the last one."""
 
     def not_held_out(candidates: Candidates) -> np.ndarray:
@@ -174,11 +211,20 @@ def _filters(rules: CleaningRules, held_out: Seen, seen: Seen) -> list[Filter]:
         Filter("ratio", lambda candidates: filters.ratio(candidates.lengths, rules.max_ratio)),
         Filter("same on both sides", lambda candidates: filters.translated(candidates.keys)),
         Filter("evaluated on", not_held_out),
-        Filter("copy", lambda candidates: seen.new(candidates.hashes)),
+        *scores,
+        Filter(
+            "another of its reference" if rules.first_of_reference else "copy",
+            lambda candidates: seen.new(_identity(rules, candidates)),
+        ),
     ]
 
 
-def _count(rules: CleaningRules, langs: Sequence[str], tokenizer: Path | None) -> Count:
+def _identity(rules: CleaningRules, candidates: Candidates) -> np.ndarray:
+    """Hashes of what no two pairs may share, (N,) uint64."""
+    return candidates.first_hashes if rules.first_of_reference else candidates.hashes
+
+
+def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -> Count:
     if (rules.unit == "pieces") != (tokenizer is not None):
         raise UsageError("`unit` pieces needs a `tokenizer`, and a tokenizer is for nothing else: give both.")
     if tokenizer:

@@ -10,6 +10,7 @@ from pathlib import Path
 from bgt_core.errors import UsageError
 
 LABEL = "label"  # in place of a column's language: the column holds numbers
+SKIPPED = "_"  # in place of a column's name: the file has it, and nobody reads it
 KIND = r"[A-Za-z0-9_-]+"
 LANG = re.compile(r"[a-z]{2,3}(-\w+)?")
 
@@ -19,12 +20,17 @@ class Source:
     """A file of rows (or prefix of line-aligned files), the columns it has, and vectors that belong to its rows."""
 
     path: Path
-    columns: tuple[str, ...]  # names, in the order of the file
+    columns: tuple[str, ...]  # names, in the order of the file; `SKIPPED` for one that is not read
     targets: Path | None = None  # .npy, float32 (rows, D): a teacher's vectors of the rows
     kind: str = ""  # of text, as "news": what sampling may weigh
 
     def __str__(self) -> str:
         return f"{self.kind}{'/' * bool(self.kind)}{'-'.join(self.columns)}={self.path}"
+
+
+def read_columns(columns: Iterable[str]) -> tuple[str, ...]:
+    """The names of a file's columns but those that are `SKIPPED`."""
+    return tuple(column for column in columns if column != SKIPPED)
 
 
 def parse_columns(columns: Iterable[str]) -> dict[str, str]:
@@ -37,7 +43,7 @@ def parse_columns(columns: Iterable[str]) -> dict[str, str]:
     for column in columns:
         name, colon, lang = column.partition(":")
         lang = lang if colon else name
-        if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or not (lang == LABEL or LANG.fullmatch(lang)):
+        if name == SKIPPED or not re.fullmatch(r"[A-Za-z0-9_-]+", name) or not (lang == LABEL or LANG.fullmatch(lang)):
             raise UsageError(f"columns '{column}': expected a language code, as en, or NAME:LANGUAGE, as a:en")
         if name in parsed:
             raise UsageError(f"columns {', '.join(columns)}: '{name}' comes twice; call them a:{lang} and b:{lang}")
@@ -51,7 +57,8 @@ def parse_columns(columns: Iterable[str]) -> dict[str, str]:
 
 
 def parse_source(text: str, columns: Sequence[str] = (), targets: Path | None = None) -> Source:
-    """ "en-fr=a.tsv" -> a file of these columns; "a.tsv" -> one of all `columns`; "news/en-fr=a.tsv" -> one of a kind.
+    """ "en-fr=a.tsv" -> a file of these columns; "a.tsv" -> one of all `columns`; "news/en-fr=a.tsv" -> one of a kind;
+    "a,b,_=a.tsv" -> one whose third column is not read.
 
     `columns` are the names that are known; none: whatever the text says. Raises UsageError for an unknown column.
     """
@@ -61,7 +68,7 @@ def parse_source(text: str, columns: Sequence[str] = (), targets: Path | None = 
             raise UsageError(f"data '{text}': say its columns, as en-fr={text}")
         return Source(Path(text), tuple(columns), targets)
     names = tuple(named[2].split("," if "," in head else "-"))
-    if columns and (unknown := [name for name in names if name not in columns]):
+    if columns and (unknown := [name for name in names if name not in (*columns, SKIPPED)]):
         raise UsageError(f"data '{text}': no column '{unknown[0]}'; there are {', '.join(columns)}")
     return Source(Path(path), names, targets, named[1] or "")
 

@@ -27,6 +27,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from bgt_core.data.columns import read_columns
 from bgt_core.data.parallel import Bad, Row, check
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
@@ -54,8 +55,8 @@ class RowTokenizer(NamedTuple):
     """Rows to piece ids: all that decides what becomes of a row."""
 
     tokenizer: Tokenizer
-    columns: tuple[str, ...]
-    label: int  # which column holds labels; -1: none
+    columns: tuple[str, ...]  # of the files, those too that are not read
+    label: int  # which of the columns that are read holds labels; -1: none
     min_pieces: int
     max_pieces: int
     seed: int
@@ -68,12 +69,12 @@ class RowTokenizer(NamedTuple):
     @property
     def texts(self) -> tuple[str, ...]:
         """The columns that hold text."""
-        return tuple(column for number, column in enumerate(self.columns) if number != self.label)
+        return tuple(column for number, column in enumerate(read_columns(self.columns)) if number != self.label)
 
     def __call__(self, rows: Sequence[Row]) -> Encoded:
         pairs, bad = check(rows, self.columns)
         sound = np.setdiff1d(np.arange(len(rows)), [index for index, *_ in bad])  # where each of `pairs` stood
-        columns = list(zip(*pairs, strict=True)) or [() for _ in self.columns]
+        columns = list(zip(*pairs, strict=True)) or [() for _ in read_columns(self.columns)]
         labels = np.zeros(len(pairs), np.float32)
         if self.label >= 0:
             labels = np.array([number(text) for text in columns.pop(self.label)], np.float32)

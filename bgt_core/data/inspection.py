@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bgt_core.data import manifest
+from bgt_core.data.columns import SKIPPED
 from bgt_core.data.parallel import EXAMPLES, chunks, lines
 from bgt_core.errors import BgtError, NotFound
 
@@ -91,7 +92,7 @@ def _reason(row: Sequence[bytes], columns: Sequence[str]) -> str:
         return f"{len(row)} columns, expected {len(columns)} ({', '.join(columns)})"
     for cell, column in zip(row, columns, strict=True):
         try:
-            if not cell.decode().strip():
+            if not cell.decode().strip() and column != SKIPPED:
                 return f"the {column} side is empty"
         except UnicodeDecodeError as error:
             return f"byte {cell[error.start]:#04x} of the {column} side is not UTF-8"

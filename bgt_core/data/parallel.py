@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 import zstandard
 
+from bgt_core.data.columns import SKIPPED, read_columns
 from bgt_core.data.text import normalise
 from bgt_core.errors import DataError, NotFound
 
@@ -53,7 +54,8 @@ def read_pairs(
 
     `source` is a TSV (one column a language, in the order of `langs`, no quoting, no header), a Parquet file (columns
     named by language), or a prefix: `corpus` where `corpus.en` and `corpus.fr` exist, aligned by line (Moses).
-    TSV and Moses files may end in .gz, .xz or .zst. Lines end at a line feed and nowhere else.
+    TSV and Moses files may end in .gz, .xz or .zst. Lines end at a line feed and nowhere else. A column that is called
+    "_" is left out.
 
     A bad line is counted in `skipped` and left out; with `strict` it raises `BgtError`. So does a source that is
     absent, empty, damaged, without a single good line, or whose files differ in their number of lines.
@@ -118,7 +120,8 @@ def chunks(source: Path | str, langs: Sequence[str]) -> Iterator[list[Row]]:
 
 
 def check(rows: Sequence[Row], langs: Sequence[str]) -> tuple[list[tuple[str, ...]], list[Bad]]:
-    """The sound rows as normalised pairs, and what is wrong with the others."""
+    """The sound rows as normalised pairs, without columns that are `SKIPPED`, and what is wrong with the others."""
+    wanted = [number for number, lang in enumerate(langs) if lang != SKIPPED]
     pairs: list[tuple[str, ...]] = []
     bad: list[Bad] = []
     for place, row in enumerate(rows):
@@ -128,7 +131,7 @@ def check(rows: Sequence[Row], langs: Sequence[str]) -> tuple[list[tuple[str, ..
             bad.append((place, "wrong number of columns", message))
             continue
         try:
-            pair = tuple([normalise(side.decode()) for side in row])
+            pair = tuple([normalise(row[number].decode()) for number in wanted])
         except UnicodeDecodeError as error:
             message = f"byte {error.object[error.start]:#04x} is not UTF-8; convert the file to UTF-8"
             bad.append((place, "not UTF-8", message))
@@ -136,7 +139,7 @@ def check(rows: Sequence[Row], langs: Sequence[str]) -> tuple[list[tuple[str, ..
         if all(pair):
             pairs.append(pair)
         else:
-            bad.append((place, "empty side", f"the {langs[pair.index('')]} side is empty; expected text"))
+            bad.append((place, "empty side", f"the {langs[wanted[pair.index('')]]} side is empty; expected text"))
     return pairs, bad
 
 
@@ -189,15 +192,16 @@ def _parquet(file: Path, langs: Sequence[str]) -> Iterator[Row]:
     try:
         with pq.ParquetFile(file) as table:
             types = dict(zip(table.schema_arrow.names, table.schema_arrow.types, strict=True))
-            for lang in langs:
+            names = read_columns(langs)
+            for lang in names:
                 if lang not in types:
                     raise DataError(f"{file} has no column {lang!r}; its columns are {', '.join(types)}")
                 if not (pa.types.is_string(types[lang]) or pa.types.is_large_string(types[lang])):
                     raise DataError(f"column {lang!r} of {file} holds {types[lang]}, expected text")
-            for rows in table.iter_batches(ROWS, columns=list(langs)):
+            for rows in table.iter_batches(ROWS, columns=list(names)):
                 # as bytes, so that bad UTF-8 is a bad line here too
-                texts = [rows.column(lang).fill_null("").cast(pa.large_binary()) for lang in langs]
-                yield from zip(*(text.to_pylist() for text in texts), strict=True)
+                texts = {lang: rows.column(lang).fill_null("").cast(pa.large_binary()).to_pylist() for lang in names}
+                yield from zip(*(texts.get(lang, [b""] * len(rows)) for lang in langs), strict=True)
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"{file} is not a Parquet file, or is damaged: {error}") from error
 

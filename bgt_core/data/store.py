@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bgt_core.data.columns import LABEL, Source, parse_columns
+from bgt_core.data.columns import LABEL, Source, parse_columns, read_columns
 from bgt_core.data.corpus import FORMAT, MIXTURE, SPLITS, STORE, Corpus, Json, Mixture, open_corpus
 from bgt_core.data.encode import MAX_PROCESSES, RowTokenizer, cores, encode
 from bgt_core.data.parallel import Audit, Skipped, chunks, source_files
@@ -75,7 +75,8 @@ def prepare(
             "format": FORMAT,
             "sources": [[sha256_file(file) for file in _files(source)] for source in of_part],
             "kinds": [source.kind for source in of_part],
-            "columns": {name: langs[name] for name in names},
+            "columns": {name: langs[name] for name in read_columns(names)},
+            **({} if read_columns(names) == names else {"file_columns": list(names)}),
             "tokenizer": tokenizer.sha256,
             **limits,
         }
@@ -106,7 +107,7 @@ def _group(sources: Sequence[Source | Path | str], langs: Mapping[str, str]) -> 
     for source in sources:
         if not isinstance(source, Source):
             source = Source(Path(source), tuple(langs))
-        parse_columns([f"{name}:{langs[name]}" for name in source.columns])
+        parse_columns([f"{name}:{langs[name]}" for name in read_columns(source.columns)])
         parts.setdefault(source.columns, []).append(source)
     for of_part in parts.values():
         kinds = [source.kind for source in of_part]
@@ -158,7 +159,7 @@ def _write(
 
 
 def _encoder(settings: Json, tokenizer: Tokenizer) -> RowTokenizer:
-    names = tuple(settings["columns"])
+    names: tuple[str, ...] = tuple(settings.get("file_columns") or settings["columns"])
     label = next((number for number, lang in enumerate(settings["columns"].values()) if lang == LABEL), -1)
     return RowTokenizer(tokenizer, names, label, settings["min_pieces"], settings["max_pieces"], settings["seed"])
 
@@ -169,7 +170,7 @@ def _reuse(out: Path, settings: Sequence[Json], strict: bool) -> Corpus | Mixtur
     if len(corpora) != len(settings):
         raise UsageError(f"{out} was made with other columns; delete it or choose another folder")
     for corpus, expected in zip(corpora, settings, strict=True):
-        if changed := [name for name, value in expected.items() if value != corpus.store["settings"][name]]:
+        if changed := [name for name, value in expected.items() if value != corpus.store["settings"].get(name)]:
             raise UsageError(f"{out} was made with other {', '.join(changed)}; delete it or choose another folder")
         if strict and corpus.store["skipped"]:
             raise DataError(corpus.store["skipped_examples"][0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,11 +11,12 @@ from bgt_core.errors import DataError
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(number, line) of a UTF-8 file, plain, .gz, .xz or .zst, numbered from 1, without its line end.
+    """(number, line) of a UTF-8 file, plain, .gz, .xz or .zst, or of stdin, "-"; numbered from 1, without its line end.
 
     Raises DataError with file and line for what is not UTF-8, and otherwise as `lines` does.
     """
-    for number, line in enumerate(lines(path), 1):
+    stdin = (line.removesuffix(b"\n").removesuffix(b"\r") for line in sys.stdin.buffer) if str(path) == "-" else None
+    for number, line in enumerate(stdin or lines(path), 1):
         try:
             text = line.decode()
         except UnicodeDecodeError:

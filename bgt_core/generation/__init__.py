@@ -1,1 +1,1 @@
-"""Sentences from latents: search, style transfer, and directions in the latent spaces."""
+"""Sentences from latents or from other sentences: search, style transfer, translation, directions in latent spaces."""

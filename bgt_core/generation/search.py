@@ -1,7 +1,8 @@
-"""Generation: sentences from latents, by greedy search, beam search or sampling."""
+"""Generation: sentences from latents or encoder states, by greedy search, beam search or sampling."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import BOS, EOS, LANGUAGE, PAD, SEMANTIC, UNK, Decoder, DecoderState, SentenceEncoder
+from bgt_core.contracts import BOS, EOS, LANGUAGE, PAD, SEMANTIC, SYNTACTIC, UNK, Decoder, DecoderState, SentenceEncoder
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
 
@@ -19,11 +20,21 @@ AT_ONCE = 128  # sentences searched together: bounds the memory, B x beam x V sc
 BLOCK = 160  # scores of which only the maximum is read at first
 
 
+class Context(Protocol):
+    """What a decoder reads of B sentences: latents (B, L), or `nets.attention_decoder.EncoderStates`."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def device(self) -> torch.device: ...
+
+
 class SentenceWriter(SentenceEncoder, Protocol):
     """An embedder whose model can also write (`bgt_core.Embedder`)."""
 
     model: Any
     tokenizer: Tokenizer
+    precision: str  # of matrix products
 
     def encoder(self, lang: str, latent: str) -> nn.Module:
         """What reads `latent` from sentences of `lang`; UsageError for a language or a latent that the model lacks."""
@@ -83,20 +94,21 @@ def transfer(
     `lang` is the language of the styles and of what is written, `source_lang` that of the sources; without it they are
     read as `lang`, which is all the same to a model with one semantic encoder for all languages, as `bgt` and
     `bgt-small` have. The same seed gives the same text. `max_length` is in pieces. Raises UsageError for
-    unequal counts, an unknown language, or a model that has no language latents.
+    unequal counts, an unknown language, or a model that has no language latents, nor a syntactic one.
 
     >>> transfer(bgt_core.load(), ["The old man sees the red car."], ["Is it late?"], lang="en")
     ['the car is old.']
     """
-    if LANGUAGE not in bgt.latents:
+    manner = next((latent for latent in (LANGUAGE, SYNTACTIC) if latent in bgt.latents), None)
+    if manner is None:
         raise UsageError(
-            "This model has no language latents, so it can't take the manner of a sentence; use one that has them, "
-            "as `bgt` and `bgt-small` train.",
+            "This model has no language latents, nor a syntactic one, so it can't take the manner of a sentence; use "
+            "one that has them, as `bgt`, `bgt-small` and `vgvae` train.",
         )
     if len(sources) != len(styles):
         raise UsageError(f"{len(sources)} sources but {len(styles)} styles; each source needs one style.")
     latents = {
-        LANGUAGE: bgt.embed(styles, lang=lang, latent=LANGUAGE),
+        manner: bgt.embed(styles, lang=lang, latent=manner),
         SEMANTIC: bgt.embed(sources, lang=source_lang or lang, latent=SEMANTIC),
     }
     return decode(bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length)
@@ -146,16 +158,16 @@ def decode(
 
 def write(
     decoder: Decoder,
-    latent: Tensor,
+    context: Context,
     search: Search,
     max_length: int,
     generator: torch.Generator,
     report: Report = quiet,
 ) -> list[list[int]]:
-    """Piece ids for each latent (B, L), EOS left out."""
+    """Piece ids for each of B sentences, EOS left out."""
     if isinstance(search, Sample):
-        return sample(decoder, latent, search, max_length, generator, report)
-    return [best.pieces for best in beam(decoder, latent, search.size, max_length, report)]
+        return sample(decoder, context, search, max_length, generator, report)
+    return [best.pieces for best in beam(decoder, context, search.size, max_length, report)]
 
 
 def next_scores(decoder: Decoder, pieces: Tensor, state: DecoderState) -> Tensor:
@@ -168,15 +180,16 @@ def next_scores(decoder: Decoder, pieces: Tensor, state: DecoderState) -> Tensor
 
 def sample(
     decoder: Decoder,
-    latent: Tensor,
+    context: Context,
     config: Sample,
     max_length: int,
     generator: torch.Generator,
     report: Report = quiet,
 ) -> list[list[int]]:
     """Ancestral sampling, nucleus-limited (Holtzman et al. 2020)."""
-    pieces = torch.full((len(latent),), EOS, device=latent.device)
-    state, written, done = decoder.start(latent), [], torch.zeros(len(latent), dtype=torch.bool, device=latent.device)
+    pieces = torch.full((len(context),), EOS, device=context.device)
+    state, written = decoder.start(context), []
+    done = torch.zeros_like(pieces, dtype=torch.bool)
     for length in range(max_length):
         report(length)
         scores = next_scores(decoder, pieces[:, None], state)[:, 0].log_softmax(-1) / config.temperature
@@ -199,17 +212,25 @@ class Hypothesis:
     mean: float  # log-probability per piece in nats, EOS counted
 
 
-def beam(decoder: Decoder, latent: Tensor, size: int, max_length: int, report: Report = quiet) -> list[Hypothesis]:
-    """Beam search over a batch: of each sentence the hypothesis with the highest mean log-probability.
+def beam(decoder: Decoder, context: Context, size: int, max_length: int, report: Report = quiet) -> list[Hypothesis]:
+    """Beam search over a batch: of each sentence the hypothesis with the highest mean log-probability."""
+    return [best for best, *_ in n_best(decoder, context, size, 1, max_length, report)]
+
+
+def n_best(
+    decoder: Decoder, context: Context, size: int, count: int, max_length: int, report: Report = quiet
+) -> list[list[Hypothesis]]:
+    """Beam search over a batch: of each sentence the `count` hypotheses with the highest mean log-probability, the best
+    first; fewer where the beam, `size`, holds fewer, or there are no more to write.
 
     A finished hypothesis stays in the beam at its final score; a sentence with no other leaves the batch.
     """
-    winners: dict[int, Hypothesis] = {}
-    rows = torch.arange(len(latent), device=latent.device)  # which sentence each row of the batch is, (B,)
-    pieces = torch.full((len(latent), 1), EOS, device=latent.device)  # one hypothesis, which the first step branches
-    written, totals = pieces.new_empty(len(latent), 1, 0), torch.zeros_like(pieces, dtype=torch.float)
+    winners: dict[int, list[Hypothesis]] = {}
+    rows = torch.arange(len(context), device=context.device)  # which sentence each row of the batch is, (B,)
+    pieces = torch.full((len(context), 1), EOS, device=context.device)  # one hypothesis, which the first step branches
+    written, totals = pieces.new_empty(len(context), 1, 0), torch.zeros_like(pieces, dtype=torch.float)
     done = torch.zeros_like(pieces, dtype=torch.bool)
-    state = decoder.start(latent)
+    state = decoder.start(context)
     for length in range(1, max_length + 1):
         report(length - 1)
         chances, choices = most_probable(next_scores(decoder, pieces, state), size)  # (B, n, k)
@@ -225,16 +246,18 @@ def beam(decoder: Decoder, latent: Tensor, size: int, max_length: int, report: R
         ended = done.all(1) | (length == max_length)
         if not ended.any():
             continue
-        means, winner = (totals / ((written != EOS).sum(2) + done)).max(1)
-        best_ids = written[torch.arange(len(rows), device=rows.device), winner]  # (B, length)
-        for row, mean, ids in zip(*(part[ended].tolist() for part in (rows, means, best_ids)), strict=True):
-            winners[row] = Hypothesis(until_end(ids), mean)
+        means = totals / ((written != EOS).sum(2) + done)
+        means, order = means[ended].topk(min(count, means.shape[1]))
+        ids = written[ended].gather(1, order[:, :, None].expand(-1, -1, length))
+        for row, of_row in zip(rows[ended].tolist(), zip(means.tolist(), ids.tolist(), strict=True), strict=True):
+            best_first = zip(*of_row, strict=True)
+            winners[row] = [Hypothesis(until_end(ids), mean) for mean, ids in best_first if mean != -math.inf]
         going = (~ended).nonzero().squeeze(1)
         if not len(going):
             break
         state.select(going)
         rows, pieces, written, totals, done = (part[going] for part in (rows, pieces, written, totals, done))
-    return [winners[row] for row in range(len(latent))]
+    return [winners[row] for row in range(len(context))]
 
 
 def most_probable(scores: Tensor, size: int) -> tuple[Tensor, Tensor]:

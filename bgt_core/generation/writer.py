@@ -16,7 +16,7 @@ from bgt_core.generation.search import AT_ONCE, Search, SentenceWriter, decode
 def can_write(bgt: object) -> bool:
     """Whether its model has a decoder that writes from its latents."""
     model = getattr(bgt, "model", None)
-    return hasattr(model, "decoder") and hasattr(model, "join")
+    return hasattr(model, "decoder") and hasattr(model, "join") and getattr(model, "writes", True)
 
 
 @dataclass(frozen=True)

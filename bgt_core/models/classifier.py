@@ -1,6 +1,8 @@
-"""A classifier of sentence pairs on top of a trained model."""
+"""Classifiers: of sentence pairs, on top of a trained model, and of sentences that people or a machine wrote."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -32,3 +34,31 @@ class PairClassifier(LatentModel):
     def logits(self, left: Tensor, right: Tensor) -> Tensor:
         """Semantic means (B, L), (B, L) -> scores (B, K)."""
         return self.classifier(torch.cat([left, right, (left - right).abs(), left * right], dim=-1))
+
+
+class ReferenceClassifier(LatentModel):
+    """Says whether people wrote a sentence or a machine translated it (Wieting, Mallinson & Gimpel 2017, sec. 5.6.1).
+
+    Each row of two columns is two examples: the first column's sentence is a reference, class 1, the second's a
+    translation, class 0. A linear map of the sentence's vector, and softmax. Both are trained; in the released code the
+    linear map stays as it was drawn.
+    """
+
+    def __init__(self, langs: Sequence[str], encoder: nn.Module, width: int):
+        super().__init__(langs, {SEMANTIC: encoder})
+        self.classifier = nn.Linear(width, 2)
+
+    def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
+        if len(batch.sides) != 2:
+            raise UsageError("a reference classifier needs two columns: columns reference:en, translation:en")
+        meaning = {column: self.encoder(SEMANTIC, side.lang)(side) for column, side in batch.sides.items()}
+        predictions = [
+            LabelPrediction(logits := self.classifier(posterior.mean), logits.new_full((len(batch),), label), column)
+            for label, (column, posterior) in zip((1, 0), meaning.items(), strict=True)
+        ]
+        return Outputs(meaning, {}, predictions)
+
+    @torch.no_grad()
+    def probability(self, vectors: Tensor) -> Tensor:
+        """Of being a reference, from the sentences' vectors (N, L): (N,) float64."""
+        return self.classifier(vectors).double().softmax(-1)[:, 1]

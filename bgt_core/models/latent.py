@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor, nn
 
-from bgt_core.contracts import LANGUAGE, SEMANTIC, Posterior, Similarity
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, Posterior, Similarity
 from bgt_core.nets.encoders import NoLatent
 from bgt_core.vectors.compare import COSINE
 
 
 class LatentModel(nn.Module):
-    """Encoders for `langs`: `encoders` holds one under "semantic", for all of them, and may hold one under each
-    language, for what is that language's own. Vectors are posterior means, compared by cosine."""
+    """Encoders for `langs`: `encoders` holds one under "semantic", for all of them, and may hold one under "syntactic",
+    for all of them too, and one under each language, for what is that language's own. Vectors are posterior means,
+    compared by cosine."""
 
     similarity: Similarity = COSINE
 
@@ -21,13 +22,17 @@ class LatentModel(nn.Module):
         super().__init__()
         self.langs = tuple(langs)
         self.encoders = nn.ModuleDict(encoders)
-        own = [encoders.get(lang) for lang in langs]
-        has_own = not any(encoder is None or isinstance(encoder, NoLatent) for encoder in own)
-        self.latents: tuple[str, ...] = (SEMANTIC, LANGUAGE) if has_own else (SEMANTIC,)
+        own = {SYNTACTIC: [encoders.get(SYNTACTIC)], LANGUAGE: [encoders.get(lang) for lang in langs]}
+        present = [
+            latent
+            for latent, those in own.items()
+            if not any(encoder is None or isinstance(encoder, NoLatent) for encoder in those)
+        ]
+        self.latents: tuple[str, ...] = (SEMANTIC, *present)
 
     def encoder(self, latent: str, lang: str) -> nn.Module:
         """What reads that latent from sentences of that language: Tokens -> Posterior."""
-        return self.encoders[lang if latent == LANGUAGE else SEMANTIC]
+        return self.encoders[lang if latent == LANGUAGE else latent]
 
     def vectors(self, posterior: Posterior) -> Tensor:
         """The posterior mean, (B, L)."""

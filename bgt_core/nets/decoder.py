@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import Role, Tokens
 from bgt_core.nets.dropout import Dropout
-from bgt_core.nets.kv_cache import KeyValues, KVCache
+from bgt_core.nets.kv_cache import KeyValues, LatentCache
 from bgt_core.nets.layers import FeedForward, SelfAttention, TokenAndPositionEmbedding, shift_right, xavier_linear
 from bgt_core.nets.packing import PackedLayout
 from bgt_core.nets.prediction import OutputLayer, SentencePrediction
@@ -93,29 +93,30 @@ class TransformerDecoder(nn.Module):
         """Word fusion, where `fuse` names it: (N, H), (B, L) -> (N, H)."""
         return words if self.fuse_word is None else words + layout.repeat(self.fuse_word(latent))
 
-    def start(self, latent: Tensor) -> KVCache:
+    def start(self, latent: Tensor) -> LatentCache:
         """A search that has read nothing yet, for each latent, (B, L)."""
-        width, count = self.words.table.embedding_dim, len(latent)
-        layers = [KeyValues(latent.new_empty(2, count, self.heads, 0, width // self.heads)) for _ in self.layers]
-        nothing = latent.new_empty(count, 1, 0, dtype=torch.bool)
-        return KVCache(latent, self.layer.project_latent(latent), layers, nothing)
+        count, width = len(latent), self.words.table.embedding_dim
+        return LatentCache(
+            layers=[KeyValues.empty(latent, count, self.heads, width) for _ in self.layers],
+            ancestor_mask=latent.new_empty(count, 1, 0, dtype=torch.bool),
+            latent=latent,
+            latent_bias=self.layer.project_latent(latent),
+        )
 
-    def step(self, pieces: Tensor, state: KVCache) -> Tensor:
+    def step(self, pieces: Tensor, state: LatentCache) -> Tensor:
         """The last piece of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first piece is EOS."""
         return self.layer.logits(self.read(pieces, state), state.latent_bias[:, None])
 
-    def read(self, pieces: Tensor, state: KVCache) -> Tensor:
+    def read(self, pieces: Tensor, state: LatentCache) -> Tensor:
         """The last piece of each hypothesis, (B, n) -> features, (B, n, H)."""
         count, n = pieces.shape
-        itself = torch.eye(n, dtype=torch.bool, device=pieces.device).expand(count, n, n)
-        state.ancestor_mask = torch.cat([state.ancestor_mask, itself], dim=2)
         ids = pieces.flatten()
         x = self.words(ids, PackedLayout.column(ids), state.position)  # (B * n, H): all stand at one position
+        state.advance(n)
         layout = PackedLayout((count, n), torch.arange(count * n, device=ids.device), pieces >= 0)
         x = self.fuse_words(x, state.latent, layout)
         for layer, seen in zip(self.layers, state.layers, strict=True):
             x = layer(x, state.latent, layout, state.ancestor_mask[:, None], seen)
-        state.position += 1
         return x.view(count, n, -1)
 
 
@@ -135,11 +136,11 @@ class TaggedDecoder(nn.Module):
         """See `TransformerDecoder`; latent (B, L) has no tag yet."""
         return replace(self.decoder(role, column, self.tagged(latent), target), layer=self.layer)
 
-    def start(self, latent: Tensor) -> KVCache:
+    def start(self, latent: Tensor) -> LatentCache:
         """See `TransformerDecoder.start`."""
         return self.decoder.start(self.tagged(latent))
 
-    def step(self, pieces: Tensor, state: KVCache) -> Tensor:
+    def step(self, pieces: Tensor, state: LatentCache) -> Tensor:
         """See `TransformerDecoder.step`."""
         return self.layer.logits(self.decoder.read(pieces, state), state.latent_bias[:, None])
 

@@ -5,30 +5,47 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bgt_core.backend import Linear
 from bgt_core.contracts import Posterior, Tokens
+from bgt_core.nets.layers import exact
 from bgt_core.nets.packing import PackedLayout
-from bgt_core.posterior import Gaussian, Point
+from bgt_core.posterior import Gaussian, Point, VonMisesFisher
 
 
 class GaussianHead(nn.Module):
-    """Mean and log-variance, each a bias-free linear map of the body's vector (reference: released code).
+    """Mean and log-variance, each a linear map of the body's vector, bias-free as in the released code unless `bias`.
 
     `log_variance` is where the log-variance starts: at 0 the posterior starts as wide as the prior, and
     a decoder sees mostly noise until it has narrowed.
     """
 
-    def __init__(self, width: int, latent: int, log_variance: float = 0.0):
+    def __init__(self, width: int, latent: int, log_variance: float = 0.0, bias: bool = False):
         super().__init__()
-        self.mean = Linear(width, latent, bias=False)
-        self.log_variance = Linear(width, latent, bias=False)
+        self.mean = Linear(width, latent, bias=bias)
+        self.log_variance = Linear(width, latent, bias=bias)
         self.start = log_variance
 
     def forward(self, features: Tensor) -> Gaussian:
         """(B, H) -> posterior over (B, L)."""
         return Gaussian(self.mean(features), self.log_variance(features) + self.start)
+
+
+class VonMisesFisherHead(nn.Module):
+    """A mean direction and a concentration, each of a linear map of the body's vector. The concentration is above 1,
+    softplus(x) + 1, as in the released code of Chen et al. (2019)."""
+
+    def __init__(self, width: int, latent: int):
+        super().__init__()
+        self.mean = Linear(width, latent)
+        self.concentration = Linear(width, 1)
+
+    def forward(self, features: Tensor) -> VonMisesFisher:
+        """(B, H) -> posterior over (B, L)."""
+        mean, raw = exact(self.mean(features)), exact(self.concentration(features))
+        return VonMisesFisher(F.normalize(mean, dim=-1), F.softplus(raw).squeeze(-1) + 1)
 
 
 class SharedVarianceHead(nn.Module):

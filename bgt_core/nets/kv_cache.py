@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 
@@ -13,6 +14,11 @@ class KeyValues:
 
     store: Tensor  # (2, B, heads, room, H/heads)
     used: int = 0  # of the room
+
+    @classmethod
+    def empty(cls, like: Tensor, count: int, heads: int, width: int) -> KeyValues:
+        """Of `count` sentences, nothing yet, where and as precise as `like`."""
+        return cls(like.new_empty(2, count, heads, 0, width // heads))
 
     def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Add n columns, (B, heads, n, H/heads) each -> all columns so far, (B, heads, S, H/heads) each."""
@@ -29,7 +35,7 @@ class KeyValues:
         self.store = self.store.index_select(1, rows)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class KVCache:
     """What a decoder remembers of a search over B sentences, n hypotheses each.
 
@@ -38,11 +44,15 @@ class KVCache:
     hypotheses of a sentence attend in one product.
     """
 
-    latent: Tensor  # (B, L)
-    latent_bias: Tensor  # (B, any), of the output layer
     layers: list[KeyValues]
     ancestor_mask: Tensor  # (B, n, S) bool
     position: int = 0  # of the pieces read next
+
+    def advance(self, n: int) -> None:
+        """The pieces read now, one of each of n hypotheses, lie in the past of their own hypothesis alone."""
+        own = torch.eye(n, dtype=torch.bool, device=self.ancestor_mask.device)
+        self.ancestor_mask = torch.cat([self.ancestor_mask, own.expand(len(self.ancestor_mask), n, n)], dim=2)
+        self.position += 1
 
     def reorder(self, parents: Tensor) -> None:
         """Hypothesis i now continues what parents[:, i] was, (B, n)."""
@@ -51,7 +61,33 @@ class KVCache:
 
     def select(self, rows: Tensor) -> None:
         """Keep these sentences alone."""
-        self.latent, self.latent_bias = self.latent.index_select(0, rows), self.latent_bias.index_select(0, rows)
         self.ancestor_mask = self.ancestor_mask.index_select(0, rows)
         for layer in self.layers:
             layer.select(rows)
+
+
+@dataclass(eq=False, kw_only=True)
+class LatentCache(KVCache):
+    """Of a decoder that reads a latent."""
+
+    latent: Tensor  # (B, L)
+    latent_bias: Tensor  # (B, any), of the output layer
+
+    def select(self, rows: Tensor) -> None:
+        """Keep these sentences alone."""
+        super().select(rows)
+        self.latent, self.latent_bias = self.latent.index_select(0, rows), self.latent_bias.index_select(0, rows)
+
+
+@dataclass(eq=False, kw_only=True)
+class SourceCache(KVCache):
+    """Of a decoder that attends to a source: what is attended to is made once, for all hypotheses of a sentence."""
+
+    sources: list[Tensor]  # of each layer: keys and values of its cross attention, (2, B, heads, S, H/heads)
+    real: Tensor | None  # (B, 1, 1, S) bool: where the source is no padding; None where nothing is padded
+
+    def select(self, rows: Tensor) -> None:
+        """Keep these sentences alone."""
+        super().select(rows)
+        self.sources = [source.index_select(1, rows) for source in self.sources]
+        self.real = None if self.real is None else self.real.index_select(0, rows)

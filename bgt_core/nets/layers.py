@@ -99,6 +99,18 @@ def short_softmax(scores: Tensor) -> Tensor:
     return _ShortSoftmax.apply(exact(scores))
 
 
+def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
+    """Scaled dot-product attention: q (B, heads, T, D), k and v (B, heads, S, D), allowed broadcastable to
+    (B, heads, T, S) -> (B, heads, T, D)."""
+    if q.is_cuda:
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
+    # many tiny products: plain batched matmuls are several times faster than SDPA on a CPU
+    scores = exact(q @ k.transpose(-1, -2)).mul_(q.shape[-1] ** -0.5)
+    if allowed is not None:  # added: masked_fill is slower, and again on the way back; so are 16 bits
+        scores.add_(torch.zeros_like(allowed, dtype=scores.dtype).masked_fill_(~allowed, -math.inf))
+    return short_softmax(scores).to(v.dtype) @ v
+
+
 class SelfAttention(nn.Module):
     """Multi-head self-attention; `cache` holds the keys and values of the steps before."""
 
@@ -128,13 +140,26 @@ class SelfAttention(nn.Module):
         q, k, v = layout.split(qkv, 3, self.heads)  # (B, heads, T, H/heads)
         if cache is not None:
             k, v = cache.extend(k, v)
-        if qkv.is_cuda:
-            return layout.join(F.scaled_dot_product_attention(q, k, v, attn_mask=allowed))
-        # many tiny products: plain batched matmuls are several times faster than SDPA on a CPU
-        scores = exact(q @ k.transpose(-1, -2)).mul_(q.shape[-1] ** -0.5)
-        if allowed is not None:  # added: masked_fill is slower, and again on the way back; so are 16 bits
-            scores.add_(torch.zeros_like(allowed, dtype=scores.dtype).masked_fill_(~allowed, -math.inf))
-        return layout.join(short_softmax(scores).to(v.dtype) @ v)
+        return layout.join(attend(q, k, v, allowed))
+
+
+class CrossAttention(nn.Module):
+    """Multi-head attention to the states of another sentence."""
+
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.q, self.kv = xavier_linear(width, width), xavier_linear(width, 2 * width)
+        self.out = xavier_linear(width, width)
+
+    def keys_values(self, states: Tensor, layout: PackedLayout) -> Tensor:
+        """What is attended to, made once for all who attend: states (M, H) of a source -> (2, B, heads, S, H/heads)."""
+        return layout.split(self.kv(states), 2, self.heads)
+
+    def forward(self, x: Tensor, layout: PackedLayout, keys_values: Tensor, real: Tensor | None) -> Tensor:
+        """x (N, H), `keys_values` of its source, real (B, 1, 1, S) where that is no padding -> (N, H)."""
+        (q,), (k, v) = layout.split(self.q(x), 1, self.heads), keys_values
+        return self.out(layout.join(attend(q, k, v, real)))
 
 
 class FeedForward(nn.Sequential):

@@ -1,4 +1,4 @@
-"""The BiLSTM body.
+"""Bodies of LSTMs: the mean of a BiLSTM's states, and the last state of one that reads forward.
 
 On a CPU torch's LSTM is oneDNN's where sentences are padded, and a loop two to three times slower where they are packed
 (`pack_padded_sequence`); batches of similar lengths are padded little. Padding stands to the right, so reading
@@ -44,6 +44,22 @@ class BiLSTM(nn.Module):
             ahead, behind = forward(x)[0], flip(backward(flip(x, mirror))[0], mirror)  # (B, T, H / 2)
             x = self.dropout(torch.cat([ahead, behind], dim=-1))
         return layout.mean(layout.pack(x))
+
+
+class LastState(nn.Module):
+    """An encoder's body: the state of an LSTM after the last piece, EOS, as wide as the table."""
+
+    def __init__(self, table: nn.Embedding, dropout: float = 0.0):
+        super().__init__()
+        self.width = table.embedding_dim
+        self.table, self.dropout = table, Dropout(dropout)
+        self.lstm = nn.LSTM(self.width, self.width, batch_first=True)
+
+    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        states = self.lstm(self.dropout(lookup(self.table, side.ids)))[0]  # (B, T, H)
+        last = side.mask.sum(1) - 1  # (B,)
+        return states[torch.arange(len(states), device=states.device), last]
 
 
 def mirrored(mask: Tensor) -> Tensor:

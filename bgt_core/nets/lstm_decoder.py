@@ -1,4 +1,4 @@
-"""The LSTM decoder, and the four places where a latent can enter it."""
+"""LSTM decoders, and the places where a latent can enter them."""
 
 from __future__ import annotations
 
@@ -39,10 +39,57 @@ class LSTMState:
         self.hidden, self.cell = self.hidden.index_select(1, rows), self.cell.index_select(1, rows)
 
 
-class LSTMDecoder(nn.Module):
+class RecurrentDecoder(nn.Module):
+    """p(sentence | latent) by an LSTM that starts from EOS and states of zero; what it reads is said by `inputs`."""
+
+    def __init__(self, lstm: nn.LSTM, layer: OutputLayer, dropout: float):
+        super().__init__()
+        self.lstm, self.layer, self.dropout = lstm, layer, Dropout(dropout)
+
+    def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
+        """What the decoder says of `target` (B, T), given latent (B, L)."""
+        inputs = self.inputs(shift_right(target.ids), latent)
+        states, _ = self.lstm(inputs, self.initial_state(latent))  # (B, T, H); padding is never in the past
+        x = states.flatten(0, 1).index_select(0, target.flat_index)  # (N, H)
+        return SentencePrediction(
+            role, column, self.features(x, latent, PackedLayout.of(target)), latent, self.layer, target
+        )
+
+    def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
+        """What the LSTM reads: ids (B, T), latent (B, L) -> (B, T, any)."""
+        raise NotImplementedError
+
+    def initial_state(self, latent: Tensor) -> tuple[Tensor, Tensor]:
+        """Hidden state and cell before the first piece: (B, L) -> (layers, B, H) each."""
+        lstm, dtype = self.lstm, next(self.lstm.parameters()).dtype
+        zeros = torch.zeros(lstm.num_layers, len(latent), lstm.hidden_size, dtype=dtype, device=latent.device)
+        return zeros, zeros
+
+    def features(self, x: Tensor, latent: Tensor, layout: PackedLayout) -> Tensor:
+        """What the output layer reads: states (N, H), latent (B, L) -> (N, H)."""
+        return self.dropout(x)
+
+    def start(self, latent: Tensor) -> LSTMState:
+        """A search that has read nothing yet, for each latent, (B, L)."""
+        hidden, cell = self.initial_state(latent)
+        return LSTMState(latent, self.layer.project_latent(latent), hidden[:, :, None], cell[:, :, None])
+
+    def step(self, pieces: Tensor, state: LSTMState) -> Tensor:
+        """The last piece of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first piece is EOS."""
+        count, n = pieces.shape
+        latent = state.latent.repeat_interleave(n, dim=0)  # (B * n, L)
+        before = state.hidden.flatten(1, 2), state.cell.flatten(1, 2)
+        states, after = self.lstm(self.inputs(pieces.view(-1, 1), latent), before)
+        state.hidden, state.cell = (part.view(state.hidden.shape) for part in after)
+        state.position += 1
+        x = self.features(states[:, 0], latent, PackedLayout.column(pieces.flatten()))
+        return self.layer.logits(x.view(count, n, -1), state.latent_bias[:, None])
+
+
+class LSTMDecoder(RecurrentDecoder):
     """p(sentence | latent) by an LSTM as wide as its table (paper, sec. 2 and app. A).
 
-    It starts from EOS and a cell of zeros. `fuse` names where the latent enters, any of:
+    `fuse` names where the latent enters, any of:
 
     - "word": the input of each step is [word ; z].
     - "hidden": the first hidden state is a linear map of z. Else it is zero.
@@ -61,27 +108,16 @@ class LSTMDecoder(nn.Module):
         dropout: float,
         fuse: Collection[str] = (),
     ):
-        super().__init__()
         if layers < 1:
             raise UsageError(f"decoder_layers {layers}: an LSTM needs at least 1")
         width = table.embedding_dim
-        self.table, self.dropout = table, Dropout(dropout)
-        self.reads_latent = "word" in fuse
-        inputs = width + latent if self.reads_latent else width
-        self.lstm = nn.LSTM(inputs, width, layers, batch_first=True, dropout=dropout if layers > 1 else 0.0)
+        inputs = width + latent if "word" in fuse else width
+        between = dropout if layers > 1 else 0.0
+        super().__init__(nn.LSTM(inputs, width, layers, batch_first=True, dropout=between), layer, dropout)
+        self.table, self.reads_latent = table, "word" in fuse
         self.first_hidden = xavier_linear(latent, layers * width) if "hidden" in fuse else None
         self.fuse_hidden = xavier_linear(width, width) if "attention" in fuse else None
         self.fuse_latent = xavier_linear(latent, width, bias=False) if "attention" in fuse else None
-        self.layer = layer
-
-    def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
-        """What the decoder says of `target` (B, T), given latent (B, L)."""
-        inputs = self.inputs(shift_right(target.ids), latent)
-        states, _ = self.lstm(inputs, self.initial_state(latent))  # (B, T, H); padding is never in the past
-        x = states.flatten(0, 1).index_select(0, target.flat_index)  # (N, H)
-        return SentencePrediction(
-            role, column, self.features(x, latent, PackedLayout.of(target)), latent, self.layer, target
-        )
 
     def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
         """What the LSTM reads: ids (B, T), latent (B, L) -> (B, T, H) or, with Word fusion, (B, T, H + L)."""
@@ -91,30 +127,33 @@ class LSTMDecoder(nn.Module):
     def initial_state(self, latent: Tensor) -> tuple[Tensor, Tensor]:
         """Hidden state and cell before the first piece: (B, L) -> (layers, B, H) each."""
         width, layers = self.lstm.hidden_size, self.lstm.num_layers
-        zeros = torch.zeros(layers, len(latent), width, dtype=self.table.weight.dtype, device=latent.device)
+        zeros, _ = super().initial_state(latent)
         if self.first_hidden is None:
             return zeros, zeros
         return self.first_hidden(latent).view(-1, layers, width).transpose(0, 1).contiguous().to(zeros.dtype), zeros
 
     def features(self, x: Tensor, latent: Tensor, layout: PackedLayout) -> Tensor:
         """What the output layer reads: states (N, H), latent (B, L) -> (N, H)."""
-        x = self.dropout(x)
+        x = super().features(x, latent, layout)
         if self.fuse_hidden is None or self.fuse_latent is None:
             return x
         return torch.tanh(self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent)))
 
-    def start(self, latent: Tensor) -> LSTMState:
-        """A search that has read nothing yet, for each latent, (B, L)."""
-        hidden, cell = self.initial_state(latent)
-        return LSTMState(latent, self.layer.project_latent(latent), hidden[:, :, None], cell[:, :, None])
 
-    def step(self, pieces: Tensor, state: LSTMState) -> Tensor:
-        """The last piece of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first piece is EOS."""
-        count, n = pieces.shape
-        latent = state.latent.repeat_interleave(n, dim=0)  # (B * n, L)
-        before = state.hidden.flatten(1, 2), state.cell.flatten(1, 2)
-        states, after = self.lstm(self.inputs(pieces.view(-1, 1), latent), before)
-        state.hidden, state.cell = (part.view(state.hidden.shape) for part in after)
-        state.position += 1
-        x = self.features(states[:, 0], latent, PackedLayout.column(pieces.flatten()))
-        return self.layer.logits(x.view(count, n, -1), state.latent_bias[:, None])
+class TwoLatentDecoder(RecurrentDecoder):
+    """p(sentence | syntactic, semantic): the syntactic latent enters at the LSTM's input, the semantic one at its
+    output (Chen et al. 2019; with the previous piece, as in their decoder for generation).
+
+    The latent is [syntactic ; semantic] (B, L), its first `syntactic` units being what the LSTM reads beside each
+    previous piece, or with `table` None alone: then nothing that was written before is known.
+    """
+
+    def __init__(self, table: nn.Embedding | None, layer: OutputLayer, syntactic: int, width: int, dropout: float):
+        inputs = syntactic + (table.embedding_dim if table else 0)
+        super().__init__(nn.LSTM(inputs, width, batch_first=True), layer, dropout)
+        self.table, self.syntactic = table, syntactic
+
+    def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
+        """What the LSTM reads: ids (B, T), latent (B, L) -> (B, T, syntactic) or, with words, (B, T, H + syntactic)."""
+        read = latent[:, None, : self.syntactic].expand(-1, ids.shape[1], -1)
+        return torch.cat([self.dropout(lookup(self.table, ids)), read], dim=-1) if self.table else read

@@ -53,6 +53,13 @@ class PackedLayout:
         """(B, T, ...) -> (N, ...)."""
         return x.flatten(0, 1).index_select(0, self.flat_index)
 
+    def unpack(self, x: Tensor) -> Tensor:
+        """(N, H) -> (B, T, H), zero at padding."""
+        batch, length = self.shape
+        if self.whole:
+            return x.view(batch, length, -1)
+        return x.new_zeros(batch * length, x.shape[1]).index_copy(0, self.flat_index, x).view(batch, length, -1)
+
     def split(self, x: Tensor, parts: int, heads: int) -> Tensor:
         """What attention reads: (N, parts * H) -> (parts, B, heads, T, H / heads).
 

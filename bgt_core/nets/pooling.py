@@ -33,26 +33,36 @@ class MeanPooling(nn.Module):
         """Tokens (B, T) -> (B, H)."""
         layout = layout or PackedLayout.of(side)
         ids = layout.pack(side.ids)  # (N,)
-        counts = (ids != EOS) & (ids != UNK)
-        total = layout.sum(self.dropout(lookup(self.table, ids)) * counts[:, None])  # (B, H)
-        return total / layout.sum(counts).clamp(min=1)[:, None]
+        return mean_of_words(self.dropout(lookup(self.table, ids)), ids, layout)
+
+
+def mean_of_words(vectors: Tensor, ids: Tensor, layout: PackedLayout) -> Tensor:
+    """The mean over the pieces of each sentence that are neither EOS nor unknown, zero where all are: vectors (N, H) of
+    pieces ids (N,) -> (B, H)."""
+    counts = (ids != EOS) & (ids != UNK)
+    total = layout.sum(vectors * counts[:, None])  # (B, H)
+    return total / layout.sum(counts).clamp(min=1)[:, None]
 
 
 class SIFPooling(nn.Module):
     """The mean of the pieces' directions, each weighted by how rare the piece is: a / (a + p).
 
-    The weights are those of Arora et al. (2017, SIF), from the tokenizer's own unigram probabilities,
-    and are not trained: with free norms a margin loss learns good directions but weights that serve
-    similarity worse. EOS is left out: its share of the mean, one in T, would give the length away.
+    The weights are those of Arora et al. (2017, SIF), from the tokenizer's own unigram probabilities. They stay as
+    they are unless `trained`: a margin loss learns good directions but weights that serve similarity worse, a teacher
+    knows better ones. EOS is left out: its share of the mean, one in T, would give the length away.
     """
 
     rarity: Tensor
 
-    def __init__(self, probabilities: Tensor, width: int, smooth: float = 5e-4):
+    def __init__(self, probabilities: Tensor, width: int, smooth: float = 5e-4, trained: bool = False):
         super().__init__()
         self.width = width
         self.table = make_embedding(len(probabilities), width)
-        self.register_buffer("rarity", smooth / (smooth + probabilities), persistent=False)  # (V,)
+        rarity = smooth / (smooth + probabilities)  # (V,)
+        if trained:
+            self.rarity = nn.Parameter(rarity.float())
+        else:
+            self.register_buffer("rarity", rarity, persistent=False)
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H)."""

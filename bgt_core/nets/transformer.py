@@ -37,8 +37,12 @@ class Transformer(nn.Module):
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H)."""
         layout = layout or PackedLayout.of(side)
-        x = self.words(layout.pack(side.ids), layout)  # (N, H)
+        return layout.mean(self.states(side, layout))
+
+    def states(self, side: Tokens, layout: PackedLayout) -> Tensor:
+        """The last layer at every real position: Tokens (B, T) -> (N, H)."""
+        x = self.words(layout.pack(side.ids), layout)
         allowed = layout.real
         for layer in self.layers:
             x = layer(x, layout, allowed)
-        return layout.mean(x)
+        return x

@@ -8,6 +8,7 @@ from operator import add
 
 from bgt_core.contracts import Loss, Objective, Outputs
 from bgt_core.errors import UsageError
+from bgt_core.objectives.auxiliary import ParaphraseReconstruction, WordPosition
 from bgt_core.objectives.contrast import Contrast
 from bgt_core.objectives.distillation import Distillation
 from bgt_core.objectives.elbo import Elbo
@@ -22,11 +23,14 @@ class Sum:
     margin: Margin | None = None
     contrast: Contrast | None = None
     distillation: Distillation | None = None
+    paraphrase: ParaphraseReconstruction | None = None
+    position: WordPosition | None = None
 
     @property
     def parts(self) -> list[Objective]:
         """Those that count."""
-        weighted = [part for part in (self.margin, self.contrast, self.distillation) if part and part.weight]
+        weighable = (self.margin, self.contrast, self.distillation, self.paraphrase, self.position)
+        weighted = [part for part in weighable if part and part.weight]
         return [*([self.elbo] if self.elbo else []), *weighted]
 
     def __post_init__(self) -> None:
@@ -37,3 +41,8 @@ class Sum:
         losses = [part(out, step) for part in self.parts]
         terms = {name: value for loss in losses for name, value in loss.terms.items()}
         return Loss(reduce(add, [loss.total for loss in losses]), terms)
+
+
+def parts_of(objective: Objective) -> list[Objective]:
+    """The parts of a sum that count; of anything else, itself."""
+    return objective.parts if isinstance(objective, Sum) else [objective]

@@ -13,7 +13,8 @@ from bgt_core.errors import UsageError
 
 @dataclass(frozen=True)
 class Elbo:
-    """NLL of every prediction + annealed KL of every posterior, in nats (paper, eq. 1 and sec. 4).
+    """NLL of every prediction that has no objective of its own + annealed KL of every posterior, in nats (paper, eq. 1
+    and sec. 4).
 
     Reconstruction and KL make the ELBO; translation is BilingualTrans, trained with unit weight and the
     only place where labels are smoothed. KL is summed over units and counted once per row, never
@@ -42,9 +43,10 @@ class Elbo:
 
     def __call__(self, out: Outputs, step: int) -> Loss:
         anneal = min(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0
-        prediction_weight = 1 / max(1, len(out.predictions)) if self.average_predictions else 1.0
+        predictions = [each for each in out.predictions if each.role not in ("paraphrase", "position")]
+        prediction_weight = 1 / max(1, len(predictions)) if self.average_predictions else 1.0
         costs, terms = [], {}
-        for prediction in out.predictions:
+        for prediction in predictions:
             loss, nats = prediction.nll(self.label_smoothing if prediction.role == "translate" else 0.0)
             costs.append(prediction_weight * loss)
             terms[prediction.name] = nats.sum()

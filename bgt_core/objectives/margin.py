@@ -1,4 +1,4 @@
-"""The margin loss over translations (Wieting et al. 2019, as in the paper's SP baseline)."""
+"""The margin loss over translations (Wieting et al. 2019, as in the paper's SP baseline) and paraphrases (2017)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ class Margin:
     """A sentence's semantic mean is nearer to its translation's than to a wrong one's.
 
     For each side of each two languages: max(0, margin - cos(s, t) + cos(s, t')). t' is the negative that came with
-    the batch, or where none came the hardest of the other side's sentences in it. Unitless; `weight` says how many
-    nats one unit is worth beside the ELBO.
+    the batch, or where none came the hardest of the other side's sentences in it; with `both_sides` the hardest of
+    both sides' (Wieting et al. 2017, eq. 1), which two languages rarely ask for: there the own side is the nearer one.
+    With `mined_only` a batch that came without pays nothing. No sentence of its own row is ever a negative. Unitless;
+    `weight` says how many nats one unit is worth beside the ELBO.
     """
 
     margin: float = 0.4
     weight: float = 1.0
+    both_sides: bool = False  # where negatives are looked for, in mega-batches too
+    mined_only: bool = False  # as before `train.mega_batch_start`
 
     def __post_init__(self) -> None:
         if not 0 < self.margin < 2:
@@ -34,24 +38,27 @@ class Margin:
             {lang: F.normalize(posterior.mean.float(), dim=-1) for lang, posterior in of.items()}  # (B, L)
             for of in (out.meaning, out.negatives)
         )
-        if len(meaning) < 2:  # of a corpus with one column: nothing to compare
+        if len(meaning) < 2 or (self.mined_only and not negatives):  # of one column: nothing to compare
             return Loss(torch.zeros((), device=next(iter(meaning.values())).device), {})
         hinges = []
         for left, right in combinations(meaning, 2):
             cosine = meaning[left] @ meaning[right].T  # (B, B), translations on the diagonal
             true = cosine.diagonal()
+            both_ways = ((left, right), (right, left))
             if negatives:
-                both_ways = ((left, right), (right, left))
                 wrong = [(meaning[column] * negatives[other]).sum(-1) for column, other in both_ways]
             else:
                 wrong = hardest(cosine)
+                if self.both_sides:
+                    own = [hardest(side @ side.T)[0] for side in (meaning[left], meaning[right])]
+                    wrong = list(map(torch.maximum, wrong, own))
             hinges += [F.relu(self.margin - true + cos) for cos in wrong]
         hinge = torch.stack(hinges).sum()
         return Loss(self.weight * hinge, {"margin": hinge.detach()})
 
 
 def hardest(cosine: Tensor) -> list[Tensor]:
-    """(B, B), translations on the diagonal -> the highest of the others in each row and in each column, (B,).
+    """(B, B), sentences of one row on the diagonal -> the highest of the others in each row and in each column, (B,).
 
     A sentence alone in its batch has none, and no loss: minus infinity.
     """

@@ -21,8 +21,9 @@ from bgt_core.recipes.bgt import (
     bgt_without_prior,
     random_encoder,
 )
-from bgt_core.recipes.classifier import PairClassifierConfig, pair_classifier
+from bgt_core.recipes.classifier import PairClassifierConfig, pair_classifier, reference_classifier
 from bgt_core.recipes.legacy import RENAMED
+from bgt_core.recipes.paraphrastic import avg, gran
 from bgt_core.recipes.recipe import DataConfig, ModelConfig, Recipe
 from bgt_core.recipes.seq2seq import (
     bilingual_trans,
@@ -34,6 +35,8 @@ from bgt_core.recipes.seq2seq import (
 )
 from bgt_core.recipes.settings import flatten, full_name, override, parse_overrides
 from bgt_core.recipes.siamese import bilstm, sp
+from bgt_core.recipes.translator import translator
+from bgt_core.recipes.vgvae import vgvae
 
 __all__ = ["RECIPES", "DataConfig", "ModelConfig", "Recipe", "build", "on_top_of", "parse_overrides"]
 
@@ -53,7 +56,12 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
     "english-vae-lstm": english_vae_lstm,
     "sp": sp,
     "bilstm": bilstm,
+    "avg": avg,
+    "gran": gran,
+    "vgvae": vgvae,
+    "translator": translator,
     "pair-classifier": pair_classifier,
+    "reference-classifier": reference_classifier,
 }
 
 

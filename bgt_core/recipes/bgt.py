@@ -102,6 +102,7 @@ class BGTSmallConfig:
 
     d_model: int = 256
     semantic_dim: int = 576
+    train_rarity: bool = False  # whether the average's weights of pieces are learned; else they are SIF's
     composed_dim: int = 0  # how many of its units are composed by a Transformer; 0: all are an average
     composed_share: float = 0.1  # of the cosine
     composed_layers: int = 3
@@ -117,12 +118,15 @@ class BGTSmallConfig:
     readout: str = "sample"
     log_variance: float = -3.0
     teacher_dim: int = 0  # units of the vectors that --teacher gives; 0: none
+    train_decoders: bool = True  # without, the semantic encoder alone learns: a first stage, for --init-from
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> BGT:
         """An untrained model for the columns' languages."""
         langs, semantic, language = dict.fromkeys(columns.values()), self.semantic_dim, self.language_dim
         table = make_embedding(tokenizer.vocab_size, self.d_model)
-        average = SIFPooling(torch.from_numpy(tokenizer.probabilities()), semantic - self.composed_dim)
+        average = SIFPooling(
+            torch.from_numpy(tokenizer.probabilities()), semantic - self.composed_dim, trained=self.train_rarity
+        )
 
         def reader() -> nn.Module:
             if not self.composed_dim:
@@ -158,6 +162,7 @@ class BGTSmallConfig:
             translators=decoders(semantic),
             readout=self.readout,
             teacher=teacher_head(semantic, self.teacher_dim),
+            train_decoders=self.train_decoders,
         )
 
 
@@ -245,6 +250,8 @@ def bgt_small() -> Recipe:
     `model.composed_dropout=0.5` hides those units in half of the sentences, so that length stays with the language
     latent. With `model.tag_dim=32` one set of nets serves all languages, each of which scores its own pieces alone:
     `bgt-multilingual` is trained so.
+
+    With a teacher (`--teacher`) the average may learn how much each piece counts (`model.train_rarity=true`).
     """
     return Recipe(
         name="bgt-small",

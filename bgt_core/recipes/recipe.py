@@ -13,7 +13,7 @@ from bgt_core.data.columns import LABEL, parse_columns
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
 from bgt_core.models.latent import LatentModel
-from bgt_core.objectives.combine import Sum
+from bgt_core.objectives.combine import parts_of
 from bgt_core.objectives.contrast import Contrast
 from bgt_core.objectives.margin import Margin
 from bgt_core.training.config import TrainConfig
@@ -99,8 +99,14 @@ class Recipe:
             if hasattr(nn.ModuleDict, lang):  # "to" is Tongan; torch keeps the name for itself
                 raise UsageError(f"columns: '{lang}' can't name a part of a model; choose another code")
 
-        parts = self.objective.parts if isinstance(self.objective, Sum) else [self.objective]
-        if len(self.data.langs_of) < 2 and any(isinstance(part, Contrast | Margin) for part in parts):
+        mined_only = any(isinstance(part, Margin) and part.mined_only for part in parts_of(self.objective))
+        if mined_only and not self.train.mega_batch:
+            raise UsageError(
+                "mega_batch 0: margin.mined_only waits for negatives that nobody searches for; set train.mega_batch, "
+                "or objective.margin.mined_only=false for the hardest of each batch"
+            )
+        compares = any(isinstance(part, Contrast | Margin) for part in parts_of(self.objective))
+        if len(self.data.langs_of) < 2 and compares:
             columns = ", ".join(self.data.langs_of)
             raise UsageError(
                 f"columns {columns}: similarity is learnt from two; give another, or its loss a weight of 0"

@@ -16,7 +16,7 @@ from bgt_core.evaluation.sts.parquet import read_scores
 from bgt_core.evaluation.sts.score import ScoreKey, StsScores
 from bgt_core.reproduce import runner
 from bgt_core.reproduce.contrasts import BootstrappedScore
-from bgt_core.reproduce.experiments import AVERAGE, DEV, RETRIEVAL, Comparison
+from bgt_core.reproduce.experiments import AVERAGE, DEV, RETRIEVAL, SETS, Comparison
 from bgt_core.reproduce.measure import read_hits
 from bgt_core.reproduce.rewriting import fidelity_draws, read_records
 from bgt_core.reproduce.trainings import Training
@@ -66,6 +66,8 @@ def bootstrapped_scores(
         by_seed = [draws[training.key, system.latent] for training in finished.get(system.name, ())]
         if by_seed:
             names = [name for name in by_seed[0] if all(name in by_name for by_name in by_seed)]
+            if comparison.measure != SETS:
+                names = [name for name in names if name != SETS]
             scores[system.name] = {name: stack([by_name[name] for by_name in by_seed]) for name in names}
     return scores
 
@@ -117,6 +119,9 @@ def bootstrap_sts(scores: Mapping[Measured, StsScores], bootstrap: Bootstrap) ->
             by_measure[measured] = {
                 name: (float(values[row][column]), draws[row][:, column]) for row in values if (name := measure_of(row))
             }
+            each = [row for row in values if (row.year.isdigit() or row.year == "sick") and row.score == "Pearson"]
+            mean = float(np.mean([values[row][column] for row in each]))
+            by_measure[measured][SETS] = mean, np.mean([draws[row][:, column] for row in each], axis=0)
     return by_measure
 
 

@@ -33,9 +33,12 @@ from bgt_core.files import atomic_file, file_lock, write_text
 from bgt_core.recipes import Recipe
 from bgt_core.run.folder import train_tokenizer
 
+Say = Callable[[str], None]
+
 Langs = tuple[str, str]
 
 RULES = CleaningRules(least=1, most=1_000, max_ratio=9.0, unit="characters")  # of characters, which every language has
+HASHED = ("least", "most", "max_ratio", "unit", "max_pairs", "seed")  # of the rules; the younger ones are not set
 SPLIT_SEED = 1  # all seeds of a system are trained on the same pairs and validated on the same others
 WITHOUT = ("2016", "2017")  # years of STS Benchmark: other test sets
 
@@ -50,17 +53,42 @@ class Dataset:
     translations: Mapping[str, tuple[Sequence[str], Sequence[str]]]  # to be found, by the name of their file
     sha256: str  # of the content of all this
 
+    @property
+    def name(self) -> str:
+        """What its files begin with."""
+        return "-".join(self.langs)
+
     @cached_property
-    def evaluation_sets(self) -> list[StsSet]:
+    def evaluation_sets(self) -> Sequence[StsSet]:
         """All sets, Hard STS among them."""
         return [*self.sets, *hard_splits([data for data in self.sets if data.year.isdigit()])]
+
+    def pairs(self, out: Path, say: Say, device: str) -> Source:
+        """What is trained on, made in `out` where it is missing."""
+        path = out / f"{self.name}-{self.sha256[:10]}.tsv.zst"
+        if not path.exists():
+            say(f"{self.name}: cleaning {len(self.sources)} files of translations")
+            clean(self.sources, self.langs, path, RULES, exclude=[self.evaluated(out)])
+        return Source(path, tuple(self.langs))
+
+    def text(self, out: Path, say: Say, device: str) -> Source:
+        """What its tokenizer is trained on, likewise."""
+        return self.pairs(out, say, device)
+
+    def evaluated(self, out: Path) -> Path:
+        """A file of every sentence that is measured on, once, in order."""
+        sentences = {text for data in self.sets for side in (data.left, data.right) for text in side}
+        sentences |= {text for sides in self.translations.values() for side in sides for text in side}
+        path = out / f"{self.name}-evaluated.txt"
+        write_text(path, "\n".join(sorted(sentences)) + "\n")
+        return path
 
 
 @dataclass(frozen=True)
 class TrainingData:
     """The files that a training reads."""
 
-    pairs: Path
+    pairs: Source
     tokenizer: Path
     corpus: Path
 
@@ -77,10 +105,7 @@ def read_dataset(folder: Path, langs: Langs) -> Dataset:
     sources = sorted(path for path in folder.glob(f"parallel/{pair}.*") if path.name.endswith(SUFFIXES))
     if not sources:
         raise NotFound(f"{folder}: no translations of {pair}; expected parallel/{pair}.NAME.tsv.xz or such.")
-    years = sorted(year_files(dict(walk(folder))))
-    if not years:
-        raise NotFound(f"{folder}: no STS year; expected sts/2012/NAME.tsv, or SemEval's own files.")
-    sets = read_sets(folder, years)
+    sets = read_years(folder)
     tracks = dict.fromkeys(f"sts17-{left}-{right}" for left in langs for right in langs)
     for name in ("stsb-dev", *tracks):
         sets += optional_set(folder, name)
@@ -88,6 +113,14 @@ def read_dataset(folder: Path, langs: Langs) -> Dataset:
     files = sorted(folder.glob(f"retrieval/{pair}.*.tsv"))
     translations = {path.name.removesuffix(".tsv"): columns(path, langs) for path in files}
     return Dataset(langs, sources, sets, translations, content_hash(sources, sets, translations))
+
+
+def read_years(folder: Path) -> list[StsSet]:
+    """The sets of all STS years; NotFound where there is none."""
+    years = sorted(year_files(dict(walk(folder))))
+    if not years:
+        raise NotFound(f"{folder}: no STS year; expected sts/2012/NAME.tsv, or SemEval's own files.")
+    return read_sets(folder, years)
 
 
 def optional_set(folder: Path, name: str) -> list[StsSet]:
@@ -109,36 +142,31 @@ def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: 
     sts = [
         [str(data), *map(list, (data.left, data.right, data.gold)), data.left_lang, data.right_lang] for data in sets
     ]
-    parts = [sorted(facts(path)["sha256"] for path in sources), asdict(RULES), translations, *sts]
+    rules = {name: getattr(RULES, name) for name in HASHED}
+    parts = [sorted(facts(path)["sha256"] for path in sources), rules, translations, *sts]
     digest = hashlib.sha256()
     for part in parts:
         digest.update(json.dumps(part, sort_keys=True).encode())
     return digest.hexdigest()
 
 
-def prepare(dataset: Dataset, recipe: Recipe, out: Path, say: Callable[[str], None], workers: int) -> TrainingData:
+def prepare(dataset: Dataset, recipe: Recipe, out: Path, say: Say, workers: int, device: str = "auto") -> TrainingData:
     """The pairs, tokenizer and token store for a recipe, made in `out` where they are missing.
 
     Of several processes one makes them and the others wait. Raises DataError for text that can't be used.
     """
-    pair = "-".join(dataset.langs)
     settings = json.dumps([dataset.sha256, asdict(recipe.data), SPLIT_SEED])
-    folder = out / f"{pair}-{hashlib.sha256(settings.encode()).hexdigest()[:10]}"
-    files = TrainingData(out / f"{pair}-{dataset.sha256[:10]}.tsv.zst", folder / "tokenizer.model", folder / "store")
-    with file_lock(out / f"{pair}.lock", wait=True):
-        if not files.pairs.exists():
-            say(f"{pair}: cleaning {len(dataset.sources)} files of translations")
-            evaluated = out / f"{pair}-evaluated.txt"
-            write_text(evaluated, "\n".join(evaluated_sentences(dataset)) + "\n")
-            clean(dataset.sources, dataset.langs, files.pairs, RULES, exclude=[evaluated])
+    folder = out / f"{dataset.name}-{hashlib.sha256(settings.encode()).hexdigest()[:10]}"
+    with file_lock(out / f"{dataset.name}.lock", wait=True):
+        files = TrainingData(dataset.pairs(out, say, device), folder / "tokenizer.model", folder / "store")
         if not files.tokenizer.exists():
-            say(f"{pair}: training a tokenizer of {recipe.data.vocab_size:,} pieces")
-            tokenizer = train_tokenizer(recipe, [Source(files.pairs, tuple(dataset.langs))], strict=False)
+            say(f"{dataset.name}: training a tokenizer of {recipe.data.vocab_size:,} pieces")
+            tokenizer = train_tokenizer(recipe, [dataset.text(out, say, device)], strict=False)
             with atomic_file(files.tokenizer) as partial:
                 tokenizer.save(partial)
         store.prepare(
             [files.pairs],
-            dataset.langs,
+            recipe.data.columns,
             Tokenizer.load(files.tokenizer),
             files.corpus,
             min_pieces=recipe.data.min_pieces,
@@ -148,10 +176,3 @@ def prepare(dataset: Dataset, recipe: Recipe, out: Path, say: Callable[[str], No
             workers=workers,
         )
     return files
-
-
-def evaluated_sentences(dataset: Dataset) -> list[str]:
-    """Every sentence that is measured on, once, in order."""
-    sentences = {text for data in dataset.sets for side in (data.left, data.right) for text in side}
-    sentences |= {text for sides in dataset.translations.values() for side in sides for text in side}
-    return sorted(sentences)

@@ -8,11 +8,24 @@ from dataclasses import dataclass, field
 from bgt_core.contracts import SEMANTIC
 
 AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # measures; a year is "STS 2012", a track "STS17 en-tr"
+SETS = "mean of sets"  # of all data sets of the STS years, and SICK (Wieting, Mallinson & Gimpel 2017)
 # Sentences written anew: from their own latents, and with the meaning of the other language in the manner of the
 # reference or of a random sentence.
 CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_MANNER = "chrF own", "exact own", "chrF other's meaning", "chrF random manner"
 FIDELITY = (CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_MANNER)
 ONE, THREE = (1,), (1, 2, 3)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Random pairs of a table of paraphrases, the first candidate of each reference that a filter keeps."""
+
+    table: str
+    keep: str = ""  # as `bgt data prepare --keep`; a limit of "33%" is that quantile of the table's own scores
+    times: int = 1  # as many pairs as every other selection has
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.table, self.keep, f"x{self.times}" if self.times > 1 else "")))
 
 
 @dataclass(frozen=True)
@@ -26,6 +39,8 @@ class ExperimentSpec:
     seeds: Sequence[int] = ONE
     latent: str = SEMANTIC  # the one that is measured
     against: str = "BGT"  # the system that it is compared with
+    selection: Selection | None = None  # what it is trained on, instead of all translations of `langs`
+    best_of: Sequence[str] = ()  # it is that one of these systems that is best on STS Benchmark's dev set
 
 
 @dataclass(frozen=True)
@@ -47,6 +62,7 @@ class Comparison:
     published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # system -> measure -> Pearson x 100
     claims: Sequence[Claim] = ()
     note: str = ""
+    measure: str = AVERAGE  # the one that its page goes by
 
 
 def above(first: str, second: str, where: str, measure: str = AVERAGE) -> Claim:

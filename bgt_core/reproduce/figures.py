@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bgt_core.reproduce.experiments import AVERAGE, Comparison
+from bgt_core.reproduce.experiments import Comparison
 from bgt_core.reproduce.results import MEAN, NOT_RUN
 from bgt_core.reproduce.stored import Records
 
@@ -29,15 +29,17 @@ HOLLOW: dict[str, Any] = {
 SMALL: dict[str, Any] = {"marker": ".", "markersize": 4, "linestyle": "none"}
 
 
-def systems(comparison: Comparison, records: Records, measure: str = AVERAGE) -> Figure:
-    """One line per system: its score, the interval over pairs, each training below it, the paper's number.
+def systems(comparison: Comparison, records: Records, measure: str = "") -> Figure:
+    """One line per system: its score, by default in the comparison's measure, the interval over pairs, each training
+    below it, the paper's number.
 
     A system that was not trained, or can't be measured so, has no mark of ours.
     """
+    measure = measure or comparison.measure
     figure, axes = sheet([system.name for system in comparison.systems], f"{measure}, Pearson x 100")
     heights = {system.name: height for height, system in enumerate(comparison.systems)}
     paper = {name: numbers.get(measure) for name, numbers in comparison.published.items() if name in heights}
-    for row in (row for row in records["scores"] if row["measure"] == measure):
+    for row in (row for row in records["scores"] if row["measure"] == measure and row["system"] in heights):
         if row["seed"] == MEAN:
             interval(axes, heights[row["system"]], row)
             paper[row["system"]] = row["published"]

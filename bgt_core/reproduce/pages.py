@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bgt_core import tables
-from bgt_core.reproduce.experiments import AVERAGE, FIDELITY, Comparison
+from bgt_core.reproduce.experiments import DEV, FIDELITY, SETS, Comparison
 from bgt_core.reproduce.results import MEAN, NOT_RUN, is_shown, published
 from bgt_core.reproduce.stored import Records
 from bgt_core.tables import Estimate, Table, markdown, plain
@@ -28,6 +28,13 @@ ABOUT_FIDELITY = """
 Of 300 translations written anew, means of both languages: chrF and, in per cent, exact matches from their own latents;
 chrF with the meaning of the other language in the manner of the reference, and of a random sentence (beam 4,
 lower-cased)."""
+ABOUT_SETS = """
+The mean of sets is of all data sets of the years, and SICK, each counted once; the paper's has STS 2012-2015 with SMT,
+SemEval-2015's Twitter and SICK's test set."""
+ABOUT_STATISTICS = """\
+Of the random pairs; a difference is reference less translation, its interval a bootstrap's over pairs. Rho is
+Spearman's, x 100, of translations with the probability that people wrote them, where a classifier was trained. The
+paper says that translations repeat more, and use more frequent words: a verdict is by the interval."""
 ABOUT_P = """\
 p is two-sided, of a paired bootstrap over pairs; where a system has several seeds it counts how trainings vary too, and
 otherwise it can't. Holm's correction is over all rows of the stored table."""
@@ -39,13 +46,13 @@ def scores(comparison: Comparison, records: Records) -> Table:
     """One row per system; an empty cell where it was not trained, or can't be measured."""
     means = {(row["system"], row["measure"]): row for row in records["scores"] if row["seed"] == MEAN}
     columns = [name for name in dict.fromkeys(row["measure"] for row in records["scores"]) if is_shown(name)]
-    columns = sorted(columns, key=lambda name: name != AVERAGE)
+    columns = sorted(columns, key=lambda name: name != comparison.measure)
     rows: list[list[Value]] = []
     for system in comparison.systems:
         by_seed = [
             row["value"]
             for row in records["scores"]
-            if (row["system"], row["measure"]) == (system.name, AVERAGE) and row["seed"] != MEAN
+            if (row["system"], row["measure"]) == (system.name, comparison.measure) and row["seed"] != MEAN
         ]
         states = Counter(row["state"] for row in records["cells"] if row["system"] == system.name)
         trained = ", ".join(f"{count} {state}" for state, count in states.items())
@@ -55,7 +62,7 @@ def scores(comparison: Comparison, records: Records) -> Table:
         ]
         seeds = ", ".join(plain(value, 1) for value in by_seed) if len(by_seed) > 1 else ""
         rows.append([system.name, trained, *values, seeds])
-    return Table(["system", "trainings", *columns, "average of each"], rows)
+    return Table(["system", "trainings", *columns, f"{comparison.measure.removeprefix('STS ')} of each"], rows)
 
 
 def beside_paper(row: Record | None, paper: float | None) -> str:
@@ -75,14 +82,42 @@ def claims(records: Records) -> Table:
     return Table(["the paper's claim", "where", "paper", "ours", "p (Holm)", "verdict"], rows)
 
 
-def differences(records: Records) -> Table:
-    """One row per difference in the average."""
+def differences(comparison: Comparison, records: Records) -> Table:
+    """One row per difference in the comparison's measure."""
     rows: list[list[Value]] = []
     for row in records["differences"]:
-        if row["measure"] == AVERAGE:
+        if row["measure"] == comparison.measure:
             difference = Estimate(row["difference"], row["ci_low"], row["ci_high"])
             rows.append([f"{row['first']} - {row['second']}", difference, p_text(row["p"]), p_text(row["p_holm"])])
-    return Table(["STS average", "points", "p", "p (Holm)"], rows)
+    return Table([comparison.measure, "points", "p", "p (Holm)"], rows)
+
+
+def chosen(comparison: Comparison, records: Records) -> Table:
+    """One row per system that is one of several: which, and what each scores on the dev set that chose it."""
+    cells = {(row["system"], row["cell"]) for row in records["cells"]}
+    dev = {row["system"]: row["value"] for row in records["scores"] if (row["seed"], row["measure"]) == (MEAN, DEV)}
+    rows: list[list[Value]] = []
+    for system in comparison.systems:
+        own = {cell for name, cell in cells if name == system.name}
+        for name in system.best_of if own else ():
+            is_chosen = {cell for other, cell in cells if other == name} == own
+            rows.append([system.name, name, dev.get(name), "chosen" if is_chosen else ""])
+    return Table(["system", "one of", DEV, ""], rows)
+
+
+def statistics(records: Records) -> Table:
+    """One row per table and statistic."""
+    rows: list[list[Value]] = []
+    for row in records.get("statistics", ()):
+        difference: Value = row["difference"]
+        if row["ci_low"] is not None:
+            difference = Estimate(row["difference"], row["ci_low"], row["ci_high"])
+        rho = None if row["rho"] is None else Estimate(row["rho"], row["rho_low"], row["rho_high"])
+        name = ", ".join(filter(None, (row["statistic"], row["unit"])))
+        sides = [row["reference"], row["translation"], difference, row["published"], row["verdict"]]
+        rows.append([row["table"], f"{row['pairs']:,.0f}", name, *sides, rho, row["rho_published"]])
+    head = ["table", "pairs", "", "references", "translations", "difference", "paper", "verdict", "rho", "paper's rho"]
+    return Table(head, rows, digits=2)
 
 
 def p_text(p: float | None) -> str:
@@ -133,9 +168,12 @@ def page(name: str, comparison: Comparison, records: Records) -> str:
     parts = [f"# {comparison.title}", f"`bgt reproduce {name}`", *note, settings(records)]
     table = scores(comparison, records)
     rewritten = ABOUT_FIDELITY if set(FIDELITY) & set(table.columns) else ""
+    rewritten += ABOUT_SETS if comparison.measure == SETS else ""
     parts += [f"{ABOUT} Intervals are of {level}.{rewritten}", *section("Scores", table)]
     parts += section("What the paper claims", claims(records), ABOUT_P)
-    parts += section("Differences", differences(records), ABOUT_P if not records["claims"] else "")
+    parts += section("Differences", differences(comparison, records), ABOUT_P if not records["claims"] else "")
+    parts += section("Ranges chosen", chosen(comparison, records))
+    parts += section("How translations differ from references", statistics(records), ABOUT_STATISTICS)
     parts += section("Trainings", trainings(records))
     return "\n\n".join(parts) + "\n"
 

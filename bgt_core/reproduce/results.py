@@ -12,7 +12,7 @@ from bgt_core.evaluation.bootstrap import holm, interval
 from bgt_core.reproduce import runner
 from bgt_core.reproduce.bootstrapped_scores import Bootstrap, Scores, bootstrapped_scores
 from bgt_core.reproduce.contrasts import BootstrappedScore, ContrastEstimate, contrast, verdict
-from bgt_core.reproduce.experiments import AVERAGE, FIDELITY, RETRIEVAL, Comparison, ExperimentSpec
+from bgt_core.reproduce.experiments import AVERAGE, DEV, FIDELITY, RETRIEVAL, SETS, Comparison, ExperimentSpec
 from bgt_core.reproduce.stored import KINDS, Records
 from bgt_core.reproduce.trainings import Training
 
@@ -33,14 +33,17 @@ def records(
     finished = {
         system.name: done
         for system in comparison.systems
-        if (done := [training for training in trainings[system.name] if states[training.key] == runner.FINISHED])
+        if not system.best_of
+        and (done := [training for training in trainings[system.name] if states[training.key] == runner.FINISHED])
     }
     provenance = {
         training.key: runner.read(workspace.folder(training) / runner.RESULT)
         for of_system in finished.values()
         for training in of_system
     }
-    scores = bootstrapped_scores(workspace, comparison, finished, bootstrap)
+    scores = {**bootstrapped_scores(workspace, comparison, finished, bootstrap)}
+    for name, chosen in choices(comparison, scores).items():
+        scores[name], finished[name] = scores[chosen], finished[chosen]
     return {
         "scores": [
             row
@@ -61,9 +64,18 @@ def records(
                 **provenance_row(provenance.get(training.key) or specified(training)),
             }
             for system in comparison.systems
-            for training in trainings[system.name]
+            for training in (finished.get(system.name, ()) if system.best_of else trainings[system.name])
         ],
     }
+
+
+def choices(comparison: Comparison, scores: Scores) -> dict[str, str]:
+    """Of each system that is one of several the one that is best on the dev set, of those that are measured on it."""
+    chosen = {}
+    for system in comparison.systems:
+        if measured := [name for name in system.best_of if DEV in scores.get(name, {})]:
+            chosen[system.name] = max(measured, key=lambda name: scores[name][DEV].values.mean())
+    return chosen
 
 
 def published(comparison: Comparison, system: str, measure: str, measured: Sequence[str]) -> float | None:
@@ -133,7 +145,7 @@ def statistics(estimate: ContrastEstimate, p_holm: float) -> dict[str, Any]:
 
 def is_shown(measure: str) -> bool:
     """Whether it is a column of the page: all but the further splits of Hard STS."""
-    return measure.startswith("STS") or measure in ("Hard+", "Hard-", RETRIEVAL, *FIDELITY)
+    return measure.startswith(("STS", "SICK")) or measure in (SETS, "Hard+", "Hard-", RETRIEVAL, *FIDELITY)
 
 
 def claims(comparison: Comparison, scores: Scores, level: float) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ from bgt_core.evaluation.sts.parquet import write_scores
 from bgt_core.files import file_lock, write_json
 from bgt_core.recipes import Recipe
 from bgt_core.reproduce import measure, rewriting
-from bgt_core.reproduce.datasets import Dataset, Langs, prepare
+from bgt_core.reproduce.datasets import Dataset, prepare
 from bgt_core.reproduce.trainings import Training, changed_arguments
 from bgt_core.run.folder import SETTINGS, Report
 
@@ -59,7 +59,7 @@ class Workspace:
     """Where trainings are kept, and how they are run."""
 
     out: Path
-    datasets: Mapping[Langs, Dataset]
+    datasets: Mapping[str, Dataset]  # by the SHA-256 of their content
     device: str = "auto"
     save_every: int | None = None  # updates between checkpoints, where not the recipe's
     say: Callable[[str], None] = print
@@ -111,11 +111,12 @@ def attempt(workspace: Workspace, training: Training, retry: bool, number: str) 
 
 def finish(workspace: Workspace, training: Training, folder: Path) -> None:
     """Train, from where it stopped, then measure."""
-    recipe, dataset = training.build(), workspace.datasets[training.langs]
+    recipe, dataset = training.build(), workspace.datasets[training.data]
     if outdated := changed_arguments(begun_with(folder), recipe.arguments or {}):
         workspace.say(f"{training.name}: begun with {', '.join(outdated)}; it begins anew")
         clear(folder)
-    files = prepare(dataset, recipe, workspace.out / "data", workspace.say, torch.get_num_threads())
+    data = workspace.out / "data"
+    files = prepare(dataset, recipe, data, workspace.say, torch.get_num_threads(), workspace.device)
     if not (folder / FINAL).exists():
         if not (folder / SETTINGS).exists():
             run.share(recipe, [files.pairs], files.tokenizer, files.corpus, folder)

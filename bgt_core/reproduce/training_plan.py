@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 from bgt_core.device import pick_device
 from bgt_core.errors import UsageError
 from bgt_core.files import file_lock, write_text
-from bgt_core.reproduce import pages, results, runner, stored
+from bgt_core.reproduce import backtranslation, pages, results, runner, stored
 from bgt_core.reproduce.bootstrapped_scores import Bootstrap
 from bgt_core.reproduce.comparisons import COMPARISONS, EVERY, SAVE_EVERY, SCALES
-from bgt_core.reproduce.datasets import read_dataset
+from bgt_core.reproduce.datasets import Dataset, Langs, read_dataset
+from bgt_core.reproduce.experiments import Comparison, ExperimentSpec
+from bgt_core.reproduce.paraphrases import read_paraphrases
 from bgt_core.reproduce.runner import Workspace
+from bgt_core.reproduce.text_statistics import table_statistics
 from bgt_core.reproduce.trainings import Training, training_of
 from bgt_core.run import Report
 
@@ -24,6 +28,7 @@ class TrainingPlan:
     """Where trainings are kept, and those of each system of each comparison."""
 
     workspace: Workspace
+    specs: Mapping[str, Comparison]  # by name
     comparisons: Mapping[str, Mapping[str, Sequence[Training]]]  # comparison -> system -> trainings
 
     def chosen(self, only: str | None = None) -> list[Training]:
@@ -71,27 +76,38 @@ def plan_trainings(
     `data` holds what `datasets` describes; trainings are kept in `out`; `say` gets a line per event. Raises UsageError
     for an unknown comparison, scale or device, NotFound and DataError for data that can't be used.
     """
-    if unknown := [name for name in names if name not in COMPARISONS]:
-        raise UsageError(f"There is no comparison '{unknown[0]}'; choose from {', '.join(COMPARISONS)}.")
+    if unknown := [name for name in names if name not in (*COMPARISONS, backtranslation.NAME)]:
+        known = ", ".join((*COMPARISONS, backtranslation.NAME))
+        raise UsageError(f"There is no comparison '{unknown[0]}'; choose from {known}.")
     if scale not in SCALES:
         raise UsageError(f"scale {scale}: choose from {', '.join(SCALES)}.")
     pick_device(device)
-    pairs = dict.fromkeys(system.langs for name in names for system in COMPARISONS[name].systems)
-    datasets = {langs: read_dataset(data, langs) for langs in pairs}
-    arguments = SCALES[scale]
-    comparisons = {
-        name: {
-            system.name: [
-                training_of(
-                    system, arguments[EVERY], arguments.get(system.recipe, {}), seed, datasets[system.langs].sha256
-                )
+    read = cache(read_dataset)
+    specs: dict[str, Comparison] = {}
+    datasets: dict[str, Dataset] = {}
+    comparisons: dict[str, dict[str, list[Training]]] = {}
+    for name in names:
+        specs[name], dataset_of, arguments = read_comparison(name, data, scale, read)
+        comparisons[name] = {}
+        for system in (system for system in specs[name].systems if not system.best_of):
+            dataset = dataset_of(system)
+            datasets[dataset.sha256] = dataset
+            comparisons[name][system.name] = [
+                training_of(system, arguments[EVERY], arguments.get(system.recipe, {}), seed, dataset.sha256)
                 for seed in seeds or system.seeds
             ]
-            for system in COMPARISONS[name].systems
-        }
-        for name in names
-    }
-    return TrainingPlan(Workspace(out, datasets, device, SAVE_EVERY.get(scale), say), comparisons)
+    return TrainingPlan(Workspace(out, datasets, device, SAVE_EVERY.get(scale), say), specs, comparisons)
+
+
+def read_comparison(
+    name: str, data: Path, scale: str, read: Callable[[Path, Langs], Dataset]
+) -> tuple[Comparison, Callable[[ExperimentSpec], Dataset], Mapping[str, Mapping[str, object]]]:
+    """A comparison, what each of its systems is trained and measured on, and the scale's arguments for recipes."""
+    if name != backtranslation.NAME:
+        return COMPARISONS[name], lambda system: read(data, system.langs), SCALES[scale]
+    arguments = backtranslation.SCALES[scale]
+    paraphrases = read_paraphrases(data, backtranslation.PAIRS[scale], arguments["reference-classifier"])
+    return backtranslation.comparison(list(paraphrases.tables)), paraphrases.dataset_of, arguments
 
 
 def run(
@@ -114,10 +130,14 @@ def report(plan: TrainingPlan, folder: Path | None = None, bootstrap: Bootstrap 
     folder, bootstrap = folder or plan.workspace.out / "results", bootstrap or Bootstrap()
     with file_lock(plan.workspace.out / "results.lock", wait=True):
         for name, trainings in plan.comparisons.items():
-            stored.write(folder, name, results.records(plan.workspace, COMPARISONS[name], trainings, bootstrap))
+            records = results.records(plan.workspace, plan.specs[name], trainings, bootstrap)
+            if name == backtranslation.NAME:
+                records["statistics"] = table_statistics(plan.workspace)
+            stored.write(folder, name, records)
             draw(folder, name)
 
 
 def draw(folder: Path, name: str) -> None:
     """Write the page of a comparison from its stored results. Raises NotFound where there are none."""
-    write_text(folder / f"{name}.md", pages.page(name, COMPARISONS[name], stored.read(folder, name)))
+    records = stored.read(folder, name)
+    write_text(folder / f"{name}.md", pages.page(name, backtranslation.comparison_of(name, records), records))

@@ -39,7 +39,8 @@ class Training:
     @property
     def name(self) -> str:
         """Name of its folder."""
-        words = [self.recipe, *([self.variant] if self.variant else []), "-".join(self.langs), f"seed{self.seed}"]
+        langs = "-".join(dict.fromkeys(column.rpartition(":")[2] for column in self.langs))  # of a:en and b:en, en
+        words = [self.recipe, *([self.variant] if self.variant else []), langs, f"seed{self.seed}"]
         return "_".join([*words, self.key[:SHORT]])
 
     def build(self) -> Recipe:
@@ -66,7 +67,10 @@ def training_of(
         for name, value in overrides.items()
         if name in system.overrides and value != as_json(usual.get(name))
     }
-    variant = "-".join(f"{name.rpartition('.')[2]}-{file_word(value)}" for name, value in sorted(unusual.items()))
+    words = [f"{name.rpartition('.')[2]}-{file_word(value)}" for name, value in sorted(unusual.items())]
+    if system.selection:
+        words.append(file_word(str(system.selection)))
+    variant = "-".join(words)
     return Training(system.recipe, overrides, system.langs, seed, data, variant, left_out)
 
 

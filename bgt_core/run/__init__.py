@@ -4,6 +4,7 @@
     OUT/tokenizer.model trained on the data, unless one is given
     OUT/data/           the token store
     OUT/metrics.jsonl   one row per report
+    OUT/start.safetensors   only with train.table_l2: the piece tables before the first update
     OUT/step-0000200/   checkpoints; the newest two are kept
 
 Started again with `resume`, a run continues from its newest whole checkpoint and ends in the weights it
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bgt_core import checkpoint, recipes
-from bgt_core.data.columns import Source, parse_source
+from bgt_core.data.columns import Source, parse_source, read_columns
 from bgt_core.errors import UsageError
 from bgt_core.recipes import Recipe
 from bgt_core.run.folder import Report, prepare_run, share, silent, sources_of
@@ -95,13 +96,14 @@ def build(
 
 
 def inherited(name: str, init_from: str) -> dict[str, Any]:
-    """The settings that a run from a checkpoint takes over: the sizes of its model and how its text was cut."""
+    """The settings that a run from a checkpoint takes over: the sizes of its model and how its text was cut; not what a
+    first stage left untrained."""
     config = checkpoint.read_config(checkpoint.find(init_from))
     second_stage = recipes.build(name, {}).base != ""
     prefix = "model.base." if second_stage else "model."
     settings: dict[str, Any] = {"init_from": init_from, **({"base": config["recipe"]} if second_stage else {})}
     for key, value in config["arguments"].items():
-        if key.startswith("model."):
+        if key.startswith("model.") and key != "model.train_decoders":
             settings[prefix + key.removeprefix("model.")] = value
         elif key in ("data.vocab_size", "data.lowercase"):
             settings[key] = value
@@ -118,7 +120,7 @@ def named_columns(data: Iterable[str | Path | Source]) -> list[str]:
                 source = parse_source(str(source))
             except UsageError:
                 return []
-        named |= dict.fromkeys(source.columns)
+        named |= dict.fromkeys(read_columns(source.columns))
     return list(named)
 
 

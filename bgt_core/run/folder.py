@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bgt_core import checkpoint
-from bgt_core.data.columns import LABEL, Source, parse_columns, parse_source, parse_weights
+from bgt_core.data.columns import LABEL, Source, parse_columns, parse_source, parse_weights, read_columns
 from bgt_core.data.corpus import SPLITS, Corpus, Mixture, open_corpus
 from bgt_core.data.parallel import sentences
 from bgt_core.data.store import prepare
@@ -106,7 +106,8 @@ def train_tokenizer(recipe: Recipe, sources: Sequence[Source], strict: bool) -> 
 
     def text() -> Iterable[str]:
         for source in sources:
-            label = next((i for i, name in enumerate(source.columns) if columns[name] == LABEL), None)
+            names = read_columns(source.columns)
+            label = next((number for number, name in enumerate(names) if columns[name] == LABEL), None)
             yield from sentences([source.path], source.columns, strict=strict, without=label)
 
     data = recipe.data

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from bgt_core import checkpoint
+from bgt_core.contracts import SEMANTIC
 from bgt_core.data.batching import make_batch
 from bgt_core.data.corpus import Corpus, Mixture
 from bgt_core.data.text import Tokenizer
@@ -23,12 +25,37 @@ def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> Lat
     """The model before its first update: the same for the same seed, and with `init_from` that checkpoint's."""
     torch.manual_seed(recipe.train.seed)
     model = recipe.build(tokenizer)
+    untouched = [name for name, _ in model.named_parameters()]
     if recipe.init_from:
-        checkpoint.warm_start(model, checkpoint.find(recipe.init_from))
+        untouched = checkpoint.warm_start(model, checkpoint.find(recipe.init_from))
+    if "teacher.weight" in untouched:
+        turn_to_teacher(model, corpus)
     for layer in model.modules():
         if isinstance(layer, LanguageOutput):
             layer.restrict(torch.from_numpy(corpus.pieces(layer.lang, tokenizer.vocab_size)))
     return model
+
+
+@torch.no_grad()
+def turn_to_teacher(model: LatentModel, corpus: Corpus | Mixture, rows: int = 8_192) -> None:
+    """The map to a teacher's vectors begins as the rotation that brings means nearest to them (Procrustes).
+
+    From a random map the means would have to turn before they learn, and lose on the way what they know. Rows are those
+    of the first corpus with vectors, its first column.
+    """
+    parts = corpus.corpora if isinstance(corpus, Mixture) else [corpus]
+    for part in parts:
+        chosen = np.linspace(0, len(part) - 1, min(rows, len(part))).astype(np.int64)
+        if (targets := part.targets(chosen)) is None:
+            continue
+        batches = [make_batch(part, chosen[start : start + 256], 0) for start in range(0, len(chosen), 256)]
+        sides = (next(iter(batch.sides.values())) for batch in batches)
+        model.eval()
+        means = F.normalize(torch.cat([model.encoders[SEMANTIC](side).mean for side in sides]).float(), dim=-1)
+        model.train()
+        left, _, right = torch.linalg.svd(F.normalize(torch.from_numpy(targets), dim=-1).T @ means, full_matrices=False)
+        dict(model.named_parameters())["teacher.weight"].copy_(left @ right)
+        return
 
 
 def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
@@ -65,11 +92,12 @@ def rehearse(recipe: Recipe, model: LatentModel, corpus: Corpus | Mixture) -> No
     for part in corpus.corpora if isinstance(corpus, Mixture) else [corpus]:
         if not len(part):  # all its rows are in the other split
             continue
-        out = model(make_batch(part, np.arange(min(2, len(part))), 0).to("meta"))
+        batch = make_batch(part, np.arange(min(2, len(part))), 0).to("meta")
+        out = model(batch)
         if not torch.as_tensor(recipe.objective(out, 0).total).requires_grad:
             raise UsageError(f"columns {', '.join(part.columns)}: {recipe.name} learns nothing from these alone")
         for prediction in out.predictions:
-            if isinstance(prediction, LabelPrediction):
+            if isinstance(prediction, LabelPrediction) and prediction.labels is batch.labels:
                 check_labels(part.labels(np.arange(len(part))), classes=prediction.logits.shape[1])
 
 

@@ -9,21 +9,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from safetensors.torch import save_file
+
 from bgt_core import checkpoint, recipes
 from bgt_core.data.corpus import open_corpus
 from bgt_core.data.text import Tokenizer
 from bgt_core.device import keep_memory, pick_device
 from bgt_core.errors import DataError, Interrupted, NotFound
-from bgt_core.files import PARTIAL, write_text
+from bgt_core.files import PARTIAL, atomic_file, write_text
 from bgt_core.models.latent import LatentModel
 from bgt_core.recipes import Recipe, legacy
 from bgt_core.run.folder import SETTINGS, Report, remove
 from bgt_core.run.initial import freeze, fresh
+from bgt_core.training.config import TrainConfig
 from bgt_core.training.loop import Hooks, make_optimizer, total_steps
 from bgt_core.training.loop import train as train_loop
+from bgt_core.training.penalty import Penalty, piece_tables
 from bgt_core.training.step import Trainer
 from bgt_core.training.workers import Workers
 
+START = "start.safetensors"
 KEEP = 2  # checkpoints of a run; the one before the newest survives a kill during the write
 
 
@@ -63,7 +68,8 @@ class Run:
             for old in checkpoint.steps_of(self.out)[:-KEEP]:
                 shutil.rmtree(old)
 
-        trainer = Trainer(model, optimizer, recipe.objective, config, device, self.workers)
+        penalty = self.penalty(model, recipe.train, begins=newest is None)
+        trainer = Trainer(model, optimizer, recipe.objective, config, device, self.workers, penalty)
         with Signals() as signals:
             hooks = Hooks(self.record, save, signals.came)
             done = train_loop(trainer, corpus, held_out, hooks, step, informations)
@@ -71,6 +77,22 @@ class Run:
         if done < total_steps(corpus, recipe.train):
             raise Interrupted(f"Stopped; the state is saved. Continue with: bgt train --resume --out {self.out}")
         return checkpoint.steps_of(self.out)[-1]
+
+    def penalty(self, model: LatentModel, config: TrainConfig, begins: bool) -> Penalty | None:
+        """What the run adds to its loss. Tables that are held to where they began are kept in OUT/start.safetensors."""
+        start = {}
+        if config.table_l2:
+            path = self.out / START
+            if begins:
+                start = {name: table.detach().clone() for name, table in piece_tables(model).items()}
+                if self.workers.is_main:
+                    with atomic_file(path) as partial:
+                        save_file({name: table.cpu() for name, table in start.items()}, partial)
+            elif not path.is_file():
+                raise NotFound(f"{path}: missing: train.table_l2 holds tables to where they began. Start a new run.")
+            else:
+                start = checkpoint.load_tensors(path)
+        return Penalty.of(model, config, start)
 
     def recipe(self) -> Recipe:
         """What was asked for; NotFound where there is no run, DataError where it can't be read."""

@@ -21,12 +21,16 @@ class TrainConfig:
     warmup_steps: int = 4_000  # linear to the peak, then 1 / sqrt(step); 0: the peak throughout
     cooldown: float = 0.0  # share of the run, at its end, in which the rate also falls linearly to 0
     weight_decay: float = 1e-4  # decoupled, on every parameter, as in the released code
+    composition_l2: float = 0.0  # half of it times the squared norm of all parameters but piece tables is added to the
+    # loss (Wieting et al. 2017, eq. 4: lambda_c); 0: nothing
+    table_l2: float = 0.0  # and half of it times the squared distance of piece tables to where the run began (lambda_w)
     clip: float = 25.0  # the gradient's largest norm, nats per pair
     sampling_temperature: float = 1.0  # above 1 small corpora (files of other columns) have more than their share
     kind_weights: str = ""  # as in news:3,docs:0.5, of kinds that the data name: how often a token of one counts
     scramble: float = 0.0  # share of the sentences trained on whose pieces are permuted
     mega_batch: int = 0  # updates searched for negatives together, at most; 0: objectives make do with the batch
     mega_batch_warmup: int = 0  # updates until a mega-batch is one update larger, from 1; 0: it is full at once
+    mega_batch_start: float = 0.0  # epochs before negatives are searched for
     aggressive_steps: int = 0  # updates of the encoders alone, at most, before each of the rest, while that keeps
     # the latents from collapsing (He et al. 2019: 100); 0 is ordinary training
     valid_every: int = 1_000  # updates
@@ -47,7 +51,16 @@ class TrainConfig:
         ):
             if getattr(self, name) <= 0:
                 raise UsageError(f"{name} {getattr(self, name)} must be above 0")
-        for name in ("epochs", "warmup_steps", "mega_batch", "mega_batch_warmup", "aggressive_steps"):
+        for name in (
+            "epochs",
+            "warmup_steps",
+            "composition_l2",
+            "table_l2",
+            "mega_batch",
+            "mega_batch_warmup",
+            "mega_batch_start",
+            "aggressive_steps",
+        ):
             if getattr(self, name) < 0:
                 raise UsageError(f"{name} {getattr(self, name)} must not be negative")
         for name, whole in (("cooldown", "the run"), ("scramble", "the sentences")):
@@ -56,6 +69,11 @@ class TrainConfig:
         if self.aggressive_steps and self.mega_batch:
             raise UsageError(
                 "aggressive_steps and mega_batch: encoders run ahead of decoders, or learn from negatives; set one"
+            )
+        if self.mega_batch and self.epochs and self.mega_batch_start >= self.epochs:
+            raise UsageError(
+                f"mega_batch_start {self.mega_batch_start} must be below epochs ({self.epochs}): no negative would be "
+                "searched for"
             )
         parse_weights(self.kind_weights)
         check_precision(self.precision)

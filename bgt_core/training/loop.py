@@ -107,7 +107,7 @@ def train(
         return 0
     updates = prefetch(make, range(start, steps))
     if config.mega_batch:
-        updates = mined(updates, start, trainer)
+        updates = mined(updates, start, trainer, round(config.mega_batch_start * plan.updates(corpus)))
     if not config.aggressive_steps:
         return loop(trainer, updates, partial(train_step, trainer), evaluate, hooks, start, steps)
     information_of(trainer, islice(validation(held_out, config.micro_tokens), 1))  # refuses a model without any, early

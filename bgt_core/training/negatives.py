@@ -1,7 +1,8 @@
 """Hard negatives: sentences that are near to a translation and are none (Wieting et al. 2018, 2019).
 
 They are looked for in a mega-batch: the rows of several updates, all encoded with the same weights. It starts small,
-where everything is near, and grows.
+where everything is near, and grows. Where the margin loss asks for negatives of both sides, the sentences of the own
+side are looked through too (Wieting et al. 2017).
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from bgt_core.backend import linear
 from bgt_core.contracts import SEMANTIC, Batch, Tokens
 from bgt_core.data.batching import StepBatch, split_to_fit
 from bgt_core.device import autocast
+from bgt_core.objectives.combine import parts_of
+from bgt_core.objectives.margin import Margin
 from bgt_core.training.step import Trainer
 
 BLOCK = 1_024  # rows compared with everything at once
@@ -28,20 +31,30 @@ Columns = tuple[str, ...]
 
 
 class Nearest(NamedTuple):
-    """What each of S sentences is nearest to among the S of the other side, its own translation left out."""
+    """What each of S sentences is nearest to among the S of the other side, its own translation left out; or among
+    the 2 S of both sides, those of the other side first, its own row left out."""
 
     cosine: Tensor  # (S,); minus infinity where there is no other
     row: Tensor  # (S,) int64
 
 
-def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer) -> Iterator[StepBatch]:
-    """The updates from step `start` on, which begins a mega-batch, with a hard negative for every sentence.
+def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int = 0) -> Iterator[StepBatch]:
+    """The updates from step `start` on, which begins a mega-batch, with a hard negative for every sentence; none of
+    those before step `first`.
 
     A mega-batch is encoded when its first update is asked for: with the weights that the updates before have led to,
     which for its own later updates are stale, as in the released codes. `updates` come whole, and every worker finds
     the same negatives among all their rows; it yields its own share.
     """
-    config, workers, done = trainer.config, trainer.workers, start
+    config, workers, done = trainer.config, trainer.workers, max(0, start - first)
+
+    def own_share(update: StepBatch) -> StepBatch:
+        own = {at: batch for at, batch in update.batches.items() if at % workers.count == workers.rank}
+        update = replace(update, batches=own)
+        return update if trainer.device.type == "cpu" else update.pin()
+
+    yield from map(own_share, islice(updates, max(0, first - start)))
+    both_sides = any(isinstance(part, Margin) and part.both_sides for part in parts_of(trainer.objective))
     while True:
         mega: list[StepBatch] = []
         meaning: dict[Columns, list[dict[str, Tensor]]] = {}
@@ -51,11 +64,9 @@ def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer) -> Iterato
                 meaning.setdefault(tuple(batch.sides), []).append(semantic_means(trainer, batch))
         if not mega:
             return
-        wrong = {columns: hard_negatives(columns, means) for columns, means in meaning.items()}
+        wrong = {columns: hard_negatives(columns, means, both_sides) for columns, means in meaning.items()}
         for number, update in enumerate(with_negatives(mega, wrong, config.micro_tokens), 1):
-            own = {at: batch for at, batch in update.batches.items() if at % workers.count == workers.rank}
-            update = replace(update, batches=own, closes_mega_batch=number == len(mega))
-            yield update if trainer.device.type == "cpu" else update.pin()
+            yield own_share(replace(update, closes_mega_batch=number == len(mega)))
         done += len(mega)
 
 
@@ -78,16 +89,26 @@ def semantic_means(trainer: Trainer, batch: Batch) -> dict[str, Tensor]:
     return means
 
 
-def hard_negatives(columns: Columns, means: Sequence[Mapping[str, Tensor]]) -> dict[str, np.ndarray]:
+def hard_negatives(
+    columns: Columns, means: Sequence[Mapping[str, Tensor]], both_sides: bool = False
+) -> dict[str, np.ndarray]:
     """For each column, which of its S sentences is the negative of each row, (S,): the one nearest to the row's
-    sentence in the column before it."""
+    sentence in the column before it. With `both_sides`, numbers from S on are sentences of that column before it."""
+    nearest = nearest_of_both_sides if both_sides else nearest_other
     joined = {column: torch.cat([of_batch[column] for of_batch in means]) for column in columns}
     if len(columns) == 2:  # both at once
         left, right = columns
-        of_right, of_left = nearest_other(joined[left], joined[right])
+        of_right, of_left = nearest(joined[left], joined[right])
         return {right: of_right.row.cpu().numpy(), left: of_left.row.cpu().numpy()}
-    before = {column: columns[number - 1] for number, column in enumerate(columns)}
-    return {column: nearest_other(joined[before[column]], joined[column])[0].row.cpu().numpy() for column in columns}
+    return {
+        column: nearest(joined[before], joined[column])[0].row.cpu().numpy()
+        for column, before in with_columns_before(columns)
+    }
+
+
+def with_columns_before(columns: Columns) -> Iterator[tuple[str, str]]:
+    """Each column and the one before it; before the first is the last."""
+    return zip(columns, (columns[-1], *columns[:-1]), strict=True)
 
 
 @torch.no_grad()
@@ -108,14 +129,27 @@ def nearest_other(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
     return Nearest(*map(torch.cat, zip(*forth, strict=True))), back
 
 
+def nearest_of_both_sides(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
+    """As `nearest_other`, among the S sentences of the other side and, numbered from S on, the S of the own one."""
+    of_left, of_right = nearest_other(left, right)
+    return nearer(of_left, nearest_other(left, left)[0]), nearer(of_right, nearest_other(right, right)[0])
+
+
+def nearer(across: Nearest, within: Nearest) -> Nearest:
+    """The better of what each sentence has on the other side and on its own."""
+    closer = within.cosine > across.cosine
+    row = torch.where(closer, within.row + len(within.row), across.row)
+    return Nearest(torch.maximum(within.cosine, across.cosine), row)
+
+
 def with_negatives(
     updates: Sequence[StepBatch], wrong: Mapping[Columns, Mapping[str, np.ndarray]], micro_tokens: int
 ) -> list[StepBatch]:
     """The same updates, each row with a wrong sentence in every column, in micro-batches cut anew.
 
     wrong[columns][column] (S,) says which sentence of that column, counted over all batches of these columns in all
-    the updates, each of their S rows gets. A micro-batch has at most `micro_tokens` padded tokens on its longest side,
-    negatives included.
+    the updates, each of their S rows gets; from S on, which of the column before it. A micro-batch has at most
+    `micro_tokens` padded tokens on its longest side, negatives included.
     """
     pools = {columns: Pool(updates, columns, of_columns) for columns, of_columns in wrong.items()}
     remade = []
@@ -129,7 +163,10 @@ def with_negatives(
 
 
 class Pool:
-    """The S rows of some columns in a mega-batch, with the negative of each, handed out in their order."""
+    """The S rows of some columns in a mega-batch, with the negative of each, handed out in their order.
+
+    A negative goes by the language of its column, also where it is of the column before.
+    """
 
     def __init__(self, updates: Sequence[StepBatch], columns: Columns, wrong: Mapping[str, np.ndarray]):
         batches = [batch for update in updates for batch in update.batches.values() if tuple(batch.sides) == columns]
@@ -137,9 +174,12 @@ class Pool:
         self.sentences = {
             column: [ids for batch in batches for ids in unpadded(batch.sides[column])] for column in columns
         }
+        self.candidates = {
+            column: self.sentences[column] + self.sentences[before] for column, before in with_columns_before(columns)
+        }
         self.wrong, self.start = wrong, 0
-        own = {column: np.array([len(ids) for ids in self.sentences[column]]) for column in columns}  # (S,)
-        self.lengths = np.stack([*own.values(), *(own[column][rows] for column, rows in wrong.items())], axis=1)
+        sides = [lengths(sentences) for sentences in self.sentences.values()]  # (S,) each
+        self.lengths = np.stack([*sides, *(lengths(self.candidates[c])[rows] for c, rows in wrong.items())], axis=1)
 
     def next_batches(self, count: int, like: Batch, micro_tokens: int) -> list[Batch]:
         """The next `count` rows in micro-batches, with the anchor and the sources of `like`."""
@@ -149,14 +189,20 @@ class Pool:
 
     def batch(self, rows: np.ndarray, like: Batch) -> Batch:
         """These rows and their negatives."""
-        sides, negatives = (
-            {
-                column: Tokens.pad([self.sentences[column][row] for row in chosen], self.langs[column])
-                for column, chosen in by_column.items()
-            }
-            for by_column in (dict.fromkeys(self.wrong, rows), {c: wrong[rows] for c, wrong in self.wrong.items()})
-        )
+        sides = {
+            column: Tokens.pad([self.sentences[column][row] for row in rows], self.langs[column])
+            for column in self.wrong
+        }
+        negatives = {
+            column: Tokens.pad([self.candidates[column][number] for number in numbers[rows]], self.langs[column])
+            for column, numbers in self.wrong.items()
+        }
         return Batch(sides, like.anchor, like.shift, negatives)
+
+
+def lengths(sentences: Sequence[np.ndarray]) -> np.ndarray:
+    """Pieces of each sentence, (S,)."""
+    return np.array([len(ids) for ids in sentences])
 
 
 def unpadded(side: Tokens) -> Iterator[np.ndarray]:

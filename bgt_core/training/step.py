@@ -14,6 +14,7 @@ from bgt_core.contracts import Batch, Model, Objective
 from bgt_core.data.batching import StepBatch
 from bgt_core.device import autocast, seed_everything
 from bgt_core.training.config import TrainConfig
+from bgt_core.training.penalty import Penalty
 from bgt_core.training.workers import Workers
 
 
@@ -27,6 +28,7 @@ class Trainer:
     config: TrainConfig
     device: torch.device
     workers: Workers
+    penalty: Penalty | None = None
 
 
 @dataclass(eq=False)
@@ -65,6 +67,8 @@ def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> S
         seed_everything(config.seed, step, number, *inner)
         with autocast(trainer.device, config.precision):
             loss = trainer.objective(trainer.model(batch.to(trainer.device)), step)
+        if trainer.penalty:
+            loss = trainer.penalty.added_to(loss, len(batch))
         (loss.total / update.pairs).backward()
         sums.add({"loss": loss.total.detach(), **loss.terms}, batch)
     trainer.workers.sum_gradients(trainer.model)

@@ -55,7 +55,7 @@ def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
             means = [posterior.mean.float() for posterior in out.meaning.values()]
             meaning["\t".join(out.meaning)].append(torch.stack(means, 1))
         for name, posterior in out.named_posteriors():
-            spread[name] = spread.get(name, 0) + moments(posterior.mean)
+            spread[name] = spread.get(name, 0) + moments(posterior.standardised_mean)
     trainer.model.train()
     totals, counts, spread = (workers.sum_over_ranks(part) for part in (sums, rows, spread))
     means_of = {name: (totals[name] / counts[name]).item() for name in totals}

@@ -6,9 +6,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from bgt_core.data.detokenise import detokenise
 from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError
-from probes.data.detokenise import detokenise
 from probes.task import Items
 from probes.words import split_words
 

@@ -9,15 +9,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from bgt_core.data.conllu import read_conllu
+from bgt_core.data.trees import read_trees
 from bgt_core.errors import DataError
 from bgt_core.files import sha256_file
-from probes.data.conllu import read_conllu
 from probes.data.corpora import provenance_of
 from probes.data.items import RARE, SIZES, common, distinct, draw_splits
 from probes.data.labelled import read_labelled
 from probes.data.sources import LABELLED, TaskSource, find_source
 from probes.data.texts import read_texts
-from probes.data.trees import read_trees
 from probes.task import SPLITS, Items, ProbeTask
 
 BUILT = {
@@ -130,7 +130,7 @@ def _build(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: 
     if kind == "conllu":
         return build(read_conllu(files), lang, rng)
     if kind == "trees":
-        return build(read_trees(files, lang), lang, rng)
+        return build(read_trees(files), lang, rng)
     texts = read_texts(files, lang.split("-"), column)
     if kind == "texts":
         return build(texts, lang, rng)

@@ -1,6 +1,6 @@
 """Depth: how deep is the syntax tree? (paper, table 3; SentEval, tree_depth)
 
-From bracketed trees: constituents above the deepest word, as `probes.data.trees` counts them. From CoNLL-U: words on
+From bracketed trees: constituents above the deepest word, as `bgt_core.data.trees` counts them. From CoNLL-U: words on
 the longest path down from the root, the root included, punctuation excluded. A label keeps at most an eighth of the
 paper's items, as in SentEval's balanced set of eight depths. Unlike there, depth is correlated with length: look at
 the score of the length baseline.
@@ -17,14 +17,14 @@ from probes.data.items import SIZES, distinct
 from probes.task import Items, ProbeTask
 
 if TYPE_CHECKING:
-    from probes.data.conllu import Parsed, Word
-    from probes.data.trees import Tree
+    from bgt_core.data.conllu import Parsed, Word
+    from bgt_core.data.trees import Tree
 
 AT_MOST = sum(SIZES.values()) // 8  # items per label
 
 
 def from_trees(trees: Sequence[Tree], lang: str, rng: Random) -> Items:
-    return _labelled(((tree.sentence, tree.depth) for tree in trees), rng)
+    return _labelled(((tree.text(lang), tree.depth) for tree in trees), rng)
 
 
 def from_conllu(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:

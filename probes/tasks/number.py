@@ -17,7 +17,7 @@ from probes.data.items import balance, distinct
 from probes.task import Items
 
 if TYPE_CHECKING:
-    from probes.data.conllu import Parsed
+    from bgt_core.data.conllu import Parsed
 
 LANGS = ("en", "fr", "es", "de", "tr", "ar")  # Japanese nouns have no number
 

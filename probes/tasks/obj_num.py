@@ -10,7 +10,7 @@ from probes.task import Items, ProbeTask
 from probes.tasks.number import LANGS, number
 
 if TYPE_CHECKING:
-    from probes.data.conllu import Parsed
+    from bgt_core.data.conllu import Parsed
 
 
 def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:

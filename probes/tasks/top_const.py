@@ -16,7 +16,7 @@ from probes.data.items import SIZES, distinct
 from probes.task import Items, ProbeTask
 
 if TYPE_CHECKING:
-    from probes.data.trees import Tree
+    from bgt_core.data.trees import Tree
 
 CLASSES = 20
 AT_MOST = sum(SIZES.values()) // CLASSES  # items per label
@@ -29,11 +29,11 @@ def build(trees: Sequence[Tree], lang: str, rng: Random) -> Items:
         tree
         for tree in trees
         if len(tree.children) > 1
-        and tree.children[-1] == "."
-        and all(label.replace("$", "").isalpha() for label in tree.children[:-1])
+        and tree.children[-1].label == "."
+        and all(child.label.replace("$", "").isalpha() for child in tree.children[:-1])
     ]
-    labels = ["_".join(tree.children) for tree in kept]
-    items = distinct(Items([tree.sentence for tree in kept], labels, list(range(len(kept)))))
+    labels = ["_".join(child.label for child in tree.children) for tree in kept]
+    items = distinct(Items([tree.text(lang) for tree in kept], labels, list(range(len(kept)))))
     common = {label for label, _ in Counter(items.labels).most_common(CLASSES - 1)}
     used: Counter[str] = Counter()
     chosen = Items([], [], [])

@@ -57,7 +57,7 @@ def test_an_exported_encoder_gives_the_model_s_vectors(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
-BODIES = ["bgt", "bgt-small", "sp", "bilstm", "english-vae-lstm"]
+BODIES = ["bgt", "bgt-small", "sp", "bilstm", "gran", "english-vae-lstm", "vgvae"]
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -77,13 +77,14 @@ def test_the_padded_form_is_the_packed_one(
             torch.testing.assert_close(padded, encoder(side).mean, atol=1e-9, rtol=1e-9, check_dtype=False)
 
 
-@pytest.mark.parametrize("name", ["sp", "bilstm", "bgt-plus"])
+@pytest.mark.parametrize("name", ["sp", "bilstm", "gran", "bgt-plus"])
 def test_every_body_is_exported(
     name: str, tmp_path: Path, tiny: Callable[..., Recipe], stirred: Callable, tokenizer: Tokenizer
 ) -> None:
-    """The average, the BiLSTM, and an average that a Transformer corrects."""
+    """The average, the BiLSTM, the gated average, and an average that a Transformer corrects."""
     encoder = stirred(tiny(name).build(tokenizer)).eval().encoders["semantic"]
-    assert type(encoder.body).__name__ == {"sp": "MeanPooling", "bilstm": "BiLSTM"}.get(name, "ResidualPooling")
+    bodies = {"sp": "MeanPooling", "bilstm": "BiLSTM", "gran": "GRAN", "bgt-plus": "ResidualPooling"}
+    assert type(encoder.body).__name__ == bodies[name]
     onnx.write(onnx.Padded(encoder).eval(), tmp_path / "model.onnx")
     assert onnx.difference(encoder, tmp_path / "model.onnx", tokenizer.vocab_size) < 1e-5
 

@@ -46,7 +46,7 @@ def test_the_maps_open_on_example_sentences_and_say_whose_they_are(opened: Open,
     assert CREDIT in [caption.value for caption in app.caption]
     app.selectbox(key="data").set_value(startup.BUILT_IN)
     run(app)
-    assert sorted(drawn(figures(app)[0])) == sorted(rows.of_grammar(300)["id"])
+    assert sorted(drawn(figures(app)[0])) == sorted(rows.of_grammar(("en", "fr"), 300)["id"])
     assert CREDIT not in [caption.value for caption in app.caption]
 
 
@@ -234,6 +234,27 @@ def test_too_few_sentences_for_a_map_are_said(
     app = opened("latents")
     select(app, "Sentences").set_value("few.tsv (en-fr)")
     assert any("needs 3 pairs and 3 different" in info.value for info in run(app).info) and not app.get("plotly_chart")
+
+
+def test_the_nearest_of_a_typed_sentence_are_found_in_both_latents_of_its_language(
+    opened: Open, run: Run, saved: Path
+) -> None:
+    app = opened("latents")
+    typed, box = "Il est tard.", select(app, "Choose one, or type your own")
+    box.options.append(typed)
+    box.set_value(typed)
+    run(app)
+    (lang,) = (group for group in app.button_group if group.label == "Its language")
+    lang.set_value("fr")
+    run(app)
+    titles = [text.value for text in app.markdown if " latent:" in text.value]
+    assert titles == ["**Semantic latent: any language**", "**Language latent: French only**"]
+    bgt, french = bgt_core.load(saved), rows.examples(("en", "fr"), 300).query("lang == 'fr'")["text"].tolist()
+    vectors = (bgt.embed(texts, lang="fr", latent="language") for texts in ([typed], french))
+    similarities = bgt.similarity(*vectors)[0]
+    _, semantic, language = app.dataframe[:3]
+    assert language.value["Sentence"].tolist() == [french[at] for at in (-similarities).argsort(kind="stable")[:10]]
+    assert set(semantic.value["In"]) <= {"en", "fr"}
 
 
 def test_a_model_of_other_languages_is_told_how_to_bring_sentences(

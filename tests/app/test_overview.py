@@ -47,7 +47,7 @@ def test_every_page_opens_on_a_model_without_language_latents(
     assert "no language latents" in apps["generate"].info[0].value
 
 
-def test_a_model_of_one_language_says_why_it_has_no_map(
+def test_a_model_of_one_language_and_latent_has_a_map_of_it(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, tmp_path: Path, start: Start, opened: Open
 ) -> None:
     recipe = tiny("english-vae")
@@ -55,7 +55,9 @@ def test_a_model_of_one_language_says_why_it_has_no_map(
     start("--model", tmp_path / "vae")
     apps = {page: opened(page) for page in PAGES}
     assert not any(app.error for app in apps.values())
-    assert "reads English alone" in apps["latents"].info[0].value
+    assert len(apps["latents"].get("plotly_chart")) == 1 and not apps["latents"].table
+    (text,) = (text.value for text in apps["overview"].markdown if "reads a sentence" in text.value)
+    assert text.startswith("This model reads a sentence once.") and "all languages" not in text
 
 
 def test_the_overview_tells_the_checkpoint(opened: Open, saved: Path) -> None:

@@ -26,7 +26,7 @@ def test_counts(text: str, words: int, punctuation: int, mark: str) -> None:
     assert (rows.words(text), rows.punctuation(text), rows.mark(text)) == (words, punctuation, mark)
 
 
-@pytest.mark.parametrize("table", [rows.examples(("en", "fr"), 20), rows.of_grammar(20)])
+@pytest.mark.parametrize("table", [rows.examples(("en", "fr"), 20), rows.of_grammar(("en", "fr"), 20)])
 def test_built_in_rows_are_pairs(table: pd.DataFrame) -> None:
     assert table["id"].is_unique and not table["own"].any()
     assert table["lang"].tolist() == ["en"] * 20 + ["fr"] * 20

@@ -75,7 +75,7 @@ def test_an_empty_side_is_asked_for(opened: Open, run: Run) -> None:
 def test_correlations_are_pearsons_with_an_interval_around_them(scored: pd.DataFrame) -> None:
     correlations = scoring.correlations(scored).set_index("system")
     for name in ("semantic", "words"):
-        row = correlations.loc[scoring.SYSTEMS[name]]
+        row = correlations.loc[scoring.systems(scored)[name]]
         r, test = row["pearson"] / 100, pearsonr(scored[name], scored["gold"])
         assert r == pytest.approx(test.statistic)
         low, high = test.confidence_interval()  # Fisher's; the bootstrap is near it
@@ -113,7 +113,7 @@ def test_a_file_of_pairs_gets_every_measure(start: Callable, saved: Path, scored
 
 
 def test_the_scatter_holds_every_pair(scored: pd.DataFrame) -> None:
-    figure = scores.gold_scatter(scored.assign(left="<b>x</b>"), scoring.SYSTEMS)
+    figure = scores.gold_scatter(scored.assign(left="<b>x</b>"), scoring.systems(scored))
     assert [trace.name for trace in figure.data] == ["Semantic latent", "Words (tf-idf)"]
     for trace, column in zip(figure.data, ("semantic", "words"), strict=True):
         assert list(trace.y) == scored[column].tolist()

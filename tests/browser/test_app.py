@@ -113,6 +113,8 @@ def test_a_style_is_changed_with_the_keyboard_alone(
 ) -> None:
     page = visit(address)
     turn_to(page, "Change the style")
+    for name in ("Source: its meaning", "Style: its manner"):  # fields are code of their own, fetched when first needed
+        expect(page.get_by_label(name)).to_be_visible(timeout=20_000)
     page.get_by_role("tab", name="In the manner of a sentence").focus()
     page.keyboard.press("Tab")
     for text in ("The cat sleeps.", "Is it late?"):

@@ -11,9 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import torch.nn.functional as F
+from scipy.linalg import orthogonal_procrustes
 
 import bgt_core
 from bgt_core import checkpoint, run
+from bgt_core.data.batching import make_batch
 from bgt_core.data.corpus import Mixture, open_corpus
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from bgt_core.recipes import Recipe
@@ -126,6 +130,46 @@ def test_new_sentences_of_both_languages_come_nearer_to_the_teacher(
         near = cosines(learner.embed(sentences, lang=lang) @ head.T, truth).mean()
         other = cosines(plain.embed(sentences, lang=lang) @ fitted, truth).mean()
         assert near > other + 0.1
+
+
+def test_the_map_begins_as_the_rotation_that_fits_best(folder: Path, data: list[str], tmp_path: Path) -> None:
+    """SciPy's, of targets with zeros for the units that the latent has more."""
+    start = {**SETTINGS, "train.epochs": 0.0}
+    run.train("bgt-small", data[:1], tmp_path, overrides=start, teacher=[folder / "en-fr.npy"], device="cpu")
+    model = checkpoint.load(tmp_path).model
+    corpus = open_corpus(tmp_path / "data")
+    batch = make_batch(corpus, np.arange(len(corpus)), 0)
+    assert batch.targets is not None
+    means = F.normalize(model.encoders["semantic"](batch.sides["en"]).mean.detach(), dim=-1).double().numpy()
+    targets = np.pad(F.normalize(batch.targets, dim=-1).double().numpy(), ((0, 0), (0, means.shape[1] - UNITS)))
+    rotation, _ = orthogonal_procrustes(means, targets)
+    head = model.state_dict()["teacher.weight"].double().numpy()
+    np.testing.assert_allclose(head, rotation.T[:UNITS], atol=1e-3)
+
+
+@pytest.mark.slow
+def test_a_first_stage_moves_the_semantic_encoder_alone_and_a_second_trains_on_from_it(
+    folder: Path, data: list[str], untaught: Path
+) -> None:
+    teacher = [folder / "en-fr.npy", None, folder / "en.npy"]
+    first, second = folder / "first-stage", folder / "second-stage"
+    stage = {"model.train_rarity": True, "model.train_decoders": False, "train.epochs": 1.0, "data.valid_pairs": 30}
+    options: dict[str, Any] = {"teacher": teacher, "device": "cpu"}
+    run.train("bgt-small", data, first, init_from=untaught, overrides=stage, **options)
+    before, after = (checkpoint.load(path).model.state_dict() for path in (untaught, first))
+    moved = {name.split(".")[0] for name, value in before.items() if not torch.equal(value, after[name])}
+    assert moved <= {"encoders", "teacher"}
+    assert not any("language" in name or ".en." in name for name in moved)
+    assert all(
+        torch.equal(value, after[name]) for name, value in before.items() if not name.startswith("encoders.semantic")
+    )
+    assert "encoders.semantic.body.rarity" in after.keys() - before.keys()
+
+    stage = {"train.epochs": 0.0, "data.valid_pairs": 30}
+    run.train("bgt-small", data, second, init_from=first, overrides=stage, **options)
+    again = checkpoint.load(second).model
+    assert again.train_decoders
+    assert all(torch.equal(value, after[name]) for name, value in again.state_dict().items())
 
 
 @pytest.mark.slow

@@ -13,9 +13,10 @@ import pytest
 
 import bgt_core
 from bgt_core import checkpoint, run
-from bgt_core.contracts import LANGUAGE
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.data.corpus import Mixture, open_corpus
 from bgt_core.errors import UsageError
+from bgt_core.generation.writer import can_write
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +39,11 @@ SIZES: dict[str, dict[str, Any]] = {
     "english-ae": TRANSFORMER,
     "english-trans": TRANSFORMER,
     "sp": {"d_model": 16, "mega_batch": 3, "mega_batch_warmup": 2},
+    "avg": {"d_model": 16},
+    "gran": {"d_model": 16, "mega_batch": 3, "mega_batch_warmup": 2, "composition_l2": 1e-3, "table_l2": 1e-3},
 }
+SIZES["vgvae"] = {"d_model": 16, "semantic_dim": 16, "syntactic_dim": 6, "hidden_dim": 24}
+SIZES["vgvae"] |= {"mega_batch": 3, "mega_batch_warmup": 2, "mega_batch_start": 0.5, "train.valid_every": 4}
 
 Files = Mapping[str, Path]
 
@@ -110,11 +115,37 @@ def test_an_autoencoder_needs_one_column(files: Files, tmp_path: Path) -> None:
     assert "reconstruct/en" in row and not any(name.startswith(("translate", "retrieval")) for name in row)
 
 
-def test_sp_learns_from_two_columns_of_one_language(files: Files, tmp_path: Path) -> None:
-    folder = train_twice("sp", [str(files["paraphrases"])], tmp_path / "run", columns=["a:en", "b:en"])
+@pytest.mark.parametrize("name", ["sp", "avg", "gran"])
+def test_a_margin_learns_from_two_columns_of_one_language(name: str, files: Files, tmp_path: Path) -> None:
+    folder = train_twice(name, [str(files["paraphrases"])], tmp_path / "run", columns=["a:en", "b:en"])
     check_vectors(folder, ("en",), ("semantic",))
     first, last = valid_rows(folder)[0], valid_rows(folder)[-1]
     assert last["retrieval/a-b"] > first["retrieval/a-b"] or last["retrieval/a-b"] > 0.9
+
+
+@pytest.mark.parametrize("decoder", ["bag-of-words", "lstm"])
+def test_meaning_and_syntax_are_learnt_from_two_columns_of_one_language(
+    decoder: str, files: Files, tmp_path: Path
+) -> None:
+    """Resumed before and after negatives are first searched for; then read, and written where the decoder can."""
+    overrides = {"model.decoder": decoder, "model.syntactic_body": "lstm" if decoder == "lstm" else "average"}
+    data = [str(files["paraphrases"])]
+    folder = train_twice("vgvae", data, tmp_path / "run", columns=["a:en", "b:en"], overrides=overrides)
+    check_vectors(folder, ("en",), ("semantic", "syntactic"))
+    first, last = valid_rows(folder)[0], valid_rows(folder)[-1]
+    terms = {f"{role}/{column}" for role in ("reconstruct", "paraphrase", "position") for column in "ab"}
+    terms |= {
+        f"{what}/{latent}/{column}" for what in ("kl", "active") for latent in (SEMANTIC, SYNTACTIC) for column in "ab"
+    }
+    assert {*terms, "elbo", "retrieval/a-b"} <= last.keys()
+    assert last["paraphrase/a"] < first["paraphrase/a"] and last["position/b"] < first["position/b"]
+    model = bgt_core.load(folder, "cpu", "fp32")
+    assert can_write(model) == (decoder == "lstm")
+    if decoder == "lstm":
+        assert bgt_core.transfer(model, ["the mother works."], ["it is late!"], lang="en")[0]
+        return
+    with pytest.raises(UsageError, match=r"a bag of words.* can't write sentences; train one with model\.decoder=lstm"):
+        bgt_core.transfer(model, ["the mother works."], ["it is late!"], lang="en")
 
 
 def test_sp_mines_negatives_in_each_corpus_of_a_mixture(files: Files, tmp_path: Path) -> None:

@@ -48,6 +48,15 @@ def batch(anchor: str) -> Batch:
     return Batch({lang: Tokens.pad([[5, 3]] * 4, lang) for lang in ("en", "fr")}, anchor)
 
 
+def test_without_training_decoders_only_the_semantic_latent_is_read() -> None:
+    both = model("mean")
+    both.train_decoders = False
+    out = both(batch("fr"))
+    assert out.predictions == []
+    assert {name: posterior.mean[0, 0].item() for name, posterior in out.named_posteriors()} == {"semantic": 12}
+    assert {lang: posterior.mean[0, 0].item() for lang, posterior in out.meaning.items()} == {"en": 11, "fr": 12}
+
+
 @pytest.mark.parametrize(("anchor", "shared"), [("en", 11.0), ("fr", 12.0)])
 def test_the_anchor_explains_both_sides_and_pays(anchor: str, shared: float) -> None:
     out = model("mean")(batch(anchor))

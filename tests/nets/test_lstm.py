@@ -1,4 +1,4 @@
-"""The BiLSTM against torch's own on packed sequences, and what padding must not change."""
+"""LSTMs against torch's own on packed sequences, and what padding must not change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from bgt_core.contracts import Tokens
 from bgt_core.errors import BgtError
 from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.lstm import BiLSTM
+from bgt_core.nets.lstm import BiLSTM, LastState
 
 V, H = 19, 8
 LENGTHS = [3, 11, 1, 6]
@@ -66,3 +66,15 @@ def test_sizes_that_make_no_body_are_refused() -> None:
         BiLSTM(make_embedding(V, 15), 1, 0.0)
     with pytest.raises(BgtError, match="encoder_layers 0"):
         BiLSTM(make_embedding(V, H), 0, 0.0)
+
+
+def test_the_last_state_is_torchs_on_packed_sequences(random_tokens: Callable[..., Tokens]) -> None:
+    torch.manual_seed(0)
+    ours = LastState(make_embedding(V, H)).double()
+    side = random_tokens([5, 1, 9, 2], V)
+    embedded = pack_padded_sequence(ours.table(side.ids), side.mask.sum(1), batch_first=True, enforce_sorted=False)
+    theirs = ours.lstm(embedded)[1][0][0]
+    torch.testing.assert_close(ours(side), theirs)
+    alone = random_tokens([5, 1, 9, 2], V)
+    longer = Tokens.pad([row[mask].tolist() for row, mask in zip(alone.ids, alone.mask, strict=True)], "en", 20)
+    torch.testing.assert_close(ours(longer), theirs)

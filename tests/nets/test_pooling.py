@@ -55,6 +55,28 @@ def test_weights_are_not_trained_and_not_saved() -> None:
     assert set(average.state_dict()) == {"table.weight"}
 
 
+def test_trained_weights_begin_as_sif_and_learn_what_a_finite_difference_says() -> None:
+    torch.manual_seed(0)
+    probabilities = torch.rand(9)
+    fixed, trained = SIFPooling(probabilities, 4), SIFPooling(probabilities, 4, trained=True)
+    trained.load_state_dict(fixed.state_dict(), strict=False)
+    side = Tokens.pad([[4, 5, 5, EOS], [6, EOS]], "en")
+    torch.testing.assert_close(trained(side), fixed(side), rtol=0, atol=0)
+
+    trained = trained.double()
+    trained(side).square().sum().backward()
+    gradient, step = trained.rarity.grad.clone(), 1e-6  # type: ignore[union-attr]
+    for piece in (4, 5, 6, 7, EOS):
+        moved = []
+        for sign in (1, -1):
+            with torch.no_grad():
+                trained.rarity[piece] += sign * step
+                moved.append(trained(side).square().sum().item())
+                trained.rarity[piece] -= sign * step
+        assert gradient[piece].item() == pytest.approx((moved[0] - moved[1]) / (2 * step), rel=1e-5, abs=1e-8)
+    assert gradient[7] == gradient[EOS] == 0
+
+
 def test_a_corrected_average_begins_as_the_average(random_tokens: Callable[..., Tokens]) -> None:
     average = SIFPooling(torch.rand(30), 6)
     both = ResidualPooling(average, Transformer(make_embedding(30, 8), 2, 8, 2, 0.0))

@@ -57,6 +57,31 @@ def test_negatives_that_came_with_the_batch_by_hand() -> None:
     assert Margin(0.4)(out, step=0).total.item() == pytest.approx(sum(hinges), rel=1e-6)
 
 
+def test_negatives_of_both_sides_by_hand() -> None:
+    """en at 0, 30, 180; fr at 10, 80, 150: some find the harder one across, some on their own side."""
+    loss = Margin(margin=0.6, both_sides=True)(outputs(angles(0, 30, 180), angles(10, 80, 150)), step=0)
+    hinges = [
+        0.6 - cos(10) + cos(30),  # en 0: en 30 is nearer than fr 80
+        0.6 - cos(50) + cos(20),  # en 30: fr 10 is nearer than en 0
+        0,  # en 180: fr 80 is 100 away and en 30 150: 0.6 - cos(30) + cos(100) is below 0
+        0.6 - cos(10) + cos(20),  # fr 10: en 30 is nearer than fr 80
+        0.6 - cos(50) + cos(70),  # fr 80: fr 10 and fr 150 are 70 away, en 0 80 and en 180 100
+        0.6 - cos(30) + cos(70),  # fr 150: fr 80 is nearer than en 30
+    ]
+    assert 0.6 - cos(30) + cos(100) < 0
+    assert loss.total.item() == pytest.approx(sum(hinges), rel=1e-6)
+
+
+def test_neither_of_its_own_row_is_ever_a_negative() -> None:
+    """Both are nearer than any other, and every other cosine is below 0: nothing is left to pay."""
+    out = outputs(angles(0, 120, 240), angles(0, 120, 240))
+    assert cos(120) < 0
+    for both_sides in (False, True):
+        assert Margin(0.4, both_sides=both_sides)(out, 0).total.item() == 0
+    two = Margin(1.9, both_sides=True)(outputs(angles(0, 180), angles(0, 180)), 0)
+    assert two.total.item() == 0  # 1.9 - 1 + cos(180); a cosine of 0 for the own row would cost 0.9
+
+
 def test_each_two_of_three_languages_are_compared() -> None:
     sides = {"en": angles(0, 60, 180), "fr": angles(10, 80, 150), "de": angles(5, 20, 100)}
     pairs = [("en", "fr"), ("en", "de"), ("fr", "de")]
@@ -70,9 +95,10 @@ def test_a_margin_that_cosines_never_or_always_keep_is_refused(margin: float) ->
         Margin(margin)
 
 
-def test_a_pair_alone_costs_nothing_and_has_a_finite_gradient() -> None:
+@pytest.mark.parametrize("both_sides", [False, True])
+def test_a_pair_alone_costs_nothing_and_has_a_finite_gradient(both_sides: bool) -> None:
     left, right = angles(0), angles(90)
-    loss = Margin()(outputs(left, right), 0)
+    loss = Margin(both_sides=both_sides)(outputs(left, right), 0)
     loss.total.backward()
     assert loss.total.item() == 0
     assert torch.isfinite(left.mean.grad).all()
@@ -85,3 +111,15 @@ def test_its_gradient_brings_translations_together() -> None:
     with torch.no_grad():
         moved = [Point(side.mean - 0.01 * side.mean.grad) for side in (left, right)]
     assert Margin()(outputs(*moved), 0).total < before.total
+
+
+def test_with_mined_negatives_only_a_batch_without_any_costs_nothing() -> None:
+    """Two hinges by hand: each side against the negative of the other."""
+    out = outputs(angles(0, 60), angles(20, 90))
+    waiting = Margin(margin=0.6, mined_only=True)
+    assert waiting(out, step=0).total == 0 and waiting(out, step=0).terms == {}
+    assert Margin(margin=0.6)(out, step=0).total > 0
+    given = Outputs(out.meaning, {}, [], negatives={"en": angles(35, 200), "fr": angles(10, 200)})
+    hinges = [0.6 - cos(20) + cos(10), 0.6 - cos(20) + cos(15)]  # en 0 to fr 10, fr 20 to en 35; the others are far
+    expected = sum(hinges) + max(0, 0.6 - cos(30) + cos(140)) + max(0, 0.6 - cos(30) + cos(110))
+    assert waiting(given, step=0).total.item() == pytest.approx(expected)

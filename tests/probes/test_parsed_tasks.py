@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
+from bgt_core.data.conllu import Parsed, read_conllu
+from bgt_core.data.trees import Tree, read_trees
 from bgt_core.errors import BgtError
-from probes.data.conllu import Parsed, read_conllu
-from probes.data.trees import Tree, read_trees
 from probes.task import Items
 from probes.tasks import TASKS
 from probes.tasks.coord_inv import inverted
@@ -125,9 +125,14 @@ def test_depth_counts_words_from_the_root_down_without_punctuation(tmp_path: Pat
     assert dict(zip(items.sentences, items.labels, strict=True)) == {"Rain.": "1", TEXTS[0]: "3", "a b c d": "4"}
 
 
+def nested(word: str, depth: int) -> Tree:
+    """A word under this many constituents."""
+    return Tree("X", (nested(word, depth - 1),)) if depth else Tree("N", word=word)
+
+
 def test_depth_keeps_a_limited_number_per_label(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("probes.tasks.depth.AT_MOST", 3)
-    trees = [Tree(f"sentence {number}", "S", ("NP", "VP"), 4 + (number > 7)) for number in range(10)]
+    trees = [nested(f"word{number}", 4 + (number > 7)) for number in range(10)]
     items = TASKS["depth"].builds["trees"](trees, "en", Random(0))
     assert Counter(items.labels) == {"4": 3, "5": 2}
 
@@ -190,7 +195,7 @@ def test_each_sentence_is_used_in_one_order_and_the_longer_clause_tells_nothing(
 def top(trees: str, tmp_path: Path) -> Items:
     file = tmp_path / "en.mrg"
     file.write_text(trees, "utf-8")
-    return TASKS["top-const"].builds["trees"](read_trees([file], "en"), "en", Random(0))
+    return TASKS["top-const"].builds["trees"](read_trees([file]), "en", Random(0))
 
 
 def test_top_constituents_and_the_sequences_that_are_skipped(tmp_path: Path) -> None:

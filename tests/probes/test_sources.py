@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from bgt_core.data.conllu import read_conllu
+from bgt_core.data.trees import Tree, read_trees
 from bgt_core.errors import BgtError
-from probes.data.conllu import read_conllu
 from probes.data.labelled import read_labelled
 from probes.data.load import load_task
 from probes.data.sources import find_source
 from probes.data.texts import read_texts
-from probes.data.trees import read_trees
 from probes.task import Items
 from probes.tasks import TASKS
 
@@ -123,9 +123,12 @@ def test_a_bad_parse_is_named(tmp_path: Path, old: str, new: str, message: str) 
 def test_trees_lose_traces_and_functions_and_count_constituents(tmp_path: Path) -> None:
     text = "( (S (NP-SBJ-1 (DT The) (NN cat)) (VP (VBZ sleeps)\n  (NP (-NONE- *T*-1)) (ADVP=2 (RB here))) (. .)) )\n"
     text += "(X (Y a) (Z b))"
-    cat, plain = read_trees([write(tmp_path / "a.mrg", text)], "en")
-    assert (cat.sentence, cat.label, cat.children, cat.depth) == ("The cat sleeps here.", "S", ("NP", "VP", "."), 3)
-    assert (plain.sentence, plain.children, plain.depth) == ("a b", ("Y", "Z"), 1)
+    cat, plain = read_trees([write(tmp_path / "a.mrg", text)])
+    assert (cat.text("en"), cat.label, cat.depth) == ("The cat sleeps here.", "S", 3)
+    assert [child.label for child in cat.children] == ["NP", "VP", "."]
+    assert [(leaf.label, leaf.word) for leaf in cat.leaves][2:] == [("VBZ", "sleeps"), ("RB", "here"), (".", ".")]
+    assert plain == Tree("X", (Tree("Y", word="a"), Tree("Z", word="b")))
+    assert (plain.text("en"), plain.depth) == ("a b", 1)
 
 
 @pytest.mark.parametrize(
@@ -136,11 +139,12 @@ def test_trees_lose_traces_and_functions_and_count_constituents(tmp_path: Path) 
         ("\nword (S (NN Rain))\n", ":2: 'word' outside"),
         ("(S (NN Rain) falls)\n", ":1: word 'falls' without a part of speech"),
         ("(S (NN Rain (X y)))\n", ":1: a bracket after the word 'Rain'"),
+        ("\n" + 300 * "(S ", ":2: 200 open brackets"),
     ],
 )
 def test_a_bad_tree_is_named(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(BgtError, match=message):
-        read_trees([write(tmp_path / "a.mrg", text)], "en")
+        read_trees([write(tmp_path / "a.mrg", text)])
 
 
 def test_sentences_that_share_a_translation_are_one_group(tmp_path: Path) -> None:

@@ -13,17 +13,21 @@ from torch import nn
 
 import bgt_core
 from bgt_core import checkpoint, recipes, run
-from bgt_core.contracts import LANGUAGE, Batch, Posterior
+from bgt_core.contracts import LANGUAGE, SYNTACTIC, Batch, Posterior
 from bgt_core.data.corpus import open_corpus
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, UsageError
+from bgt_core.nets.position import PositionPrediction
 from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.run.initial import fresh
 
 Tiny = Callable[..., Recipe]
 
-SECOND_STAGES = {"pair-classifier"}  # tested in test_second_stage.py
-FIRST_STAGES = [name for name in RECIPES if name not in SECOND_STAGES]
+CLASSIFIERS = {
+    "pair-classifier",
+    "reference-classifier",
+}  # tested in test_second_stage.py, test_reference_classifier.py
+FIRST_STAGES = [name for name in RECIPES if name not in CLASSIFIERS]
 WIDTHS = {"d_model": "width|d_model"}  # nets call it their width
 every_recipe = pytest.mark.parametrize("name", FIRST_STAGES)
 
@@ -37,8 +41,20 @@ PREDICTIONS = {  # of what is not a BGT
     "english-vae-lstm": ["reconstruct/en"],
     "sp": [],
     "bilstm": [],
+    "avg": [],
+    "gran": [],
+    "translator": ["translate/fr"],
+    "vgvae": [f"{role}/{lang}" for role in ("paraphrase", "position", "reconstruct") for lang in ("en", "fr")],
 }
-EMBEDDED_LANGS = {name: ["en"] for name in PREDICTIONS if name.startswith("english-")}  # of what does not read both
+EMBEDDED_LANGS = {  # of what does not read both
+    name: ["en"] for name in PREDICTIONS if name.startswith("english-") or name == "translator"
+}
+TERMS = {  # of what pays no KL
+    **dict.fromkeys(("sp", "bilstm", "avg", "gran"), "margin"),
+    "translator": "translate/fr",
+    "vgvae": "kl/semantic/en",
+}
+IN_BATCH = {"objective.margin.mined_only": False}
 ABLATIONS = [
     ("bgt", {"share": True}),
     ("bgt", {"share": True, "fuse": ["word"]}),
@@ -48,6 +64,10 @@ ABLATIONS = [
     ("bilingual-trans", {"prior": True}),
     ("english-trans-lstm", {"fuse": ["hidden"], "share": True}),
     ("english-trans-lstm", {"fuse": ["word", "hidden", "attention", "logit"], "decoder_layers": 2}),
+    ("translator", {"encoder_layers": 2, "decoder_layers": 2, "share": False}),
+    ("vgvae", IN_BATCH | {"model.decoder": "lstm", "model.syntactic_body": "lstm"}),
+    ("vgvae", IN_BATCH | {"model.decoder": "lstm-without-previous-word", "model.semantic_body": "lstm"}),
+    ("vgvae", IN_BATCH | {"model.syntactic_dim": 0}),
 ]
 WITHOUT_LANGUAGE = {*PREDICTIONS, "bgt-without-langvars"}
 WITHOUT_KL = {
@@ -58,6 +78,9 @@ WITHOUT_KL = {
     "english-ae",
     "sp",
     "bilstm",
+    "avg",
+    "gran",
+    "translator",
 }
 
 
@@ -72,6 +95,8 @@ def test_it_builds_and_makes_its_predictions(name: str, tiny: Tiny, tokenizer: T
     assert sorted(prediction.name for prediction in out.predictions) == PREDICTIONS.get(name, ALL)
     for prediction in out.predictions:
         assert prediction.target is batch.sides[prediction.target.lang]
+        if isinstance(prediction, PositionPrediction):
+            continue
         assert prediction.logits().shape == (len(prediction.target.flat_index), tokenizer.vocab_size)
     for posterior in (*out.meaning.values(), *(posterior for _, posterior in out.named_posteriors())):
         assert posterior.mean.shape == posterior.rsample().shape
@@ -94,7 +119,7 @@ def test_every_parameter_learns(
     model = stirred(recipe.build(tokenizer))  # from the start itself a zero head would let nothing through
     loss = recipe.objective(model(batch), step=1_000_000)
     assert torch.isfinite(loss.total)
-    assert set(loss.terms) >= {"kl/semantic" if PREDICTIONS.get(name, ALL) else "margin"}
+    assert set(loss.terms) >= {TERMS.get(name, "kl/semantic")}
     loss.total.backward()
     for path, parameter in model.named_parameters():
         assert parameter.grad is not None, f"{path} gets no gradient"
@@ -111,6 +136,8 @@ def test_the_first_loss_is_finite_and_near_uniform(name: str, tiny: Tiny, tokeni
     terms = recipe.objective(model(batch), step=0).terms
     uniform = torch.log(torch.tensor(float(tokenizer.vocab_size)))
     for prediction in PREDICTIONS.get(name, ALL):
+        if prediction.startswith("position/"):  # not of a vocabulary
+            continue
         side = batch.sides[prediction.split("/")[1]]
         assert 0.8 * uniform < terms[prediction] / side.mask.sum() < 2.5 * uniform
 
@@ -233,13 +260,15 @@ def test_a_value_that_makes_no_model_is_refused(
         pytest.skip(f"{name} has no {setting}")
     if setting == "heads" and settings.get("model.body") == "lstm":
         pytest.skip("heads are the Transformer's")
-    if (setting, value) == ("d_model", 15) and name == "sp":
+    if (setting, value) == ("d_model", 15) and name in ("sp", "avg", "gran", "vgvae"):
         pytest.skip("an average may have any width")
     with pytest.raises(UsageError, match=WIDTHS.get(setting, setting)):
         tiny(name, **{setting: value}).build(tokenizer)
 
 
-@pytest.mark.parametrize("name", ["bilingual-trans", "english-trans", "sp", "bilstm"])
+@pytest.mark.parametrize(
+    "name", ["bilingual-trans", "english-trans", "sp", "bilstm", "avg", "gran", "translator", "vgvae"]
+)
 def test_what_pairs_columns_needs_two(name: str, tiny: Tiny, tokenizer: Tokenizer) -> None:
     with pytest.raises(UsageError, match="columns en"):
         tiny(name, columns=["en"]).build(tokenizer)
@@ -271,6 +300,7 @@ def test_a_run_trains_it_and_what_is_loaded_embeds(
     if name in WITHOUT_LANGUAGE:
         with pytest.raises(BgtError, match="no latent 'language'; it has semantic"):
             loaded.embed(["one cat"], lang="en", latent=LANGUAGE)
+    if name in WITHOUT_LANGUAGE and SYNTACTIC not in loaded.latents:
         with pytest.raises(BgtError, match="no language latents"):
             bgt_core.transfer(loaded, ["one cat"], ["two dogs"], lang="en")
 

@@ -16,6 +16,8 @@ from bgt_core.data.batching import Batching, StepBatch
 from bgt_core.data.corpus import Corpus
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
+from bgt_core.objectives.combine import Sum
+from bgt_core.objectives.margin import Margin
 from bgt_core.recipes import Recipe
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.loop import Hooks, make_optimizer, train
@@ -27,9 +29,17 @@ CPU = torch.device("cpu")
 
 
 def mined(
-    updates: Iterator[StepBatch], model: nn.Module, config: TrainConfig, workers: Workers = SINGLE_PROCESS
+    updates: Iterator[StepBatch],
+    model: nn.Module,
+    config: TrainConfig,
+    workers: Workers = SINGLE_PROCESS,
+    both_sides: bool = False,
+    start: int = 0,
+    first: int = 0,
 ) -> Iterator[StepBatch]:
-    return mine_negatives(updates, 0, Trainer(model, None, None, config, CPU, workers))  # type: ignore[arg-type]
+    objective = Sum(margin=Margin(both_sides=both_sides))
+    trainer = Trainer(model, None, objective, config, CPU, workers)  # type: ignore[arg-type]
+    return mine_negatives(updates, start, trainer, first)
 
 
 CONFIG = TrainConfig(
@@ -83,14 +93,15 @@ def directions(model: nn.Module, side: list[tuple[int, ...]]) -> torch.Tensor:
     return F.normalize(torch.stack([table[ids].mean(0) for ids in known]), dim=1)
 
 
+@pytest.mark.parametrize("both_sides", [False, True])
 def test_negatives_are_the_hardest_under_the_weights_of_the_start(
-    corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]
+    both_sides: bool, corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]
 ) -> None:
     """Brute force over the mega-batch; each update is followed by a change of all weights."""
     model, _ = build()
     config = replace(CONFIG, mega_batch_warmup=0)
     mined_updates, weights = [], []
-    for update in mined(raw(corpus), model, config):
+    for update in mined(raw(corpus), model, config, both_sides=both_sides):
         assert model.training
         weights.append({name: value.clone() for name, value in model.state_dict().items()})
         mined_updates.append(update)
@@ -106,9 +117,33 @@ def test_negatives_are_the_hardest_under_the_weights_of_the_start(
         for asks, told in (("en", "fr"), ("fr", "en")):
             cosine = directions(model, sides[asks]) @ directions(model, sides[told]).T
             cosine.fill_diagonal_(-2)
+            if both_sides:
+                within = directions(model, sides[asks]) @ directions(model, sides[asks]).T
+                cosine = torch.maximum(cosine, within.fill_diagonal_(-2))
             given = directions(model, sentences(batches, told, negatives=True))
             of_given = (directions(model, sides[asks]) * given).sum(1)
             torch.testing.assert_close(of_given, cosine.amax(1), rtol=1e-5, atol=1e-5)
+
+
+def test_negatives_come_from_a_step_on_wherever_a_run_begins(
+    corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]
+) -> None:
+    """Before it updates come as they are, one at a time; from it on in mega-batches of 1, 1 and 2."""
+    model, _ = build()
+    whole = list(mined(raw(corpus), model, CONFIG, first=2))
+    assert [any(batch.negatives for batch in update.batches.values()) for update in whole] == [False] * 2 + [True] * 4
+    assert [update.closes_mega_batch for update in whole] == [True, True, True, True, False, True]
+    for plain, update in zip(raw(corpus), whole[:2], strict=False):
+        assert sentences([*plain.batches.values()], "fr") == sentences([*update.batches.values()], "fr")
+    for start in (1, 3):
+        updates = list(raw(corpus))[start:]
+        again = list(mined(iter(updates), model, CONFIG, start=start, first=2))
+        for one, other in zip(whole[start:], again, strict=True):
+            pair = [[*update.batches.values()] for update in (one, other)]
+            assert sentences(pair[0], "en", negatives=start > 2) == sentences(pair[1], "en", negatives=start > 2)
+    shares = [list(mined(raw(corpus), model, CONFIG, Workers(rank, 2), first=2)) for rank in range(2)]
+    for update, *parts in zip(whole, *shares, strict=True):
+        assert sorted([*parts[0].batches, *parts[1].batches]) == sorted(update.batches)
 
 
 def test_every_pair_is_still_trained_on_once(corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]) -> None:

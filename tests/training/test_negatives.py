@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from bgt_core.contracts import EOS, Batch, Tokens
+from bgt_core.contracts import EOS, Batch, Outputs, Tokens
 from bgt_core.data.batching import StepBatch
-from bgt_core.training.negatives import mega_batch_size, nearest_other, with_negatives
+from bgt_core.objectives.margin import Margin
+from bgt_core.posterior import Point
+from bgt_core.training.negatives import hard_negatives, mega_batch_size, nearest_other, with_negatives
 
 
 @pytest.mark.parametrize("block", [1, 3, 100])
@@ -24,6 +26,46 @@ def test_the_nearest_others_are_those_of_the_whole_table(block: int, monkeypatch
     for found, table in ((ahead, cosine), (back, cosine.T)):
         np.testing.assert_array_equal(found.row, table.argmax(1))
         np.testing.assert_allclose(found.cosine, table.max(1), rtol=1e-5)
+
+
+def cosine(left: np.ndarray, right: np.ndarray) -> float:
+    return float(left @ right / np.sqrt((left @ left) * (right @ right)))
+
+
+@pytest.mark.parametrize("columns", [("a", "b"), ("a", "b", "c")])
+def test_negatives_of_both_sides_are_those_of_a_plain_loop(columns: tuple[str, ...]) -> None:
+    """Every sentence of another row is looked at, of the column and of the one before it."""
+    rng = np.random.default_rng(1)
+    first, second = ({column: rng.normal(size=(size, 3)) for column in columns} for size in (7, 4))
+    means = [{column: torch.from_numpy(part[column]) for column in columns} for part in (first, second)]
+    wrong = hard_negatives(columns, means, both_sides=True)
+    joined = {column: np.concatenate([first[column], second[column]]) for column in columns}
+    from_own_side = 0
+    for number, column in enumerate(columns):
+        before = columns[number - 1]
+        for row in range(11):
+            best, chosen = -2.0, -1
+            for start, side in ((0, column), (11, before)):
+                for other in range(11):
+                    near = cosine(joined[before][row], joined[side][other])
+                    if other != row and near > best:
+                        best, chosen = near, start + other
+            assert wrong[column][row] == chosen
+            from_own_side += chosen >= 11
+    assert 0 < from_own_side < 11 * len(columns)
+
+
+def test_what_is_mined_of_one_batch_costs_what_the_batch_itself_does() -> None:
+    generator = torch.Generator().manual_seed(2)
+    means = {column: torch.randn(9, 4, generator=generator) for column in "ab"}
+    candidates = {"a": torch.cat([means["a"], means["b"]]), "b": torch.cat([means["b"], means["a"]])}
+    wrong = hard_negatives(("a", "b"), [means], both_sides=True)
+    negatives = {column: Point(candidates[column][torch.from_numpy(rows)]) for column, rows in wrong.items()}
+    sides = {column: Point(mean) for column, mean in means.items()}
+    margin = Margin(1.2, both_sides=True)
+    in_batch, mined = (margin(Outputs(sides, {}, [], of), 0).total for of in ({}, negatives))
+    assert in_batch > 1
+    torch.testing.assert_close(in_batch, mined)
 
 
 def test_only_its_own_partner_is_left_out() -> None:
@@ -82,6 +124,19 @@ def test_each_pair_gets_the_sentences_that_it_is_told() -> None:
             assert len(batch) == 1 or len(batch) * longest <= 18
             seen |= set(pairs.tolist())
         assert seen == expected
+
+
+def test_a_negative_may_be_of_the_side_before() -> None:
+    """Numbers from S on: en's negatives may be French, fr's English; what is padded holds the longest of them."""
+    rows = {"en": np.array([3, 2, 1]), "fr": np.array([1, 3, 4])}
+    (made,) = with_negatives([update((3, 4), (9, 3), (2, 2), start=0)], {("en", "fr"): rows}, micro_tokens=100)
+    (batch,) = made.batches.values()
+    order = batch.sides["en"].ids[:, 0] - 100
+    firsts = {"en": [600, 102, 101], "fr": [601, 100, 101]}
+    for column, expected in firsts.items():
+        assert batch.negatives[column].ids[:, 0].tolist() == [expected[row] for row in order]
+        assert (batch.negatives[column].ids == EOS).sum() == 3
+    assert batch.negatives["fr"].ids.shape[1] == 9
 
 
 def test_negatives_move_with_their_batch() -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import combinations
 from zlib import crc32
 
 import numpy as np
 
 from bgt_core.errors import DataError, UsageError
-from bgt_core.evaluation.bootstrap import holm, interval, resample, two_sided_p
+from bgt_core.evaluation.bootstrap import resample
+from bgt_core.evaluation.comparison import check_bootstrap, differences, estimates, marked
 from bgt_core.evaluation.sts.score import AGGREGATES, ScoreKey, StsScores, StsSet, explain, scores
-from bgt_core.evaluation.sts.table import PairwiseDifference, StsTable
-from bgt_core.tables import Estimate
+from bgt_core.evaluation.sts.table import StsTable
 
 CHUNK = 100  # resamples made at once
 MAX_WEIGHTS = 2**20  # of pairs in resamples made at once, to bound memory: fewer resamples of very large sets
@@ -40,24 +39,16 @@ def compare(
     cells = {key: estimates(value, draws[key], level) for key, value in values.items()}
 
     names = list(systems)
-    compared: list[tuple[ScoreKey, str, str, Estimate, float]] = []
-    for first, second in combinations(range(len(names)), 2):
-        for key, value in values.items():
-            gain, gains = value[first] - value[second], draws[key][:, first] - draws[key][:, second]
-            low, high = interval(gains, level)
-            difference = Estimate(float(gain), float(low), float(high))
-            compared.append((key, names[first], names[second], difference, float(two_sided_p(gain, gains))))
-    adjusted = holm(np.array([p for *_, p in compared]))
-    differences = [PairwiseDifference(*row, float(p)) for row, p in zip(compared, adjusted, strict=True)]
+    gaps = differences(names, values, draws, level)
     about = f"{explain(sets, aggregates)}; {100 * level:g}% intervals from {resamples} resamples of each set's pairs"
     return StsTable(
         systems=names,
-        scores=marked(names, cells, differences, level),
-        differences=differences,
+        scores=marked(names, cells, gaps, level),
+        differences=gaps,
         level=level,
         resamples=resamples,
         seed=seed,
-        about=about + ("; differences: paired bootstrap, Holm over the table" if differences else ""),
+        about=about + ("; differences: paired bootstrap, Holm over the table" if gaps else ""),
         pairs=systems,
     )
 
@@ -83,31 +74,7 @@ def check_settings(aggregates: Collection[str], resamples: int, level: float) ->
     """UsageError where `compare` can't do with them; for asking before anything is embedded."""
     if unknown := [name for name in aggregates if name not in AGGREGATES]:
         raise UsageError(f"There is no aggregation '{unknown[0]}'; choose from {', '.join(AGGREGATES)}.")
-    if resamples < 100 or not 0.5 <= level < 1:
-        raise UsageError(f"`resamples` {resamples}, `level` {level}: expected 100 or more, and a level from 0.5 to 1.")
-
-
-def estimates(values: np.ndarray, draws: np.ndarray, level: float) -> list[Estimate]:
-    """Of S systems: (S,), (B, S)."""
-    parts = zip(values, *interval(draws, level), strict=True)
-    return [Estimate(float(value), float(low), float(high)) for value, low, high in parts]
-
-
-def marked(
-    systems: Sequence[str],
-    table: Mapping[ScoreKey, Sequence[Estimate]],
-    differences: Sequence[PairwiseDifference],
-    level: float,
-) -> dict[ScoreKey, list[Estimate]]:
-    """The same scores, "best" and "tied" written on them; with one system there is nothing to mark."""
-    same = {(gap.key, frozenset((gap.first, gap.second))) for gap in differences if gap.p_holm >= 1 - level}
-    with_marks = {}
-    for key, cells in table.items():
-        best = max(zip(cells, systems, strict=True))[1]
-        tied = {name for name in systems if (key, frozenset((best, name))) in same}
-        marks = dict.fromkeys(tied | {best}, "tied") if tied else {best: "best"} if len(systems) > 1 else {}
-        with_marks[key] = [cell._replace(mark=marks.get(name, "")) for cell, name in zip(cells, systems, strict=True)]
-    return with_marks
+    check_bootstrap(resamples, level)
 
 
 def aligned(systems: Mapping[str, StsScores], sets: Sequence[StsSet]) -> dict[str, StsScores]:

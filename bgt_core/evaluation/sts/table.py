@@ -6,20 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bgt_core.evaluation.comparison import PairwiseDifference
 from bgt_core.evaluation.sts.score import ScoreKey, StsScores
 from bgt_core.tables import Estimate, Table, Value, p_text
-
-
-@dataclass(frozen=True)
-class PairwiseDifference:
-    """How much better `first` is than `second` in one score of the table."""
-
-    key: ScoreKey
-    first: str
-    second: str
-    difference: Estimate
-    p: float  # two-sided
-    p_holm: float  # corrected for all differences of the table
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +17,7 @@ class StsTable:
 
     systems: Sequence[str]
     scores: Mapping[ScoreKey, Sequence[Estimate]]
-    differences: Sequence[PairwiseDifference]
+    differences: Sequence[PairwiseDifference[ScoreKey]]
     level: float  # of the intervals
     resamples: int
     seed: int

@@ -14,6 +14,9 @@ from torch import Tensor
 
 from bgt_core.contracts import Readout
 from bgt_core.errors import UsageError
+from bgt_core.posterior.vmf import VonMisesFisher
+
+__all__ = ["READOUTS", "Gaussian", "Point", "VonMisesFisher", "readout_named"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,11 @@ class Gaussian:
     def double(self) -> Gaussian:
         """The same in float64."""
         return Gaussian(self.mean.double(), self.log_variance.double())
+
+    @property
+    def standardised_mean(self) -> Tensor:
+        """The mean where the prior has variance 1 in each unit, (B, L): itself."""
+        return self.mean
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
         """mean + sigma * noise, (B, L); without a generator from torch's global one, which the training
@@ -73,6 +81,11 @@ class Point:
     def double(self) -> Point:
         """The same in float64."""
         return Point(self.mean.double())
+
+    @property
+    def standardised_mean(self) -> Tensor:
+        """The mean, (B, L): there is no prior to compare it with."""
+        return self.mean
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
         """The mean itself, (B, L)."""

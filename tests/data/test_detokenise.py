@@ -2,7 +2,7 @@
 
 import pytest
 
-from probes.data.detokenise import detokenise
+from bgt_core.data.detokenise import detokenise
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Which pairs are worth training on.
 
 A filter has a name and says which of N candidate pairs stay. What needs memory of other text (copies, overlap with
-evaluation sets) compares keys, as hashes in `Seen`.
+evaluation sets) compares keys, as hashes in `Seen`. What a translation must score is in `scores`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,17 @@ UNSPACED = {"ja", "km", "lo", "my", "th", "zh"}  # written without spaces betwee
 class Candidates:
     """N pairs of L sides, and what filters look at: worked out when one asks, and kept for the pairs that stay."""
 
-    def __init__(self, pairs: Sequence[tuple[str, ...]], lengths: np.ndarray, seed: int = 0):
-        """Normalised pairs and how long each side is, (N, L)."""
+    def __init__(
+        self,
+        pairs: Sequence[tuple[str, ...]],
+        lengths: np.ndarray,
+        seed: int = 0,
+        cells: Sequence[str] = (),
+        numbers: np.ndarray | None = None,
+    ):
+        """Normalised pairs and how long each side is, (N, L); of a column of numbers its N cells, and what they say."""
         self.pairs, self.lengths, self.seed = pairs, lengths, seed
+        self.cells, self.numbers = cells, numbers
 
     @functools.cached_property
     def keys(self) -> list[tuple[str, ...]]:
@@ -36,10 +44,23 @@ class Candidates:
         """(N,) uint64, of all keys of a pair."""
         return hashes(["\t".join(sides) for sides in self.keys], self.seed)
 
+    @property
+    def first_hashes(self) -> np.ndarray:
+        """(N,) uint64, of the key of each pair's first side."""
+        return hashes([sides[0] for sides in self.keys], self.seed)
+
+    def rows(self, label: int) -> Sequence[tuple[str, ...]]:
+        """The pairs with the column of numbers in its place, -1 where there is none."""
+        if label < 0:
+            return self.pairs
+        return [(*pair[:label], cell, *pair[label:]) for pair, cell in zip(self.pairs, self.cells, strict=True)]
+
     def where(self, stays: np.ndarray) -> Candidates:
         """Those that stay, (N,) bool."""
         indices = np.flatnonzero(stays).tolist()
-        part = Candidates([self.pairs[i] for i in indices], self.lengths[stays], self.seed)
+        cells = [self.cells[i] for i in indices] if self.cells else ()
+        numbers = None if self.numbers is None else self.numbers[stays]
+        part = Candidates([self.pairs[i] for i in indices], self.lengths[stays], self.seed, cells, numbers)
         if "keys" in vars(self):
             part.keys = [self.keys[i] for i in indices]
         if "hashes" in vars(self):

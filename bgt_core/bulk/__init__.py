@@ -3,8 +3,8 @@
     embed_file(bgt_core.load(), Path("text.txt.zst"), Path("vectors.npy"), lang="en")
 
 Killed at any moment, the same call continues where it was, and ends in the same bytes on the same kind of device with
-the same number of threads; where the file is complete it does nothing. `vectors.file` says how. What tells two encoders
-apart is their `fingerprint`: vectors of an encoder without one are never continued.
+the same number of threads; where the file is complete it does nothing. `files.resumable` says how. What tells two
+encoders apart is their `fingerprint`: vectors of an encoder without one are never continued.
 
 Shards are for processes side by side, on one machine or many: shard (2, 4) embeds the second quarter of the lines
 into vectors-00002-of-00004.npy. The parts in order are the whole, bit for bit, as shards are cut where chunks are;
@@ -23,11 +23,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bgt_core import __version__
+from bgt_core.bulk.shards import part, shard_range, stat_signature
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.data.parallel import line_lists, lines
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import DataError
 from bgt_core.files import writing
-from bgt_core.vectors.file import ResumableWriter, describe_difference, read
+from bgt_core.files.resumable import describe_difference
+from bgt_core.vectors.file import ResumableWriter, read
 
 CHUNK = 8_192  # lines embedded and written together
 CHUNK_BYTES = 8 * 2**20  # of text, after which a chunk ends early: many long lines don't fill the memory
@@ -70,7 +72,7 @@ def embed_file(
     with ResumableWriter(out, width) as rows, _file(source, out) as file:
         before = stat_signature(file)
         total, text = validate_and_hash(file, source)
-        first, last = shard_range(total, *(shard or (1, 1)))
+        first, last = shard_range(total, *(shard or (1, 1)), CHUNK)
         provenance = {"lines": [first, last], "text": text, "lang": lang, "latent": latent}
         (rows.resume if encoder.fingerprint else rows.begin)(
             {**provenance, "encoder": encoder.fingerprint, "version": __version__}
@@ -82,13 +84,6 @@ def embed_file(
         if rows.count != last - first or stat_signature(file) != before:
             raise DataError(f"{source}: changed while it was read; embed it again.")
     return Written(out, rows.count, width)
-
-
-def part(out: Path, number: int, shards: int) -> Path:
-    """Where a shard of `out` goes: vectors.npy -> vectors-00002-of-00004.npy. Raises BgtError for no such shard."""
-    if not 1 <= number <= shards:
-        raise UsageError(f"Shard {number}/{shards}: expected I/N, with I from 1 to N.")
-    return out.with_name(f"{out.stem}-{number:05}-of-{shards:05}{out.suffix}")
 
 
 def join(out: Path, shards: int) -> Written:
@@ -170,18 +165,3 @@ def _decode(chunk: bytes, first: int, name: Path) -> str:
     except UnicodeDecodeError as error:
         number = first + 1 + chunk.count(b"\n", 0, error.start)
         raise DataError(f"{name}:{number}: not UTF-8; convert the file to UTF-8.") from None
-
-
-def shard_range(total: int, number: int, shards: int) -> tuple[int, int]:
-    """First and last + 1 of the lines of a shard: whole chunks, as even as possible."""
-    chunks = -(-total // CHUNK)
-    return min(total, CHUNK * (chunks * (number - 1) // shards)), min(total, CHUNK * (chunks * number // shards))
-
-
-def stat_signature(file: Path) -> tuple[int, ...] | None:
-    """What changes when a file does; None where it is gone."""
-    try:
-        status = file.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns

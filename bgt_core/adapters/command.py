@@ -1,0 +1,61 @@
+"""Any program that translates, behind our protocol: it reads lines and writes lines."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+
+from bgt_core.data.text import normalise
+from bgt_core.data.translations import Translation
+from bgt_core.errors import DataError, NotFound, UsageError
+
+
+class CommandTranslator:
+    """A program that reads sentences from its standard input, one per line in UTF-8, and writes a translation of each
+    to its standard output, in their order; an empty line where there is none.
+
+    It is started for every `translate`, without a shell: `command` is its name and arguments, quoted as in one. What it
+    says on standard error goes to ours. Raises UsageError for a command that can't be read, NotFound for a program that
+    is not there.
+    """
+
+    def __init__(self, command: str):
+        try:
+            self.words = shlex.split(command)
+        except ValueError as error:
+            raise UsageError(f"`command` {command}: {error}.") from None
+        if not self.words:
+            raise UsageError("`command` is empty; expected a program and its arguments.")
+        if not shutil.which(self.words[0]):
+            raise NotFound(f"`command` {self.words[0]}: no such program.")
+
+    @property
+    def fingerprint(self) -> str:
+        """Its words. What lies behind them is not looked at: who continues with a changed program mixes two."""
+        return shlex.join(self.words)
+
+    def translate(self, sentences: Sequence[str]) -> list[list[Translation]]:
+        """N sentences -> the translation of each, without a cost. DataError for a program that fails, or that writes
+        anything but N lines of UTF-8."""
+        if not sentences:
+            return []
+        text = "".join(f"{normalise(sentence)}\n" for sentence in sentences)
+        try:
+            done = subprocess.run(self.words, input=text.encode(), stdout=subprocess.PIPE, check=False)
+        except OSError as error:
+            raise NotFound(f"`command` {self.words[0]}: can't be run ({error.strerror}).") from None
+        if done.returncode:
+            raise DataError(f"`command` {self.fingerprint}: failed, with exit status {done.returncode}.")
+        try:
+            lines = done.stdout.decode().removesuffix("\n").split("\n")
+        except UnicodeDecodeError:
+            raise DataError(f"`command` {self.fingerprint}: its output is not UTF-8.") from None
+        if len(lines) != len(sentences) or not done.stdout:
+            written = len(lines) if done.stdout else 0
+            message = f"wrote {written} lines for {len(sentences)} sentences; expected one for each"
+            raise DataError(f"`command` {self.fingerprint}: {message}.")
+        texts = map(normalise, lines)
+        return [[Translation(text, math.nan)] if text else [] for text in texts]

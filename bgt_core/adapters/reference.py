@@ -1,0 +1,48 @@
+"""A trained `reference-classifier` as a score of sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from bgt_core import load
+from bgt_core.embedder import Embedder
+from bgt_core.errors import NotFound, UsageError
+from bgt_core.models.classifier import ReferenceClassifier
+
+
+class ReferenceProbability:
+    """How probably people wrote a sentence, rather than that a machine translated it, by a trained classifier.
+
+    As every score it can name what pairs to keep (`data.clean.clean(models={"classifier": ...})`).
+    """
+
+    def __init__(self, embedder: Embedder):
+        """Raises UsageError for another model."""
+        if not isinstance(embedder.model, ReferenceClassifier):
+            raise UsageError("this model classifies no references; train a reference-classifier.")
+        self._embedder, self._model = embedder, embedder.model
+
+    @classmethod
+    def load(cls, path: str | Path, device: str = "auto", precision: str = "fp32") -> ReferenceProbability:
+        """Of a checkpoint or run; NotFound where there is none, DataError for a damaged one, UsageError for another
+        model."""
+        if not Path(path).exists():
+            raise NotFound(f"`classifier` {path}: no such run; train one with `bgt train reference-classifier`.")
+        try:
+            return cls(load(path, device, precision))
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}") from None
+
+    @property
+    def fingerprint(self) -> str:
+        """What decides the scores, in one line."""
+        return self._embedder.fingerprint
+
+    def __call__(self, sentences: Sequence[str]) -> np.ndarray:
+        """N sentences -> (N,) float64, from 0 to 1."""
+        vectors = self._embedder.embed(sentences, lang=self._embedder.langs[0])  # all its languages have one encoder
+        return self._model.probability(torch.from_numpy(vectors).to(self._embedder.device)).cpu().numpy()

@@ -1,0 +1,34 @@
+"""What all bulk work shares: parts of a file for processes side by side, and whether a file is still the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bgt_core.errors import UsageError
+
+COMPRESSED = (".gz", ".xz", ".zst")
+
+
+def part(out: Path, number: int, shards: int) -> Path:
+    """Where a shard of `out` goes: vectors.npy -> vectors-00002-of-00004.npy. Raises BgtError for no such shard."""
+    if not 1 <= number <= shards:
+        raise UsageError(f"Shard {number}/{shards}: expected I/N, with I from 1 to N.")
+    stem, suffix = out.stem, out.suffix
+    if suffix in COMPRESSED:
+        stem, suffix = Path(stem).stem, Path(stem).suffix + suffix
+    return out.with_name(f"{stem}-{number:05}-of-{shards:05}{suffix}")
+
+
+def shard_range(total: int, number: int, shards: int, chunk: int) -> tuple[int, int]:
+    """First and last + 1 of the rows of a shard: whole chunks of so many rows, as even as possible."""
+    chunks = -(-total // chunk)
+    return min(total, chunk * (chunks * (number - 1) // shards)), min(total, chunk * (chunks * number // shards))
+
+
+def stat_signature(file: Path) -> tuple[int, ...] | None:
+    """What changes when a file does; None where it is gone."""
+    try:
+        status = file.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,0 +1,99 @@
+"""`bgt data backtranslate`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bgt_core.cli.embed import parse_shard
+from bgt_core.cli.options import DeviceOption, JsonOption
+from bgt_core.cli.translate import (
+    BeamOption,
+    CommandOption,
+    MaxLengthOption,
+    PrecisionOption,
+    TranslatorOption,
+    direction,
+    open_translator,
+)
+from bgt_core.errors import Interrupted, UsageError
+
+
+def backtranslate(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="IN", help="TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr."),
+    ],
+    langs: Annotated[str, typer.Option(help="The columns' languages, as in en,fr; _ is a column to leave out.")],
+    out: Annotated[
+        Path, typer.Option(help="A .tsv, .tsv.gz, .tsv.xz or .tsv.zst: reference, translation, cost, row of IN.")
+    ],
+    model: TranslatorOption = None,
+    command: CommandOption = None,
+    into: Annotated[
+        str | None,
+        typer.Option(
+            help="The language to write; its side is the reference, and the other is translated.",
+            show_default="the first of --langs",
+        ),
+    ] = None,
+    count: Annotated[
+        int, typer.Option("--n-best", help="Translations of each sentence, a row each, the cheapest first.")
+    ] = 1,
+    beam: BeamOption = 5,
+    max_length: MaxLengthOption = 100,
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="I/N", help="Part I of N only, as OUT-0000I-of-0000N; one after another, they are OUT."),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop on the first bad line.")] = False,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
+    as_json: JsonOption = False,
+) -> None:
+    """Translate one side of translations into the language of the other: paraphrases, of which one is translated.
+
+    A run that was stopped continues when it is started again. A cost is in nats a piece; of a program's it is nan.
+    Both texts can be trained on as bgt train ... --columns a:en,b:en --data a,b,_,_=OUT.
+    """
+    from bgt_core.bulk.backtranslation import backtranslate as translate_file
+    from bgt_core.cli.progress import rows_bar
+
+    if command is not None and count != 1:
+        raise UsageError("--n-best: a program writes one translation of each line; leave it out.")
+    numbers = parse_shard(shard) if shard else None
+    other, into = direction(langs, into)
+    search = {"source_lang": other, "lang": into, "beam": max(beam, count), "count": count, "max_length": max_length}
+    translator = open_translator(model, command, device, precision, **search)
+    try:
+        with rows_bar(out.name) as report:
+            done = translate_file(
+                translator,
+                source,
+                out,
+                langs=langs.split(","),
+                into=into,
+                shard=numbers,
+                strict=strict,
+                report=report,
+            )
+    except KeyboardInterrupt:
+        raise Interrupted("Stopped; the same command continues after the rows written so far.") from None
+    for example in done.skipped.examples:
+        print(f"skipped {example}", file=sys.stderr)
+    counts = {
+        "translations": done.rows,
+        "sentences": done.sentences,
+        "without a translation": done.untranslated,
+        **done.skipped.counts,
+    }
+    if as_json:
+        document = {"schema": "bgt-data-backtranslate/1", "out": str(done.path), "rows": counts}
+        print(json.dumps(document, indent=2))
+        return
+    print(", ".join(f"{number:,} {what}" for what, number in counts.items() if number), file=sys.stderr)
+    print(done.path)

@@ -1,0 +1,167 @@
+"""`bgt translate`, and how commands open a translator."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bgt_core.cli.options import DeviceOption, JsonOption, load
+from bgt_core.errors import UsageError
+
+if TYPE_CHECKING:
+    from bgt_core.data.translations import SentenceTranslator
+    from bgt_core.evaluation.translation import TranslationScore
+
+PORTION = 1_024  # lines translated together
+
+TranslatorOption = Annotated[
+    Path | None, typer.Option("--model", help="A checkpoint or run of `bgt train translator`, or ORG/NAME.")
+]
+CommandOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="'PROGRAM ARGS'",
+        help="Instead of --model: any program that reads lines and writes a translation of each. It is started for "
+        "every portion of the text, without a shell.",
+    ),
+]
+BeamOption = Annotated[int, typer.Option(help="Hypotheses kept; 1 is greedy.")]
+PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, or auto: bf16 where the device has it.")]
+MaxLengthOption = Annotated[
+    int, typer.Option(help="In pieces of the model: what is longer is not translated, and no translation is longer.")
+]
+
+
+def translate(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="IN", help="One sentence per line (.gz, .xz, .zst too), - reads stdin. With --score, translations."
+        ),
+    ],
+    model: TranslatorOption = None,
+    command: CommandOption = None,
+    into: Annotated[
+        str | None,
+        typer.Option(help="The language to write.", show_default="the model's first; with --score, that of --langs"),
+    ] = None,
+    score: Annotated[
+        bool, typer.Option("--score", help="Translate one side of IN and compare with the other: chrF and BLEU.")
+    ] = False,
+    langs: Annotated[str | None, typer.Option(help="With --score: the languages of IN's columns, as in en,fr.")] = None,
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="With --score: of lower-cased text.")] = False,
+    resamples: Annotated[int, typer.Option(min=100, help="With --score: of the bootstrap.")] = 1_000,
+    beam: BeamOption = 5,
+    max_length: MaxLengthOption = 100,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
+    as_json: JsonOption = False,
+) -> None:
+    """Translate sentences, one per line; an empty line has no translation. Or measure how well that is done.
+
+    What --score prints as --json is what `bgt export --card` keeps with a model.
+    """
+    if not score and (langs or lowercase or as_json):
+        raise UsageError("--langs, --lowercase and --json go with --score.")
+    other, into = direction(langs or "", into) if score else (None, into)
+    search = {"source_lang": other, "lang": into, "beam": beam, "max_length": max_length}
+    translator = open_translator(model, command, device, precision, **search)
+    if not score:
+        for lines in portions(source):
+            for best in translator.translate(lines):
+                print(best[0].text if best else "")
+        return
+    results, note = scored(translator, source, (langs or "").split(","), str(into), lowercase, resamples)
+    how = f"{note}, {other} to {into}{'' if command else f', beam {beam}'}"
+    if as_json:
+        print(json.dumps(document(results, how), indent=2, ensure_ascii=False))
+    else:
+        show(results, how)
+
+
+def direction(langs: str, into: str | None) -> tuple[str, str]:
+    """(what is read, what is written) of "en,fr": the first is written, unless `into` says the other."""
+    pair = [lang for lang in langs.split(",") if lang != "_"]
+    if len(pair) != 2 or not all(pair) or len(set(pair)) != 2:
+        raise UsageError(f"--langs {langs}: expected two languages, as in en,fr.")
+    into = into or pair[0]
+    if into not in pair:
+        raise UsageError(f"--into {into}: expected one of --langs, {' or '.join(pair)}.")
+    return pair[1 - pair.index(into)], into
+
+
+def open_translator(
+    model: Path | None, command: str | None, device: str, precision: str, **search: object
+) -> SentenceTranslator:
+    """That of --model or --command; `search` as `BeamTranslator` takes it."""
+    if (model is None) == (command is None):
+        raise UsageError("Give --model, a translator of `bgt train translator`, or --command, a program.")
+    if command is not None:
+        from bgt_core.adapters.command import CommandTranslator
+
+        return CommandTranslator(command)
+    from bgt_core.generation.translate import BeamTranslator
+
+    assert model is not None
+    return BeamTranslator(load(model, device, precision), **search)  # type: ignore[arg-type]
+
+
+def portions(source: Path) -> Iterator[list[str]]:
+    """Lines of a file or of stdin, so many at a time."""
+    from bgt_core.data.textfile import text_lines
+
+    lines = (line for _, line in text_lines(source))
+    while portion := list(islice(lines, PORTION)):
+        yield portion
+
+
+def scored(
+    translator: SentenceTranslator, source: Path, columns: Sequence[str], into: str, lowercase: bool, resamples: int
+) -> tuple[list[TranslationScore], str]:
+    """The measures of the translations of a file of pairs, and what they are of, in a few words."""
+    from bgt_core.data.columns import read_columns
+    from bgt_core.data.parallel import Skipped, read_pairs
+    from bgt_core.evaluation.translation import score_translations
+
+    reference = read_columns(columns).index(into)
+    pairs = list(read_pairs(source, columns, Skipped(), strict=True))
+    references, sources = ([pair[side] for pair in pairs] for side in (reference, 1 - reference))
+    best = translator.translate(sources)
+    missing = sum(not of_one for of_one in best)
+    texts = [of_one[0].text if of_one else "" for of_one in best]
+    scores = score_translations(texts, references, sources, lang=into, lowercase=lowercase, resamples=resamples)
+    return scores, f"{len(pairs):,} pairs" + (f", {missing} of them not translated" if missing else "")
+
+
+def document(results: Sequence[TranslationScore], how: str) -> dict[str, object]:
+    """The same as JSON."""
+    scores = {
+        each.name: {
+            "score": round(each.score.value, 2),
+            "low": round(each.score.low, 2),
+            "high": round(each.score.high, 2),
+            "source copied": round(each.copied, 2),
+        }
+        for each in results
+    }
+    protocol = [{"score": each.name, "how": f"{how}; sacrebleu {each.signature}"} for each in results]
+    return {"schema": "bgt-translate/1", "scores": scores, "protocol": protocol}
+
+
+def show(results: Sequence[TranslationScore], how: str) -> None:
+    """A table with 95% intervals, and on stderr what it is about."""
+    from bgt_core import tables
+
+    rows = [
+        [each.name, f"{each.score.value:.1f} [{each.score.low:.1f}, {each.score.high:.1f}]", f"{each.copied:.1f}"]
+        for each in results
+    ]
+    tables.show(["measure", "translations", "sources copied"], rows)
+    for line in (how, *(f"{each.name}: sacrebleu {each.signature}" for each in results)):
+        print(line, file=sys.stderr)

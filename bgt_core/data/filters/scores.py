@@ -1,0 +1,179 @@
+"""What a translation scores, by itself or beside its reference, and the scores of the pairs to keep.
+
+The filters of back-translated text of Wieting, Mallinson & Gimpel (2017, sec. 5.5-5.7). In their order of columns: the
+first is the reference, which people wrote, the second its translation, which a machine wrote.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from bgt_core.data.filters import Candidates, Filter
+from bgt_core.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics import BLEU
+
+LONGEST = 100  # words: a longer translation counts as one of that many (released code)
+WORDS = {"spaces": "none", "13a": "13a"}  # how words are told apart -> what sacrebleu calls it
+TOGETHER = 4_096  # sentences whose words are remembered, for the scores that look at them in turn
+
+Words = Callable[[str], Sequence[str]]
+Score = Callable[[Candidates], np.ndarray]  # -> (N,) float64
+
+
+class SentenceScore(Protocol):
+    """A score of single sentences that stands on a model."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What decides the scores, in one line."""
+
+    def __call__(self, sentences: Sequence[str]) -> np.ndarray:
+        """N sentences -> (N,) float64."""
+
+
+@dataclass(frozen=True)
+class ScoreRange:
+    """The pairs to keep: those that score from `least` to `most`, both included; None is no limit."""
+
+    score: str
+    least: float | None = None
+    most: float | None = None
+
+    def __post_init__(self) -> None:
+        least, most = self.limits
+        if not least <= most:  # NaN too
+            raise UsageError(f"`keep` {self}: expected MIN <= MAX.")
+
+    def __str__(self) -> str:
+        least, most = ("" if limit is None else f"{limit:g}" for limit in (self.least, self.most))
+        return f"{self.score}={least}..{most}"
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Infinite where there is none."""
+        return (-math.inf if self.least is None else self.least), (math.inf if self.most is None else self.most)
+
+    @classmethod
+    def parse(cls, text: str) -> ScoreRange:
+        """ "bleu=0.1..0.7", "cost=..0.5", "classifier=0.3.."; UsageError for any other form."""
+        number = r"(-?\d+(?:\.\d+)?)?"
+        if not (parts := re.fullmatch(rf"([\w-]+)={number}\.\.{number}", text)) or not any(parts.groups()[1:]):
+            raise UsageError(f"`keep` '{text}': expected SCORE=MIN..MAX, SCORE=..MAX or SCORE=MIN.., as bleu=0.1..0.7.")
+        least, most = (float(limit) if limit else None for limit in parts.groups()[1:])
+        return cls(parts[1], least, most)
+
+    def holds(self, scores: np.ndarray) -> np.ndarray:
+        """(N,) -> (N,) bool; NaN is in no range."""
+        least, most = self.limits
+        return (least <= scores) & (scores <= most)
+
+
+def word_tokenizer(name: str) -> Words:
+    """How a sentence falls into words, by a name of `WORDS`: at its spaces, or also at its punctuation, as in BLEU.
+
+    Raises UsageError for another name.
+    """
+    if name not in WORDS:
+        raise UsageError(f"`words` '{name}': choose from {', '.join(WORDS)}.{did_you_mean(name, WORDS)}")
+    if name == "spaces":
+        return str.split
+    tokenize = bleu_metric(name).tokenizer
+    return lambda sentence: tokenize(sentence).split()
+
+
+def word_count(translation: str, words: Words = str.split) -> int:
+    """Words, at most 100."""
+    return min(LONGEST, len(words(translation)))
+
+
+def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
+    """All of them, in order: k words -> k - n + 1, none of fewer than n."""
+    return list(zip(*(words[start:] for start in range(n)), strict=False))
+
+
+def overlap(reference: str, translation: str, n: int, words: Words = str.split) -> float:
+    """Share, from 0 to 1, of the n-grams of the side with fewer of them that the other side has too (sec. 5.7).
+
+    As the released code counts: an n-gram that comes twice counts twice, however often the other side has it; BLEU
+    would clip it to that number. "the the cat" and "the dog ran off" overlap by 2 of 3, clipped: 1 of 3. Of sides with
+    equally many the reference's are counted. 0 where the shorter side has no n-gram. Upper and lower case differ.
+    """
+    fewer, others = ngrams(words(reference), n), ngrams(words(translation), n)
+    if len(others) < len(fewer):
+        fewer, others = others, fewer
+    known = set(others)
+    return sum(gram in known for gram in fewer) / len(fewer) if fewer else 0.0
+
+
+def sentence_bleu(reference: str, translation: str, words: str = "spaces") -> float:
+    """sacrebleu's sentence BLEU over 100, from 0 to 1, smoothed by "add-k" with k = 1.
+
+    One is added to the matches and to the number of n-grams of every order but the first (Lin & Och 2004). The paper
+    smooths unigrams and the brevity penalty too (Nakov et al. 2012), which sacrebleu does not: sentences without a
+    common word score 0 here.
+    """
+    return bleu_metric(words).sentence_score(translation, [reference]).score / 100
+
+
+@functools.cache
+def bleu_metric(words: str) -> BLEU:
+    """sacrebleu's, by a name of `WORDS`."""
+    from sacrebleu.metrics import BLEU
+
+    return BLEU(tokenize=WORDS[words], smooth_method="add-k", smooth_value=1, effective_order=True, force=True)
+
+
+def pair_scores(words: str, models: Mapping[str, SentenceScore]) -> dict[str, Score]:
+    """Every score there is, the quick ones first: of the text alone, and of the translation by each of `models`."""
+    split = functools.lru_cache(TOGETHER)(word_tokenizer(words))
+
+    def of_pairs(score: Callable[[str, str], float]) -> Score:
+        return lambda candidates: np.array([score(pair[0], pair[1]) for pair in candidates.pairs], np.float64)
+
+    def of_translations(score: SentenceScore) -> Score:
+        return lambda candidates: score([pair[1] for pair in candidates.pairs])
+
+    def overlaps(n: int) -> Score:
+        return of_pairs(lambda reference, translation: overlap(reference, translation, n, split))
+
+    def cost(candidates: Candidates) -> np.ndarray:
+        assert candidates.numbers is not None  # `clean` asks for the column
+        return candidates.numbers
+
+    return {
+        "cost": cost,
+        "words": of_pairs(lambda reference, translation: word_count(translation, split)),
+        **{f"overlap-{n}": overlaps(n) for n in (1, 2, 3)},
+        "bleu": of_pairs(lambda reference, translation: sentence_bleu(reference, translation, words)),
+        **{name: of_translations(score) for name, score in models.items()},
+    }
+
+
+def score_filters(ranges: Sequence[ScoreRange], scores: Mapping[str, Score]) -> list[Filter]:
+    """A filter for each range, called as its score, in the order of `scores`.
+
+    Raises UsageError for an unknown score, and for one that comes twice.
+    """
+    by_score = {each.score: each for each in ranges}
+    for score in by_score:
+        if score not in scores:
+            raise UsageError(
+                f"`keep` '{by_score[score]}': no score '{score}'; there are {', '.join(scores)}."
+                f"{did_you_mean(score, scores)}"
+            )
+    if len(by_score) < len(ranges):
+        raise UsageError(f"`keep` {', '.join(map(str, ranges))}: one range for each score.")
+    return [Filter(score, _keep(by_score[score], compute)) for score, compute in scores.items() if score in by_score]
+
+
+def _keep(limits: ScoreRange, score: Score) -> Callable[[Candidates], np.ndarray]:
+    return lambda candidates: limits.holds(score(candidates))

@@ -1,0 +1,218 @@
+"""How machine translations differ from the references that people wrote (Wieting, Mallinson & Gimpel 2017, sec. 5.6.1).
+
+Entropies and repetitions of both sides (their table 9), how well a classifier tells them apart (table 8), and what its
+score goes along with (table 10).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from scipy.stats import entropy, spearmanr
+
+from bgt_core.data.filters import Candidates
+from bgt_core.data.filters.scores import SentenceScore, ngrams, pair_scores, word_tokenizer
+from bgt_core.errors import DataError, UsageError
+from bgt_core.evaluation.bootstrap import interval, resample
+from bgt_core.tables import Estimate, Table
+
+LONG_WORD = 3  # characters of a word whose repetition counts
+RESAMPLES, BLOCK = 1_000, 50  # of an interval; of those that are held at a time
+LEVEL = 0.95
+UNITS = {"unigram repetition": "%", "trigram repetition": "%", "average IDF": "nats", "perplexity": "bits per word"}
+Sentences = Sequence[Sequence[str]]  # words of each
+
+
+def ngram_entropy(sentences: Sentences, n: int) -> float:
+    """Of the n-grams of all sentences together, bits; NaN where there is none. Of twice the text it is higher."""
+    counts = Counter(gram for words in sentences for gram in ngrams(words, n))
+    return float(entropy(list(counts.values()), base=2)) if counts else math.nan
+
+
+def repeated(words: Sequence[str], n: int) -> tuple[int, int]:
+    """(n-grams that have come earlier in the sentence, n-grams); of single words only those of 3 characters and more
+    are looked at."""
+    grams = [gram for gram in ngrams(words, n) if n > 1 or len(gram[0]) >= LONG_WORD]
+    return len(grams) - len(set(grams)), len(grams)
+
+
+class InverseDocumentFrequency:
+    """log(documents / documents with the word), nats, of lower-cased words; one in no document counts as one in one."""
+
+    def __init__(self, documents: Iterable[Sequence[str]]):
+        """Raises DataError where there is no document."""
+        self._documents, self._having = 0, Counter[str]()
+        for words in documents:
+            self._documents += 1
+            self._having.update({word.lower() for word in words})
+        if not self._documents:
+            raise DataError("no document to count words in")
+
+    def __call__(self, words: Sequence[str]) -> float:
+        """The sum over the words of a sentence."""
+        return sum(math.log(self._documents / max(1, self._having[word.lower()])) for word in words)
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One measure of both sides, None where a side has none, and the first less the second.
+
+    Intervals are of 95%, of pairs drawn anew (the bootstrap); entropies, which depend on how much text there is, have
+    none. `correlation` is Spearman's rho with the classifier's score over the translations, `correlation_of_all` over
+    both sides together; their intervals are Bonett & Wright's (2000).
+    """
+
+    name: str
+    unit: str
+    reference: float | None
+    translation: float
+    difference: float | Estimate | None = None
+    correlation: Estimate | None = None
+    correlation_of_all: Estimate | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All measures of N pairs."""
+
+    pairs: int
+    statistics: Sequence[Statistic]
+
+    def __getitem__(self, name: str) -> Statistic:
+        return next(statistic for statistic in self.statistics if statistic.name == name)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        named = {each.name: asdict(each) for each in self.statistics}
+        return {"pairs": self.pairs, "statistics": {name: _plain(values) for name, values in named.items()}}
+
+    def table(self) -> Table:
+        """A row for each measure."""
+        columns = ["", "references", "translations", "difference", "rho, translations", "rho, all"]
+        fields = ("reference", "translation", "difference", "correlation", "correlation_of_all")
+        rows = [
+            [", ".join(filter(None, (each.name, each.unit))), *(getattr(each, field) for field in fields)]
+            for each in self.statistics
+        ]
+        return Table(columns, rows, digits=2)
+
+
+def compare(
+    references: Sequence[str],
+    translations: Sequence[str],
+    *,
+    words: str = "spaces",
+    costs: np.ndarray | None = None,
+    documents: Iterable[str] | None = None,
+    models: Mapping[str, SentenceScore] | None = None,
+) -> Comparison:
+    """Every measure of N references and a translation of each, in their order.
+
+    `words` as in `filters.scores.word_tokenizer`; `costs` (N,) of the translations; `documents` are what word
+    frequencies are counted in (the paper: Wikipedia), else the sentences of both sides. `models` may hold "perplexity",
+    reported as its logarithm, bits per word, and "classifier", the probability of being a reference.
+
+    Raises DataError where there is no pair.
+    """
+    if len(references) != len(translations):
+        raise UsageError(f"{len(references)} references and {len(translations)} translations: expected one each.")
+    if not references:
+        raise DataError("no pair to compare")
+    split = word_tokenizer(words)
+    sides = [[split(text) for text in side] for side in (references, translations)]
+    texts = map(split, documents) if documents is not None else (text for side in sides for text in side)
+    scores = {name: [model(side) for side in (references, translations)] for name, model in (models or {}).items()}
+    rows = _of_sentences(sides, InverseDocumentFrequency(texts))
+    for name, of_sides in scores.items():
+        values = np.log2(of_sides) if name == "perplexity" else np.array(of_sides)
+        rows[name] = values, np.ones_like(values)
+    probabilities = scores.get("classifier")
+    pairs = list(zip(references, translations, strict=True))
+    statistics = [_entropy(sides, 1, "unigram"), _entropy(sides, 3, "trigram")]
+    statistics += _ratios(rows, probabilities)
+    statistics += _of_pairs(Candidates(pairs, np.zeros((len(pairs), 2)), numbers=costs), words, probabilities)
+    if probabilities:
+        right = [100 * float(hits.mean()) for hits in (probabilities[0] > 0.5, probabilities[1] <= 0.5)]
+        statistics.append(Statistic("classified right", "%", right[0], right[1]))
+    return Comparison(len(pairs), statistics)
+
+
+def _entropy(sides: Sequence[Sentences], n: int, called: str) -> Statistic:
+    reference, translation = (ngram_entropy(side, n) for side in sides)
+    return Statistic(f"{called} entropy", "bits", reference, translation, reference - translation)
+
+
+def _of_sentences(
+    sides: Sequence[Sentences], idf: InverseDocumentFrequency
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Measures that are ratios of sums over sentences: above and below the line, each (2, N) float64."""
+    counts = np.array([[len(words) for words in side] for side in sides], np.float64)
+    rows = {"words": (counts, np.ones_like(counts))}
+    for n, name in ((1, "unigram"), (3, "trigram")):
+        both = np.array([[repeated(words, n) for words in side] for side in sides], np.float64)
+        rows[f"{name} repetition"] = 100 * both[..., 0], both[..., 1]
+    of_words = np.array([[idf(words) for words in side] for side in sides], np.float64)
+    rows["average IDF"] = of_words / np.maximum(counts, 1), np.ones_like(counts)
+    return rows
+
+
+def _differences(rows: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, tuple[float, float]]:
+    """The ends of each difference's interval; all measures meet the same resamples of pairs."""
+    sums = np.concatenate([part for parts in rows.values() for part in parts])  # (4 x measures, N)
+    rng, items = np.random.default_rng(1), sums.shape[1]
+    draws = np.concatenate([resample(rng, items, BLOCK) @ sums.T for _ in range(RESAMPLES // BLOCK)])  # (B, 4 x ...)
+    above, below = np.moveaxis(draws.reshape(RESAMPLES, len(rows), 2, 2), 2, 0)  # (B, measures, 2) each
+    means = above / np.maximum(below, 1)
+    low, high = interval(means[..., 0] - means[..., 1], LEVEL)
+    return {name: (float(low[i]), float(high[i])) for i, name in enumerate(rows)}
+
+
+def _ratios(
+    rows: Mapping[str, tuple[np.ndarray, np.ndarray]], probabilities: Sequence[np.ndarray] | None
+) -> Iterator[Statistic]:
+    """Measures that both sides have: the ratio of their sums, and what their single sentences correlate with."""
+    drawn = _differences(rows)
+    for name, (above, below) in rows.items():
+        reference, translation = map(float, above.sum(1) / np.maximum(below.sum(1), 1))
+        difference = Estimate(reference - translation, *drawn[name])
+        if probabilities is None or name == "classifier":
+            yield Statistic(name, UNITS.get(name, ""), reference, translation, difference)
+            continue
+        each = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+        of_all = _spearman(each.ravel(), np.concatenate(probabilities))
+        rho = _spearman(each[1], probabilities[1])
+        yield Statistic(name, UNITS.get(name, ""), reference, translation, difference, rho, of_all)
+
+
+def _of_pairs(candidates: Candidates, words: str, probabilities: Sequence[np.ndarray] | None) -> Iterator[Statistic]:
+    """The scores that filters go by and that only a translation has: the mean."""
+    for name, score in pair_scores(words, {}).items():
+        if name != "words" and (name != "cost" or candidates.numbers is not None):
+            values = score(candidates)
+            rho = _spearman(values, probabilities[1]) if probabilities else None
+            yield Statistic(name, "", None, float(values.mean()), None, rho)
+
+
+def _spearman(left: np.ndarray, right: np.ndarray) -> Estimate | None:
+    """Spearman's rho x 100 of (N,) and (N,) with its interval; None where it has none: constants, fewer than 4."""
+    if len(left) < 4 or np.ptp(left) == 0 or np.ptp(right) == 0:
+        return None
+    rho = float(spearmanr(left, right).statistic)
+    error = math.sqrt((1 + rho**2 / 2) / (len(left) - 3)) * NormalDist().inv_cdf((1 + LEVEL) / 2)
+    middle = math.atanh(max(-1 + 1e-15, min(1 - 1e-15, rho)))
+    return Estimate(100 * rho, 100 * math.tanh(middle - error), 100 * math.tanh(middle + error))
+
+
+def _plain(value: Any) -> Any:
+    """Without numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items() if name != "name"}
+    if isinstance(value, tuple | list):
+        return dict(zip(("value", "low", "high"), map(_plain, value), strict=False))
+    return None if isinstance(value, float) and not math.isfinite(value) else value

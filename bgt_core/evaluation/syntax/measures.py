@@ -1,0 +1,136 @@
+"""Three measures of how alike two parses are, each a share: the sum over queries of one count over that of another.
+
+    structure  2 x shared / all brackets of both (micro-averaged labelled F1); or the share of words with the same head
+               and relation, which for dependencies is the same formula
+    tree edit distance  edits / nodes of both trees: 0 for equal trees, below 1 always
+    POS accuracy        words with the same part of speech / words
+
+Brackets are (label, start, end), matched as multisets; those of parts of speech don't count, the outermost one does, as
+in the evaluation of the VGVAE (Chen et al. 2019).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from bgt_core.errors import needs
+from bgt_core.evaluation.syntax.pairing import Group
+from bgt_core.evaluation.syntax.sentences import CONSTITUENTS, DEPENDENCIES, ParsedSentence
+
+STRUCTURE = {CONSTITUENTS: "labelled F1", DEPENDENCIES: "labelled attachment"}
+EDITS, TAGS = "tree edit distance", "POS accuracy"
+LOWER_IS_BETTER = frozenset({EDITS})
+
+
+class Counts(NamedTuple):
+    """Both counts of one measure, of each of N queries with each of M candidates, (N, M), or with one, (N,)."""
+
+    part: np.ndarray
+    whole: np.ndarray
+
+
+def measures(kind: str) -> tuple[str, str, str]:
+    """Their names, in the order of the table."""
+    return STRUCTURE[kind], EDITS, TAGS
+
+
+def counts(group: Group, kind: str) -> dict[str, Counts]:
+    """Of every query of a group with every candidate, by measure: (N, M) float32.
+
+    Raises NotFound where numba is not installed.
+    """
+    needs("numba", "syntax")
+    from bgt_core.evaluation.syntax.edit_distance import distances
+
+    queries, candidates = group
+    brackets = [np.array([len(each.structure) for each in side]) for side in group]
+    nodes = [np.array([len(each.tree.labels) for each in side]) for side in group]
+    edits = distances([each.tree for each in queries], [each.tree for each in candidates])
+    alike = same_tags(queries, candidates)
+    return {
+        STRUCTURE[kind]: pair(2 * shared(queries, candidates), np.add.outer(*brackets)),
+        EDITS: pair(edits, np.add.outer(*nodes)),
+        TAGS: pair(alike, np.full_like(alike, len(queries[0].tags))),
+    }
+
+
+def pair(part: np.ndarray, whole: np.ndarray) -> Counts:
+    return Counts(part.astype(np.float32), whole.astype(np.float32))
+
+
+def shared(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentence]) -> np.ndarray:
+    """How much of the structure each query has in common with each candidate, as multisets: (N, M)."""
+    numbers: dict[tuple[object, int], int] = {}
+    left, right = (
+        [
+            [
+                numbers.setdefault((item, again), len(numbers))
+                for item, count in Counter(each.structure).items()
+                for again in range(count)
+            ]
+            for each in side
+        ]
+        for side in (queries, candidates)
+    )
+    matrices = [
+        sparse.csr_array(
+            (
+                np.ones(sum(map(len, rows)), dtype=np.int32),
+                np.array([number for row in rows for number in row]),
+                np.cumsum([0, *map(len, rows)]),
+            ),
+            shape=(len(rows), len(numbers)),
+        )
+        for rows in (left, right)
+    ]
+    return (matrices[0] @ matrices[1].T).toarray()
+
+
+def same_tags(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentence]) -> np.ndarray:
+    """How many words of each query have the part of speech of the candidate's word there: (N, M)."""
+    codes: dict[str, int] = {}
+    left, right = (
+        np.array([[codes.setdefault(tag, len(codes)) for tag in each.tags] for each in side])
+        for side in (queries, candidates)
+    )
+    return sum((np.equal.outer(left[:, word], right[:, word]).astype(np.int32) for word in range(left.shape[1])), 0)
+
+
+def best_choice(parts: Sequence[Counts], *, lowest: bool) -> list[np.ndarray]:
+    """The candidate of each query, (N,) for each group, whose share over all queries together is best; exact.
+
+    The best of each query alone would not do: it is a quotient of sums that is to be best. Dinkelbach (1967): while it
+    gets better, choose what is most above the share that the last choice has.
+    """
+    sign = -1 if lowest else 1
+    choices = [(sign * part / whole).argmax(1) for part, whole in parts]
+    share = total(parts, choices)
+    while True:
+        above = [(sign * (part.astype(np.float64) - share * whole)).argmax(1) for part, whole in parts]
+        better = total(parts, above)
+        if sign * better <= sign * share:
+            return choices
+        choices, share = above, better
+
+
+def total(parts: Sequence[Counts], choices: Sequence[np.ndarray]) -> float:
+    """The share of these choices."""
+    part, whole = chosen(parts, choices)
+    return float(part.sum() / whole.sum())
+
+
+def chosen(parts: Sequence[Counts], choices: Sequence[np.ndarray]) -> Counts:
+    """The counts of each query with its choice, over all groups: (N,) float64."""
+    picked = [[each[np.arange(len(own)), own] for each in group] for group, own in zip(parts, choices, strict=True)]
+    return Counts(*(np.concatenate(column).astype(np.float64) for column in zip(*picked, strict=True)))
+
+
+def expected(parts: Sequence[Counts]) -> Counts:
+    """The counts of each query with a candidate drawn at random, on average: (N,) float64."""
+    means = [[each.mean(1, dtype=np.float64) for each in group] for group in parts]
+    return Counts(*(np.concatenate(column) for column in zip(*means, strict=True)))

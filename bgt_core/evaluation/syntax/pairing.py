@@ -1,0 +1,112 @@
+"""Which sentences are queries and which candidates: a neighbour has as many words as its query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bgt_core.errors import DataError, UsageError
+from bgt_core.evaluation.syntax.sentences import ParsedSentence, Treebank
+
+LENGTHS = (1, 29)  # of the VGVAE paper's evaluation
+LONGEST = 200
+
+
+class Group(NamedTuple):
+    """The sentences of one length."""
+
+    queries: Sequence[ParsedSentence]
+    candidates: Sequence[ParsedSentence]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """Groups by length, and how many sentences were left out, by the reason."""
+
+    kind: str  # of the treebank
+    groups: Sequence[Group]
+    left_out: dict[str, int]
+
+    @property
+    def queries(self) -> list[ParsedSentence]:
+        """All queries, group by group: the order of every count by query."""
+        return [query for group in self.groups for query in group.queries]
+
+    @property
+    def candidates(self) -> list[ParsedSentence]:
+        return [candidate for group in self.groups for candidate in group.candidates]
+
+
+def pair_up(
+    sentences: Treebank,
+    candidates: Treebank | None = None,
+    *,
+    lengths: tuple[int, int] = LENGTHS,
+    limit: int | None = None,
+    seed: int = 0,
+) -> Pairing:
+    """Without `candidates`, half of the sentences, drawn by the seed, are queries and the others candidates.
+
+    Of sentences that differ in case alone the first is kept, and no candidate is also a query: a copy would be nearest
+    whatever the encoder. `limit` draws that many queries at most. Raises UsageError for impossible lengths or limits
+    and for treebanks of two kinds, DataError where fewer than two queries have a candidate.
+    """
+    shortest, longest = lengths
+    if not 1 <= shortest <= longest <= LONGEST:
+        raise UsageError(f"`lengths` {shortest}-{longest}: expected from 1 to {LONGEST} words, as in 1-29.")
+    if limit is not None and limit < 2:
+        raise UsageError(f"`limit` {limit}: expected 2 queries or more.")
+    if candidates and candidates.kind != sentences.kind:
+        raise UsageError(f"Queries have {sentences.kind} and candidates {candidates.kind}; give one kind.")
+    pools = [[*sentences.sentences], [*candidates.sentences]] if candidates else [[*sentences.sentences]]
+    fitting = [[each for each in pool if shortest <= len(each.tags) <= longest] for pool in pools]
+    distinct = without_copies(fitting)
+    left_out = {
+        "of another length": sum(map(len, pools)) - sum(map(len, fitting)),
+        "copies": sum(map(len, fitting)) - sum(map(len, distinct)),
+    }
+    rng = np.random.default_rng([seed, 0])
+    if candidates:
+        queries, offered = distinct
+    else:
+        (pool,) = distinct
+        order = rng.permutation(len(pool))
+        queries, offered = ([pool[row] for row in np.sort(part)] for part in np.array_split(order, 2))
+    lengths_of_candidates = {len(each.tags) for each in offered}
+    answerable = [query for query in queries if len(query.tags) in lengths_of_candidates]
+    left_out["queries without a candidate of their length"] = len(queries) - len(answerable)
+    if limit is not None and limit < len(answerable):
+        chosen = np.sort(rng.permutation(len(answerable))[:limit])
+        left_out["queries beyond the limit"] = len(answerable) - limit
+        answerable = [answerable[row] for row in chosen]
+    if len(answerable) < 2:
+        raise DataError(
+            f"{len(answerable)} of {sum(map(len, pools))} sentences are queries with a candidate of their length "
+            f"({shortest} to {longest} words); expected 2 or more. "
+            + "; ".join(f"{count} {why}" for why, count in left_out.items())
+        )
+    return Pairing(sentences.kind, by_length(answerable, offered), left_out)
+
+
+def without_copies(pools: Iterable[Sequence[ParsedSentence]]) -> list[list[ParsedSentence]]:
+    """The pools without sentences that an earlier one, in this pool or before it, equals but for case."""
+    seen: set[str] = set()
+    kept = []
+    for pool in pools:
+        new = []
+        for sentence in pool:
+            if sentence.text.casefold() not in seen:
+                seen.add(sentence.text.casefold())
+                new.append(sentence)
+        kept.append(new)
+    return kept
+
+
+def by_length(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentence]) -> list[Group]:
+    groups = []
+    for length in sorted({len(query.tags) for query in queries}):
+        groups.append(Group(*([each for each in side if len(each.tags) == length] for side in (queries, candidates))))
+    return groups

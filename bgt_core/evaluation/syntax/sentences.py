@@ -1,0 +1,109 @@
+"""Parsed sentences as they are compared: text for the encoder, tags, labelled structure and an ordered tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from bgt_core.data.conllu import Parsed, Word, read_conllu
+from bgt_core.data.parallel import SUFFIXES
+from bgt_core.data.trees import ROOTS, Tree, read_trees
+from bgt_core.errors import UsageError
+
+CONSTITUENTS, DEPENDENCIES = "constituents", "dependencies"
+ROOT = "ROOT"
+
+
+class OrderedTree(NamedTuple):
+    """N nodes in postorder."""
+
+    labels: Sequence[str]
+    first: Sequence[int]  # the first node below each, or itself: its leftmost leaf
+
+
+@dataclass(frozen=True, eq=False)
+class ParsedSentence:
+    """A sentence of L words and what its parse says."""
+
+    text: str
+    tags: Sequence[str]  # (L,) parts of speech
+    structure: Sequence[tuple[str | int, ...]]  # brackets (label, start, end), or arcs (word, head, relation)
+    tree: OrderedTree
+
+
+@dataclass(frozen=True, eq=False)
+class Treebank:
+    """Sentences that are parsed alike."""
+
+    kind: str  # CONSTITUENTS or DEPENDENCIES
+    sentences: Sequence[ParsedSentence]
+
+
+def read_treebank(files: Sequence[Path], lang: str = "en") -> Treebank:
+    """The sentences of files, plain, .gz, .xz or .zst: CoNLL-U where they are called .conllu, else bracketed trees.
+
+    `lang` decides how the words of bracketed trees are joined to text. Raises UsageError for files of both kinds and
+    for none, DataError with file and line for a bad parse, NotFound for an absent file.
+    """
+    if not files:
+        raise UsageError("`files`: expected one or more, of bracketed trees or CoNLL-U.")
+    conllu = [file for file in files if ".conllu" in (file.suffix, *suffix_within(file))]
+    if conllu and len(conllu) < len(files):
+        other = next(file for file in files if file not in conllu)
+        raise UsageError(f"{conllu[0]} is CoNLL-U and {other} is not: the two are measured differently; give one kind.")
+    if conllu:
+        return Treebank(DEPENDENCIES, [of_dependencies(parsed) for parsed in read_conllu(files)])
+    return Treebank(CONSTITUENTS, [of_constituents(tree, lang) for tree in read_trees(files)])
+
+
+def suffix_within(file: Path) -> list[str]:
+    """The suffix before that of compression."""
+    return [Path(file.stem).suffix] if file.suffix in SUFFIXES[1:] else []
+
+
+def of_constituents(tree: Tree, lang: str) -> ParsedSentence:
+    """One ROOT above the top constituent, whether or not the file writes it, as an outermost bracket counts.
+
+    Words are no nodes of the ordered tree, parts of speech are; those are no brackets.
+    """
+    brackets: list[tuple[str | int, ...]] = []
+    labels: list[str] = []
+    first: list[int] = []
+
+    def walk(node: Tree, start: int) -> int:
+        """Adds a node that begins with word `start`, and all below it; returns the word after it."""
+        leaf, end = len(labels), start
+        for child in node.children:
+            end = walk(child, end)
+        if node.children:
+            brackets.append((node.label, start, end))
+        labels.append(node.label)
+        first.append(leaf)
+        return end if node.children else start + 1
+
+    walk(Tree(ROOT, tree.children if tree.label in ROOTS else (tree,)), 0)
+    tags = [leaf.label for leaf in tree.leaves]
+    return ParsedSentence(tree.text(lang), tags, brackets, OrderedTree(labels, first))
+
+
+def of_dependencies(parsed: Parsed) -> ParsedSentence:
+    """Relations without subtypes ("nsubj" for "nsubj:pass"); dependents in their order label the tree with these."""
+    labels: list[str] = []
+    first: list[int] = []
+
+    def walk(word: Word) -> None:
+        leaf = len(labels)
+        for child in parsed.children[word.number]:
+            walk(child)
+        labels.append(relation(word))
+        first.append(leaf)
+
+    walk(parsed.root)
+    arcs = [(word.number, word.head, relation(word)) for word in parsed.words]
+    return ParsedSentence(parsed.text(), [word.upos for word in parsed.words], arcs, OrderedTree(labels, first))
+
+
+def relation(word: Word) -> str:
+    return word.relation.partition(":")[0]

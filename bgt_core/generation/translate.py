@@ -1,0 +1,88 @@
+"""Sentences to their translations, by a translator of ours: the best of a beam, with their costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from bgt_core.contracts import Tokens
+from bgt_core.data.text import normalise
+from bgt_core.data.translations import Translation
+from bgt_core.device import autocast
+from bgt_core.errors import UsageError
+from bgt_core.generation.search import AT_ONCE, SentenceWriter, n_best
+from bgt_core.models.translator import Translator
+
+BATCH_TOKENS = 4_096  # padded tokens of a batch at most: a search remembers as many columns of each hypothesis
+
+
+class BeamTranslator:
+    """A trained translator, and how it searches.
+
+    It writes `lang`, by default the first language that the model writes; what it reads is the model's own, and has to
+    be `source_lang` where that is named. A beam of `beam` hypotheses gives the `count` best translations of a sentence.
+    `max_length`, in pieces, is where a translation ends; a longer source gets none, as models translate badly what is
+    longer than all they were trained on.
+
+    Raises UsageError for a model that does not translate, for a language that it does not write, and for numbers that
+    make no search.
+    """
+
+    def __init__(
+        self,
+        bgt: SentenceWriter,
+        *,
+        source_lang: str | None = None,
+        lang: str | None = None,
+        beam: int = 5,
+        count: int = 1,
+        max_length: int = 100,
+    ):
+        if not isinstance(bgt.model, Translator):
+            raise UsageError("This model does not translate; use one as `bgt train translator` makes.")
+        self.bgt, self.model, written = bgt, bgt.model, list(bgt.model.decoders)
+        self.source_lang, self.lang = bgt.langs[0], lang or written[0]
+        if self.lang not in written or source_lang not in (None, self.source_lang):
+            wrong = f"{source_lang or self.source_lang} to {self.lang}"
+            raise UsageError(f"This model translates {self.source_lang} to {' or '.join(written)}, not {wrong}.")
+        if not 1 <= count <= beam:
+            raise UsageError(f"`count` {count}, `beam` {beam}: expected at least 1, and a beam that holds as many.")
+        if max_length < 1:
+            raise UsageError(f"`max_length` {max_length}: expected at least 1 piece.")
+        self.beam, self.count, self.max_length = beam, count, max_length
+
+    @property
+    def fingerprint(self) -> str:
+        """What decides the translations, in one line."""
+        return f"{self.bgt.fingerprint} {self.lang} {self.beam} {self.count} {self.max_length}"
+
+    def translate(self, sentences: Sequence[str]) -> list[list[Translation]]:
+        """N sentences -> the translations of each, all different, the cheapest first; none of one that is empty or too
+        long. Costs are negative log-likelihoods in nats a piece, the end counted, among the pieces that a search
+        writes."""
+        ids = self.bgt.tokenizer.encode(sentences)  # EOS counts among their lengths
+        fitting = [row for row, pieces in enumerate(ids) if 1 < len(pieces) <= self.max_length + 1]
+        fitting.sort(key=lambda row: len(ids[row]), reverse=True)
+        translations: list[list[Translation]] = [[] for _ in ids]
+        device = next(self.model.parameters()).device
+        with torch.no_grad(), autocast(device, self.bgt.precision):  # under inference_mode autocast keeps no weights
+            while fitting:  # the longest first
+                size = max(1, min(AT_ONCE, BATCH_TOKENS // len(ids[fitting[0]])))
+                rows, fitting = fitting[:size], fitting[size:]
+                side = Tokens.pad([ids[row] for row in rows], self.source_lang).to(device)
+                for row, best in zip(rows, self._search(side), strict=True):
+                    translations[row] = best
+        return translations
+
+    def _search(self, side: Tokens) -> list[list[Translation]]:
+        """Of each of the sentences (B, T); two hypotheses may say the same in other pieces."""
+        decoder, states = self.model.decoder(self.lang), self.model.states(side)
+        results = []
+        for hypotheses in n_best(decoder, states, self.beam, self.beam, self.max_length):
+            texts = map(normalise, self.bgt.tokenizer.decode([each.pieces for each in hypotheses]))
+            costs: dict[str, float] = {}
+            for text, hypothesis in zip(texts, hypotheses, strict=True):
+                costs.setdefault(text, -hypothesis.mean)
+            results.append([Translation(*pair) for pair in costs.items() if pair[0]][: self.count])
+        return results

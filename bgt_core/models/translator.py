@@ -1,0 +1,52 @@
+"""Translation with attention to every state of the source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from torch import nn
+
+from bgt_core.contracts import SEMANTIC, Batch, Decoder, Outputs, Readout, Tokens
+from bgt_core.errors import UsageError
+from bgt_core.models.latent import LatentModel
+from bgt_core.nets.attention_decoder import AttentionDecoder, EncoderStates
+from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.transformer import Transformer
+from bgt_core.posterior import Point
+
+
+class Translator(LatentModel):
+    """Reads one column and writes the others, with a decoder for each of their languages that attends to all states.
+
+    No vector stands between the two sentences. A sentence is embedded as the mean of its encoder states, which nothing
+    trains for that: what a translator knows of meaning (España-Bonet et al. 2017 compare sentences by their sum).
+    """
+
+    def __init__(self, encoder: nn.Module, decoders: Mapping[str, AttentionDecoder], source: str, lang: str):
+        """`encoder` has a `Transformer` for its body; `source` is the column that is read, `lang` its language."""
+        super().__init__((lang,), {SEMANTIC: encoder})
+        self.decoders = nn.ModuleDict(decoders)
+        self.source = source
+
+    def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
+        if self.source not in batch.sides:
+            columns = ", ".join(batch.sides)
+            raise UsageError(f"columns {columns}: this system reads {self.source}, and each corpus needs it")
+        states = self.states(batch.sides[self.source])
+        predictions = [
+            self.decoders[side.lang]("translate", column, states, side)
+            for column, side in batch.sides.items()
+            if column != self.source
+        ]
+        meaning = Point(PackedLayout.of(states.side).mean(states.states).detach())
+        return Outputs({self.source: meaning}, {}, predictions)
+
+    def states(self, side: Tokens) -> EncoderStates:
+        """What decoders read of the sources, (B, T)."""
+        body = cast(Transformer, self.encoders[SEMANTIC].body)
+        return EncoderStates(body.states(side, PackedLayout.of(side)), side)
+
+    def decoder(self, lang: str) -> Decoder:
+        """What writes that language, from `states`."""
+        return cast(Decoder, self.decoders[lang])

@@ -1,0 +1,81 @@
+"""The vMF-Gaussian variational autoencoder of paraphrases: meaning in one latent, syntax in another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from bgt_core.contracts import SEMANTIC, SYNTACTIC, Batch, Decoder, Outputs, Prediction, Readout
+from bgt_core.errors import UsageError
+from bgt_core.models.latent import LatentModel
+from bgt_core.nets.mlp_output import BagOfWords
+from bgt_core.posterior import readout_named
+
+
+class VGVAE(LatentModel):
+    """A semantic and a syntactic latent for each sentence (Chen et al. 2019).
+
+    `encoders` holds q(y | sentence) under "semantic" and q(z | sentence) under "syntactic" (`NoLatent` for a model of
+    one latent), each for all languages; `decoders` p(sentence | z, y) under each language. From one draw of each latent
+    a sentence is reconstructed, and written once more with the meaning of its paraphrase, `Batch.source`, in place of
+    its own; `position`, where there is one, says where its words stand.
+    """
+
+    def __init__(
+        self,
+        langs: Sequence[str],
+        encoders: Mapping[str, nn.Module],
+        decoders: Mapping[str, nn.Module],
+        position: nn.Module | None,
+        readout: str = "sample",
+    ):
+        super().__init__(langs, encoders)
+        self.decoders = nn.ModuleDict(decoders)
+        self.position = position
+        self.readout = readout_named(readout)
+
+    def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
+        readout = readout or self.readout
+        semantic, negatives = (
+            {column: self.encoders[SEMANTIC](side) for column, side in sides.items()}
+            for sides in (batch.sides, batch.negatives)
+        )
+        syntactic = {column: self.encoders[SYNTACTIC](side) for column, side in batch.sides.items()}
+        y = {column: readout(posterior) for column, posterior in semantic.items()}  # (B, L), one draw a sentence
+        z = {column: readout(posterior) for column, posterior in syntactic.items()}
+        predictions: list[Prediction] = []
+        for column, side in batch.sides.items():
+            decoder, source = self.decoders[side.lang], batch.source(column)
+            own = self.join({SYNTACTIC: z[column], SEMANTIC: y[column]})
+            predictions.append(decoder("reconstruct", column, own, side))
+            if source != column:
+                swapped = self.join({SYNTACTIC: z[column], SEMANTIC: y[source]})
+                predictions.append(decoder("paraphrase", column, swapped, side))
+            if self.position is not None:
+                predictions.append(self.position(column, z[column], side))
+        posteriors = {
+            latent: {f"{latent}/{column}": posterior for column, posterior in of.items()}
+            for latent, of in ((SEMANTIC, semantic), (SYNTACTIC, syntactic))
+        }
+        return Outputs(semantic, posteriors, predictions, negatives)
+
+    @property
+    def writes(self) -> bool:
+        """Whether its decoders put words in an order."""
+        return not any(isinstance(decoder, BagOfWords) for decoder in self.decoders.values())
+
+    def decoder(self, lang: str) -> Decoder:
+        """p(sentence | z, y) of that language; UsageError for a bag of words, which can't write."""
+        if not self.writes:
+            raise UsageError(
+                "This model's decoder is a bag of words: it knows which words a sentence has and not their order, so "
+                "it can't write sentences; train one with model.decoder=lstm."
+            )
+        return cast(Decoder, self.decoders[lang])
+
+    def join(self, latents: Mapping[str, Tensor]) -> Tensor:
+        """What a decoder reads: [syntactic ; semantic], (B, L_syntactic + L)."""
+        return torch.cat([latents[latent] for latent in (SYNTACTIC, SEMANTIC) if latent in latents], dim=-1)

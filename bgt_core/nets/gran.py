@@ -1,0 +1,117 @@
+"""The gated recurrent averaging network, and its LSTM with peepholes.
+
+torch's own LSTM has no peepholes: a gate there sees the cell only through the state that the last gate let out.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from bgt_core.backend import Linear, linear
+from bgt_core.contracts import Tokens
+from bgt_core.nets.dropout import Dropout
+from bgt_core.nets.gradients import lookup
+from bgt_core.nets.layers import exact
+from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.pooling import mean_of_words
+
+STD = 0.1  # of every weight but the table's at the start; biases are 0 (Lasagne's defaults, which the code leaves)
+
+
+class GRAN(nn.Module):
+    """The mean of gated piece vectors (Wieting and Gimpel 2017; Wieting et al. 2017, sec. 4.1).
+
+    An LSTM reads the piece vectors x_t and has states h_t; the mean is taken of x_t * sigmoid(W_x x_t + W_h h_t + b).
+    With a gate of 1 it is `MeanPooling` exactly: the same pieces count, EOS and unknown ones not. The LSTM reads
+    unknown pieces too. Dropout falls on the piece vectors.
+    """
+
+    def __init__(self, table: nn.Embedding, dropout: float = 0.0):
+        super().__init__()
+        self.width = table.embedding_dim
+        self.table, self.dropout = table, Dropout(dropout)
+        self.lstm = PeepholeLSTM(self.width, self.width)
+        self.gate_words = Linear(self.width, self.width)  # W_x and b
+        self.gate_states = Linear(self.width, self.width, bias=False)  # W_h
+        for layer in (self.gate_words, self.gate_states):
+            start(layer)
+
+    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        layout = layout or PackedLayout.of(side)
+        ids = layout.pack(side.ids)  # (N,)
+        words = self.dropout(lookup(self.table, ids))  # (N, H)
+        gate = torch.sigmoid(exact(self.gate_words(words) + self.gate_states(self.lstm(words, layout))))
+        return mean_of_words(words * gate, ids, layout)
+
+
+class PeepholeLSTM(nn.Module):
+    """One layer of an LSTM whose gates see the cell (Gers and Schmidhuber 2000), from states of zero.
+
+        i_t = sigmoid(W_i [x_t ; h_t-1] + p_i * c_t-1 + b_i)      what enters the cell
+        f_t = sigmoid(W_f [x_t ; h_t-1] + p_f * c_t-1 + b_f)      what stays in it
+        c_t = f_t * c_t-1 + i_t * tanh(W_c [x_t ; h_t-1] + b_c)
+        o_t = sigmoid(W_o [x_t ; h_t-1] + p_o * c_t + b_o)        what is seen of it
+        h_t = o_t * tanh(c_t)
+
+    Rows of the weights are in the order i, o, f, c, as in ONNX.
+    """
+
+    def __init__(self, inputs: int, width: int):
+        super().__init__()
+        self.width = width
+        self.inputs = Linear(inputs, 4 * width)
+        self.recurrence = nn.Parameter(torch.empty(4 * width, width))
+        self.peepholes = nn.Parameter(torch.empty(3, width))  # of i, o and f
+        start(self.inputs)
+        for weight in (self.recurrence, self.peepholes):
+            nn.init.normal_(weight, std=STD)
+
+    def forward(self, x: Tensor, layout: PackedLayout) -> Tensor:
+        """Pieces (N, K) -> the state after each, (N, H), in single precision or better."""
+        if torch.onnx.is_in_onnx_export():
+            return layout.pack(self.exported(layout.unpack(x)))
+        parts = [part for *_, part in layout.length_blocks]
+        sums = self.inputs(x).split([len(part.flat_index) for part in parts])  # (N, 4 * H) of all
+        return torch.cat([part.pack(self.states(part.unpack(own))) for part, own in zip(parts, sums, strict=True)])
+
+    def states(self, sums: Tensor) -> Tensor:
+        """What the inputs add to each gate, (B, T, 4 * H) -> states (B, T, H). Padding stands to the right: states at
+        it are of no meaning, and nothing before it depends on them."""
+        peep_i, peep_o, peep_f = self.peepholes
+        hidden = cell = exact(sums.new_zeros(len(sums), self.width))  # (B, H)
+        states = []
+        for step in sums.unbind(1):
+            i, o, f, c = exact(step + linear(hidden, self.recurrence)).chunk(4, dim=1)
+            entering = torch.sigmoid(torch.addcmul(i, peep_i, cell))
+            staying = torch.sigmoid(torch.addcmul(f, peep_f, cell))
+            cell = torch.addcmul(staying * cell, entering, torch.tanh(c))
+            hidden = torch.sigmoid(torch.addcmul(o, peep_o, cell)) * torch.tanh(cell)
+            states.append(hidden)
+        return torch.stack(states, 1)
+
+    def exported(self, x: Tensor) -> Tensor:
+        """The same states by ONNX's own operator, which has peepholes: a graph has no loop over an unknown length.
+
+        x (B, T, K) -> (B, T, H).
+        """
+        batch, length, _ = x.shape
+        bias = torch.cat([self.inputs.bias, torch.zeros_like(self.inputs.bias)])  # that of the recurrence is 0
+        weights = [weight[None] for weight in (self.inputs.weight, self.recurrence, bias)]
+        peepholes = self.peepholes.reshape(1, -1)
+        states = torch.onnx.ops.symbolic(
+            "::LSTM",
+            (x.transpose(0, 1), *weights, None, None, None, peepholes),
+            {"hidden_size": self.width},
+            dtype=x.dtype,
+            shape=(length, 1, batch, self.width),
+        )
+        return states[:, 0].transpose(0, 1)
+
+
+def start(layer: Linear) -> None:
+    """Weights N(0, 0.01), biases 0."""
+    nn.init.normal_(layer.weight, std=STD)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)

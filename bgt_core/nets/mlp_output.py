@@ -1,0 +1,96 @@
+"""Output layers that are perceptrons: of a decoder's states, or of the latent alone, a bag of words."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from bgt_core.backend import Linear
+from bgt_core.contracts import EOS, Role, Tokens
+from bgt_core.errors import UsageError
+from bgt_core.nets.layers import exact
+from bgt_core.nets.output import fused_nll
+from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.prediction import SentencePrediction
+
+
+class Perceptron(nn.Module):
+    """So many layers of Linear and ReLU, all but the first from `width` to `width`."""
+
+    def __init__(self, inputs: int, width: int, layers: int):
+        super().__init__()
+        if min(width, layers) < 1:
+            raise UsageError(f"hidden_dim {width} and hidden_layers {layers} must be at least 1")
+        self.first = Linear(inputs, width)
+        self.layers = nn.ModuleList(Linear(width, width) for _ in range(layers - 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., K) -> (..., H)."""
+        return self.after_first(self.first(x))
+
+    def after_first(self, x: Tensor) -> Tensor:
+        """All that follows the first linear map: (..., H) -> (..., H)."""
+        x = torch.relu(x)
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        return x
+
+
+class PerceptronOutput(nn.Module):
+    """W MLP([features ; latent]), where the latent is the last `latent` units of what decoders read."""
+
+    def __init__(self, vocab_size: int, features: int, latent: int, hidden: int, layers: int):
+        super().__init__()
+        self.perceptron = Perceptron(features, hidden, layers)
+        self.latent = Linear(latent, hidden, bias=False)  # its part of the first map, made once per sentence
+        self.matrix = Linear(hidden, vocab_size, bias=False)
+
+    def project_latent(self, latent: Tensor) -> Tensor:
+        """(B, L) -> (B, hidden): added to the first map's."""
+        return self.latent(latent[:, -self.latent.in_features :])
+
+    def hidden(self, features: Tensor, latent_bias: Tensor) -> Tensor:
+        """(..., H), (..., hidden) -> (..., hidden)."""
+        return self.perceptron.after_first(self.perceptron.first(features) + latent_bias)
+
+    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
+        """See `nets.prediction.OutputLayer.logits`."""
+        return self.matrix(self.hidden(features, latent_bias))
+
+    def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
+        """See `nets.prediction.OutputLayer.nll`."""
+        hidden = self.hidden(features, PackedLayout.of(target).repeat(self.project_latent(latent)))
+        return fused_nll(hidden, self.matrix.weight, None, target, smoothing)
+
+
+class BagOfWords(nn.Module):
+    """p(sentence | latent) as if its pieces were drawn one by one from softmax(W MLP(latent)); EOS is none of them.
+
+    It knows which pieces a sentence has and not their order: it pays likelihood and can't write.
+    """
+
+    def __init__(self, vocab_size: int, latent: int, hidden: int, layers: int):
+        super().__init__()
+        self.perceptron = Perceptron(latent, hidden, layers)
+        self.matrix = Linear(hidden, vocab_size, bias=False)
+
+    def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
+        """What it says of `target` (B, T), given latent (B, L)."""
+        nothing = latent.new_zeros(len(target.flat_index), 0)  # no piece has features of its own
+        return SentencePrediction(role, column, nothing, latent, self, target)
+
+    def project_latent(self, latent: Tensor) -> Tensor:
+        """(B, L) -> the scores themselves, (B, V)."""
+        return self.matrix(self.perceptron(latent))
+
+    def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
+        """See `nets.prediction.OutputLayer.logits`: those of the sentence, for each piece."""
+        return latent_bias
+
+    def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
+        """See `nets.prediction.OutputLayer.nll`; one softmax a sentence. EOS costs nothing, labels are not smoothed."""
+        layout = PackedLayout.of(target)
+        log_p = exact(self.project_latent(latent)).log_softmax(-1)  # (B, V)
+        ids = layout.pack(target.ids)  # (N,)
+        cost = layout.sum(-log_p[layout.rows, ids] * (ids != EOS))  # (B,)
+        return cost.sum(), cost.detach()

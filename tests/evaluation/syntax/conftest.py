@@ -1,0 +1,47 @@
+"""Sentences of a small grammar with their trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+RULES: dict[str, list[list[str]]] = {
+    "S": [["NP", "VP", "."], ["S", "CC", "S"]],
+    "NP": [["DT", "NN"], ["NP", "PP"], ["NN"], ["NP"]],
+    "VP": [["VB"], ["VB", "NP"], ["VP", "PP"]],
+    "PP": [["IN", "NP"]],
+}
+WORDS = {tag: [f"{tag.lower()}{number}" for number in range(6)] for tag in ("DT", "NN", "VB", "IN", "CC")}
+WORDS["."] = [".", "?"]
+
+
+def bracketed(label: str, rng: Random, room: int = 5) -> str:
+    """A tree that gets no deeper once there is no more room."""
+    if label not in RULES:
+        return f"({label} {rng.choice(WORDS[label])})"
+    rule = rng.choice(RULES[label]) if room > 0 else RULES[label][0]
+    return f"({label} {' '.join(bracketed(part, rng, room - 1) for part in rule)})"
+
+
+@pytest.fixture(scope="session")
+def trees() -> list[str]:
+    """500 different trees."""
+    rng = Random(5)
+    drawn: dict[str, None] = {}
+    while len(drawn) < 500:
+        drawn[f"(ROOT {bracketed('S', rng)})"] = None
+    return list(drawn)
+
+
+@pytest.fixture
+def treebank(tmp_path: Path) -> Callable[..., Path]:
+    """treebank("a.mrg", ["(S ...)"]): the file."""
+
+    def write(name: str, trees: list[str]) -> Path:
+        (tmp_path / name).write_text("\n".join(trees), "utf-8")
+        return tmp_path / name
+
+    return write

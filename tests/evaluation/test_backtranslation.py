@@ -1,0 +1,138 @@
+"""References against translations: every measure worked by hand, correlations as scipy's."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from bgt_core.errors import DataError, UsageError
+from bgt_core.evaluation.backtranslation import (
+    InverseDocumentFrequency,
+    compare,
+    ngram_entropy,
+    repeated,
+)
+
+NICE = "the staff were very nice and the room was very nice and the staff were very nice".split()
+
+
+class Scripted:
+    """A score that is looked up."""
+
+    fingerprint = "by hand"
+
+    def __init__(self, scores: dict[str, float]):
+        self.scores = scores
+
+    def __call__(self, sentences: list[str]) -> np.ndarray:
+        return np.array([self.scores[text] for text in sentences])
+
+
+def test_entropy_pools_all_sentences() -> None:
+    assert ngram_entropy([["a", "b"], ["a", "b"]], 1) == pytest.approx(1.0)
+    assert ngram_entropy([list("abcd"), list("bcdb")], 3) == pytest.approx(1.5)  # abc, bcd twice, cdb
+    assert ngram_entropy([["a", "a", "a", "b"]], 1) == pytest.approx(2 - 0.75 * math.log2(3))
+    assert math.isnan(ngram_entropy([["a", "b"]], 3))
+
+
+def test_repetition_looks_at_words_of_three_characters() -> None:
+    # the staff were very nice and | the | room was | very nice and the staff were very nice: 9 of 17 came before
+    assert repeated(NICE, 1) == (9, 17)
+    # 15 trigrams; twice come: very nice and, nice and the, the staff were, staff were very, were very nice
+    assert repeated(NICE, 3) == (5, 15)
+    assert repeated("of of of the the".split(), 1) == (1, 2)
+    assert repeated(["a", "b"], 3) == (0, 0)
+
+
+def test_inverse_document_frequency() -> None:
+    idf = InverseDocumentFrequency([["The", "dog"], ["the", "cat", "the"], ["birds"], ["the"]])
+    assert idf(["the"]) == pytest.approx(math.log(4 / 3))
+    assert idf(["DOG", "the", "unknown"]) == pytest.approx(math.log(4) + math.log(4 / 3) + math.log(4))
+    with pytest.raises(DataError, match="no document"):
+        InverseDocumentFrequency([])
+
+
+def test_a_comparison_by_hand() -> None:
+    references = ["red dogs run", "blue cats sleep"]
+    translations = ["dogs dogs run", "cats sleep"]
+    result = compare(references, translations, costs=np.array([0.5, 1.0]))
+    assert result.pairs == 2
+    assert result["words"].reference == 3 and result["words"].translation == 2.5
+    repetition = result["unigram repetition"]
+    assert (repetition.reference, repetition.translation) == (0, 20)  # 1 of 5 words, pooled: not the mean of 1/3 and 0
+    assert repetition.difference[0] == -20
+    assert result["unigram entropy"].reference == pytest.approx(math.log2(6))
+    assert result["trigram entropy"].translation == 0
+    # 4 documents: red, blue in one, the others in two
+    assert result["average IDF"].reference == pytest.approx((math.log(4) + 2 * math.log(2)) / 3)
+    assert result["average IDF"].translation == pytest.approx(math.log(2))
+    assert [result[name].translation for name in ("cost", "overlap-1", "overlap-2")] == pytest.approx(
+        [0.75, 5 / 6, 0.75]
+    )
+    assert result["cost"].reference is None and result["words"].correlation is None
+    documents = compare(references, translations, documents=["dogs", "red dogs run", "nobody"])
+    assert documents["average IDF"].translation == pytest.approx(
+        np.mean([(2 * math.log(3 / 2) + math.log(3)) / 3, math.log(3)])
+    )
+
+
+def test_the_classifier_is_judged_on_each_side_and_correlated_with_all() -> None:
+    rng = np.random.default_rng(0)
+    references = [" ".join(rng.choice(list("abcde"), rng.integers(3, 9))) + f" r{i}" for i in range(60)]
+    translations = [" ".join(rng.choice(list("abc"), rng.integers(3, 9))) + f" t{i}" for i in range(60)]
+    scores = {text: float(rng.random()) for text in (*references, *translations)}
+    perplexities = {text: float(1 + len(text)) for text in scores}
+    costs = rng.random(60)
+    models = {"classifier": Scripted(scores), "perplexity": Scripted(perplexities)}
+    result = compare(references, translations, costs=costs, models=models)
+    right = result["classified right"]
+    assert right.reference == pytest.approx(100 * np.mean([scores[text] > 0.5 for text in references]))
+    assert right.translation == pytest.approx(100 * np.mean([scores[text] <= 0.5 for text in translations]))
+    of_translations = [scores[text] for text in translations]
+    of_all = [scores[text] for text in (*references, *translations)]
+    lengths = [len(text.split()) for text in (*references, *translations)]
+    words = result["words"]
+    rho = spearmanr(lengths[60:], of_translations).statistic
+    assert words.correlation.value == pytest.approx(100 * rho)
+    assert words.correlation_of_all.value == pytest.approx(100 * spearmanr(lengths, of_all).statistic)
+    error = 1.959964 * math.sqrt((1 + rho**2 / 2) / 57)
+    assert words.correlation[1:3] == pytest.approx([100 * math.tanh(math.atanh(rho) + s * error) for s in (-1, 1)])
+    assert result["cost"].correlation.value == pytest.approx(100 * spearmanr(costs, of_translations).statistic)
+    assert result["perplexity"].translation == pytest.approx(np.mean([np.log2(1 + len(t)) for t in translations]))
+    assert result["classifier"].correlation is None
+    assert result["trigram repetition"].unit == "%"
+
+
+def test_the_interval_of_a_difference_is_that_of_its_mean() -> None:
+    """Of 400 pairs whose lengths differ with deviation s: about 1.96 s / 20 to each side."""
+    rng = np.random.default_rng(1)
+    lengths = rng.integers(2, 12, (2, 400))
+    references, translations = ([f"{'word ' * n}" for n in side] for side in lengths)
+    words = compare(references, translations)["words"]
+    apart = lengths[0] - lengths[1]
+    value, low, high, _ = words.difference
+    assert value == pytest.approx(apart.mean())
+    half = 1.96 * apart.std() / 20
+    assert (low, high) == pytest.approx((value - half, value + half), abs=0.1 * half + 1e-9)
+
+
+def test_it_is_json_and_a_table() -> None:
+    result = compare(["one word"] * 5, ["one word"] * 5, models={"classifier": Scripted({"one word": 0.5})})
+    document = json.loads(json.dumps(result.as_dict(), allow_nan=False))
+    assert document["statistics"]["trigram entropy"]["reference"] is None  # there is no trigram
+    assert document["statistics"]["words"]["difference"] == {"value": 0, "low": 0, "high": 0}
+    assert document["statistics"]["words"]["correlation"] is None  # of constants
+    lines = result.table().lines()
+    assert lines[2] == ["words", "2.00", "2.00", "0.00 [0.00, 0.00]", "", ""]
+    assert lines[-1][:3] == ["classified right, %", "0.00", "100.00"]
+
+
+def test_what_can_not_be_compared_is_refused() -> None:
+    with pytest.raises(UsageError, match="1 references and 2 translations"):
+        compare(["a"], ["a", "b"])
+    with pytest.raises(DataError, match="no pair"):
+        compare([], [])

@@ -1,0 +1,173 @@
+"""Translations of an untrained model, against what training says of the same sentences, and how they are scored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sacrebleu
+import torch
+from torch import nn
+
+import bgt_core
+from bgt_core import checkpoint, recipes
+from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import DataError, UsageError
+from bgt_core.evaluation.translation import score_translations
+from bgt_core.generation import translate
+from bgt_core.generation.search import n_best
+from bgt_core.generation.translate import BeamTranslator
+from bgt_core.grammar import Pair
+
+SIZES = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "ffn_dim": 24, "heads": 2, "vocab_size": 400}
+LENGTH = 12  # pieces of a source, and of a translation
+
+
+@pytest.fixture(scope="module")
+def folder(
+    tokenizer: Tokenizer, stirred: Callable[[nn.Module], nn.Module], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A checkpoint that reads French and writes English and German, and is sure of little; sentences end early."""
+    torch.manual_seed(0)
+    recipe = recipes.build("translator", SIZES | {"columns": ["fr", "en", "de"]})
+    model = stirred(recipe.build(tokenizer))
+    path = tmp_path_factory.mktemp("translator") / "model"
+    checkpoint.save(path, recipe, model, tokenizer, step=1)  # type: ignore[arg-type]
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> bgt_core.Embedder:
+    return bgt_core.load(folder, "cpu", "fp32")
+
+
+@pytest.fixture(scope="module")
+def french(grammar: list[Pair], tokenizer: Tokenizer) -> list[str]:
+    texts = [pair.texts["fr"] for pair in grammar]
+    short = [text for text, ids in zip(texts, tokenizer.encode(texts), strict=True) if len(ids) <= LENGTH + 1]
+    assert len({len(text) for text in short[:9]}) > 3
+    return short[:9]
+
+
+def cost(model: bgt_core.Embedder, source: str, pieces: list[int]) -> float:
+    """Nats a piece by teacher forcing, among the pieces that a search writes."""
+    side = Tokens.pad(model.tokenizer.encode([source]), "fr")
+    target = Tokens.pad([pieces], "en")
+    scores = model.model.decoder("en")("translate", "en", model.model.states(side), target).logits().detach()
+    scores[:, [PAD, UNK, BOS]] = -torch.inf
+    scores[0, EOS] = -torch.inf
+    return -scores.log_softmax(-1)[range(len(pieces)), pieces].mean().item()
+
+
+def test_translations_are_the_cheapest_first_each_with_its_cost(model: bgt_core.Embedder, french: list[str]) -> None:
+    """Every text of the beam, at the cost that training gives the cheapest way to write it."""
+    written = BeamTranslator(model, beam=6, count=4, max_length=LENGTH).translate(french)
+    for source, translations in zip(french, written, strict=True):
+        states = model.model.states(Tokens.pad(model.tokenizer.encode([source]), "fr"))
+        (hypotheses,) = n_best(model.model.decoder("en"), states, 6, 6, LENGTH)
+        expected: dict[str, float] = {}
+        for pieces in [each.pieces + [EOS] * (len(each.pieces) < LENGTH) for each in hypotheses]:
+            (text,) = model.tokenizer.decode([pieces])
+            expected[text] = min(cost(model, source, pieces), expected.get(text, math.inf))
+        best = sorted(expected.items(), key=lambda pair: pair[1])[:4]
+        assert [each.text for each in translations] == [text for text, _ in best]
+        assert [each.cost for each in translations] == pytest.approx([value for _, value in best], abs=1e-4)
+    assert {len(translations) for translations in written} == {4}
+
+
+def test_a_sentence_does_not_depend_on_its_batch(
+    model: bgt_core.Embedder, french: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = BeamTranslator(model, beam=3, count=2, max_length=LENGTH)
+    together = translator.translate(french)
+    monkeypatch.setattr(translate, "BATCH_TOKENS", 30)
+    for some in (translator.translate(french), [translator.translate([source])[0] for source in french]):
+        for one, other in zip(together, some, strict=True):
+            assert [each.text for each in one] == [each.text for each in other]
+            assert [each.cost for each in one] == pytest.approx([each.cost for each in other], rel=1e-4)
+
+
+def test_what_is_empty_or_too_long_has_none(model: bgt_core.Embedder, french: list[str]) -> None:
+    (length,) = map(len, model.tokenizer.encode(french[:1]))
+    long = " ".join(french[:2])
+    written = BeamTranslator(model, max_length=length - 1).translate(["", french[0], " ", long])
+    assert [len(each) for each in written] == [0, 1, 0, 0]
+    assert [len(each) for each in BeamTranslator(model, max_length=length - 2).translate(french[:1])] == [0]
+    assert BeamTranslator(model).translate([]) == []
+
+
+def test_it_writes_the_language_that_is_asked_for(model: bgt_core.Embedder, french: list[str]) -> None:
+    english, german = (BeamTranslator(model, lang=lang, max_length=LENGTH) for lang in (None, "de"))
+    assert (english.source_lang, english.lang, german.lang) == ("fr", "en", "de")
+    assert english.translate(french) != german.translate(french)
+    assert english.fingerprint != german.fingerprint
+    assert english.fingerprint == BeamTranslator(model, source_lang="fr", lang="en", max_length=LENGTH).fingerprint
+    assert english.fingerprint.startswith(model.fingerprint)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lang": "es"}, "translates fr to en or de, not fr to es"),
+        ({"source_lang": "en", "lang": "de"}, "translates fr to en or de, not en to de"),
+        ({"count": 6}, "`count` 6, `beam` 5: expected"),
+        ({"count": 0}, "`count` 0, `beam` 5: expected"),
+        ({"max_length": 0}, "`max_length` 0: expected at least 1"),
+    ],
+)
+def test_what_makes_no_translator(model: bgt_core.Embedder, options: dict, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        BeamTranslator(model, **options)
+
+
+def test_only_a_translator_translates_and_it_writes_from_no_latent(model: bgt_core.Embedder, saved: Path) -> None:
+    with pytest.raises(UsageError, match="does not translate; use one as `bgt train translator` makes"):
+        BeamTranslator(bgt_core.load(saved, "cpu"))
+    with pytest.raises(UsageError, match="no language latents"):
+        bgt_core.transfer(model, ["a"], ["b"], lang="fr")
+    assert model.embed(["un chat"], lang="fr").shape == (1, 16)
+    with pytest.raises(UsageError, match="no language 'en'; it has fr"):
+        model.embed(["one cat"], lang="en")
+
+
+def test_in_16_bits_it_costs_about_the_same(folder: Path, model: bgt_core.Embedder, french: list[str]) -> None:
+    exact, rounded = (
+        BeamTranslator(each, beam=3, max_length=LENGTH) for each in (model, bgt_core.load(folder, "cpu", "bf16"))
+    )
+    for one, other in zip(exact.translate(french), rounded.translate(french), strict=True):
+        assert one[0].cost == pytest.approx(other[0].cost, abs=0.1)
+    assert exact.fingerprint != rounded.fingerprint
+
+
+REFERENCES = ["The old man sees the red car.", "Is it late?", "She reads a long book today."]
+WRITTEN = ["The old man saw a red car.", "Is it late?", ""]
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_scores_are_sacrebleus(lowercase: bool) -> None:
+    sources = ["Le vieil homme", "Is it tard ?", "Elle lit"]
+    scores = score_translations(WRITTEN, REFERENCES, sources, lang="en", lowercase=lowercase, resamples=200)
+    metrics = {"chrF": sacrebleu.CHRF(lowercase=lowercase), "BLEU": sacrebleu.BLEU(lowercase=lowercase)}
+    assert [each.name for each in scores] == list(metrics)
+    for each in scores:
+        metric = metrics[each.name]
+        assert each.score.value == pytest.approx(metric.corpus_score(WRITTEN, [REFERENCES]).score)
+        assert each.copied == pytest.approx(metric.corpus_score(sources, [REFERENCES]).score)
+        assert each.score.low < each.score.value < each.score.high and each.score.sentences == 3
+        assert each.signature == str(metric.get_signature())
+        assert f"case:{'lc' if lowercase else 'mixed'}" in each.signature
+    perfect = score_translations(REFERENCES, REFERENCES, sources, lang="en", resamples=100)
+    assert all((each.score.value, each.score.low) == pytest.approx((100, 100)) for each in perfect)
+
+
+def test_japanese_is_scored_by_characters() -> None:
+    scores = score_translations(["犬がいる。", "猫"], ["犬がいます。", "猫"], ["dog", "cat"], lang="ja", resamples=100)
+    assert "tok:char" in scores[1].signature and scores[1].score.value > 10
+
+
+def test_one_sentence_has_no_interval() -> None:
+    with pytest.raises(DataError, match="1 translations to score; expected 2 or more"):
+        score_translations(["a"], ["a"], ["b"], lang="en")

@@ -1,0 +1,148 @@
+"""The vMF-Gaussian VAE as a recipe: its settings, what it decodes from what, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from bgt_core import recipes
+from bgt_core.contracts import SEMANTIC, SYNTACTIC, Batch
+from bgt_core.data.text import Tokenizer
+from bgt_core.diagnose import diagnose
+from bgt_core.errors import UsageError
+from bgt_core.nets.lstm import BiLSTM
+from bgt_core.posterior import Gaussian, VonMisesFisher
+from bgt_core.recipes import Recipe
+
+IN_BATCH = {"objective.margin.mined_only": False}
+OFF = {"objective.paraphrase.weight": 0.0, "objective.position.weight": 0.0, "objective.margin.weight": 0.0}
+
+
+def test_the_settings_are_those_of_the_released_script() -> None:
+    paper = {
+        "model.semantic_body": "average",
+        "model.syntactic_body": "average",
+        "model.decoder": "bag-of-words",
+        "model.d_model": 50,
+        "model.semantic_dim": 50,
+        "model.syntactic_dim": 50,
+        "model.hidden_dim": 100,
+        "model.hidden_layers": 3,
+        "model.positions": 32,
+        "data.max_pieces": 32,
+        "data.columns": ("a:en", "b:en"),
+        "objective.elbo.warmup_steps": 0,
+        "objective.margin.margin": 0.4,
+        "train.epochs": 50.0,
+        "train.learning_rate": 1e-3,
+        "train.mega_batch": 20,
+        "train.mega_batch_start": 2.0,
+        "train.weight_decay": 0.0,
+    }
+    arguments = recipes.build("vgvae", {}).arguments or {}
+    assert {setting: arguments[setting] for setting in paper} == paper
+    weights = [arguments[f"objective.{part}"] for part in ("elbo.weights.semantic", "elbo.weights.syntactic")]
+    margin = arguments["objective.margin.weight"]
+    assert [weight / margin for weight in weights] == pytest.approx([1e-4, 1e-3])  # beside a loss a word, see there
+
+
+@pytest.mark.parametrize("decoder", ["bag-of-words", "lstm", "lstm-without-previous-word"])
+def test_a_paraphrase_gives_its_meaning_and_no_syntax(
+    decoder: str, tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
+) -> None:
+    model = tiny("vgvae", **{"model.decoder": decoder}).build(tokenizer).eval()
+    out = model(batch, lambda posterior: posterior.mean)
+    y = {column: posterior.mean for column, posterior in out.meaning.items()}
+    z = {column: out.posteriors[SYNTACTIC][f"syntactic/{column}"].mean for column in batch.sides}
+    latents = {prediction.name: prediction.latent for prediction in out.predictions}
+    for own, other in (("en", "fr"), ("fr", "en")):
+        assert torch.equal(latents[f"reconstruct/{own}"], torch.cat([z[own], y[own]], 1))
+        assert torch.equal(latents[f"paraphrase/{own}"], torch.cat([z[own], y[other]], 1))
+        assert torch.equal(latents[f"position/{own}"], z[own])
+        assert isinstance(out.posteriors[SEMANTIC][f"semantic/{own}"], VonMisesFisher)
+        assert isinstance(out.posteriors[SYNTACTIC][f"syntactic/{own}"], Gaussian)
+    torch.testing.assert_close(y["en"].norm(dim=1), torch.ones(len(batch)))
+    assert all(posterior.concentration.min() > 1 for posterior in out.meaning.values())
+    assert model.writes == (decoder != "bag-of-words")
+
+
+def test_the_same_draw_serves_all_that_is_decoded(
+    tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
+) -> None:
+    out = tiny("vgvae").build(tokenizer)(batch)
+    latent = {prediction.name: prediction.latent for prediction in out.predictions}
+    syntactic = latent["position/en"].shape[1]
+    assert torch.equal(latent["reconstruct/en"][:, :syntactic], latent["position/en"])
+    assert torch.equal(latent["reconstruct/fr"][:, syntactic:], latent["paraphrase/en"][:, syntactic:])
+    assert not torch.equal(latent["position/en"], out.posteriors[SYNTACTIC]["syntactic/en"].mean)
+
+
+@pytest.mark.parametrize("kind", ["average", "lstm"])
+def test_each_latent_has_its_own_reader_and_table(kind: str, tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:
+    other = "lstm" if kind == "average" else "average"
+    model = tiny("vgvae", **{"model.semantic_body": kind, "model.syntactic_body": other}).build(tokenizer)
+    bodies = [model.encoder(latent, "en").body for latent in (SEMANTIC, SYNTACTIC)]
+    assert [isinstance(body, BiLSTM) for body in bodies] == [kind == "lstm", other == "lstm"]
+    assert bodies[0].table is not bodies[1].table
+    assert model.position.table is bodies[1].table  # what it learns shapes the syntactic encoder
+    assert model.latents == (SEMANTIC, SYNTACTIC)
+
+
+@pytest.mark.parametrize(
+    ("settings", "terms"),
+    [
+        ({}, {"paraphrase", "position", "margin"}),
+        ({"objective.paraphrase.weight": 0.0}, {"position", "margin"}),
+        ({"objective.position.weight": 0.0}, {"paraphrase", "margin"}),
+        ({"objective.margin.weight": 0.0}, {"paraphrase", "position"}),
+        (OFF, set()),
+    ],
+)
+def test_every_row_of_the_table_is_a_setting(
+    settings: dict[str, Any], terms: set[str], tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
+) -> None:
+    recipe = tiny("vgvae", **(IN_BATCH | settings))
+    loss = recipe.objective(recipe.build(tokenizer)(batch), step=0)
+    assert {name.split("/")[0] for name in loss.terms} == {"reconstruct", "kl", *terms}
+
+
+def test_one_latent_alone_and_one_column_alone(tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch) -> None:
+    alone = tiny("vgvae", **(IN_BATCH | {"model.syntactic_dim": 0})).build(tokenizer)
+    assert alone.latents == (SEMANTIC,)
+    assert {prediction.role for prediction in alone(batch).predictions} == {"reconstruct", "paraphrase"}
+    recipe = tiny("vgvae", **(OFF | {"columns": ["en"]}))
+    only = Batch({"en": batch.sides["en"]}, anchor="en", shift=0)
+    out = recipe.build(tokenizer)(only)
+    assert [prediction.name for prediction in out.predictions] == ["reconstruct/en", "position/en"]
+
+
+def test_diagnosis_names_both_latents_of_both_sides_and_bounds_the_likelihood(
+    tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
+) -> None:
+    torch.manual_seed(0)
+    model = tiny("vgvae").build(tokenizer).eval()
+    diagnosis = diagnose(model, [batch], torch.device("cpu"), samples=8)
+    assert list(diagnosis.latents) == ["semantic/en", "semantic/fr", "syntactic/en", "syntactic/fr"]
+    assert diagnosis.latents["semantic/en"].units == 12 and diagnosis.latents["semantic/en"].active > 0
+    assert all(latent.kl.nats > 0 and latent.information for latent in diagnosis.latents.values())
+    assert diagnosis.likelihood
+    assert diagnosis.likelihood.iwae_nll.nats < diagnosis.likelihood.neg_elbo.nats
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"model.decoder": "gru"}, "decoder 'gru' is none of bag-of-words, lstm, lstm-without-previous-word"),
+        ({"model.syntactic_body": "gran"}, "syntactic_body 'gran' is none of average, lstm"),
+        ({"model.semantic_dim": 2}, "semantic_dim 2 must be at least 3"),
+        ({"model.syntactic_dim": -1}, "syntactic_dim -1 must be at least 0"),
+        ({"train.mega_batch": 0}, r"mega_batch 0: .*; set train\.mega_batch, or objective\.margin\.mined_only=false"),
+        ({"train.epochs": 2.0}, r"mega_batch_start 2.0 must be below epochs \(2.0\)"),
+    ],
+)
+def test_what_can_not_be_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        recipes.build("vgvae", settings)

@@ -1,0 +1,219 @@
+"""The von Mises-Fisher posterior against mpmath, quadrature, closed forms and sampling."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+from scipy.special import ive
+
+from bgt_core.posterior import VonMisesFisher
+from bgt_core.posterior.bessel import log_f_and_ratio
+from bgt_core.posterior.vmf import reflect, sample_cosine
+
+SIZES = (5, 50, 300, 1024)
+CONCENTRATIONS = (0.1, 1.7, 12.0, 100.0, 1e3, 1e4)
+DRAWS = 10_000
+
+
+def direction(rows: int, size: int, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.nn.functional.normalize(torch.randn(rows, size, dtype=torch.float64, generator=generator), dim=-1)
+
+
+def posterior(concentration: float, size: int, rows: int = 1) -> VonMisesFisher:
+    """So many sentences with one posterior."""
+    mean = direction(1, size).expand(rows, -1)
+    return VonMisesFisher(mean, torch.full((rows,), concentration, dtype=torch.float64))
+
+
+def exact(concentration: float, size: int) -> tuple[mpmath.mpf, mpmath.mpf, mpmath.mpf, mpmath.mpf]:
+    """log 0F1(; m/2; k^2/4), A(k), the KL and its slope, from Bessel functions of 60 digits."""
+    with mpmath.workdps(60):
+        k, order = mpmath.mpf(concentration), mpmath.mpf(size) / 2 - 1
+        first, second, third = (mpmath.besseli(order + more, k) for more in range(3))
+        log_f = mpmath.log(first) + mpmath.loggamma(order + 1) - order * mpmath.log(k / 2)
+        ratio = second / first
+        return log_f, ratio, k * ratio - log_f, k * ratio * (1 / k + third / second - ratio)
+
+
+@pytest.mark.parametrize("size", [3, *SIZES])
+@pytest.mark.parametrize("concentration", [1e-3, *CONCENTRATIONS, 1e5])
+def test_values_and_slopes_are_those_of_high_precision(size: int, concentration: float) -> None:
+    k = torch.tensor([concentration], dtype=torch.float64, requires_grad=True)
+    log_f, ratio = log_f_and_ratio(k, size)
+    kl = VonMisesFisher(direction(1, size), k).kl()
+    (slope,) = torch.autograd.grad(kl, k)
+    given = [value.item() for value in (log_f, ratio, kl, slope)]
+    for value, expected, allowed in zip(given, exact(concentration, size), (1e-13, 1e-14, 1e-11, 2e-6), strict=True):
+        assert value == pytest.approx(float(expected), rel=allowed if concentration >= 1e3 else min(allowed, 1e-10))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_kl_is_that_of_scipy_where_scipy_has_numbers(size: int) -> None:
+    order, k = size / 2 - 1, np.array([0.1, 1.7, 12.0, 100.0, 1e3, 1e4, 1e5])
+    scaled = ive(order, k)
+    shown = scaled > 1e-300
+    assert shown.any() and (shown.all() == (size < 300))  # where it underflows, our form is needed
+    with np.errstate(all="ignore"):
+        ratio = ive(order + 1, k) / scaled
+        log_c = order * np.log(k) - size / 2 * np.log(2 * np.pi) - (np.log(scaled) + k)
+        area = np.log(2) + size / 2 * np.log(np.pi) - math.lgamma(size / 2)
+        expected = k * ratio + log_c + area
+    given = VonMisesFisher(direction(len(k), size), torch.from_numpy(k)).kl().numpy()
+    assert given[shown] == pytest.approx(expected[shown], rel=1e-9, abs=1e-9)
+
+
+def test_the_reference_values_at_50_units() -> None:
+    k = torch.tensor([1, 1.7, 5, 10, 30, 100, 300], dtype=torch.float64)
+    kl = [0.010, 0.029, 0.246, 0.947, 6.23, 23.57, 46.66]
+    ratio = [0.020, 0.034, 0.099, 0.193, 0.471, 0.784, 0.922]
+    assert VonMisesFisher(direction(7, 50), k).kl().tolist() == pytest.approx(kl, abs=0.005)
+    assert log_f_and_ratio(k, 50)[1].tolist() == pytest.approx(ratio, abs=0.0005)
+
+
+def test_in_three_dimensions_everything_is_elementary() -> None:
+    k = torch.tensor([0.5, 4.0, 30.0], dtype=torch.float64)
+    log_f, ratio = log_f_and_ratio(k, 3)
+    torch.testing.assert_close(log_f, torch.log(torch.sinh(k) / k), rtol=1e-13, atol=0)
+    torch.testing.assert_close(ratio, 1 / torch.tanh(k) - 1 / k, rtol=1e-13, atol=0)
+
+
+def density(concentration: float, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points of w = mean . z and their probabilities, by quadrature over q(w) ~ (1 - w^2)^((m - 3) / 2) exp(k w)."""
+    angle = (np.arange(100_000) + 0.5) / 100_000 * np.pi
+    log_q = (size - 2) * np.log(np.sin(angle)) + concentration * np.cos(angle)  # w = cos, dw = sin
+    q = np.exp(log_q - log_q.max())
+    return np.cos(angle), q / q.sum()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("concentration", CONCENTRATIONS)
+def test_draws_have_the_moments_of_quadrature(size: int, concentration: float) -> None:
+    w, q = density(concentration, size)
+    mean = (q * w).sum()
+    central = [(q * (w - mean) ** power).sum() for power in (2, 3, 4)]
+    k = torch.full((DRAWS,), concentration, dtype=torch.float64)
+    along, across = sample_cosine(k, size, torch.Generator().manual_seed(1))
+    torch.testing.assert_close(along.square() + across.square(), torch.ones_like(k), rtol=0, atol=1e-12)
+    assert abs(along.mean() - mean) < 4 * math.sqrt(central[0] / DRAWS)
+    assert abs(along.var() - central[0]) < 4 * math.sqrt((central[2] - central[0] ** 2) / DRAWS)
+    assert mean == pytest.approx(float(exact(concentration, size)[1]), rel=1e-6)
+
+
+def test_concentrations_of_one_batch_do_not_mix() -> None:
+    k = torch.tensor([12.0, 2.0, 300.0], dtype=torch.float64).repeat(DRAWS)
+    along, _ = sample_cosine(k, 50, torch.Generator().manual_seed(2))
+    given = along.view(-1, 3).mean(0).tolist()
+    assert given == pytest.approx([float(exact(value, 50)[1]) for value in (12.0, 2.0, 300.0)], abs=0.005)
+
+
+@pytest.mark.parametrize(("size", "concentration"), [(5, 2.0), (50, 30.0)])
+def test_draws_are_uniform_around_the_mean_direction(size: int, concentration: float) -> None:
+    q = posterior(concentration, size, DRAWS)
+    z = q.rsample(torch.Generator().manual_seed(3))
+    torch.testing.assert_close(z.norm(dim=-1), torch.ones(DRAWS, dtype=torch.float64))
+    ratio = float(exact(concentration, size)[1])
+    along = (1 - (size - 1) * ratio / concentration) * torch.outer(q.mean[0], q.mean[0])  # E w^2 mu mu^T
+    around = ratio / concentration * (torch.eye(size, dtype=torch.float64) - torch.outer(q.mean[0], q.mean[0]))
+    error = 5 / math.sqrt(DRAWS)
+    assert ((z.mean(0) - ratio * q.mean[0]).abs() < error * z.std(0)).all()
+    products = z[:, :, None] * z[:, None, :]  # (draws, L, L)
+    assert ((products.mean(0) - along - around).abs() < error * products.std(0)).all()
+
+
+@pytest.mark.parametrize(("size", "concentration"), [(5, 3.0), (50, 40.0), (300, 200.0)])
+def test_kl_is_the_mean_log_ratio_of_draws(size: int, concentration: float) -> None:
+    q = posterior(concentration, size, DRAWS)
+    ratios = q.log_ratio(q.rsample(torch.Generator().manual_seed(4)))
+    assert abs(ratios.mean() - q.kl()[0]) < 4 * ratios.std() / math.sqrt(DRAWS)
+
+
+def test_the_density_integrates_to_one_and_its_log_is_that_of_each_pair() -> None:
+    size, concentration = 5, 3.0
+    z = direction(50_000, size, seed=5)  # from the prior
+    ratios = posterior(concentration, size, len(z)).log_ratio(z).exp()
+    assert abs(ratios.mean() - 1) < 4 * ratios.std() / math.sqrt(len(z))
+    some = VonMisesFisher(direction(3, size, seed=6), torch.tensor([0.3, 5.0, 40.0], dtype=torch.float64))
+    pairs = torch.stack([some.log_ratio(row.expand(3, -1)) for row in z[:4]])
+    torch.testing.assert_close(some.log_density(z[:4]), pairs)
+
+
+def test_the_slope_of_the_kl_is_that_of_finite_differences() -> None:
+    k = torch.tensor([0.3, 2.0, 9.0, 80.0], dtype=torch.float64, requires_grad=True)
+    for size in (5, 50):
+        assert torch.autograd.gradcheck(lambda k, size=size: VonMisesFisher(direction(4, size), k).kl(), k)
+        assert torch.autograd.gradcheck(lambda k, size=size: log_f_and_ratio(k, size), k)
+
+
+def test_the_gradient_of_a_draw_is_that_of_finite_differences() -> None:
+    """Where a small step changes no acceptance, as it does once in a million."""
+    raw = (direction(3, 6, seed=7) * 2).requires_grad_()
+    k = torch.tensor([0.5, 4.0, 60.0], dtype=torch.float64, requires_grad=True)
+
+    def draw(raw: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        mean = torch.nn.functional.normalize(raw, dim=-1)
+        return VonMisesFisher(mean, k).rsample(torch.Generator().manual_seed(8))
+
+    assert torch.autograd.gradcheck(draw, (raw, k))
+
+
+@pytest.mark.parametrize(
+    ("size", "concentration", "share"), [(5, 2.0, 0.866), (5, 3.0, 0.829), (50, 2.0, 0.9997), (50, 50.0, 0.9855)]
+)
+def test_the_pathwise_gradient_misses_what_is_documented(size: int, concentration: float, share: float) -> None:
+    k = torch.full((DRAWS * 3,), concentration, dtype=torch.float64, requires_grad=True)
+    along, _ = sample_cosine(k, size, torch.Generator().manual_seed(9))
+    (slopes,) = torch.autograd.grad(along.sum(), k)
+    true = float(exact(concentration, size)[3]) / concentration  # A'
+    assert (slopes.mean() / true).item() == pytest.approx(share, abs=4 * float(slopes.std() / true) / len(k) ** 0.5)
+
+
+def test_a_generator_decides_the_draw_and_training_s_seed_where_there_is_none() -> None:
+    q = posterior(7.0, 20, 5)
+    one, again = (q.rsample(torch.Generator().manual_seed(4)) for _ in range(2))
+    assert torch.equal(one, again)
+    assert not torch.equal(one, q.rsample(torch.Generator().manual_seed(5)))
+    torch.manual_seed(6)
+    drawn = q.rsample()
+    torch.manual_seed(6)
+    assert torch.equal(drawn, q.rsample())
+
+
+def test_the_mirror_takes_the_first_axis_to_the_mean_also_where_they_are_one() -> None:
+    axis = torch.eye(4, dtype=torch.float64)[:1]
+    for mean in (direction(1, 4), axis, -axis, torch.nn.functional.normalize(axis + 1e-9, dim=-1)):
+        torch.testing.assert_close(reflect(axis, mean), mean, rtol=0, atol=1e-8)
+    raw = axis.clone().requires_grad_()
+    q = VonMisesFisher(torch.nn.functional.normalize(raw, dim=-1), torch.tensor([1e9], dtype=torch.float64))
+    q.rsample(torch.Generator().manual_seed(0)).sum().backward()
+    assert torch.isfinite(raw.grad).all()
+
+
+def test_single_and_half_precision_stay_finite_and_on_the_sphere() -> None:
+    k = torch.tensor([1e-3, 1.0, 1e5])
+    for dtype in (torch.float32, torch.bfloat16):
+        q = VonMisesFisher(direction(3, 50).to(dtype), k.to(dtype))
+        z = q.rsample(torch.Generator().manual_seed(0))
+        assert z.dtype == q.kl().dtype == torch.float32
+        torch.testing.assert_close(
+            z.norm(dim=-1), torch.ones(3), rtol=0, atol=2e-2 if dtype == torch.bfloat16 else 1e-5
+        )
+        assert (q.kl() > 0).all()
+
+
+def test_posteriors_of_batches_join_in_their_order() -> None:
+    q = VonMisesFisher(direction(3, 8), torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
+    joined = VonMisesFisher.join([VonMisesFisher(q.mean[rows], q.concentration[rows]) for rows in ([0], [1, 2])])
+    assert torch.equal(joined.mean, q.mean) and torch.equal(joined.concentration, q.concentration)
+    single = VonMisesFisher(q.mean.float(), q.concentration.float())
+    assert single.double().kl().dtype == torch.float64
+    assert VonMisesFisher.has_density
+
+
+def test_the_prior_has_variance_1_in_each_standardised_unit() -> None:
+    uniform = VonMisesFisher(direction(DRAWS, 40, seed=10), torch.ones(DRAWS, dtype=torch.float64))
+    assert uniform.standardised_mean.var(0).mean().item() == pytest.approx(1.0, abs=0.01)

@@ -18,7 +18,6 @@ from bgt_core.errors import BgtError  # noqa: E402
 
 # Streamlit writes on its main buttons in white, which the light blue of the dark theme leaves unreadable.
 BUTTON_STYLE = '<style>button[kind^="primary"] p, button[kind^="primary"] span { color: #0e1117 !important; }</style>'
-PAPER = "https://aclanthology.org/2020.emnlp-main.122/"
 
 
 def main() -> None:
@@ -83,8 +82,8 @@ def picker(models: dict[str, str]) -> None:
 
 def describe(loaded: state.Loaded) -> None:
     with st.sidebar:
-        st.text(f"{loaded.name}\n{loaded.languages}\n{loaded.device}")
-        st.link_button("The paper", PAPER, icon=":material/menu_book:")
+        st.text(f"{loaded.name}\n{loaded.translates or loaded.languages}\n{loaded.device}")
+        st.link_button("The paper", card.paper(loaded).address, icon=":material/menu_book:")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import bgt_core
 from app import rows, startup
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import NotFound
+from bgt_core.generation.translate import translates_into
 from bgt_core.generation.writer import can_write
 
 PATIENCE = 60  # seconds to wait for another session's request
@@ -52,8 +53,16 @@ class Loaded:
         return next((latent for latent in self.bgt.latents if latent != SEMANTIC), "")
 
     @property
+    def translates(self) -> str:
+        """From which language into which, as in "French into English"; "" of a model that does not translate."""
+        written = " and ".join(map(rows.language_name, translates_into(self.bgt)))
+        return f"{self.languages} into {written}" if written else ""
+
+    @property
     def cannot_write(self) -> str:
         """Why it can't write one sentence in the manner of another; "" where it can."""
+        if self.translates:
+            return f"This model translates {self.translates}, and has no manner that could be changed."
         if not self.second_latent:
             return "This model has no language latents, so it has no manner that could be changed."
         if not can_write(self.bgt):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from importlib.metadata import version
+from typing import NamedTuple
 
 import pandas as pd
 import streamlit as st
@@ -13,12 +14,48 @@ import bgt_core
 from app import exports, state
 
 PARTS = ("torch", "numpy", "scikit-learn", "sentencepiece", "streamlit", "plotly", "umap-learn")
-BIBTEX = """@inproceedings{wieting2020bilingual,
+
+
+class Paper(NamedTuple):
+    """Where a model comes from."""
+
+    address: str
+    bibtex: str
+
+
+BGT = Paper(
+    "https://aclanthology.org/2020.emnlp-main.122/",
+    """@inproceedings{wieting2020bilingual,
   title     = {A Bilingual Generative Transformer for Semantic Sentence Embedding},
   author    = {Wieting, John and Neubig, Graham and Berg-Kirkpatrick, Taylor},
   booktitle = {Proceedings of EMNLP},
   year      = {2020}
-}"""
+}""",
+)
+VGVAE = Paper(
+    "https://aclanthology.org/N19-1254/",
+    """@inproceedings{chen2019multitask,
+  title     = {A Multi-Task Approach for Disentangling Syntax and Semantics in Sentence Representations},
+  author    = {Chen, Mingda and Tang, Qingming and Wiseman, Sam and Gimpel, Kevin},
+  booktitle = {Proceedings of NAACL},
+  year      = {2019}
+}""",
+)
+BACKTRANSLATION = Paper(
+    "https://aclanthology.org/D17-1026/",
+    """@inproceedings{wieting2017backtranslated,
+  title     = {Learning Paraphrastic Sentence Embeddings from Back-Translated Bitext},
+  author    = {Wieting, John and Mallinson, Jonathan and Gimpel, Kevin},
+  booktitle = {Proceedings of EMNLP},
+  year      = {2017}
+}""",
+)
+PAPERS = {"vgvae": VGVAE, **dict.fromkeys(("avg", "gran", "translator"), BACKTRANSLATION)}  # by recipe; others: BGT's
+
+
+def paper(loaded: state.Loaded) -> Paper:
+    """The one that the model is from, or was made for."""
+    return PAPERS.get(loaded.info["recipe"], BGT)
 
 
 def page() -> None:
@@ -55,7 +92,7 @@ def page() -> None:
                      alt="The settings of the recipe that trained this model")  # fmt: skip
     exports.offer(f"bgt-settings-{loaded.short}", pd.DataFrame(values.items(), columns=["Setting", "Value"]))
     st.subheader("Cite")
-    st.code(BIBTEX, language="bibtex")
+    st.code(paper(loaded).bibtex, language="bibtex")
     st.subheader("What the app keeps")
     st.markdown("Models, vectors and maps stay in memory so that pages open at once. Clearing loses nothing but time.")
     if st.button("Clear the caches", icon=":material/delete:"):

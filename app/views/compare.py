@@ -33,6 +33,8 @@ def page(probes: Page) -> None:
     gaps = languages.with_paper(results.gaps)
     second = scores.second_latents(gaps) or loaded.second_latent or LANGUAGE
     st.markdown(f"Does the semantic latent keep meaning, and the {second} latent manner, in every language and model?")
+    if len(loaded.bgt.langs) == 1:
+        st.caption(f"This model reads one language, {loaded.languages}: there is no other of its own to compare.")
     if gaps.empty:
         empty(loaded, probes)
         return
@@ -44,10 +46,18 @@ def page(probes: Page) -> None:
         accuracy(languages.of_latents(results.scores), gaps, note)
     else:
         compression(languages.of_latents(results.scores), loaded)
-    trends(gaps[gaps["second"] == LANGUAGE])
+    of_language = gaps[gaps["second"] == LANGUAGE]
+    if not of_language.empty:
+        trends(of_language)
 
 
 def empty(loaded: state.Loaded, probes: Page) -> None:
+    if not loaded.second_latent:
+        st.info(
+            "This model has one latent, so it has nothing to compare. Choose another model at the side.",
+            icon=":material/translate:",
+        )
+        return
     st.info("No results of both latents yet: nothing is computed on this page.", icon=":material/translate:")
     st.page_link(probes, label="Run a small probe", icon=":material/science:")
     st.markdown("Or probe each model from the command line, and start the app with `--results FOLDER`:")

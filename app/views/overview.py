@@ -25,7 +25,10 @@ COLLAPSED = 0.1  # nats: a latent that costs less carries next to nothing
 
 def page(two_latents: Page, style: Page, similarity: Page, probes: Page) -> None:
     loaded = state.model()
-    st.title("A sentence, in two parts" if loaded.second_latent else "What a sentence means")
+    if loaded.translates:
+        st.title("A translator")
+    else:
+        st.title("A sentence, in two parts" if loaded.second_latent else "What a sentence means")
     st.markdown(described(loaded))
     cards(loaded)
     links(loaded, two_latents, style)
@@ -39,6 +42,11 @@ def page(two_latents: Page, style: Page, similarity: Page, probes: Page) -> None
 
 def described(loaded: state.Loaded) -> str:
     """What its latents keep, and what it learnt that from."""
+    if loaded.translates:
+        return (
+            f"This model translates {loaded.translates}: `bgt translate` writes with it, this app does not. What its "
+            "encoder reads is averaged and shown as a **semantic latent**, which nothing trained it to be."
+        )
     second = loaded.second_latent
     reads = f"This model reads a sentence {'twice' if second else 'once'}."
     meaning = "Its **semantic latent** keeps what the sentence means"
@@ -94,7 +102,7 @@ def scores(measures: Mapping[str, object] | None, name: str) -> None:
 def training(loaded: state.Loaded) -> None:
     reports = [row for row in loaded.log if row.get("kind") == "valid"]
     held_out = reports[-1] if reports else None
-    if not held_out:
+    if not held_out or not any(name == "elbo" or name.startswith(("retrieval/", "kl/")) for name in held_out):
         return
     st.subheader("On held-out pairs")
     pairs = "Translations" if len(loaded.bgt.langs) > 1 else "Paraphrases"

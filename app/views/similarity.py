@@ -27,9 +27,10 @@ def page() -> None:
 
 
 def pair(loaded: state.Loaded) -> None:
+    example = EXAMPLE if "en" in loaded.bgt.langs else ("", "")
     left, right = (
         column.text_area(side.capitalize(), text, key=side, height=80, **BOUND)
-        for column, side, text in zip(st.columns(2), ("left", "right"), EXAMPLE, strict=True)
+        for column, side, text in zip(st.columns(2), ("left", "right"), example, strict=True)
     )
     langs = pair_file.languages(loaded, "one")
     if not (left.strip() and right.strip()):

@@ -17,6 +17,12 @@ from bgt_core.models.translator import Translator
 BATCH_TOKENS = 4_096  # padded tokens of a batch at most: a search remembers as many columns of each hypothesis
 
 
+def translates_into(bgt: object) -> list[str]:
+    """The languages that its model writes translations in; none for a model that does not translate."""
+    model = getattr(bgt, "model", None)
+    return list(model.decoders) if isinstance(model, Translator) else []
+
+
 class BeamTranslator:
     """A trained translator, and how it searches.
 

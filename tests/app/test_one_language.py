@@ -148,6 +148,14 @@ def test_the_overview_says_what_the_latents_are(english_pairs: Path, start: Call
     assert shown["Paraphrases found, a-b"] == "50%" and shown["KL syntactic/b, nats"] == "1.0"
 
 
+def test_the_paper_is_that_of_the_model(english_pairs: Path, start: Callable, opened: Open) -> None:
+    for name, address, key in ((WRITING, "N19-1254", "chen2019"), ("bgt", "2020.emnlp-main.122", "wieting2020")):
+        start("--model", english_pairs / name)
+        (link,) = (button for button in opened("main").get("link_button") if button.proto.label == "The paper")
+        assert address in link.proto.url
+        assert [key in code.value for code in opened("card").code].count(True) == 1
+
+
 def test_the_curves_of_training_have_every_kl() -> None:
     kl = {"kl/semantic/a": 3.0, "kl/syntactic/a": 2.0}
     log = [{"kind": "valid", "step": step, "elbo": -1.0, **kl} for step in (2, 4)]
@@ -190,6 +198,8 @@ def test_a_probe_of_both_latents_is_drawn_and_compared(opened: Open, press: Pres
     assert gap["layout"]["xaxis"]["title"]["text"] == "← syntactic · semantic →"
     assert any("that on the syntactic latent" in caption.value for caption in compared.caption)
     assert not any("paper" in caption.value for caption in compared.caption)
+    assert any("one language, English: there is no other" in caption.value for caption in compared.caption)
+    assert not compared.subheader  # no distances to English of English
 
 
 def test_the_papers_language_latents_are_not_set_beside_syntactic_ones() -> None:

@@ -22,6 +22,16 @@ CAT = "(S (NP-SBJ (DT The) (NN cat)) (VP (VBZ sleeps)) (. .))"
 DOG = "(ROOT (S (NP (PRP He)) (VP (VBZ is) (NP (NN dog))) (. .)))"
 
 
+FERRY = [
+    "(ROOT (S (NP (PRP She)) (VP (VBD waited)) (. .)))",
+    "(ROOT (S (NP (DT The) (JJ old) (NN ferry)) (VP (VBD left) (PP (IN without) (NP (PRP us)))) (. .)))",
+    "(ROOT (SQ (VBD Did) (NP (DT the) (NN ferry)) (VP (VB leave) (PP (IN before) (NP (NN noon)))) (. ?)))",
+    "(ROOT (S (SBAR (IN If) (S (NP (PRP it)) (VP (VBZ rains)))) (, ,) (NP (PRP I)) (VP (MD will) (VP (VB go))) (. .)))",
+    "(ROOT (S (NP (PRP We)) (VP (MD will) (VP (VB stay) (SBAR (IN if) (S (NP (PRP it)) (VP (VBZ rains)))))) (. .)))",
+    "(ROOT (FRAG (NP (NP (NN Bread)) (CC and) (NP (NN butter))) (. .)))",
+]
+
+
 def nltk_brackets(text: str) -> Counter[tuple[str, int, int]]:
     """Labels and spans by nltk's reader and tree positions, without parts of speech."""
     tree = nltk.Tree.fromstring(text)
@@ -98,6 +108,19 @@ def test_edits_are_those_of_the_textbook(trees: list[str], treebank: Write) -> N
     edits = distances(ordered, ordered)
     assert np.array_equal(edits, expected_edits)
     assert np.ptp(edits) > 5
+
+
+def test_edits_are_those_of_two_libraries(treebank: Write) -> None:
+    """The numbers of apted 1.0.3 and zss 1.2.0, which agree."""
+    ordered = [sentence.tree for sentence in read_treebank([treebank("a.mrg", FERRY)]).sentences]
+    assert distances(ordered, ordered).tolist() == [
+        [0, 7, 9, 11, 10, 6],
+        [7, 0, 5, 15, 10, 9],
+        [9, 5, 0, 16, 11, 8],
+        [11, 15, 16, 0, 13, 14],
+        [10, 10, 11, 13, 0, 13],
+        [6, 9, 8, 14, 13, 0],
+    ]
 
 
 def test_all_three_by_hand(treebank: Write) -> None:

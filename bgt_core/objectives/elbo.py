@@ -28,12 +28,12 @@ class Elbo:
     """
 
     warmup_steps: int = 65_536  # updates until the KL counts fully, from 0 (released code)
-    sigmoid_midpoint: int = 0  # the update at which a sigmoid is 1/2 that multiplies the KL too (Bowman et al. 2016)
-    sigmoid_steepness: float = 0.0  # its steepness, per update; 0: there is none
     label_smoothing: float = 0.1
     weights: Mapping[str, float] = field(default_factory=dict)  # of a latent's KL; 1 unless named
     free_nats: Mapping[str, float] = field(default_factory=dict)  # per row; 0 unless named
     average_predictions: bool = False  # their NLLs are averaged, not added (released code's translation baseline)
+    sigmoid_midpoint: int = 0  # the update at which a sigmoid is 1/2 that multiplies the KL too (Bowman et al. 2016)
+    sigmoid_steepness: float = 0.0  # its steepness, per update; 0: there is none
 
     def __post_init__(self) -> None:
         if not 0 <= self.label_smoothing < 1:

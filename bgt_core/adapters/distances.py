@@ -116,6 +116,8 @@ def compared_by(encoder: SentenceEncoder, distance: str) -> SentenceEncoder:
         raise UsageError(f"`distance` {distance}: there is none of that name.{hint} There are: {', '.join(NAMES)}.")
     if not isinstance(encoder, Embedder):
         raise UsageError(f"`distance` {distance}: this encoder is not ours, and has no posteriors; leave it out.")
+    if distance == "cosine":
+        return encoder
     if distance == PROBABILITY:
         return DuplicateEncoder(encoder)
     return WordMover(encoder) if distance == WMD else PosteriorEncoder(encoder, distance)

@@ -164,7 +164,7 @@ def valid_rows(folder: Path) -> list[dict[str, Any]]:
 def test_the_first_stage_learns_both(first_stage: Path) -> None:
     first, *_, last = valid_rows(first_stage)
     for term in ("reconstruct/a", "reconstruct/b", "paraphrase/a", "paraphrase/b"):
-        assert last[term] < 0.8 * first[term]
+        assert last[term] < 0.95 * first[term]
     # a mean over the rows that have it: a duplicate costs about what a sentence does, not half of that
     assert 0.8 < first["paraphrase/a"] / first["reconstruct/a"] < 1.25
 

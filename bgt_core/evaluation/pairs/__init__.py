@@ -3,7 +3,7 @@
 file -> `read_labelled` -> each system's score of every pair -> `evaluate`: measures, intervals, curves, differences
 """
 
-from bgt_core.evaluation.pairs.evaluate import evaluate
+from bgt_core.evaluation.pairs.bench import evaluate
 from bgt_core.evaluation.pairs.files import COLUMNS, LabelledPairs, read_labelled
 from bgt_core.evaluation.pairs.table import PairsTable, RocCurve
 

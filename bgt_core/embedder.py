@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from bgt_core.backend import on_grid
-from bgt_core.contracts import EOS, SEMANTIC, Tokens
+from bgt_core.contracts import EOS, SEMANTIC, Posterior, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.device import INT8, PRECISIONS, autocast, check_precision, resolve
 from bgt_core.errors import UsageError
@@ -20,6 +20,7 @@ from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.packing import PackedLayout, PaddedLayout
 from bgt_core.nets.quantised import quantised
+from bgt_core.posterior import Gaussian
 from bgt_core.vectors.compare import unit
 
 BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # padded tokens of a batch at most, on a GPU and on a CPU
@@ -79,20 +80,49 @@ class Embedder:
         if batch_size is not None and batch_size < 1:
             raise UsageError(f"batch_size {batch_size} must be at least 1 sentence.")
         ids = self.tokenizer.encode([sentences] if isinstance(sentences, str) else sentences)
+        vectors = np.empty((len(ids), self.width(lang, latent)), dtype=np.float32)
+        for rows, posterior in self._read(encoder, lang, ids, batch_size, show_progress):
+            vectors[rows] = self.model.vectors(posterior)[: len(rows)].float().cpu().numpy()
+        if normalize:
+            vectors = unit(vectors)
+        return vectors[0] if isinstance(sentences, str) else vectors
+
+    def posteriors(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> Gaussian:
+        """q(z | sentence) of N sentences of one language, (N, L), in the order given; float32, on the CPU.
+
+        What `posterior.distances` compares. Raises UsageError for a language or latent the model does not have, and for
+        a model whose posteriors are no Gaussians.
+        """
+        encoder, units = self.encoder(lang, latent), self.width(lang, latent)
+        ids = self.tokenizer.encode(sentences)
+        mean, log_variance = torch.empty(2, len(ids), units)
+        for rows, posterior in self._read(encoder, lang, ids):
+            if not isinstance(posterior, Gaussian):
+                raise UsageError(
+                    f"This model's {latent} posteriors are no Gaussians: nothing but the cosine of means compares them."
+                )
+            mean[rows] = posterior.mean[: len(rows)].float().cpu()
+            log_variance[rows] = posterior.log_variance[: len(rows)].float().cpu()
+        return Gaussian(mean, log_variance)
+
+    def _read(
+        self,
+        encoder: nn.Module,
+        lang: str,
+        ids: Sequence[Sequence[int]],
+        batch_size: int | None = None,
+        show_progress: bool = False,
+    ) -> Iterator[tuple[list[int], Posterior]]:
+        """Batches of the sentences with these piece ids: n rows, and posteriors of which the first n are theirs."""
         lengths = [len(sentence) for sentence in ids]
         budget, spare = (CPU_TOKENS, sum(lengths) // SPARE) if self.device.type == "cpu" else (BATCH_TOKENS, 0)
         batches: Iterable[list[int]] = by_length(lengths, budget, batch_size or budget)
-        vectors = np.empty((len(ids), self.width(lang, latent)), dtype=np.float32)
         # no_grad, not inference_mode: under that, autocast would convert every weight for every batch
         with torch.no_grad(), autocast(self.device, "auto" if self.precision == INT8 else self.precision):
             for rows in with_bar(batches, len(ids)) if show_progress else batches:
                 full = rows_of(lengths[rows[0]], budget, batch_size or budget)
                 side, layout = shaped([ids[row] for row in rows], lang, full, spare)
-                posterior = encoder(side.to(self.device), layout)
-                vectors[rows] = self.model.vectors(posterior)[: len(rows)].float().cpu().numpy()
-        if normalize:
-            vectors = unit(vectors)
-        return vectors[0] if isinstance(sentences, str) else vectors
+                yield rows, encoder(side.to(self.device), layout)
 
     def width(self, lang: str, latent: str = SEMANTIC) -> int:
         """Units of that latent."""

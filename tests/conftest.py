@@ -57,6 +57,8 @@ PARAPHRASTIC = SIAMESE | {"langs": ["en", "fr"]}  # where other recipes have two
 TINY |= {"avg": PARAPHRASTIC | {"mega_batch": 0}, "gran": PARAPHRASTIC}
 TINY["vgvae"] = PARAPHRASTIC | {"semantic": 12, "model.syntactic_dim": 6, "model.hidden_dim": 24}
 TINY["vgvae"] |= {"train.mega_batch_start": 0.0}
+VAR_SIAMESE = {"width": 16, "semantic": 12, "model.hidden_dim": 10, "valid_pairs": 20, "langs": ["en", "fr"]}
+TINY |= {"var-siamese-repeat": VAR_SIAMESE, "var-siamese-reformulate": VAR_SIAMESE}
 TINY["pair-classifier"] = {
     **{
         f"model.base.{legacy.RENAMED[name].removeprefix('model.')}": value

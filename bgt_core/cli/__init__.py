@@ -1,5 +1,5 @@
-"""`bgt`: data, train, embed, translate, mine, sts, syntax, retrieve, fidelity, reproduce, generate, diagnose, info,
-export, push.
+"""`bgt`: data, train, embed, translate, mine, sts, pairs, syntax, retrieve, fidelity, reproduce, generate, diagnose,
+info, export, push.
 
 One file per command: it parses, calls the library and prints. `errors` turns the library's errors into a line each.
 
@@ -25,6 +25,7 @@ from bgt_core.cli import (
     generate,
     info,
     mine,
+    pairs,
     reproduce,
     retrieve,
     sts,
@@ -43,6 +44,7 @@ for command in (
     translate.translate,
     mine.mine,
     sts.sts,
+    pairs.pairs,
     syntax.syntax,
     retrieve.retrieve,
     fidelity.fidelity,

@@ -44,6 +44,15 @@ ParquetOption = Annotated[Path | None, typer.Option("--parquet", metavar="FILE",
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
 PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, auto (bf16 where the device has it); int8 on a CPU.")]
 LangOption = Annotated[str, typer.Option(help="Language of the sentences.")]
+DistanceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--distance",
+        help="How models of ours compare sentences: cosine, euclidean, w2, mahalanobis, jensen-shannon (posteriors), "
+        "wmd (pieces; needs POT) or probability (of var-siamese); may be repeated, for a row each.",
+        show_default="the model's own, mostly cosine",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 PRINTED = ("csv", "latex", "md")  # what can go to stdout
@@ -61,9 +70,16 @@ def open_encoder(spec: str, device: str, precision: str = "auto") -> SentenceEnc
     return adapters.open_encoder(spec, device=device, precision=precision)
 
 
-def open_models(specs: Sequence[str], device: str, precision: str = "auto") -> dict[str, SentenceEncoder]:
-    """What these specs name, by `short_names`."""
-    return {name: open_encoder(unnamed(spec), device, precision) for spec, name in short_names(specs).items()}
+def open_models(
+    specs: Sequence[str], device: str, precision: str = "auto", distances: Sequence[str] = ()
+) -> dict[str, SentenceEncoder]:
+    """What these specs name, by `short_names`; with distances once for each, by "NAME DISTANCE"."""
+    opened = {name: open_encoder(unnamed(spec), device, precision) for spec, name in short_names(specs).items()}
+    if not distances:
+        return opened
+    from bgt_core.adapters.distances import compared_by
+
+    return {f"{name} {each}": compared_by(encoder, each) for name, encoder in opened.items() for each in distances}
 
 
 def short_names(specs: Sequence[str]) -> dict[str, str]:

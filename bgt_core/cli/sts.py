@@ -14,6 +14,7 @@ from bgt_core import PRETRAINED
 from bgt_core.cli.options import (
     CsvOption,
     DeviceOption,
+    DistanceOption,
     JsonOption,
     LatexOption,
     ParquetOption,
@@ -55,6 +56,7 @@ def sts(
     latent: Annotated[
         str | None, typer.Option(help="semantic or language.", show_default="each that a model has")
     ] = None,
+    distance: DistanceOption = None,
     lang: Annotated[str, typer.Option(help="Language of the years, where yours are translated.")] = "en",
     aggregate: Annotated[
         str, typer.Option(help="What makes data sets a year: mean (the paper's), weighted, concatenated, or all.")
@@ -102,7 +104,7 @@ def sts(
     if fresh and not data:
         raise UsageError("--data: say which folder the STS files are in.")
     chosen = read_sets(data, parse_sets(sets or YEARS), lang=lang, without=without) if data else None
-    opened = open_models(fresh, device, precision)
+    opened = open_models(fresh, device, precision, distance or ())
     if twice := kept.keys() & opened.keys():
         raise UsageError(f"Two systems are called '{twice.pop()}'; rename the file of kept scores.")
     result = evaluate(

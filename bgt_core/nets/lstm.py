@@ -1,4 +1,4 @@
-"""Bodies of LSTMs: the mean of a BiLSTM's states, and the last state of one that reads forward.
+"""Bodies of LSTMs: the mean of a BiLSTM's states, its two last states, and the last of one that reads forward.
 
 On a CPU torch's LSTM is oneDNN's where sentences are padded, and a loop two to three times slower where they are packed
 (`pack_padded_sequence`); batches of similar lengths are padded little. Padding stands to the right, so reading
@@ -60,6 +60,25 @@ class LastState(nn.Module):
         states = self.lstm(self.dropout(lookup(self.table, side.ids)))[0]  # (B, T, H)
         last = side.mask.sum(1) - 1  # (B,)
         return states[torch.arange(len(states), device=states.device), last]
+
+
+class FinalStates(nn.Module):
+    """An encoder's body: [the state of an LSTM after the last piece, EOS ; that of one that reads backward after the
+    first], each `width` units wide, whatever the table's width (Deudon 2018)."""
+
+    def __init__(self, table: nn.Embedding, width: int, dropout: float = 0.0):
+        super().__init__()
+        self.width = 2 * width
+        self.table, self.dropout = table, Dropout(dropout)
+        self.forward_lstm = nn.LSTM(table.embedding_dim, width, batch_first=True)
+        self.backward_lstm = nn.LSTM(table.embedding_dim, width, batch_first=True)
+
+    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
+        """Tokens (B, T) -> (B, 2 * width)."""
+        x = self.dropout(lookup(self.table, side.ids))  # (B, T, H)
+        both = self.forward_lstm(x)[0], self.backward_lstm(flip(x, mirrored(side.mask)))[0]  # (B, T, width)
+        rows, last = torch.arange(len(x), device=x.device), side.mask.sum(1) - 1
+        return torch.cat([states[rows, last] for states in both], dim=-1)
 
 
 def mirrored(mask: Tensor) -> Tensor:

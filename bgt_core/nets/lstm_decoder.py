@@ -157,3 +157,34 @@ class TwoLatentDecoder(RecurrentDecoder):
         """What the LSTM reads: ids (B, T), latent (B, L) -> (B, T, syntactic) or, with words, (B, T, H + syntactic)."""
         read = latent[:, None, : self.syntactic].expand(-1, ids.shape[1], -1)
         return torch.cat([self.dropout(lookup(self.table, ids)), read], dim=-1) if self.table else read
+
+
+class FirstCellDecoder(RecurrentDecoder):
+    """p(sentence | z) by an LSTM whose first cell is z, (B, L), and whose first hidden state is a trained vector; z
+    enters nowhere else (Deudon 2018).
+
+    In training a piece that is read gives way to one trained vector with the chance `word_dropout`, so that z must say
+    what the past does not (Bowman et al. 2016). EOS, which starts the sentence, stays. Each piece is drawn by itself;
+    the released code draws once for all sentences of a batch.
+    """
+
+    def __init__(self, table: nn.Embedding, layer: OutputLayer, width: int, dropout: float, word_dropout: float):
+        if not 0 <= word_dropout < 1:
+            raise UsageError(f"word_dropout {word_dropout} must be from 0 to below 1")
+        super().__init__(nn.LSTM(table.embedding_dim, width, batch_first=True), layer, dropout)
+        self.table, self.word_dropout = table, word_dropout
+        self.hidden_word = nn.Parameter(torch.zeros(table.embedding_dim)) if word_dropout else None
+        self.first_hidden = nn.Parameter(torch.zeros(width))
+
+    def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
+        """What the LSTM reads: ids (B, T) -> (B, T, H)."""
+        words = lookup(self.table, ids)
+        if self.training and self.hidden_word is not None:
+            hidden = torch.rand(ids.shape, device=ids.device) < self.word_dropout
+            hidden[:, 0] = False
+            words = torch.where(hidden[..., None], self.hidden_word, words)
+        return self.dropout(words)
+
+    def initial_state(self, latent: Tensor) -> tuple[Tensor, Tensor]:
+        """The trained vector, and z: (B, L) -> (1, B, L) each."""
+        return self.first_hidden.expand(1, len(latent), -1).contiguous(), latent[None].to(self.first_hidden.dtype)

@@ -1,4 +1,4 @@
-"""What the vMF-Gaussian VAE learns beside its bound (Chen et al. 2019): paraphrases and the places of words."""
+"""What is learnt beside a bound: paraphrases (Deudon 2018; Chen et al. 2019), and the places of words (the latter)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _OfRole:
 
 @dataclass(frozen=True)
 class ParaphraseReconstruction(_OfRole):
-    """Each sentence from its own syntax and the meaning of its paraphrase; nats."""
+    """Each sentence from the meaning of its paraphrase, and where there is one from its own syntax; nats."""
 
     role: ClassVar[Role] = "paraphrase"
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 
+from scipy.special import expit
+
 from bgt_core.contracts import Loss, Outputs
 from bgt_core.errors import UsageError
 
@@ -30,19 +32,24 @@ class Elbo:
     weights: Mapping[str, float] = field(default_factory=dict)  # of a latent's KL; 1 unless named
     free_nats: Mapping[str, float] = field(default_factory=dict)  # per row; 0 unless named
     average_predictions: bool = False  # their NLLs are averaged, not added (released code's translation baseline)
+    sigmoid_midpoint: int = 0  # the update at which a sigmoid is 1/2 that multiplies the KL too (Bowman et al. 2016)
+    sigmoid_steepness: float = 0.0  # its steepness, per update; 0: there is none
 
     def __post_init__(self) -> None:
         if not 0 <= self.label_smoothing < 1:
             raise UsageError(f"label_smoothing {self.label_smoothing} must be from 0 to below 1")
         if self.warmup_steps < 0:
             raise UsageError(f"warmup_steps {self.warmup_steps} must not be negative")
+        for name, value in (("midpoint", self.sigmoid_midpoint), ("steepness", self.sigmoid_steepness)):
+            if value < 0:
+                raise UsageError(f"sigmoid_{name} {value} must not be negative")
         for name, by_latent in (("weights", self.weights), ("free_nats", self.free_nats)):
             for latent, value in by_latent.items():
                 if value < 0:
                     raise UsageError(f"{name}.{latent} {value} must not be negative")
 
     def __call__(self, out: Outputs, step: int) -> Loss:
-        anneal = min(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0
+        anneal = self.annealing(step)
         predictions = [each for each in out.predictions if each.role not in ("paraphrase", "position")]
         prediction_weight = 1 / max(1, len(predictions)) if self.average_predictions else 1.0
         costs, terms = [], {}
@@ -58,3 +65,11 @@ class Elbo:
                 paid = len(kl) * kl.mean().clamp(min=free_nats) if free_nats else kl.sum()
                 costs.append(anneal * weight * paid)
         return Loss(reduce(add, costs), terms)
+
+    def annealing(self, step: int) -> float:
+        """What the KL is multiplied by at this update, from 0 to 1: min(1, step / warmup_steps), times
+        sigmoid(steepness * (step - midpoint)) where a steepness is set."""
+        linear = min(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0
+        if not self.sigmoid_steepness:
+            return linear
+        return linear * float(expit(self.sigmoid_steepness * (step - self.sigmoid_midpoint)))

@@ -36,6 +36,7 @@ from bgt_core.recipes.seq2seq import (
 from bgt_core.recipes.settings import flatten, full_name, override, parse_overrides
 from bgt_core.recipes.siamese import bilstm, sp
 from bgt_core.recipes.translator import translator
+from bgt_core.recipes.var_siamese import VarSiameseConfig, var_siamese, var_siamese_reformulate, var_siamese_repeat
 from bgt_core.recipes.vgvae import vgvae
 
 __all__ = ["RECIPES", "DataConfig", "ModelConfig", "Recipe", "build", "on_top_of", "parse_overrides"]
@@ -60,8 +61,11 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
     "gran": gran,
     "vgvae": vgvae,
     "translator": translator,
+    "var-siamese-repeat": var_siamese_repeat,
+    "var-siamese-reformulate": var_siamese_reformulate,
     "pair-classifier": pair_classifier,
     "reference-classifier": reference_classifier,
+    "var-siamese": var_siamese,
 }
 
 
@@ -85,7 +89,7 @@ def build(name: str, overrides: Mapping[str, Any]) -> Recipe:
 
 def on_top_of(recipe: Recipe, base: str) -> Recipe:
     """The same second stage on the model of another recipe."""
-    if not isinstance(recipe.model, PairClassifierConfig):
+    if not isinstance(recipe.model, PairClassifierConfig | VarSiameseConfig):
         raise UsageError(f"Recipe '{recipe.name}' stands on no other model; leave base out.")
     if base not in RECIPES or base == recipe.name:
         raise UsageError(f"base '{base}' is no recipe of a model to stand on.{did_you_mean(base, RECIPES)}")

@@ -48,7 +48,7 @@ def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
             terms = dict(terms_of(out))
         for name, values in terms.items():
             sums[name] += values.sum()
-            rows[name] += len(batch)
+            rows[name] += len(values)
         bound |= {prediction.name for prediction in out.predictions if prediction.role == "reconstruct"}
         paid |= {f"kl/{name}" for name, _ in out.named_posteriors()}
         if out.meaning:

@@ -37,6 +37,12 @@ SIZES["reference-classifier"] = {"body": "lstm"}
 SIZES |= {"bgt-small": {"semantic_dim": 12, "language_dim": 6, "min_pieces": 5}, "random-encoder": {"epochs": 0.0}}
 SIZES |= {name: {"mega_batch": 3, "mega_batch_warmup": 1} for name in ("sp", "bilstm")}
 SIZES["vgvae"] = {"semantic_dim": 12, "syntactic_dim": 6, "hidden_dim": 24, "mega_batch": 2, "mega_batch_start": 0.5}
+SIZES |= {
+    name: {"hidden_dim": 10, "semantic_dim": 12, "data.columns": ["en", "fr", "gold:label"]}
+    for name in ("var-siamese-repeat", "var-siamese-reformulate")
+}
+SIZES["var-siamese"] = {"model.base.hidden_dim": 10, "model.base.semantic_dim": 12, "model.hidden_dim": 14}
+SIZES["var-siamese"] |= {"data.columns": ["en", "fr", "gold:label"]}
 SIZES["gran"] = {"mega_batch": 2, "composition_l2": 1e-3, "table_l2": 1e-3}
 
 
@@ -55,7 +61,8 @@ def curve(name: str, folder: Path) -> dict[str, float]:
     text = folder / "pairs.tsv"
     lines = ["\t".join(pair.texts.values()) for pair in pairs(160, seed=5)]
     if "gold:label" in RECIPES[name]().data.columns:
-        lines = [f"{line}\t{number % 3}" for number, line in enumerate(lines)]
+        classes = 2 if "siamese" in name else 3
+        lines = [f"{line}\t{number % classes}" for number, line in enumerate(lines)]
     text.write_text("\n".join(lines) + "\n", encoding="utf-8")
     recipe = recipes.build(name, {key: value for key, value in COMMON.items() if has(name, key)} | SIZES[name])
     rows: list[dict[str, object]] = []

@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from bgt_core.contracts import Tokens
 from bgt_core.errors import BgtError
 from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.lstm import BiLSTM, LastState
+from bgt_core.nets.lstm import BiLSTM, FinalStates, LastState
 
 V, H = 19, 8
 LENGTHS = [3, 11, 1, 6]
@@ -78,3 +78,17 @@ def test_the_last_state_is_torchs_on_packed_sequences(random_tokens: Callable[..
     alone = random_tokens([5, 1, 9, 2], V)
     longer = Tokens.pad([row[mask].tolist() for row, mask in zip(alone.ids, alone.mask, strict=True)], "en", 20)
     torch.testing.assert_close(ours(longer), theirs)
+
+
+def test_final_states_are_torchs_on_packed_sentences(random_tokens: Callable[..., Tokens]) -> None:
+    torch.manual_seed(0)
+    ours, side = FinalStates(make_embedding(V, H), 5).double(), random_tokens(LENGTHS, V)
+    lstm = nn.LSTM(H, 5, batch_first=True, bidirectional=True).double()
+    with torch.no_grad():
+        for suffix, layer in (("", ours.forward_lstm), ("_reverse", ours.backward_lstm)):
+            for name, value in layer.named_parameters():
+                getattr(lstm, name + suffix).copy_(value)
+    packed = pack_padded_sequence(ours.table(side.ids), torch.tensor(LENGTHS), batch_first=True, enforce_sorted=False)
+    _, (hidden, _) = lstm(packed)  # (2, B, 5)
+    torch.testing.assert_close(ours(side), torch.cat([hidden[0], hidden[1]], 1), rtol=1e-12, atol=1e-12)
+    assert ours.width == 10

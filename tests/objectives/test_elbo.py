@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import pytest
@@ -119,3 +120,21 @@ def test_what_is_free_is_not_pressed_down() -> None:
 def test_negative_numbers_are_refused() -> None:
     with pytest.raises(BgtError, match=r"free_nats\.language -1 must not be negative"):
         Elbo(free_nats={"language": -1})
+
+
+def test_a_sigmoid_anneals_the_kl() -> None:
+    """sigmoid(0.002 (step - 2500)): 1/2 in the middle, and symmetric around it (Deudon 2018)."""
+    elbo = Elbo(warmup_steps=0, label_smoothing=0.0, sigmoid_midpoint=2_500, sigmoid_steepness=0.002)
+    none = Elbo(warmup_steps=0, label_smoothing=0.0)(replace(OUT, posteriors={}), 0).total
+    for step, share in ((0, 1 / (1 + math.exp(5))), (2_500, 0.5), (3_000, 1 / (1 + math.exp(-1))), (10**9, 1.0)):
+        assert elbo.annealing(step) == pytest.approx(share, rel=1e-12)
+        assert elbo(OUT, step).total.item() - none.item() == pytest.approx(share * 333, rel=1e-3, abs=0.05)
+    both = replace(elbo, warmup_steps=5_000)
+    assert both.annealing(2_500) == pytest.approx(0.25)
+    assert Elbo().annealing(0) == 0.0 and Elbo(warmup_steps=0).annealing(0) == 1.0
+
+
+@pytest.mark.parametrize("setting", ["sigmoid_midpoint", "sigmoid_steepness"])
+def test_a_sigmoid_does_not_fall(setting: str) -> None:
+    with pytest.raises(BgtError, match=f"{setting} -1 must not be negative"):
+        Elbo(**{setting: -1})

@@ -26,7 +26,8 @@ Tiny = Callable[..., Recipe]
 CLASSIFIERS = {
     "pair-classifier",
     "reference-classifier",
-}  # tested in test_second_stage.py, test_reference_classifier.py
+    "var-siamese",
+}  # tested in test_second_stage.py, test_reference_classifier.py, test_var_siamese.py
 FIRST_STAGES = [name for name in RECIPES if name not in CLASSIFIERS]
 WIDTHS = {"d_model": "width|d_model"}  # nets call it their width
 every_recipe = pytest.mark.parametrize("name", FIRST_STAGES)
@@ -44,6 +45,8 @@ PREDICTIONS = {  # of what is not a BGT
     "avg": [],
     "gran": [],
     "translator": ["translate/fr"],
+    "var-siamese-repeat": ["reconstruct/en", "reconstruct/fr"],
+    "var-siamese-reformulate": [f"{role}/{lang}" for role in ("paraphrase", "reconstruct") for lang in ("en", "fr")],
     "vgvae": [f"{role}/{lang}" for role in ("paraphrase", "position", "reconstruct") for lang in ("en", "fr")],
 }
 EMBEDDED_LANGS = {  # of what does not read both
@@ -52,7 +55,7 @@ EMBEDDED_LANGS = {  # of what does not read both
 TERMS = {  # of what pays no KL
     **dict.fromkeys(("sp", "bilstm", "avg", "gran"), "margin"),
     "translator": "translate/fr",
-    "vgvae": "kl/semantic/en",
+    **dict.fromkeys(("vgvae", "var-siamese-repeat", "var-siamese-reformulate"), "kl/semantic/en"),
 }
 IN_BATCH = {"objective.margin.mined_only": False}
 ABLATIONS = [
@@ -260,14 +263,25 @@ def test_a_value_that_makes_no_model_is_refused(
         pytest.skip(f"{name} has no {setting}")
     if setting == "heads" and settings.get("model.body") == "lstm":
         pytest.skip("heads are the Transformer's")
-    if (setting, value) == ("d_model", 15) and name in ("sp", "avg", "gran", "vgvae"):
-        pytest.skip("an average may have any width")
+    if (setting, value) == ("d_model", 15) and (name in ("sp", "avg", "gran", "vgvae") or "siamese" in name):
+        pytest.skip("piece vectors may have any width")
     with pytest.raises(UsageError, match=WIDTHS.get(setting, setting)):
         tiny(name, **{setting: value}).build(tokenizer)
 
 
 @pytest.mark.parametrize(
-    "name", ["bilingual-trans", "english-trans", "sp", "bilstm", "avg", "gran", "translator", "vgvae"]
+    "name",
+    [
+        "bilingual-trans",
+        "english-trans",
+        "sp",
+        "bilstm",
+        "avg",
+        "gran",
+        "translator",
+        "vgvae",
+        "var-siamese-reformulate",
+    ],
 )
 def test_what_pairs_columns_needs_two(name: str, tiny: Tiny, tokenizer: Tokenizer) -> None:
     with pytest.raises(UsageError, match="columns en"):

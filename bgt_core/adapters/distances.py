@@ -1,0 +1,127 @@
+"""A model of ours whose sentences are compared in another way than by the cosine of their vectors.
+
+Ways to compare them, by the names that `--distance` takes:
+
+    cosine          of posterior means
+    euclidean       of posterior means
+    w2              Wasserstein-2 of posteriors; formulas are those of `posterior.distances`
+    mahalanobis     of means, in units of both posteriors' deviations
+    jensen-shannon  of posteriors, through the Gaussian nearest to both
+    wmd             Word Mover's Distance (Kusner et al. 2015): moves one sentence's pieces to the other's
+    probability     that a trained `var-siamese` says two sentences mean the same
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from bgt_core.adapters.movers import WordMover
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.embedder import Embedder
+from bgt_core.errors import UsageError, did_you_mean
+from bgt_core.models.var_siamese import VarSiamese
+from bgt_core.posterior import Gaussian
+from bgt_core.posterior.distances import DISTANCES, similarity
+
+PROBABILITY, WMD = "probability", "wmd"
+NAMES = (*DISTANCES, WMD, PROBABILITY)
+BLOCK = 2**14  # pairs compared at once
+
+
+class PosteriorEncoder:
+    """Sentences as Gaussian posteriors: a vector is [means ; log-variances], (2 L,), similarity is minus a distance.
+
+    An encoder like any other (`contracts.SentenceEncoder`): sentences are embedded once, and their vectors compared as
+    often as wanted.
+    """
+
+    def __init__(self, embedder: Embedder, distance: str):
+        """`distance` is one of `posterior.distances.DISTANCES`."""
+        self.langs, self.latents = tuple(embedder.langs), tuple(embedder.latents)
+        self._embedder, self._distance = embedder, distance
+
+    @property
+    def fingerprint(self) -> str:
+        """What decides the vectors, in one line."""
+        return f"posteriors of {self._embedder.fingerprint}"
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        """N sentences -> (N, 2 L) float32; UsageError where the model's posteriors are no Gaussians."""
+        posteriors = self._embedder.posteriors(sentences, lang=lang, latent=latent)
+        return torch.cat([posteriors.mean, posteriors.log_variance], dim=-1).numpy()
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Each row of left (N, 2 L) with each row of right (M, 2 L): (N, M)."""
+        table = np.empty((len(left), len(right)))
+        for row, vector in enumerate(left):
+            table[row] = self.similarity_pairwise(np.broadcast_to(vector, right.shape), right)
+        return table
+
+    def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Each row of left (N, 2 L) with the same row of right (N, 2 L): (N,)."""
+        similarities = np.empty(len(left))
+        for start in range(0, len(left), BLOCK):
+            block = slice(start, start + BLOCK)
+            similarities[block] = self.compare(gaussian(left[block]), gaussian(right[block])).cpu().numpy()
+        return similarities
+
+    def compare(self, left: Gaussian, right: Gaussian) -> torch.Tensor:
+        """Posteriors (P, L), (P, L) -> similarities, (P,)."""
+        return similarity(self._distance, left, right)
+
+
+class DuplicateEncoder(PosteriorEncoder):
+    """A trained `var-siamese`: similarity is the probability that two sentences mean the same.
+
+    classifier = DuplicateEncoder(bgt_core.load("runs/siamese"))
+    questions = classifier.embed(["How old is the earth?", "What is the earth's age?"], lang="en")
+    classifier.similarity_pairwise(questions[:1], questions[1:])
+    """
+
+    threshold = 0.5  # from which on two sentences are taken for duplicates
+
+    def __init__(self, embedder: Embedder):
+        """Raises UsageError for another model."""
+        super().__init__(embedder, PROBABILITY)
+        if not isinstance(embedder.model, VarSiamese):
+            raise UsageError("this model tells no duplicates; `probability` is what a trained var-siamese gives.")
+        self._model, self.latents = embedder.model, (SEMANTIC,)
+
+    def compare(self, left: Gaussian, right: Gaussian) -> torch.Tensor:
+        """Posteriors (P, L), (P, L) -> probabilities, (P,) float64."""
+        device = self._embedder.device
+        sides = (Gaussian(side.mean.to(device), side.log_variance.to(device)) for side in (left, right))
+        return self._model.probability(*sides)
+
+
+def gaussian(vectors: np.ndarray) -> Gaussian:
+    """[means ; log-variances] (N, 2 L) -> N posteriors."""
+    mean, log_variance = torch.from_numpy(np.ascontiguousarray(vectors)).chunk(2, dim=-1)
+    return Gaussian(mean, log_variance)
+
+
+def compared_by(encoder: SentenceEncoder, distance: str) -> SentenceEncoder:
+    """The same model, its sentences compared by one of `NAMES`.
+
+    Raises UsageError for another name, for an encoder that is not ours, whose vectors are all there is, and for a model
+    that gives no such distance; NotFound for wmd where POT is not installed.
+    """
+    if distance not in NAMES:
+        hint = did_you_mean(distance, NAMES)
+        raise UsageError(f"`distance` {distance}: there is none of that name.{hint} There are: {', '.join(NAMES)}.")
+    if not isinstance(encoder, Embedder):
+        raise UsageError(f"`distance` {distance}: this encoder is not ours, and has no posteriors; leave it out.")
+    if distance == "cosine":
+        return encoder
+    if distance == PROBABILITY:
+        return DuplicateEncoder(encoder)
+    return WordMover(encoder) if distance == WMD else PosteriorEncoder(encoder, distance)
+
+
+def with_own_probability(encoder: SentenceEncoder) -> SentenceEncoder:
+    """A trained `var-siamese` with its probabilities for similarity; any other encoder as it is."""
+    siamese = isinstance(encoder, Embedder) and isinstance(encoder.model, VarSiamese)
+    return compared_by(encoder, PROBABILITY) if siamese else encoder

@@ -1,0 +1,75 @@
+"""Word Mover's Distance (Kusner et al. 2015) over a model's piece vectors, by POT."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from torch import nn
+
+from bgt_core.contracts import EOS, PAD, SEMANTIC
+from bgt_core.embedder import Embedder
+from bgt_core.errors import DataError, needs
+
+LONGEST = 256  # pieces of a sentence
+
+
+class WordMover:
+    """Sentences as bags of pieces: a vector is piece ids, (256,), padded, and similarity is minus the distance.
+
+    The distance is the least that moving one bag's mass to the other's costs, each piece having the mass of its share
+    in the sentence and each way the Euclidean length between two piece vectors (before any layer reads them). EOS
+    counts only where there is nothing else; other than in the paper, stop words count too.
+    """
+
+    def __init__(self, embedder: Embedder):
+        """Raises NotFound where POT is not installed."""
+        needs("ot", "transport")
+        self.langs, self.latents = tuple(embedder.langs), (SEMANTIC,)
+        self._embedder = embedder
+        encoder = embedder.model.encoders[SEMANTIC]
+        table = next(part for part in encoder.modules() if isinstance(part, nn.Embedding)).weight
+        self.table = table.detach().double().cpu().numpy()  # (V, H)
+
+    @property
+    def fingerprint(self) -> str:
+        """What decides the vectors, in one line."""
+        return f"pieces of {self._embedder.fingerprint}"
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        """N sentences -> piece ids, (N, 256) float32, PAD after the last.
+
+        Raises UsageError for a language or latent that the model lacks, DataError for a sentence of more pieces.
+        """
+        self._embedder.encoder(lang, latent)
+        vectors = np.full((len(sentences), LONGEST), PAD, dtype=np.float32)
+        for row, ids in enumerate(self._embedder.tokenizer.encode(sentences)):
+            pieces = [piece for piece in ids if piece != EOS] or [EOS]
+            if len(pieces) > LONGEST:
+                raise DataError(
+                    f"{len(pieces)} pieces in {sentences[row][:60]!r}: wmd compares sentences of up to {LONGEST}."
+                )
+            vectors[row, : len(pieces)] = pieces
+        return vectors
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Each row of left (N, 256) with each row of right (M, 256): (N, M); a transport problem each."""
+        bags = [[self.bag(row) for row in side] for side in (left, right)]
+        return np.array([[-self.distance(a, b) for b in bags[1]] for a in bags[0]]).reshape(len(left), len(right))
+
+    def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Each row of left (N, 256) with the same row of right (N, 256): (N,)."""
+        return np.array([-self.distance(self.bag(a), self.bag(b)) for a, b in zip(left, right, strict=True)])
+
+    def bag(self, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Piece ids of a sentence, padded (256,) -> its different ones, (K,), and their shares, (K,)."""
+        pieces, counts = np.unique(row[row != PAD].astype(np.int64), return_counts=True)
+        return pieces, counts / counts.sum()
+
+    def distance(self, left: tuple[np.ndarray, np.ndarray], right: tuple[np.ndarray, np.ndarray]) -> float:
+        """Of two bags; exact, by network simplex."""
+        import ot
+
+        costs = cdist(self.table[left[0]], self.table[right[0]])  # (K, K')
+        return float(ot.emd2(left[1], right[1], costs))

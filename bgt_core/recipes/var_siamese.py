@@ -1,0 +1,159 @@
+"""The variational siamese network of Deudon (2018): questions repeated and reformulated, then told apart.
+
+    bgt train var-siamese-reformulate --data quora.tsv --out runs/vae             # columns gold:label, a:en, b:en
+    bgt train var-siamese --init-from runs/vae --data quora.tsv --out runs/siamese
+    bgt pairs test.tsv --model runs/siamese --dev dev.tsv --train quora.tsv
+
+| first stage | published: accuracy on Quora's dev / test, and area under the ROC curve of minus W2 on test |
+|---|---|
+| var-siamese-repeat | 88.18 / 88.24, 86.74 |
+| var-siamese-reformulate | 89.05 / 88.86, 86.27 |
+| none: var-siamese without `--init-from` | 62.16 / 62.48, the share of pairs that are no duplicates |
+
+The first stage takes rows labelled 1 for paraphrases, or all rows of a file without labels. `model.features` are what
+the classifier of the second reads of two posteriors, any of w2, mahalanobis, jensen-shannon, euclidean, cosine and
+hadamard (`posterior.distances`); `freeze=["encoders"]` leaves the posteriors as the first stage made them.
+
+Sizes, rates and the annealing, sigmoid(0.002 (step - 2500)), are the paper's. What differs:
+
+- Pieces of SentencePiece stand for words, and their vectors start from N(0, 1 / d_model), there from GloVe. Unlike the
+  released code, EOS is learnt too, the latent is drawn with its standard deviation (there exp(log variance) is one in
+  the draw and the variance elsewhere), and the classifier's scores pass no ReLU.
+- The encoder gives its last hidden states; the released code takes the cells, which are these but for the output gate.
+- Every row's two questions are repeated, so one of several pairs comes more often; there each comes once. A posterior
+  pays its KL once a row, though a duplicate is written from it too; there once more.
+- The rate stays; there it falls by 4% in 5,000 updates. No L1 penalty: theirs (1e-5) is lost on a number that is itself
+  a penalty. Adam's second beta is 0.98, there 0.999. An update is counted in tokens: about 256 pairs, and 128.
+
+Not yet trained by us at the paper's size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from bgt_core.contracts import SEMANTIC
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import UsageError
+from bgt_core.models.var_siamese import ParaphraseVAE, VarSiamese
+from bgt_core.nets.encoders import Encoder, GaussianHead
+from bgt_core.nets.layers import make_embedding
+from bgt_core.nets.lstm import FinalStates
+from bgt_core.nets.lstm_decoder import FirstCellDecoder
+from bgt_core.nets.output import PlainOutput
+from bgt_core.objectives.auxiliary import ParaphraseReconstruction
+from bgt_core.objectives.combine import Sum
+from bgt_core.objectives.elbo import Elbo
+from bgt_core.posterior.distances import FEATURES, terms_named
+from bgt_core.recipes.recipe import DataConfig, ModelConfig, Recipe
+from bgt_core.training.config import TrainConfig
+
+COLUMNS = ("gold:label", "a:en", "b:en")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParaphraseVAEConfig:
+    """A BiLSTM reads and an LSTM as wide as the latent writes; both share a piece table."""
+
+    reformulate: bool = True
+    d_model: int = 300  # of piece vectors
+    hidden_dim: int = 1_000  # of each direction of the encoder
+    semantic_dim: int = 1_000  # of the latent, and so of the decoder
+    dropout: float = 0.0  # on piece vectors, and on the decoder's states
+    word_dropout: float = 0.4  # share of past pieces hidden from the decoder
+    readout: str = "sample"
+    log_variance: float = 0.0  # where posteriors start
+
+    def __post_init__(self) -> None:
+        for name in ("d_model", "hidden_dim", "semantic_dim"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} {getattr(self, name)} must be at least 1")
+
+    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> ParaphraseVAE:
+        """An untrained model for the columns' languages."""
+        if self.reformulate and len(columns) < 2:
+            raise UsageError(f"columns {', '.join(columns)}: to reformulate takes two; `var-siamese-repeat` takes one")
+        vocab_size, width, langs = tokenizer.vocab_size, self.semantic_dim, tuple(dict.fromkeys(columns.values()))
+        table = make_embedding(vocab_size, self.d_model)
+        head = GaussianHead(2 * self.hidden_dim, width, self.log_variance, bias=True)
+        encoder = Encoder(FinalStates(table, self.hidden_dim, self.dropout), head)
+
+        def decoder() -> FirstCellDecoder:
+            layer = PlainOutput.untied(vocab_size, width)
+            return FirstCellDecoder(table, layer, width, self.dropout, self.word_dropout)
+
+        return ParaphraseVAE(langs, encoder, {lang: decoder() for lang in langs}, self.reformulate, self.readout)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VarSiameseConfig:
+    """The model underneath, and what a perceptron with one hidden layer reads of two of its posteriors."""
+
+    base: ModelConfig = field(default_factory=ParaphraseVAEConfig)
+    features: tuple[str, ...] = ("w2", "hadamard")
+    hidden_dim: int = 1_000  # of the perceptron
+    dropout: float = 0.0  # on what it reads, and on its hidden units
+
+    def __post_init__(self) -> None:
+        if not self.features:
+            raise UsageError(f"features: the classifier reads one or more of {', '.join(FEATURES)}")
+        for name in self.features:
+            terms_named(name, FEATURES)
+
+    @property
+    def semantic_dim(self) -> int:
+        """That of the model underneath."""
+        return self.base.semantic_dim
+
+    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> VarSiamese:
+        """An untrained model for the columns' languages."""
+        base = self.base.build(tokenizer, columns)
+        return VarSiamese(base, self.semantic_dim, self.features, self.hidden_dim, self.dropout)
+
+
+BOUND = Elbo(
+    warmup_steps=0,
+    sigmoid_midpoint=2_500,
+    sigmoid_steepness=0.002,
+    weights={SEMANTIC: 1.0},
+    free_nats={SEMANTIC: 0.0},
+)
+
+
+def var_siamese_repeat() -> Recipe:
+    """Stage one without labels: each question from a draw of its own posterior, a VAE of sentences."""
+    return Recipe(
+        name="var-siamese-repeat",
+        model=ParaphraseVAEConfig(reformulate=False),
+        objective=Sum(elbo=BOUND),
+        data=DataConfig(columns=COLUMNS, min_pieces=1, max_pieces=60, valid_pairs=1_000),
+        train=TrainConfig(
+            epochs=5.0, batch_tokens=4_000, learning_rate=1e-3, warmup_steps=0, weight_decay=0.0, clip=1.0
+        ),
+    )
+
+
+def var_siamese_reformulate() -> Recipe:
+    """Stage one: each question from its own posterior, and from that of its duplicate."""
+    repeat = var_siamese_repeat()
+    return replace(
+        repeat,
+        name="var-siamese-reformulate",
+        model=ParaphraseVAEConfig(),
+        objective=Sum(elbo=BOUND, paraphrase=ParaphraseReconstruction()),
+    )
+
+
+def var_siamese() -> Recipe:
+    """Stage two: duplicates told from other pairs, on the model of `init_from`, all of which is trained on."""
+    return Recipe(
+        name="var-siamese",
+        base="var-siamese-reformulate",
+        model=VarSiameseConfig(),
+        objective=Sum(elbo=Elbo(warmup_steps=0, label_smoothing=0.0)),
+        data=DataConfig(columns=COLUMNS, min_pieces=1, max_pieces=60, valid_pairs=1_000),
+        train=TrainConfig(
+            epochs=3.0, batch_tokens=2_000, learning_rate=1e-3, warmup_steps=0, weight_decay=0.0, clip=1.0
+        ),
+    )

@@ -1,0 +1,280 @@
+"""The variational siamese network: what each stage learns from which rows, and what the second makes of the first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import bgt_core
+from bgt_core import checkpoint, recipes, run
+from bgt_core.adapters.distances import DuplicateEncoder
+from bgt_core.contracts import SEMANTIC, Batch
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import DataError, UsageError
+from bgt_core.generation.search import decode
+from bgt_core.models.var_siamese import ParaphraseVAE, VarSiamese
+from bgt_core.posterior import Gaussian
+from bgt_core.recipes import Recipe
+
+Tiny = Callable[..., Recipe]
+SIZES: dict[str, Any] = {"model.d_model": 16, "model.hidden_dim": 12, "model.semantic_dim": 8, "data.vocab_size": 300}
+SETTINGS: dict[str, Any] = {
+    "data.valid_pairs": 60,
+    "train.batch_tokens": 600,
+    "train.micro_tokens": 2_000,
+    "train.learning_rate": 0.01,
+    "train.valid_every": 20,
+}
+
+
+def mean(posterior: Any) -> torch.Tensor:
+    return posterior.mean
+
+
+def test_the_settings_are_those_of_the_paper() -> None:
+    paper = {
+        "model.d_model": 300,
+        "model.hidden_dim": 1_000,
+        "model.semantic_dim": 1_000,
+        "model.word_dropout": 0.4,
+        "objective.elbo.sigmoid_midpoint": 2_500,
+        "objective.elbo.sigmoid_steepness": 0.002,
+        "train.epochs": 5.0,
+        "train.learning_rate": 1e-3,
+        "train.clip": 1.0,
+    }
+    for name in ("var-siamese-repeat", "var-siamese-reformulate"):
+        arguments = recipes.build(name, {}).arguments or {}
+        assert {setting: arguments[setting] for setting in paper} == paper
+        assert arguments["model.reformulate"] == (name == "var-siamese-reformulate")
+    second = recipes.build("var-siamese", {}).arguments or {}
+    assert (second["model.features"], second["model.hidden_dim"], second["train.epochs"]) == (
+        ("w2", "hadamard"),
+        1_000,
+        3.0,
+    )
+    assert second["freeze"] == ()
+
+
+@pytest.fixture
+def labelled_batch(batch: Batch) -> Batch:
+    """Rows 1, 3 and 4 of six are paraphrases."""
+    return replace(batch, labels=torch.tensor([0.0, 1.0, 0.0, 1.0, 1.0, 0.0]))
+
+
+def test_repeating_reads_no_label(tiny: Tiny, tokenizer: Tokenizer, batch: Batch, labelled_batch: Batch) -> None:
+    model = tiny("var-siamese-repeat").build(tokenizer).eval()
+    assert isinstance(model, ParaphraseVAE)
+    plain, labelled = model(batch, mean), model(labelled_batch, mean)
+    for out in (plain, labelled):
+        assert [prediction.name for prediction in out.predictions] == ["reconstruct/en", "reconstruct/fr"]
+    for one, other in zip(plain.predictions, labelled.predictions, strict=True):
+        assert torch.equal(one.nll()[1], other.nll()[1])
+
+
+def test_a_duplicate_is_written_from_the_other_question_and_from_nothing_else(
+    tiny: Tiny, tokenizer: Tokenizer, batch: Batch, labelled_batch: Batch
+) -> None:
+    model = tiny("var-siamese-reformulate").build(tokenizer).eval()
+    every, some = model(batch, mean), model(labelled_batch, mean)
+    means = {column: posterior.mean for column, posterior in some.meaning.items()}
+    for own, other in (("en", "fr"), ("fr", "en")):
+        by_name = {prediction.name: prediction for prediction in some.predictions}
+        assert torch.equal(by_name[f"reconstruct/{own}"].latent, means[own])
+        assert torch.equal(by_name[f"paraphrase/{own}"].latent, means[other][[1, 3, 4]])
+        of_all = {prediction.name: prediction for prediction in every.predictions}[f"paraphrase/{own}"]
+        torch.testing.assert_close(by_name[f"paraphrase/{own}"].nll()[1], of_all.nll()[1][[1, 3, 4]])
+        assert isinstance(some.posteriors[SEMANTIC][f"semantic/{own}"], Gaussian)
+
+
+def test_rows_without_a_duplicate_are_repeated_alone(tiny: Tiny, tokenizer: Tokenizer, batch: Batch) -> None:
+    recipe = tiny("var-siamese-reformulate")
+    out = recipe.build(tokenizer)(replace(batch, labels=torch.zeros(6)))
+    assert {prediction.role for prediction in out.predictions} == {"reconstruct"}
+    assert torch.isfinite(recipe.objective(out, 3).total)
+    one = Batch({"en": batch.sides["en"]}, anchor="en", shift=0)  # of a corpus with one column
+    assert [prediction.name for prediction in recipe.build(tokenizer)(one).predictions] == ["reconstruct/en"]
+
+
+def test_repeating_takes_one_column(tiny: Tiny, tokenizer: Tokenizer) -> None:
+    assert tiny("var-siamese-repeat", columns=["en"]).build(tokenizer).langs == ("en",)
+    with pytest.raises(UsageError, match="to reformulate takes two"):
+        tiny("var-siamese-reformulate", columns=["en"]).build(tokenizer)
+
+
+def test_its_loss_is_the_bound_and_the_reformulations(tiny: Tiny, tokenizer: Tokenizer, labelled_batch: Batch) -> None:
+    recipe = tiny("var-siamese-reformulate", **{"objective.paraphrase.weight": 0.5})
+    model = recipe.build(tokenizer).eval()
+    out = model(labelled_batch, mean)
+    nats = {
+        role: sum(prediction.nll()[1].sum() for prediction in out.predictions if prediction.role == role)
+        for role in ("reconstruct", "paraphrase")
+    }
+    kl = sum(posterior.kl().sum() for _, posterior in out.named_posteriors())
+    for step, share in ((0, 1 / (1 + np.exp(5))), (2_500, 0.5)):
+        expected = nats["reconstruct"] + 0.5 * nats["paraphrase"] + share * kl
+        torch.testing.assert_close(recipe.objective(out, step).total, expected, rtol=1e-5, atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def questions(grammar: list, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A label, a sentence, and the same in another form (1) or the next one (0)."""
+    english = [pair.texts["en"] for pair in grammar]
+    rows = [
+        f"{row % 2}\t{text}\t{'so ' + text if row % 2 else english[(row + 1) % len(english)]}\n"
+        for row, text in enumerate(english)
+    ]
+    path = tmp_path_factory.mktemp("questions") / "questions.tsv"
+    path.write_text("".join(rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def first_stage(questions: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    settings = SIZES | SETTINGS | {"train.epochs": 2.0, "train.valid_every": 5}
+    out = tmp_path_factory.mktemp("first") / "run"
+    return run.train("var-siamese-reformulate", [questions], out, overrides=settings, device="cpu")
+
+
+def second_stage(first: Path, data: Path, out: Path, **settings: Any) -> Path:
+    overrides = SETTINGS | {"model.hidden_dim": 24, "train.epochs": 1.0}
+    overrides |= {name.replace("__", "."): value for name, value in settings.items()}
+    return run.train("var-siamese", [data], out, init_from=first, overrides=overrides, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def siamese(first_stage: Path, questions: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("second") / "run"
+    return second_stage(first_stage, questions, out, train__epochs=14.0)
+
+
+def valid_rows(folder: Path) -> list[dict[str, Any]]:
+    rows = [json.loads(line) for line in (folder.parent / "metrics.jsonl").read_text("utf-8").splitlines()]
+    return [row for row in rows if row["kind"] == "valid"]
+
+
+def test_the_first_stage_learns_both(first_stage: Path) -> None:
+    first, *_, last = valid_rows(first_stage)
+    for term in ("reconstruct/a", "reconstruct/b", "paraphrase/a", "paraphrase/b"):
+        assert last[term] < 0.95 * first[term]
+    # a mean over the rows that have it: a duplicate costs about what a sentence does, not half of that
+    assert 0.8 < first["paraphrase/a"] / first["reconstruct/a"] < 1.25
+
+
+def test_it_writes_from_a_posterior_mean(first_stage: Path) -> None:
+    model = bgt_core.load(first_stage, "cpu", "fp32")
+    texts = decode(model, {SEMANTIC: model.embed(["the cat sleeps", "the dog is old"], lang="en")}, lang="en")
+    assert len(texts) == 2 and all(texts)
+
+
+def test_the_second_stage_takes_encoder_sizes_and_tokenizer(first_stage: Path, siamese: Path, questions: Path) -> None:
+    before, after = (checkpoint.read_config(folder)["arguments"] for folder in (first_stage, siamese))
+    for name in ("d_model", "hidden_dim", "semantic_dim"):
+        assert after[f"model.base.{name}"] == before[f"model.{name}"]
+    assert after["base"] == "var-siamese-reformulate"
+    assert (siamese / "tokenizer.model").read_bytes() == (first_stage / "tokenizer.model").read_bytes()
+    names = {name.split(".")[0] for name in load_file(siamese / "model.safetensors")}
+    assert names == {"encoders", "perceptron", "classifier"}  # what the first stage wrote with is not kept
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_the_encoder_starts_from_the_first_stage_and_is_frozen_or_not(
+    frozen: bool, first_stage: Path, questions: Path, tmp_path: Path
+) -> None:
+    folder = second_stage(first_stage, questions, tmp_path / "run", freeze=["encoders"] if frozen else [])
+    start, end = (load_file(stage / "model.safetensors") for stage in (first_stage, folder))
+    encoder = [name for name in end if name.startswith("encoders.")]
+    assert encoder
+    same = [torch.equal(start[name], end[name]) for name in encoder]
+    assert all(same) if frozen else not any(same)
+    if not frozen:  # it moved, from there: by less than two drawn at random lie apart
+        table = "encoders.semantic.body.table.weight"
+        assert (end[table] - start[table]).norm() < 0.5 * start[table].norm()
+
+
+def test_the_second_stage_tells_duplicates(siamese: Path, questions: Path) -> None:
+    first, *_, last = valid_rows(siamese)
+    assert last["accuracy/label"] > 0.9
+    assert last["label"] < first["label"]
+    rows = [line.split("\t") for line in questions.read_text("utf-8").splitlines()]
+    classifier = DuplicateEncoder(bgt_core.load(siamese, "cpu", "fp32"))
+    left, right = (classifier.embed([row[side] for row in rows], lang="en") for side in (1, 2))
+    probability = classifier.similarity_pairwise(left, right)
+    labels = np.array([row[0] == "1" for row in rows])
+    assert ((probability > classifier.threshold) == labels).mean() > 0.9
+    np.testing.assert_allclose(classifier.similarity_pairwise(right, left), probability, atol=1e-6)
+    table = classifier.similarity(left[:7], right[:5])
+    assert table.shape == (7, 5)
+    np.testing.assert_allclose(np.diag(table), probability[:5], atol=1e-6)
+    np.testing.assert_allclose(table[6, 2], classifier.similarity_pairwise(left[6:7], right[2:3])[0], atol=1e-6)
+    assert classifier.similarity(left[:0], right).shape == (0, len(rows))
+
+
+def test_the_perceptron_reads_w2_and_the_product(tiny: Tiny, tokenizer: Tokenizer, labelled_batch: Batch) -> None:
+    recipe = recipes.build("var-siamese", {f"model.base.{name.split('.')[1]}": 6 for name in SIZES if "model" in name})
+    torch.manual_seed(0)
+    model = recipe.build(tokenizer).eval()
+    assert isinstance(model, VarSiamese)
+    out = model(labelled_batch)
+    p, q = out.meaning.values()
+    spread = torch.exp(p.log_variance / 2) - torch.exp(q.log_variance / 2)
+    read = torch.cat([(p.mean - q.mean) ** 2 + spread**2, p.mean * q.mean], 1)  # (B, 12)
+    weights = dict(model.named_parameters())
+    hidden = torch.relu(read @ weights["perceptron.first.weight"].T + weights["perceptron.first.bias"])
+    logits = hidden @ weights["classifier.weight"].T + weights["classifier.bias"]
+    torch.testing.assert_close(out.predictions[0].logits, logits, rtol=1e-5, atol=1e-6)
+    labels = labelled_batch.labels.long()
+    expected = -logits.log_softmax(1)[torch.arange(6), labels].sum()
+    torch.testing.assert_close(recipe.objective(out, 0).total, expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(model.probability(p, q), logits.double().softmax(1)[:, 1], rtol=1e-5, atol=1e-6)
+    assert out.posteriors == {}  # no prior
+
+
+@pytest.mark.parametrize("measure", ["w2", "mahalanobis", "jensen-shannon", "euclidean", "cosine"])
+def test_every_row_of_the_ablation_is_a_setting(
+    measure: str, tiny: Tiny, tokenizer: Tokenizer, labelled_batch: Batch
+) -> None:
+    small = {f"model.base.{name}": 6 for name in ("d_model", "hidden_dim", "semantic_dim")} | {"model.hidden_dim": 5}
+    recipe = recipes.build("var-siamese", small | {"model.features": [measure]})
+    torch.manual_seed(0)
+    model = recipe.build(tokenizer)
+    assert model.perceptron.first.in_features == 6
+    recipe.objective(model(labelled_batch), 0).total.backward()
+    for name, parameter in model.named_parameters():
+        if measure in ("euclidean", "cosine") and "log_variance" in name:  # of means alone
+            assert parameter.grad is None
+        else:
+            assert parameter.grad is not None and parameter.grad.isfinite().all()
+
+
+def test_what_it_can_not_stand_on_is_refused(tiny: Tiny, tokenizer: Tokenizer, batch: Batch, questions: Path) -> None:
+    with pytest.raises(UsageError, match=r"'hadamar' is no measure.*Did you mean 'hadamard'"):
+        recipes.build("var-siamese", {"model.features": ["w2", "hadamar"]})
+    with pytest.raises(UsageError, match="reads one or more of w2"):
+        recipes.build("var-siamese", {"model.features": []})
+    of_points = recipes.build("var-siamese", {"base": "sp", "model.base.d_model": 8}).build(tokenizer)
+    with pytest.raises(UsageError, match="compares Gaussian posteriors"):
+        of_points(replace(batch, labels=torch.zeros(6)))
+    model = recipes.build("var-siamese", {f"model.base.{name}": 6 for name in ("hidden_dim", "semantic_dim")})
+    with pytest.raises(UsageError, match="two columns and labels"):
+        model.build(tokenizer)(batch)
+
+
+def test_a_label_that_is_no_class_is_refused(questions: Path, first_stage: Path, tmp_path: Path) -> None:
+    data = tmp_path / "graded.tsv"
+    data.write_text(questions.read_text("utf-8").replace("1\t", "2\t"), encoding="utf-8")
+    with pytest.raises(DataError, match="label 2 is none of the 2 classes"):
+        second_stage(first_stage, data, tmp_path / "run")
+
+
+def test_a_model_of_another_kind_gives_no_probability(first_stage: Path) -> None:
+    with pytest.raises(UsageError, match="tells no duplicates"):
+        DuplicateEncoder(bgt_core.load(first_stage, "cpu", "fp32"))

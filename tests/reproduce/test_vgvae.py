@@ -153,10 +153,10 @@ def test_what_is_measured_on_is_not_trained_on_and_files_decide_the_hash(folder:
 def test_what_a_folder_lacks_is_named(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no such folder"):
         read_parsed(tmp_path / "nowhere", 100)
-    with pytest.raises(NotFound, match="no paraphrases; expected paraphrase/en.NAME"):
+    with pytest.raises(NotFound, match=r"no paraphrases; expected paraphrase/en\.NAME"):
         read_parsed(tmp_path, 100)
     shutil.copytree(folder / "paraphrase", tmp_path / "paraphrase")
-    with pytest.raises(NotFound, match="no parsed sentences; expected trees/en.NAME"):
+    with pytest.raises(NotFound, match=r"no parsed sentences; expected trees/en\.NAME"):
         read_parsed(tmp_path, 100)
 
 

@@ -62,7 +62,7 @@ LOSSES: dict[str, tuple[str, ...]] = {
     ALL: ("WPL", "PRL", "DPL"),
 }
 SEVERAL = (BASE, "WPL", "PRL", "DPL", ALL, LSTM)  # what most claims compare: three seeds
-EPOCHS, LONGER = 18, (BASE, "WPL", "PRL", "DPL", ALL)  # trained longer as well, with one seed
+EPOCHS, LONGER = 18, (BASE, "WPL", "PRL")  # the losses that do little in a short training are given a longer one too
 POSTER = {  # Table 1: STS Benchmark's test set by the semantic and the syntactic latent, labelled F1 likewise
     BASE: (45.5, 40.8, 25.2, 25.0),
     "WPL": (51.5, 28.1, 24.1, 28.2),
@@ -131,9 +131,8 @@ def claims() -> Iterator[Claim]:
     yield from (above(name, BASE, "Table 1", F1_GAP) for name in (*WITHOUT, ALL))
     yield above(LSTM, ALL, "Table 1", F1_GAP)
     for gap in (STS_GAP, F1_GAP):
-        yield from (above(longer(loss), longer(BASE), "Table 1", gap) for loss in WITHOUT)
-    yield from (above(longer(ALL), longer(loss), "Table 1", STS_GAP) for loss in WITHOUT)
-    for name in (ALL, LSTM, longer(ALL)):
+        yield from (above(longer(loss), longer(BASE), "Table 1", gap) for loss in LONGER if loss != BASE)
+    for name in (ALL, LSTM):
         yield leads(name, "semantic", "syntactic", AVERAGE, STS_GAP)
         yield leads(name, "syntactic", "semantic", F1, F1_GAP)
 

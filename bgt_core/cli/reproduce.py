@@ -28,7 +28,8 @@ def reproduce(
     name: Annotated[
         str,
         typer.Argument(
-            help="main, ablations, fusion, depth, batch-size, cross-lingual, or all of these; or backtranslation."
+            help="main, ablations, fusion, depth, batch-size, cross-lingual, or all of these; or of other papers "
+            "backtranslation, vgvae."
         ),
     ],
     scale: Annotated[str, typer.Option(help="paper (the recipes as they are) or small (of a laptop).")] = "small",
@@ -36,7 +37,8 @@ def reproduce(
         Path | None,
         typer.Option(
             help="A folder of parallel/en-fr.*.tsv.xz, retrieval/en-fr.*.tsv, and STS files as `bgt sts` reads them; "
-            "for backtranslation, of backtranslated/fr-news.tsv.xz, paraphrase/en.*.tsv.xz, and STS and SICK.",
+            "for backtranslation, of backtranslated/fr-news.tsv.xz, paraphrase/en.*.tsv.xz, and STS and SICK; "
+            "for vgvae, of paraphrase/en.*.tsv.xz, trees/en.*.ptb.xz, and STS.",
             show_default=False,
         ),
     ] = None,
@@ -99,15 +101,15 @@ def reproduce(
 
 
 def comparison_names(name: str) -> list[str]:
-    """The names that "all" stands for: those of the BGT paper, whose data are others.
+    """The names that "all" stands for: those of the BGT paper; the data of other papers are others.
 
     Raises UsageError for a name that is none of ours.
     """
-    from bgt_core.reproduce.backtranslation import NAME
     from bgt_core.reproduce.comparisons import COMPARISONS
+    from bgt_core.reproduce.papers import OTHER_PAPERS
 
-    if name not in (*COMPARISONS, NAME, "all"):
-        raise UsageError(f"There is no table '{name}'; choose from {', '.join(COMPARISONS)}, all, {NAME}.")
+    if name not in (*COMPARISONS, *OTHER_PAPERS, "all"):
+        raise UsageError(f"There is no table '{name}'; choose from {', '.join([*COMPARISONS, 'all', *OTHER_PAPERS])}.")
     return list(COMPARISONS) if name == "all" else [name]
 
 
@@ -194,7 +196,7 @@ def show_list(plan: TrainingPlan, chosen: Sequence[Training], as_json: bool) -> 
 def show(folder: Path, names: Sequence[str], as_json: bool) -> None:
     """Print the results of each comparison, as they are stored."""
     from bgt_core.reproduce import pages, stored
-    from bgt_core.reproduce.backtranslation import comparison_of
+    from bgt_core.reproduce.papers import comparison_of
     from bgt_core.tables import show
 
     results = {name: stored.read(folder, name) for name in names}

@@ -8,11 +8,13 @@ of the items themselves.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from statistics import NormalDist
 
 import numpy as np
 from scipy.special import ndtr
 
+CHUNK = 100  # resamples made at once
 VARIANCE_EPS = 1e-12  # a variance up to this share of the items' squared range is rounding: all drawn items are equal
 
 
@@ -21,6 +23,24 @@ def resample(rng: np.random.Generator, items: int, resamples: int) -> np.ndarray
     drawn = rng.integers(0, items, (resamples, items))
     drawn += items * np.arange(resamples)[:, None]
     return np.bincount(drawn.ravel(), minlength=resamples * items).reshape(resamples, items).astype(np.float64)
+
+
+def bootstrapped_shares(
+    by_measure: Mapping[str, tuple[np.ndarray, np.ndarray]], resamples: int, seed: int
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Shares x 100, the sum of one count over that of another: of both counts of N items, (S, N) each, by measure.
+
+    Returns those of S rows, (S,), and in each of B resamples of the items, (B, S), by measure.
+    """
+    items = next(iter(by_measure.values()))[0].shape[1]
+    rng = np.random.default_rng([seed, 1])
+    draws: dict[str, list[np.ndarray]] = {measure: [] for measure in by_measure}
+    for start in range(0, resamples, CHUNK):
+        weights = resample(rng, items, min(CHUNK, resamples - start))
+        for measure, (part, whole) in by_measure.items():
+            draws[measure].append(100 * (weights @ part.T) / (weights @ whole.T))
+    values = {measure: 100 * part.sum(1) / whole.sum(1) for measure, (part, whole) in by_measure.items()}
+    return values, {measure: np.concatenate(parts) for measure, parts in draws.items()}
 
 
 def pearson(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:

@@ -7,12 +7,14 @@ for AVG and GRAN apart. The measure is the mean over all data sets of the STS ye
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from bgt_core.reproduce.comparisons import COMPARISONS, EVERY
+from bgt_core.reproduce.comparisons import EVERY
+from bgt_core.reproduce.datasets import Dataset
 from bgt_core.reproduce.experiments import SETS, THREE, Claim, Comparison, ExperimentSpec, Selection, above
-from bgt_core.reproduce.paraphrases import COLUMNS
+from bgt_core.reproduce.paraphrases import COLUMNS, read_paraphrases
 from bgt_core.reproduce.stored import Records
 
 NAME = "backtranslation"
@@ -164,10 +166,18 @@ def tables_of_paper(whole: Comparison) -> Mapping[str, Comparison]:
     }
 
 
-def comparison_of(name: str, records: Records) -> Comparison:
-    """The comparison that has this name, whose stored results these are."""
-    if name != NAME:
-        return COMPARISONS[name]
+def read(
+    data: Path, scale: str
+) -> tuple[Comparison, Callable[[ExperimentSpec], Dataset], Mapping[str, Mapping[str, object]]]:
+    """The comparison on a folder of data, what each of its systems is trained and measured on, and the scale's
+    arguments for recipes."""
+    arguments = SCALES[scale]
+    paraphrases = read_paraphrases(data, PAIRS[scale], arguments["reference-classifier"])
+    return comparison(list(paraphrases.tables)), paraphrases.dataset_of, arguments
+
+
+def of_results(records: Records) -> Comparison:
+    """The comparison whose stored results these are."""
     systems = dict.fromkeys(row["system"] for row in records["cells"])
     tables = list(dict.fromkeys(system.partition(" ")[2] for system in systems if "," not in system))
     return comparison(tables)

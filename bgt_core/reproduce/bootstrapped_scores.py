@@ -8,7 +8,7 @@ from zlib import crc32
 
 import numpy as np
 
-from bgt_core.contracts import SEMANTIC
+from bgt_core.contracts import SEMANTIC, SYNTACTIC
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.bootstrap import resample
 from bgt_core.evaluation.sts.compare import bootstrap_scores
@@ -16,9 +16,10 @@ from bgt_core.evaluation.sts.parquet import read_scores
 from bgt_core.evaluation.sts.score import ScoreKey, StsScores
 from bgt_core.reproduce import runner
 from bgt_core.reproduce.contrasts import BootstrappedScore
-from bgt_core.reproduce.experiments import AVERAGE, DEV, RETRIEVAL, SETS, Comparison
+from bgt_core.reproduce.experiments import AVERAGE, DEV, GAPS, RETRIEVAL, SETS, Comparison
 from bgt_core.reproduce.measure import read_hits
 from bgt_core.reproduce.rewriting import fidelity_draws, read_records
+from bgt_core.reproduce.shares import read_shares, share_draws
 from bgt_core.reproduce.trainings import Training
 
 Scores = Mapping[str, Mapping[str, BootstrappedScore]]  # system -> measure -> score
@@ -58,9 +59,14 @@ def bootstrapped_scores(
         if ways and (key, SEMANTIC) in draws:
             draws[key, SEMANTIC][RETRIEVAL] = precision_at_1(ways, bootstrap)
     for (key, latent), by_name in draws.items():
+        shares = read_shares(folders[key] / runner.SHARES).get(latent, {})
+        by_name.update(share_draws(shares, bootstrap.resamples, bootstrap.seed))
         if latent == SEMANTIC:
             records = read_records(folders[key] / runner.WRITTEN)
             by_name.update(fidelity_draws(records, bootstrap.resamples, bootstrap.seed))
+    for (key, latent), by_name in draws.items():
+        if latent == SEMANTIC:
+            by_name.update(gaps(by_name, draws.get((key, SYNTACTIC), {})))
     scores = {}
     for system in comparison.systems:
         by_seed = [draws[training.key, system.latent] for training in finished.get(system.name, ())]
@@ -70,6 +76,16 @@ def bootstrapped_scores(
                 names = [name for name in names if name != SETS]
             scores[system.name] = {name: stack([by_name[name] for by_name in by_seed]) for name in names}
     return scores
+
+
+def gaps(semantic: Mapping[str, Draws], syntactic: Mapping[str, Draws]) -> dict[str, Draws]:
+    """What one training's latents are apart, in measures that both have."""
+    apart = {}
+    for name, (measure, sign) in GAPS.items():
+        if measure in semantic and measure in syntactic:
+            (value, draws), (other, other_draws) = semantic[measure], syntactic[measure]
+            apart[name] = sign * (value - other), sign * (draws - other_draws)
+    return apart
 
 
 def stack(by_seed: Sequence[Draws]) -> BootstrappedScore:

@@ -25,12 +25,14 @@ from bgt_core.data.manifest import facts
 from bgt_core.data.pairfile import SUFFIXES
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.text import Tokenizer
+from bgt_core.embedder import Embedder
 from bgt_core.errors import NotFound
 from bgt_core.evaluation.sts.files import read_sets, walk, year_files
 from bgt_core.evaluation.sts.hard import hard_splits
 from bgt_core.evaluation.sts.score import StsSet
 from bgt_core.files import atomic_file, file_lock, write_text
 from bgt_core.recipes import Recipe
+from bgt_core.reproduce.shares import Shares
 from bgt_core.run.folder import train_tokenizer
 
 Say = Callable[[str], None]
@@ -63,13 +65,22 @@ class Dataset:
         """All sets, Hard STS among them."""
         return [*self.sets, *hard_splits([data for data in self.sets if data.year.isdigit()])]
 
+    @property
+    def rules(self) -> CleaningRules:
+        """Which pairs are kept."""
+        return RULES
+
+    def shares(self, embedder: Embedder) -> Shares:
+        """What else is measured of a trained system, by latent: nothing."""
+        return {}
+
     def pairs(self, out: Path, say: Say, device: str) -> Source:
         """What is trained on, made in `out` where it is missing."""
         path = out / f"{self.name}-{self.sha256[:10]}.tsv.zst"
         if not path.exists():
             say(f"{self.name}: cleaning {len(self.sources)} files of translations")
-            clean(self.sources, self.langs, path, RULES, exclude=[self.evaluated(out)])
-        return Source(path, tuple(self.langs))
+            clean(self.sources, self.langs, path, self.rules, exclude=[self.evaluated(out)])
+        return Source(path, tuple(column.partition(":")[0] for column in self.langs))
 
     def text(self, out: Path, say: Say, device: str) -> Source:
         """What its tokenizer is trained on, likewise."""
@@ -77,11 +88,15 @@ class Dataset:
 
     def evaluated(self, out: Path) -> Path:
         """A file of every sentence that is measured on, once, in order."""
-        sentences = {text for data in self.sets for side in (data.left, data.right) for text in side}
-        sentences |= {text for sides in self.translations.values() for side in sides for text in side}
+        sentences = self.evaluated_sentences()
         path = out / f"{self.name}-evaluated.txt"
         write_text(path, "\n".join(sorted(sentences)) + "\n")
         return path
+
+    def evaluated_sentences(self) -> set[str]:
+        """Every sentence that is measured on."""
+        sentences = {text for data in self.sets for side in (data.left, data.right) for text in side}
+        return sentences | {text for sides in self.translations.values() for side in sides for text in side}
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bgt_core.contracts import SEMANTIC
+from bgt_core.evaluation.syntax.measures import EDITS, STRUCTURE, TAGS
+from bgt_core.evaluation.syntax.sentences import CONSTITUENTS
 
 AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # measures; a year is "STS 2012", a track "STS17 en-tr"
 SETS = "mean of sets"  # of all data sets of the STS years, and SICK (Wieting, Mallinson & Gimpel 2017)
@@ -13,6 +15,11 @@ SETS = "mean of sets"  # of all data sets of the STS years, and SICK (Wieting, M
 # reference or of a random sentence.
 CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_MANNER = "chrF own", "exact own", "chrF other's meaning", "chrF random manner"
 FIDELITY = (CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_MANNER)
+F1 = STRUCTURE[CONSTITUENTS]  # of a sentence and its nearest neighbour
+SYNTAX = (*STRUCTURE.values(), EDITS, TAGS)
+# By how much the latent that should be better at a measure is: the semantic one (1), or the syntactic one (-1).
+STS_GAP, DEV_GAP, F1_GAP = "STS gap", "STSB dev gap", "F1 gap"
+GAPS = {STS_GAP: (AVERAGE, 1), DEV_GAP: (DEV, 1), F1_GAP: (F1, -1)}
 ONE, THREE = (1,), (1, 2, 3)
 
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bgt_core import tables
-from bgt_core.reproduce.experiments import DEV, FIDELITY, SETS, Comparison
+from bgt_core.contracts import SEMANTIC, SYNTACTIC
+from bgt_core.reproduce.experiments import AVERAGE, DEV, EDITS, F1, FIDELITY, SETS, SYNTAX, TAGS, Comparison
 from bgt_core.reproduce.results import MEAN, NOT_RUN, is_shown, published
 from bgt_core.reproduce.stored import Records
 from bgt_core.tables import Estimate, Table, markdown, plain
@@ -31,6 +32,10 @@ lower-cased)."""
 ABOUT_SETS = """
 The mean of sets is of all data sets of the years, and SICK, each counted once; the paper's has STS 2012-2015 with SMT,
 SemEval-2015's Twitter and SICK's test set."""
+ABOUT_SYNTAX = """
+Of parsed sentences and their nearest neighbours of the same number of words, x 100, as `bgt syntax` has them: labelled
+F1 of constituents, edits per 100 nodes of both trees (lower is better), parts of speech that agree."""
+ABOUT_LATENTS = "Of one training each measure by both latents; a system of one latent has one."
 ABOUT_STATISTICS = """\
 Of the random pairs; a difference is reference less translation, its interval a bootstrap's over pairs. Rho is
 Spearman's, x 100, of translations with the probability that people wrote them, where a classifier was trained. The
@@ -63,6 +68,29 @@ def scores(comparison: Comparison, records: Records) -> Table:
         seeds = ", ".join(plain(value, 1) for value in by_seed) if len(by_seed) > 1 else ""
         rows.append([system.name, trained, *values, seeds])
     return Table(["system", "trainings", *columns, f"{comparison.measure.removeprefix('STS ')} of each"], rows)
+
+
+def by_latent(comparison: Comparison, records: Records) -> Table:
+    """One row per system that is measured in its semantic latent, by that and by its syntactic one; no rows where no
+    system has both."""
+    means = {(row["system"], row["measure"]): row for row in records["scores"] if row["seed"] == MEAN}
+    other = {system.against: system.name for system in comparison.systems if system.latent == SYNTACTIC}
+    measures = [measure for measure in (DEV, F1, AVERAGE, EDITS, TAGS) if any(key[1] == measure for key in means)]
+    rows: list[list[Value]] = [
+        [
+            system.name,
+            *(
+                beside_paper(means.get((name, measure)), comparison.published.get(name, {}).get(measure))
+                for measure in measures
+                for name in (system.name, other.get(system.name, ""))
+            ),
+        ]
+        for system in comparison.systems
+        if other and system.latent == SEMANTIC
+    ]
+    return Table(
+        ["system", *(f"{measure}, {latent}" for measure in measures for latent in (SEMANTIC, SYNTACTIC))], rows
+    )
 
 
 def beside_paper(row: Record | None, paper: float | None) -> str:
@@ -169,7 +197,9 @@ def page(name: str, comparison: Comparison, records: Records) -> str:
     table = scores(comparison, records)
     rewritten = ABOUT_FIDELITY if set(FIDELITY) & set(table.columns) else ""
     rewritten += ABOUT_SETS if comparison.measure == SETS else ""
+    rewritten += ABOUT_SYNTAX if set(SYNTAX) & set(table.columns) else ""
     parts += [f"{ABOUT} Intervals are of {level}.{rewritten}", *section("Scores", table)]
+    parts += section("By latent", by_latent(comparison, records), ABOUT_LATENTS)
     parts += section("What the paper claims", claims(records), ABOUT_P)
     parts += section("Differences", differences(comparison, records), ABOUT_P if not records["claims"] else "")
     parts += section("Ranges chosen", chosen(comparison, records))

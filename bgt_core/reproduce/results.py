@@ -12,7 +12,17 @@ from bgt_core.evaluation.bootstrap import holm, interval
 from bgt_core.reproduce import runner
 from bgt_core.reproduce.bootstrapped_scores import Bootstrap, Scores, bootstrapped_scores
 from bgt_core.reproduce.contrasts import BootstrappedScore, ContrastEstimate, contrast, verdict
-from bgt_core.reproduce.experiments import AVERAGE, DEV, FIDELITY, RETRIEVAL, SETS, Comparison, ExperimentSpec
+from bgt_core.reproduce.experiments import (
+    AVERAGE,
+    DEV,
+    FIDELITY,
+    GAPS,
+    RETRIEVAL,
+    SETS,
+    SYNTAX,
+    Comparison,
+    ExperimentSpec,
+)
 from bgt_core.reproduce.stored import KINDS, Records
 from bgt_core.reproduce.trainings import Training
 
@@ -145,7 +155,8 @@ def statistics(estimate: ContrastEstimate, p_holm: float) -> dict[str, Any]:
 
 def is_shown(measure: str) -> bool:
     """Whether it is a column of the page: all but the further splits of Hard STS."""
-    return measure.startswith(("STS", "SICK")) or measure in (SETS, "Hard+", "Hard-", RETRIEVAL, *FIDELITY)
+    others = (SETS, "Hard+", "Hard-", RETRIEVAL, *FIDELITY, *SYNTAX, *GAPS)
+    return measure.startswith(("STS", "SICK")) or measure in others
 
 
 def claims(comparison: Comparison, scores: Scores, level: float) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@
         final/                the last weights, once it is trained; the other checkpoints are gone by then
         cosines.parquet       of every pair, by latent
         hits.json             of every translation
+        shares.json           of what else its data measure, by latent
         written.json          what it writes anew of some of them
         result.json           provenance; written last: with it the training is finished
         error.json            why it failed, instead
@@ -38,15 +39,17 @@ from bgt_core.files import file_lock, write_json
 from bgt_core.recipes import Recipe
 from bgt_core.reproduce import measure, rewriting
 from bgt_core.reproduce.datasets import Dataset, prepare
+from bgt_core.reproduce.shares import write_shares
 from bgt_core.reproduce.trainings import Training, changed_arguments
 from bgt_core.run.folder import SETTINGS, Report
 
-RESULT, ERROR, TIME, COSINES, HITS, WRITTEN, FINAL, LOCK = (
+RESULT, ERROR, TIME, COSINES, HITS, SHARES, WRITTEN, FINAL, LOCK = (
     "result.json",
     "error.json",
     "time.json",
     "cosines.parquet",
     "hits.json",
+    "shares.json",
     "written.json",
     "final",
     "lock",
@@ -125,6 +128,7 @@ def finish(workspace: Workspace, training: Training, folder: Path) -> None:
         shutil.rmtree(step)
     embedder = bgt_core.load(folder / FINAL, workspace.device, recipe.train.precision)
     measure.write_hits(folder / HITS, measure.retrieval_hits(embedder, dataset))
+    write_shares(folder / SHARES, dataset.shares(embedder))
     rewriting.write_records(folder / WRITTEN, rewriting.write_anew(embedder, dataset))
     write_scores(folder / COSINES, measure.sts_scores(embedder, dataset))
     write_json(folder / RESULT, provenance(training, recipe, folder), indent=1)

@@ -15,8 +15,8 @@ from bgt_core.reproduce import backtranslation, pages, results, runner, stored
 from bgt_core.reproduce.bootstrapped_scores import Bootstrap
 from bgt_core.reproduce.comparisons import COMPARISONS, EVERY, SAVE_EVERY, SCALES
 from bgt_core.reproduce.datasets import Dataset, Langs, read_dataset
-from bgt_core.reproduce.experiments import Comparison, ExperimentSpec
-from bgt_core.reproduce.paraphrases import read_paraphrases
+from bgt_core.reproduce.experiments import Comparison
+from bgt_core.reproduce.papers import OTHER_PAPERS, ComparisonData, comparison_of
 from bgt_core.reproduce.runner import Workspace
 from bgt_core.reproduce.text_statistics import table_statistics
 from bgt_core.reproduce.trainings import Training, training_of
@@ -76,8 +76,8 @@ def plan_trainings(
     `data` holds what `datasets` describes; trainings are kept in `out`; `say` gets a line per event. Raises UsageError
     for an unknown comparison, scale or device, NotFound and DataError for data that can't be used.
     """
-    if unknown := [name for name in names if name not in (*COMPARISONS, backtranslation.NAME)]:
-        known = ", ".join((*COMPARISONS, backtranslation.NAME))
+    if unknown := [name for name in names if name not in (*COMPARISONS, *OTHER_PAPERS)]:
+        known = ", ".join((*COMPARISONS, *OTHER_PAPERS))
         raise UsageError(f"There is no comparison '{unknown[0]}'; choose from {known}.")
     if scale not in SCALES:
         raise UsageError(f"scale {scale}: choose from {', '.join(SCALES)}.")
@@ -99,15 +99,11 @@ def plan_trainings(
     return TrainingPlan(Workspace(out, datasets, device, SAVE_EVERY.get(scale), say), specs, comparisons)
 
 
-def read_comparison(
-    name: str, data: Path, scale: str, read: Callable[[Path, Langs], Dataset]
-) -> tuple[Comparison, Callable[[ExperimentSpec], Dataset], Mapping[str, Mapping[str, object]]]:
+def read_comparison(name: str, data: Path, scale: str, read: Callable[[Path, Langs], Dataset]) -> ComparisonData:
     """A comparison, what each of its systems is trained and measured on, and the scale's arguments for recipes."""
-    if name != backtranslation.NAME:
-        return COMPARISONS[name], lambda system: read(data, system.langs), SCALES[scale]
-    arguments = backtranslation.SCALES[scale]
-    paraphrases = read_paraphrases(data, backtranslation.PAIRS[scale], arguments["reference-classifier"])
-    return backtranslation.comparison(list(paraphrases.tables)), paraphrases.dataset_of, arguments
+    if name in OTHER_PAPERS:
+        return OTHER_PAPERS[name].read(data, scale)
+    return COMPARISONS[name], lambda system: read(data, system.langs), SCALES[scale]
 
 
 def run(
@@ -140,4 +136,4 @@ def report(plan: TrainingPlan, folder: Path | None = None, bootstrap: Bootstrap 
 def draw(folder: Path, name: str) -> None:
     """Write the page of a comparison from its stored results. Raises NotFound where there are none."""
     records = stored.read(folder, name)
-    write_text(folder / f"{name}.md", pages.page(name, backtranslation.comparison_of(name, records), records))
+    write_text(folder / f"{name}.md", pages.page(name, comparison_of(name, records), records))

@@ -21,7 +21,7 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.evaluation.sts.score import sts
 from bgt_core.grammar import pairs
-from bgt_core.reproduce import backtranslation, comparisons
+from bgt_core.reproduce import backtranslation, comparisons, papers
 from bgt_core.reproduce.comparisons import EVERY
 from bgt_core.reproduce.contrasts import BootstrappedScore
 from bgt_core.reproduce.experiments import SETS, Comparison, ExperimentSpec, Selection
@@ -167,8 +167,8 @@ def test_every_best_and_claim_names_a_system_and_the_plan_is_small() -> None:
     assert whole.published["AVG de-ep"] == {SETS: 65.6}  # Table 4
     assert whole.published["GRAN fr-news, BLEU"] == {SETS: 67.1}  # Table 12
     cells = [{"system": system.name} for system in whole.systems]
-    assert backtranslation.comparison_of(backtranslation.NAME, {"cells": cells}) == whole
-    assert backtranslation.comparison_of("main", {}) is comparisons.MAIN
+    assert papers.comparison_of(backtranslation.NAME, {"cells": cells}) == whole
+    assert papers.comparison_of("main", {}) is comparisons.MAIN
 
 
 def test_the_parts_are_the_papers_tables() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import BgtError, DataError, UsageError
-from bgt_core.evaluation.bootstrap import resample
+from bgt_core.evaluation.bootstrap import bootstrapped_shares
 from bgt_core.evaluation.comparison import check_bootstrap, differences, estimates, marked
 from bgt_core.evaluation.syntax.measures import (
     LOWER_IS_BETTER,
@@ -19,13 +19,12 @@ from bgt_core.evaluation.syntax.measures import (
     expected,
     measures,
 )
-from bgt_core.evaluation.syntax.pairing import Pairing
+from bgt_core.evaluation.syntax.pairing import Group, Pairing
 from bgt_core.evaluation.syntax.sentences import CONSTITUENTS, DEPENDENCIES
 from bgt_core.evaluation.syntax.table import SyntaxTable
 from bgt_core.vectors.compare import nearest
 
 RANDOM, UPPER_BOUND = "random neighbour", "upper bound"
-CHUNK = 100  # resamples made at once
 EXPLAINED = {
     CONSTITUENTS: "labelled F1 of brackets: micro-averaged, ROOT counted, parts of speech not",
     DEPENDENCIES: "labelled attachment: words with the same head and relation, subtypes cut off",
@@ -77,7 +76,7 @@ def evaluate(
         upper = best_choice(parts, lowest=measure in LOWER_IS_BETTER)
         rows_of_choices = [chosen(parts, choices) for choices in (*by_system.values(), upper)]
         by_measure[measure] = stacked([expected(parts), *rows_of_choices])
-    values, draws = bootstrapped(by_measure, resamples, seed)
+    values, draws = bootstrapped_shares(by_measure, resamples, seed)
     cells = {measure: estimates(value, draws[measure], level) for measure, value in values.items()}
     gaps = differences(rows[:-1], all_but_last(values), all_but_last(draws), level)
     compared = marked(rows[:-1], {key: row[:-1] for key, row in cells.items()}, gaps, level, LOWER_IS_BETTER)
@@ -119,6 +118,23 @@ def neighbours(encoder: SentenceEncoder, pairing: Pairing, lang: str, latent: st
     return rows
 
 
+def neighbour_counts(encoder: SentenceEncoder, pairing: Pairing, lang: str, latent: str) -> dict[str, Counts]:
+    """Both counts of each query with its nearest neighbour by that latent, by measure: (N,).
+
+    What `evaluate` has in the latent's row, without comparing every query with every candidate.
+    """
+    by_group = neighbours(encoder, pairing, lang, latent)
+    pairs = [
+        counts(Group([query], [group.candidates[row]]), pairing.kind)
+        for group, rows in zip(pairing.groups, by_group, strict=True)
+        for query, row in zip(group.queries, rows, strict=True)
+    ]
+    return {
+        measure: Counts(*(np.array([pair[measure][side].item() for pair in pairs]) for side in range(2)))
+        for measure in measures(pairing.kind)
+    }
+
+
 def all_but_last(by_measure: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Without the row of the upper bound: (..., S) -> (..., S - 1)."""
     return {measure: each[..., :-1] for measure, each in by_measure.items()}
@@ -127,21 +143,6 @@ def all_but_last(by_measure: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 def stacked(rows: Sequence[Counts]) -> Counts:
     """Both counts of S rows, (N,) each -> (S, N)."""
     return Counts(*(np.stack(column) for column in zip(*rows, strict=True)))
-
-
-def bootstrapped(
-    by_measure: Mapping[str, Counts], resamples: int, seed: int
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Shares x 100 of S rows, (S,), and in each of B resamples of the queries, (B, S), by measure."""
-    queries = next(iter(by_measure.values())).part.shape[1]
-    rng = np.random.default_rng([seed, 1])
-    draws: dict[str, list[np.ndarray]] = {measure: [] for measure in by_measure}
-    for start in range(0, resamples, CHUNK):
-        weights = resample(rng, queries, min(CHUNK, resamples - start))
-        for measure, (part, whole) in by_measure.items():
-            draws[measure].append(100 * (weights @ part.T) / (weights @ whole.T))
-    values = {measure: 100 * part.sum(1) / whole.sum(1) for measure, (part, whole) in by_measure.items()}
-    return values, {measure: np.concatenate(parts) for measure, parts in draws.items()}
 
 
 def explain(pairing: Pairing, level: float, resamples: int) -> str:

@@ -12,7 +12,7 @@ from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.syntax import evaluate, pair_up, read_treebank
 from bgt_core.evaluation.syntax.measures import EDITS, TAGS
-from bgt_core.evaluation.syntax.score import RANDOM, UPPER_BOUND, neighbours
+from bgt_core.evaluation.syntax.score import RANDOM, UPPER_BOUND, neighbour_counts, neighbours
 
 Write = Callable[..., Path]
 
@@ -151,3 +151,15 @@ def test_bad_systems_are_named(trees: list[str], treebank: Write, encoders: dict
     pairing = pair_up(read_treebank([treebank("a.mrg", trees[:60])]))
     with pytest.raises(BgtError, match=message):
         evaluate(encoders, pairing, **settings)
+
+
+def test_the_counts_of_neighbours_alone_are_those_of_the_table(trees: list[str], treebank: Write) -> None:
+    pairing = pair_up(read_treebank([treebank("a.mrg", trees)]))
+    encoder = ExternalEncoder("shape", shape, fingerprint="")
+    table = evaluate({"shape": encoder}, pairing, resamples=100)
+    counts = neighbour_counts(encoder, pairing, "en", "semantic")
+    assert list(counts) == list(table.scores)
+    for measure, (part, whole) in counts.items():
+        assert part.shape == whole.shape == (len(pairing.queries),)
+        value = table.scores[measure][table.systems.index("shape")].value
+        assert 100 * part.sum() / whole.sum() == pytest.approx(value)

@@ -52,7 +52,7 @@ class Dataset:
     langs: tuple[str, str]
     sources: Sequence[Path]
     sets: Sequence[StsSet]  # the years, then the others
-    translations: Mapping[str, tuple[Sequence[str], Sequence[str]]]  # to be found, by the name of their file
+    translations: dict[str, tuple[Sequence[str], Sequence[str]]]  # to be found, by the name of their file
     sha256: str  # of the content of all this
 
     @property
@@ -126,7 +126,9 @@ def read_dataset(folder: Path, langs: Langs) -> Dataset:
         sets += optional_set(folder, name)
     sets = list({str(data): data for data in sets}.values())  # a track has two names
     files = sorted(folder.glob(f"retrieval/{pair}.*.tsv"))
-    translations = {path.name.removesuffix(".tsv"): columns(path, langs) for path in files}
+    translations: dict[str, tuple[Sequence[str], Sequence[str]]] = {
+        path.name.removesuffix(".tsv"): columns(path, langs) for path in files
+    }
     return Dataset(langs, sources, sets, translations, content_hash(sources, sets, translations))
 
 

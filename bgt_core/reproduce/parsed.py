@@ -1,8 +1,10 @@
 """A folder of paraphrases that people wrote and of parsed sentences, which the vMF-Gaussian VAE is compared on.
 
-FOLDER/paraphrase/en.NAME.tsv.xz   two sentences of one meaning; all files together, but lists of words (ppdb)
-FOLDER/trees/en.NAME.ptb.xz        bracketed trees, or en.NAME.conllu.xz, as `bgt syntax` reads them
-FOLDER/...                         STS and STS Benchmark's dev set as in `datasets`
+    FOLDER/paraphrase/en.NAME.tsv.xz   two sentences of one meaning; all files together, but lists of words (ppdb)
+    FOLDER/trees/en.NAME.ptb.xz        bracketed trees, or en.NAME.conllu.xz, as `bgt syntax` reads them
+    FOLDER/...                         STS and STS Benchmark's dev set as in `datasets`
+
+Sentences that are measured on are not trained on.
 """
 
 from __future__ import annotations

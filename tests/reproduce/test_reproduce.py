@@ -103,7 +103,7 @@ def test_two_systems_that_are_one_are_trained_once_and_leave_what_is_promised(wh
     for cell in cells:
         assert {path.name for path in cell.iterdir()} == {
             *("run.json", "tokenizer.model", "data", "metrics.jsonl", "time.json", "lock"),
-            *("final", "cosines.parquet", "hits.json", "written.json", "result.json"),
+            *("final", "cosines.parquet", "hits.json", "shares.json", "written.json", "result.json"),
         }
         assert not (cell / "final" / checkpoint.OPTIMIZER).exists()
         trail = json.loads((cell / "result.json").read_text("utf-8"))

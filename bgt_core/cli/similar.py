@@ -76,7 +76,7 @@ def build(
 @app.command(cls=Command)
 def query(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="What `build` made.")],
-    questions: Annotated[list[str] | None, typer.Argument(metavar="[QUESTION]...")] = None,
+    questions: Annotated[list[str] | None, typer.Argument(metavar="QUESTION...")] = None,
     file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Questions, one a line (.gz, .xz, .zst too); - reads stdin.")
     ] = None,

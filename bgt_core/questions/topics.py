@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from scipy.special import digamma
@@ -67,7 +68,7 @@ class TopicModel:
                 return cls(arrays["vocabulary"].tolist(), arrays["components"], str(arrays["lang"]))
         except OSError as error:
             raise NotFound(f"{path}: can't be read ({error.strerror or error}).") from None
-        except (ValueError, KeyError, EOFError) as error:
+        except (ValueError, KeyError, EOFError, BadZipFile) as error:
             raise DataError(f"{path}: no topics, or damaged ({error}); build the store again.") from None
 
 

@@ -50,7 +50,7 @@ class QuestionStore:
         main_topics: np.ndarray | None = None,
     ):
         self.card, self.questions, self.topics, self.main_topics = card, questions, topics, main_topics
-        self._ranking, self._vectors = ranking, vectors
+        self.ranking, self._vectors = ranking, vectors
         # By topic, so that those of a topic lie side by side.
         self._order = np.arange(len(questions)) if main_topics is None else np.argsort(main_topics, kind="stable")
         self._points = ranking.points(vectors[self._order])  # (N, P)
@@ -103,7 +103,7 @@ class QuestionStore:
         texts = [normalise(query) for query in queries]
         if not all(texts):
             raise UsageError(f"Query {texts.index('') + 1} is empty; expected a question.")
-        vectors = self._ranking.encoder.embed(texts, lang=self.card.lang)
+        vectors = self.ranking.encoder.embed(texts, lang=self.card.lang)
         return [
             self._nearest(vector, self._ranges(text, within), k, candidates)
             for text, vector in zip(texts, vectors, strict=True)
@@ -124,13 +124,13 @@ class QuestionStore:
     def _nearest(
         self, vector: np.ndarray, ranges: Sequence[tuple[int, int]], k: int, candidates: int | None
     ) -> list[Hit]:
-        point = self._ranking.points(vector[None])  # (1, P)
+        point = self.ranking.points(vector[None])  # (1, P)
         count = len(self) if candidates is None else max(k, candidates)
         places, squares = nearest_points(point, self._points, ranges, count)
         rows = self._order[places]
         scores = np.concatenate(
             [
-                self._ranking.scores(vector, self._vectors[rows[start : start + BLOCK]])
+                self.ranking.scores(vector, self._vectors[rows[start : start + BLOCK]])
                 for start in range(0, len(rows), BLOCK)
             ]
         )
@@ -138,7 +138,7 @@ class QuestionStore:
         distances = np.sqrt(squares[best].clip(min=0))
         calibration = self.card.calibration
         probabilities = calibration(scores[best]) if calibration else [None] * len(best)
-        siamese = self._ranking.by == "probability"
+        siamese = self.ranking.by == "probability"
         return [
             Hit(
                 row=int(row),

@@ -64,7 +64,7 @@ class TopicModel:
     def load(cls, path: Path) -> TopicModel:
         """What `save` wrote. Raises NotFound where it is absent, DataError where it is damaged."""
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 return cls(arrays["vocabulary"].tolist(), arrays["components"], str(arrays["lang"]))
         except OSError as error:
             raise NotFound(f"{path}: can't be read ({error.strerror or error}).") from None

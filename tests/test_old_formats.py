@@ -237,5 +237,9 @@ def test_the_models_that_ship_are_converted(folder: Path) -> None:
         "model.train_rarity",
         "objective.distillation.weight",
         "objective.margin.both_sides",
+        "objective.margin.mined_only",
+        "objective.elbo.sigmoid_midpoint",
+        "objective.elbo.sigmoid_steepness",
+        "train.mega_batch_start",
     }  # younger than the model
     assert config["card"]["scores"]

@@ -1,12 +1,14 @@
 """A model of ours whose sentences are compared in another way than by the cosine of their vectors.
 
-cosine          of posterior means
-euclidean       of posterior means
-w2              Wasserstein-2 of posteriors: moves one Gaussian to the other (`posterior.distances`, and the next two)
-mahalanobis     of means, in units of both posteriors' variances
-jensen-shannon  of posteriors, through the Gaussian that fits both
-wmd             Word Mover's Distance (Kusner et al. 2015): moves one sentence's pieces to the other's
-probability     that a trained `var-siamese` says two sentences mean the same
+Ways to compare them, by the names that `--distance` takes:
+
+    cosine          of posterior means
+    euclidean       of posterior means
+    w2              Wasserstein-2 of posteriors; formulas are those of `posterior.distances`
+    mahalanobis     of means, in units of both posteriors' deviations
+    jensen-shannon  of posteriors, through the Gaussian nearest to both
+    wmd             Word Mover's Distance (Kusner et al. 2015): moves one sentence's pieces to the other's
+    probability     that a trained `var-siamese` says two sentences mean the same
 """
 
 from __future__ import annotations
@@ -53,22 +55,18 @@ class PosteriorEncoder:
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Each row of left (N, 2 L) with each row of right (M, 2 L): (N, M)."""
-        pairs = np.arange(len(left) * len(right))
-        return self._of_rows(left, right, pairs // max(1, len(right)), pairs % max(1, len(right))).reshape(
-            len(left), len(right)
-        )
+        table = np.empty((len(left), len(right)))
+        for row, vector in enumerate(left):
+            table[row] = self.similarity_pairwise(np.broadcast_to(vector, right.shape), right)
+        return table
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Each row of left (N, 2 L) with the same row of right (N, 2 L): (N,)."""
-        return self._of_rows(left, right, np.arange(len(left)), np.arange(len(right)))
-
-    def _of_rows(self, left: np.ndarray, right: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """These rows of left with those of right: (P,), (P,) -> (P,)."""
-        parts = [np.zeros(0, dtype=np.float32)]
-        for start in range(0, len(rows), BLOCK):
+        similarities = np.empty(len(left))
+        for start in range(0, len(left), BLOCK):
             block = slice(start, start + BLOCK)
-            parts.append(self.compare(gaussian(left[rows[block]]), gaussian(right[columns[block]])).cpu().numpy())
-        return np.concatenate(parts)
+            similarities[block] = self.compare(gaussian(left[block]), gaussian(right[block])).cpu().numpy()
+        return similarities
 
     def compare(self, left: Gaussian, right: Gaussian) -> torch.Tensor:
         """Posteriors (P, L), (P, L) -> similarities, (P,)."""

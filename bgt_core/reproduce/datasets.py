@@ -47,7 +47,7 @@ WITHOUT = ("2016", "2017")  # years of STS Benchmark: other test sets
 class Dataset:
     """What systems of one pair of languages are trained and measured on."""
 
-    langs: Langs
+    langs: tuple[str, str]
     sources: Sequence[Path]
     sets: Sequence[StsSet]  # the years, then the others
     translations: Mapping[str, tuple[Sequence[str], Sequence[str]]]  # to be found, by the name of their file

@@ -8,7 +8,7 @@ import torch
 from benchmarks.straight import StraightBGT
 from benchmarks.workload import Pieces, batch_of
 from bgt_core import recipes
-from bgt_core.contracts import EOS, LATENTS
+from bgt_core.contracts import EOS, LANGUAGE, SEMANTIC
 from bgt_core.models.bgt import BGT
 from bgt_core.recipes import Recipe
 
@@ -18,7 +18,7 @@ V = 60
 @pytest.fixture(params=["bgt", "bgt-plus"])
 def recipe(request: pytest.FixtureRequest) -> Recipe:
     sizes = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "ffn_dim": 24, "heads": 2}
-    weights = {f"objective.elbo.weights.{latent}": 1.0 for latent in LATENTS}
+    weights = {f"objective.elbo.weights.{latent}": 1.0 for latent in (SEMANTIC, LANGUAGE)}
     settings = {**sizes, **weights, "dropout": 0.0, "word_dropout": 0.0, "readout": "mean"}
     return recipes.build(request.param, {**settings, "objective.elbo.warmup_steps": 10})
 

@@ -98,7 +98,10 @@ def same_tags(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSent
         np.array([[codes.setdefault(tag, len(codes)) for tag in each.tags] for each in side])
         for side in (queries, candidates)
     )
-    return sum((np.equal.outer(left[:, word], right[:, word]).astype(np.int32) for word in range(left.shape[1])), 0)
+    same = np.zeros((len(left), len(right)), dtype=np.int32)
+    for left_word, right_word in zip(left.T, right.T, strict=True):
+        same += np.equal.outer(left_word, right_word)
+    return same
 
 
 def best_choice(parts: Sequence[Counts], *, lowest: bool) -> list[np.ndarray]:

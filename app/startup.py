@@ -1,4 +1,5 @@
-"""What the app is started with: `streamlit run app/main.py -- --model PATH --data en,fr=FILE --results FILE`."""
+"""What the app is started with: `streamlit run app/main.py -- --model PATH --data en,fr=FILE --results FILE
+--questions STORE`."""
 
 from __future__ import annotations
 
@@ -48,6 +49,7 @@ class StartOptions:
     models: dict[str, str]  # name -> folder, or ORG/NAME on the hub; the first is opened at the start
     texts: dict[str, ParallelText]
     results: tuple[Path, ...]  # files and folders of `bgt-probe`
+    questions: Path | None = None  # a store of `bgt retrieve-similar build`
 
     def texts_in(self, langs: Sequence[str]) -> dict[str, ParallelText]:
         """The texts that a model of these languages can read: of those given, the ones in the most languages first.
@@ -63,18 +65,22 @@ class StartOptions:
 
 
 def read(arguments: Sequence[str] | None = None) -> StartOptions:
-    """The options after `--`; each may be given any number of times. UsageError for a --data without languages."""
+    """The options after `--`; all but --questions may be given any number of times.
+
+    UsageError for a --data without languages.
+    """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--model", action="append", default=[])
     parser.add_argument("--data", action="append", default=[])
     parser.add_argument("--results", action="append", default=[], type=Path)
+    parser.add_argument("--questions", type=Path)
     given, _ = parser.parse_known_args(sys.argv[1:] if arguments is None else arguments)
     paths = list(dict.fromkeys(path for argument in given.model for path in checkpoints(argument)))
     inside = shipped()
     models = shortest_names(paths) | inside
     own_results = (Path(path) / PROBES_FOLDER for path in paths or inside.values())
     results = (*filter(Path.is_dir, own_results), *given.results)
-    return StartOptions(models, built_in_texts() | dict(map(parallel_text, given.data)), results)
+    return StartOptions(models, built_in_texts() | dict(map(parallel_text, given.data)), results, given.questions)
 
 
 def shipped() -> dict[str, str]:

@@ -34,6 +34,7 @@ PAGES = (
     "starting",
     "embedding_stream",
     "mining",
+    "questions",
     "maps",
 )
 GROWTH = "growth"  # has curves for rows

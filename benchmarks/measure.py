@@ -81,6 +81,8 @@ def parser(description: str | None, parents: Sequence[argparse.ArgumentParser] =
     parser.add_argument(
         "--probing", type=Path, help="a folder of its English probing files: bgt-probe --paper beside it"
     )
+    parser.add_argument("--store", type=Path, help="of `bgt retrieve-similar build`, by a trained var-siamese")
+    parser.add_argument("--queries", type=Path, help="questions that are not in that store, one a line")
     return parser
 
 

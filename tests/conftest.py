@@ -195,6 +195,22 @@ def saved(
 
 
 @pytest.fixture(scope="session")
+def saved_siamese(
+    stirred: Callable[[torch.nn.Module], torch.nn.Module],
+    tokenizer: Tokenizer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """A checkpoint of an untrained `var-siamese`, whose probabilities are all over the place."""
+    torch.manual_seed(0)
+    sizes = {"d_model": 16, "hidden_dim": 12, "semantic_dim": 8}
+    settings = {f"model.base.{name}": size for name, size in sizes.items()}
+    recipe = recipes.build("var-siamese", {**settings, "model.hidden_dim": 10})
+    folder = tmp_path_factory.mktemp("saved_siamese") / "model"
+    checkpoint.save(folder, recipe, stirred(recipe.build(tokenizer)), tokenizer, step=5)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def random_tokens() -> Callable[..., Tokens]:
     """random_tokens(lengths, vocab_size, seed): sentences of these lengths, EOS included."""
 

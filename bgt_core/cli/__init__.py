@@ -1,5 +1,5 @@
-"""`bgt`: data, train, embed, translate, mine, sts, pairs, syntax, retrieve, fidelity, reproduce, generate, diagnose,
-info, export, push.
+"""`bgt`: data, train, embed, translate, mine, sts, pairs, syntax, retrieve, retrieve-similar, fidelity, reproduce,
+generate, diagnose, info, export, push.
 
 One file per command: it parses, calls the library and prints. `errors` turns the library's errors into a line each.
 
@@ -28,6 +28,7 @@ from bgt_core.cli import (
     pairs,
     reproduce,
     retrieve,
+    similar,
     sts,
     syntax,
     train,
@@ -38,6 +39,7 @@ from bgt_core.cli.errors import Command, run
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 data.app.command(cls=Command)(backtranslate.backtranslate)
 app.add_typer(data.app, name="data")
+app.add_typer(similar.app, name="retrieve-similar")
 for command in (
     train.train,
     embed.embed,

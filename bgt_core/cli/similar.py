@@ -1,0 +1,157 @@
+"""`bgt retrieve-similar`: build, query."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bgt_core import PRETRAINED
+from bgt_core.cli.errors import Command
+from bgt_core.cli.options import DeviceOption, EncoderOption, JsonOption, LangOption, PrecisionOption, open_encoder
+from bgt_core.errors import Interrupted, UsageError
+
+if TYPE_CHECKING:
+    from bgt_core.questions import Hit, QuestionStore
+
+app = typer.Typer(no_args_is_help=True, help="Which of many stored questions a new one repeats.")
+
+
+@app.command(cls=Command)
+def build(
+    source: Annotated[
+        Path, typer.Argument(metavar="QUESTIONS", help="One question a line (.gz, .xz, .zst too); copies count once.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="STORE", help="A folder for the store.")],
+    model: EncoderOption = str(PRETRAINED),
+    dev: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Labelled pairs that scores become probabilities on.")
+    ] = None,
+    columns: Annotated[str, typer.Option(help="Of --dev; _ for one that is not read.")] = "label,a,b",
+    topics: Annotated[int, typer.Option(help="Also find so many topics (LDA), to search within; 0: none.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the topics.")] = 0,
+    lang: LangOption = "en",
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
+) -> None:
+    """Embed questions once, for `query`. A build that was stopped continues when it is started again.
+
+    A trained var-siamese ranks by the probability that two questions mean the same, any other encoder by cosine.
+    """
+    from bgt_core.cli.progress import rows_bar
+    from bgt_core.evaluation.pairs import read_labelled
+    from bgt_core.questions import build as build_store
+
+    labelled = read_labelled(dev, columns.split(",")) if dev else None
+    encoder = open_encoder(model, device, precision)
+    try:
+        with rows_bar(out.name) as report:
+            card = build_store(
+                source,
+                out,
+                encoder,
+                model=model,
+                lang=lang,
+                topics=topics,
+                dev=labelled,
+                seed=seed,
+                report=report,
+            )
+    except KeyboardInterrupt:
+        raise Interrupted("Stopped; the same command continues after the rows embedded so far.") from None
+    about = [f"{card.questions:,} questions by {card.by}", f"{card.topics} topics" if card.topics else "no topics"]
+    if card.calibration and card.calibrated_on:
+        scaled = f"slope {card.calibration.slope:.3g}, offset {card.calibration.offset:.3g}"
+        about.append(f"probabilities calibrated on {card.calibrated_on} ({scaled})")
+    elif card.calibration:
+        about.append("probabilities as the model gives them; --dev calibrates them")
+    else:
+        about.append("no probabilities; --dev makes them from labelled pairs")
+    print(f"{out}: {'; '.join(about)}", file=sys.stderr)
+
+
+@app.command(cls=Command)
+def query(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="What `build` made.")],
+    questions: Annotated[list[str] | None, typer.Argument(metavar="QUESTION...")] = None,
+    file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Questions, one a line (.gz, .xz, .zst too); - reads stdin.")
+    ] = None,
+    top: Annotated[int, typer.Option(help="Stored questions to show for each.")] = 10,
+    within: Annotated[
+        int | None,
+        typer.Option(
+            help="Search only questions of this many topics, the query's largest.", show_default="all are searched"
+        ),
+    ] = None,
+    candidates: Annotated[
+        int, typer.Option(help="Questions nearest by W2 that the model ranks; others can't be shown.")
+    ] = 500,
+    exact: Annotated[bool, typer.Option("--exact", help="Let the model rank every question; slow.")] = False,
+    model: Annotated[
+        str | None, typer.Option(help="As in `build`, where it has moved.", show_default="that of the store")
+    ] = None,
+    as_json: JsonOption = False,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
+) -> None:
+    """The stored questions most like each of these, with the probability that both mean the same."""
+    from bgt_core.cli.errors import in_flags
+    from bgt_core.data.textfile import text_lines
+    from bgt_core.questions import QuestionStore
+    from bgt_core.questions.card import StoreCard
+
+    texts = list(questions or [])
+    if file:
+        texts += [line for _, line in text_lines(file) if line.strip()]
+    if not texts:
+        raise UsageError("Nothing to look for: give a question in quotes, or --file with one a line.")
+    card = StoreCard.load(store)
+    if not (spec := model or card.model):
+        raise UsageError(f"{store}: does not say which model made it; name it: --model PATH")
+    opened = QuestionStore.open(store, open_encoder(spec, device, precision))
+    with in_flags({"k": "--top"}):
+        results = opened.query(texts, k=top, within=within, candidates=None if exact else candidates)
+    if as_json:
+        queries = [
+            {"query": text, "topics": query_topics(opened, text), "hits": [entry(opened, hit) for hit in hits]}
+            for text, hits in zip(texts, results, strict=True)
+        ]
+        document = {"schema": "bgt-retrieve-similar/1", "store": str(store), "by": card.by, "queries": queries}
+        print(json.dumps(document, indent=2, ensure_ascii=False))
+        return
+    show_hits(opened, texts, results)
+
+
+def show_hits(store: QuestionStore, texts: list[str], results: list[list[Hit]]) -> None:
+    """A row for each stored question; columns that the store has no values for are left out."""
+    from bgt_core.tables import show
+
+    siamese = store.card.by == "probability"
+    head = ["query", "question", *(["probability"] if store.card.calibration else []), "W2" if siamese else "cosine"]
+    rows = [
+        [
+            text,
+            hit.question,
+            *([f"{hit.probability:.4f}"] if hit.probability is not None else []),
+            f"{hit.w2 if hit.w2 is not None else hit.cosine:.4f}",
+            *([" ".join(store.topics.words(hit.topic))] if store.topics and hit.topic is not None else []),
+        ]
+        for text, hits in zip(texts, results, strict=True)
+        for hit in hits
+    ]
+    show([*head, *(["topic"] if store.topics else [])], rows, text=2)
+
+
+def entry(store: QuestionStore, hit: Hit) -> dict[str, object]:
+    """As JSON can hold it."""
+    words = store.topics.words(hit.topic) if store.topics and hit.topic is not None else None
+    return {**hit._asdict(), "topic_words": words}
+
+
+def query_topics(store: QuestionStore, text: str) -> list[float] | None:
+    """The share of each topic in a query."""
+    return store.topics.shares([text])[0].round(6).tolist() if store.topics else None

@@ -1,0 +1,107 @@
+"""Making a store: questions embedded once, their topics, and what turns scores into probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from bgt_core import __version__
+from bgt_core.bulk import embed_file
+from bgt_core.contracts import SentenceEncoder
+from bgt_core.errors import UsageError
+from bgt_core.evaluation.pairs import LabelledPairs
+from bgt_core.files import atomic_file, sha256_file, write_text
+from bgt_core.mining.files import read_sentences
+from bgt_core.mining.neighbours import load_faiss
+from bgt_core.questions.calibration import UNCALIBRATED, Platt, fit_platt
+from bgt_core.questions.card import CARD, MAIN_TOPICS, QUESTIONS, TOPICS, VECTORS, StoreCard
+from bgt_core.questions.ranking import Ranking, identity, ranking_of
+from bgt_core.questions.topics import fit_topics
+
+
+def build(
+    source: Path,
+    out: Path,
+    encoder: SentenceEncoder,
+    *,
+    model: str = "",
+    lang: str = "en",
+    topics: int = 0,
+    dev: LabelledPairs | None = None,
+    seed: int = 0,
+    report: Callable[[int, int], None] = lambda rows, total: None,
+) -> StoreCard:
+    """The different questions of a text, one a line, as a store in the folder `out`.
+
+    A trained `var-siamese` compares them by the probability that they are duplicates, any other encoder by cosine. On
+    `dev`, labelled pairs, scores are turned into probabilities (`calibration`); without it those of a siamese network
+    stay as they are, and cosines are no probabilities. What they say holds for pairs such as those of `dev`. `topics`
+    is how many LDA finds, 0 for none; `model`, what `encoder` was opened by, is kept for whoever opens the store.
+
+    A build that was stopped continues; one of the same questions by the same encoder keeps the vectors. Raises
+    UsageError where `out` holds another store or other files, DataError for a text without questions and for labelled
+    pairs that no probability comes of, and otherwise as `bulk.embed_file` and `fit_topics` do.
+    """
+    load_faiss()
+    ranking = ranking_of(encoder)
+    questions = read_sentences(source).texts
+    check_folder(out)
+    calibration = calibrate(ranking, dev, lang)
+    out.mkdir(parents=True, exist_ok=True)
+    text = "\n".join(questions) + "\n"
+    keep_other_stores(out, identity(encoder), text)
+    (out / CARD).unlink(missing_ok=True)  # until all is there again
+    write_text(out / QUESTIONS, text)
+    embed_file(ranking.encoder, out / QUESTIONS, out / VECTORS, lang=lang, report=report)
+    if topics:
+        topic_model = fit_topics(questions, topics, lang, seed)
+        topic_model.save(out / TOPICS)
+        with atomic_file(out / MAIN_TOPICS) as partial, partial.open("wb") as file:
+            np.save(file, topic_model.shares(questions).argmax(1).astype(np.int16))
+    card = StoreCard(
+        questions=len(questions),
+        text=sha256_file(out / QUESTIONS),
+        encoder=identity(encoder),
+        model=model,
+        by=ranking.by,
+        lang=lang,
+        topics=topics,
+        calibration=calibration,
+        calibrated_on=dev.name if dev else "",
+        seed=seed,
+        version=__version__,
+    )
+    card.save(out)
+    return card
+
+
+def calibrate(ranking: Ranking, dev: LabelledPairs | None, lang: str) -> Platt | None:
+    """From labelled pairs; without any, a siamese network's probabilities as they are, and none from cosines."""
+    if dev is None:
+        return UNCALIBRATED if ranking.by == "probability" else None
+    left, right = (ranking.encoder.embed(list(side), lang=lang) for side in (dev.left, dev.right))
+    scores = [ranking.scores(one, other[None])[0] for one, other in zip(left, right, strict=True)]
+    return fit_platt(np.array(scores), dev.labels)
+
+
+def check_folder(out: Path) -> None:
+    """UsageError where there are files that are not a store's."""
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out}: is a file; name a folder for the store.")
+    names = {path.name for path in out.iterdir()} if out.is_dir() else set()
+    if names and not names & {CARD, QUESTIONS}:
+        raise UsageError(f"{out}: holds other files; name another folder for the store.")
+
+
+def keep_other_stores(out: Path, encoder: str, text: str) -> None:
+    """UsageError where a complete store of other questions, or by another encoder, would be lost."""
+    if not (out / CARD).exists():
+        return
+    card = StoreCard.load(out)
+    if card.encoder != encoder or (out / QUESTIONS).read_text(encoding="utf-8") != text:
+        raise UsageError(
+            f"{out}: holds a store of {card.questions:,} questions, other ones or by another model; "
+            "name another folder, or remove it."
+        )

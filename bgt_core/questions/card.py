@@ -1,0 +1,58 @@
+"""What lies in the folder of a store, and the card that says how it was made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bgt_core.errors import DataError, NotFound
+from bgt_core.files import write_json
+from bgt_core.questions.calibration import Platt
+
+SCHEMA = "bgt-questions/1"
+CARD, QUESTIONS, VECTORS = "card.json", "questions.txt", "vectors.npy"
+TOPICS, MAIN_TOPICS = "topics.npz", "main_topics.npy"
+
+
+@dataclass(frozen=True)
+class StoreCard:
+    """Written last: a folder without it is no store yet."""
+
+    questions: int
+    text: str  # SHA-256 of questions.txt
+    encoder: str  # `ranking.identity` of what embedded them
+    model: str  # what that was opened by
+    by: str  # "probability" or "cosine": what decides the order
+    lang: str
+    topics: int  # 0: none
+    calibration: Platt | None  # from scores to probabilities; None: there are no probabilities
+    calibrated_on: str  # the labelled pairs; "" for a model's own probabilities
+    seed: int  # of the topics
+    version: str
+
+    def save(self, folder: Path) -> None:
+        """Writes it as JSON."""
+        write_json(folder / CARD, {"schema": SCHEMA, **asdict(self)})
+
+    @classmethod
+    def load(cls, folder: Path) -> StoreCard:
+        """What `save` wrote. Raises NotFound where the folder holds no store, DataError where its card is damaged."""
+        try:
+            return cls._read(json.loads((folder / CARD).read_text(encoding="utf-8")))
+        except OSError:
+            raise NotFound(
+                f"{folder}: holds no store of questions; make one: bgt retrieve-similar build QUESTIONS --out {folder}"
+            ) from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"{folder / CARD}: no card of a store, or damaged ({error}); build it again.") from None
+
+    @classmethod
+    def _read(cls, card: Mapping[str, Any]) -> StoreCard:
+        fields = dict(card)
+        if (schema := fields.pop("schema")) != SCHEMA:
+            raise ValueError(f"schema {schema}, expected {SCHEMA}")
+        scaling = fields.pop("calibration")
+        return cls(**fields, calibration=scaling and Platt(float(scaling["slope"]), float(scaling["offset"])))

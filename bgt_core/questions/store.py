@@ -1,0 +1,186 @@
+"""A store in use: the stored questions nearest to a new one, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from bgt_core.contracts import SentenceEncoder
+from bgt_core.data.text import normalise
+from bgt_core.errors import DataError, UsageError
+from bgt_core.files import sha256_file
+from bgt_core.mining.neighbours import load_faiss
+from bgt_core.questions.card import MAIN_TOPICS, QUESTIONS, TOPICS, VECTORS, StoreCard
+from bgt_core.questions.ranking import Ranking, identity, ranking_of
+from bgt_core.questions.topics import TopicModel
+from bgt_core.vectors.file import read
+
+CANDIDATES = 500  # nearest by distance, which the model then ranks
+BLOCK = 4_096  # questions that the model compares at once
+
+
+class Hit(NamedTuple):
+    """A stored question."""
+
+    row: int  # in the store, from 0
+    question: str
+    probability: float | None  # of meaning the same as the query; None where the store has no probabilities
+    w2: float | None  # Wasserstein distance of the two posteriors; None for an encoder without them
+    cosine: float | None  # for such an encoder
+    topic: int | None  # the one most of the question is of; None for a store without topics
+
+
+class QuestionStore:
+    """Questions in memory, as points that FAISS searches; the vectors that the model ranks by stay on disk.
+
+    `questions` are the stored ones, `topics` their topic model, or None; `main_topics` (N,) is the topic that each
+    question is most of. Open one with `QuestionStore.open`.
+    """
+
+    def __init__(
+        self,
+        card: StoreCard,
+        ranking: Ranking,
+        questions: Sequence[str],
+        vectors: np.ndarray,
+        topics: TopicModel | None = None,
+        main_topics: np.ndarray | None = None,
+    ):
+        self.card, self.questions, self.topics, self.main_topics = card, questions, topics, main_topics
+        self.ranking, self._vectors = ranking, vectors
+        # By topic, so that those of a topic lie side by side.
+        self._order = np.arange(len(questions)) if main_topics is None else np.argsort(main_topics, kind="stable")
+        self._points = ranking.points(vectors[self._order])  # (N, P)
+        counts = [] if main_topics is None or topics is None else np.bincount(main_topics, minlength=len(topics))
+        self._ends = np.concatenate([[0], np.cumsum(counts)]).astype(int)  # (K + 1,)
+
+    @classmethod
+    def open(cls, folder: Path | str, encoder: SentenceEncoder) -> Self:
+        """The store in that folder, which `encoder` made.
+
+        Raises NotFound where there is none and where FAISS is absent, UsageError for another encoder, DataError for
+        files that do not belong together.
+        """
+        load_faiss()
+        folder = Path(folder)
+        card = StoreCard.load(folder)
+        if card.encoder != identity(encoder):
+            made = f", {card.model}" if card.model else ""
+            raise UsageError(
+                f"{folder}: embedded by another `model`{made}; open that one, or build the store with this one."
+            )
+        if not (folder / QUESTIONS).is_file() or sha256_file(folder / QUESTIONS) != card.text:
+            raise DataError(f"{folder / QUESTIONS}: absent or changed since it was embedded; build the store again.")
+        questions = (folder / QUESTIONS).read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        record, vectors = read(folder / VECTORS)
+        if record["lang"] != card.lang or len(vectors) != len(questions):
+            raise DataError(f"{folder / VECTORS}: not the vectors of {QUESTIONS}; build the store again.")
+        if not card.topics:
+            return cls(card, ranking_of(encoder), questions, vectors)
+        topics, main_topics = TopicModel.load(folder / TOPICS), load_main_topics(folder, len(questions), card.topics)
+        return cls(card, ranking_of(encoder), questions, vectors, topics, main_topics)
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def query(
+        self, queries: Sequence[str], *, k: int = 10, within: int | None = None, candidates: int | None = CANDIDATES
+    ) -> list[list[Hit]]:
+        """The k stored questions nearest to each of these, best first.
+
+        The `candidates` nearest by distance are ranked by the model; None ranks them all. With `within`, only questions
+        whose main topic is one of the query's so many largest are looked at; a query without a word that has a topic
+        looks at all. Raises UsageError for numbers below 1, for topics that the store lacks, and for an empty query.
+        """
+        for name, number in {"k": k, "within": within, "candidates": candidates}.items():
+            if number is not None and number < 1:
+                raise UsageError(f"`{name}` {number}: expected 1 or more.")
+        if within is not None and self.topics is None:
+            raise UsageError("`within`: this store has no topics; build it with topics, or search all of it.")
+        texts = [normalise(query) for query in queries]
+        if not all(texts):
+            raise UsageError(f"Query {texts.index('') + 1} is empty; expected a question.")
+        vectors = self.ranking.encoder.embed(texts, lang=self.card.lang)
+        return [
+            self._nearest(vector, self._ranges(text, within), k, candidates)
+            for text, vector in zip(texts, vectors, strict=True)
+        ]
+
+    def _ranges(self, text: str, within: int | None) -> list[tuple[int, int]]:
+        """Which points are searched: from, to."""
+        everything = [(0, len(self))]
+        if within is None or self.topics is None:
+            return everything
+        shares = self.topics.shares([text])[0]
+        if np.ptp(shares) < 1e-9:  # no word of it has a topic
+            return everything
+        largest = np.argsort(-shares, kind="stable")[:within]
+        ranges = [(int(self._ends[topic]), int(self._ends[topic + 1])) for topic in sorted(largest)]
+        return [(start, end) for start, end in ranges if start < end] or everything
+
+    def _nearest(
+        self, vector: np.ndarray, ranges: Sequence[tuple[int, int]], k: int, candidates: int | None
+    ) -> list[Hit]:
+        point = self.ranking.points(vector[None])  # (1, P)
+        count = len(self) if candidates is None else max(k, candidates)
+        places, squares = nearest_points(point, self._points, ranges, count)
+        rows = self._order[places]
+        scores = np.concatenate(
+            [
+                self.ranking.scores(vector, self._vectors[rows[start : start + BLOCK]])
+                for start in range(0, len(rows), BLOCK)
+            ]
+        )
+        best = np.lexsort((rows, squares, -scores))[:k]  # of equal scores the nearer, then the earlier
+        distances = np.sqrt(squares[best].clip(min=0))
+        calibration = self.card.calibration
+        probabilities = calibration(scores[best]) if calibration else [None] * len(best)
+        siamese = self.ranking.by == "probability"
+        return [
+            Hit(
+                row=int(row),
+                question=self.questions[row],
+                probability=None if probability is None else float(probability),
+                w2=float(distance) if siamese else None,
+                cosine=None if siamese else float(score),
+                topic=None if self.main_topics is None else int(self.main_topics[row]),
+            )
+            for row, probability, distance, score in zip(
+                rows[best], probabilities, distances, scores[best], strict=True
+            )
+        ]
+
+
+def nearest_points(
+    point: np.ndarray, points: np.ndarray, ranges: Sequence[tuple[int, int]], count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The `count` points (N, P) nearest to one, (1, P), of those in these ranges: places (C,), squared distances (C,).
+
+    Where that is all of them, they come in order of place.
+    """
+    if count >= sum(end - start for start, end in ranges):
+        places = np.concatenate([np.arange(start, end) for start, end in ranges])
+        squares = [((points[start:end] - point) ** 2).sum(1) for start, end in ranges]
+        return places, np.concatenate(squares)
+    faiss = load_faiss()
+    searched = [
+        (start, *faiss.knn(point, points[start:end], min(count, end - start), faiss.METRIC_L2)) for start, end in ranges
+    ]
+    squares = np.concatenate([squares[0] for _, squares, _ in searched])
+    places = np.concatenate([start + places[0] for start, _, places in searched])
+    kept = np.argsort(squares, kind="stable")[:count]
+    return places[kept], squares[kept]
+
+
+def load_main_topics(folder: Path, questions: int, topics: int) -> np.ndarray:
+    """The topic that each question is most of, (N,); DataError where they are damaged."""
+    try:
+        main_topics = np.load(folder / MAIN_TOPICS, allow_pickle=False)
+        if main_topics.shape != (questions,) or not 0 <= main_topics.min() <= main_topics.max() < topics:
+            raise ValueError(f"no {questions} topics below {topics}")
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{folder / MAIN_TOPICS}: absent or damaged ({error}); build the store again.") from None
+    return main_topics

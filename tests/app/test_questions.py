@@ -1,0 +1,112 @@
+"""Similar questions: without a store, with one of another model, and the store's own numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import bgt_core
+from bgt_core.evaluation.pairs import LabelledPairs
+from bgt_core.grammar import Pair
+from bgt_core.questions import QuestionStore, build
+
+pytest.importorskip("faiss")
+Open = Callable[[str], AppTest]
+Run = Callable[[AppTest], AppTest]
+QUESTION = "The cat sleeps."
+
+
+@pytest.fixture(scope="module")
+def store(saved_siamese: Path, grammar: list[Pair], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("questions")
+    text = folder / "questions.txt"
+    text.write_text("".join(f"{pair.texts['en']}\n" for pair in grammar[:150]), encoding="utf-8")
+    build(text, folder / "store", bgt_core.load(saved_siamese, "cpu"), topics=3)
+    return folder / "store"
+
+
+def hits_of(store: Path, model: Path, **options: int) -> list:
+    (hits,) = QuestionStore.open(store, bgt_core.load(model)).query([QUESTION], k=20, **options)
+    return hits
+
+
+def test_without_a_store_the_page_says_how_to_make_one(opened: Open) -> None:
+    app = opened("questions")
+    assert "without a store" in app.info[0].value and not app.dataframe
+    assert "bgt retrieve-similar build" in app.code[0].value and "--questions store" in app.code[0].value
+
+
+def test_a_store_of_another_model_is_refused(opened: Open, start: Callable, saved: Path, store: Path) -> None:
+    start("--model", saved, "--questions", store)
+    app = opened("questions")
+    assert "choose the one that embedded them" in app.error[0].value and "another `model`" in app.code[0].value
+
+
+def test_an_absent_store_is_said(opened: Open, start: Callable, saved_siamese: Path, tmp_path: Path) -> None:
+    start("--model", saved_siamese, "--questions", tmp_path / "none")
+    assert "holds no store of questions" in opened("questions").code[0].value
+
+
+def test_the_nearest_questions_are_the_stores(
+    opened: Open, run: Run, start: Callable, saved_siamese: Path, store: Path
+) -> None:
+    start("--model", saved_siamese, "--questions", store)
+    app = opened("questions")
+    app.text_input(key="question").set_value(QUESTION)
+    run(app)
+    table, hits = app.dataframe[0].value, hits_of(store, saved_siamese)
+    assert table["Question"].tolist() == [hit.question for hit in hits]
+    assert table["W2"].tolist() == pytest.approx([hit.w2 for hit in hits], rel=1e-4)
+    assert table["Probability"].tolist() == pytest.approx([hit.probability for hit in hits], abs=1e-4)
+    words = QuestionStore.open(store, bgt_core.load(saved_siamese)).topics.words(hits[0].topic, 3)
+    assert table["Topic"][0] == ", ".join(words)
+    middle = sum(hit.probability for hit in hits) / len(hits)
+    for threshold in (0.0, round(middle, 2), 1.0):
+        app.slider(key="threshold").set_value(threshold)
+        run(app)
+        duplicates = sum(hit.probability >= threshold for hit in hits)
+        assert app.dataframe[0].value["Duplicate"].sum() == duplicates
+        assert app.subheader[0].value.startswith(str(duplicates) if duplicates else "No stored question")
+
+
+def test_topics_narrow_the_search(opened: Open, run: Run, start: Callable, saved_siamese: Path, store: Path) -> None:
+    start("--model", saved_siamese, "--questions", store)
+    app = opened("questions")
+    app.text_input(key="question").set_value(QUESTION)
+    app.select_slider(key="within").set_value(1)
+    run(app)
+    hits = hits_of(store, saved_siamese, within=1)
+    assert app.dataframe[0].value["Question"].tolist() == [hit.question for hit in hits]
+    assert len({hit.topic for hit in hits}) == 1
+    assert any(caption.value.startswith("Its topics:") for caption in app.caption)
+
+
+def test_an_empty_question_is_asked_for(
+    opened: Open, run: Run, start: Callable, saved_siamese: Path, store: Path
+) -> None:
+    start("--model", saved_siamese, "--questions", store)
+    app = opened("questions")
+    app.text_input(key="question").set_value(" ")
+    assert run(app).warning and not app.dataframe
+
+
+def test_cosines_have_no_threshold(
+    opened: Open, start: Callable, saved: Path, grammar: list[Pair], tmp_path: Path
+) -> None:
+    text = tmp_path / "questions.txt"
+    sentences = [pair.texts["en"] for pair in grammar[:60]]
+    text.write_text("\n".join(sentences), encoding="utf-8")
+    encoder = bgt_core.load(saved)
+    build(text, tmp_path / "store", encoder)
+    start("--model", saved, "--questions", tmp_path / "store")
+    app = opened("questions")
+    assert list(app.dataframe[0].value) == ["Question", "Cosine"] and not app.slider and not app.select_slider
+    labels = np.arange(30) % 2 == 0
+    right = [sentences[at] if labels[at] else sentences[-at] for at in range(30)]
+    build(text, tmp_path / "store", encoder, dev=LabelledPairs("dev", labels, sentences[:30], right))
+    app = opened("questions")
+    assert "Probability" in app.dataframe[0].value and any("calibrated on dev" in it.value for it in app.caption)

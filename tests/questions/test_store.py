@@ -1,0 +1,287 @@
+"""The store: the order is that of an exhaustive search in numpy, the numbers are the model's own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import bgt_core
+from bgt_core.adapters import open_encoder
+from bgt_core.adapters.distances import DuplicateEncoder
+from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.evaluation.pairs import LabelledPairs
+from bgt_core.grammar import Pair
+from bgt_core.questions import QuestionStore, build
+from bgt_core.questions.topics import TopicModel
+
+pytest.importorskip("faiss")
+QUERIES = ["The cat sleeps.", "Where is the dog?", "It is late."]
+
+
+@pytest.fixture(scope="module")
+def encoder(saved_siamese: Path) -> bgt_core.Embedder:
+    return bgt_core.load(saved_siamese, "cpu", "fp32")
+
+
+@pytest.fixture(scope="module")
+def sentences(grammar: list[Pair]) -> list[str]:
+    return list(dict.fromkeys(pair.texts["en"] for pair in grammar))
+
+
+@pytest.fixture(scope="module")
+def text(sentences: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sentences, with a copy and a blank line among them."""
+    path = tmp_path_factory.mktemp("text") / "questions.txt"
+    path.write_text("\n".join([*sentences[:5], "", sentences[0], *sentences[5:]]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def store(text: Path, encoder: bgt_core.Embedder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("store") / "store"
+    build(text, folder, encoder, topics=4)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def truth(encoder: bgt_core.Embedder, sentences: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities (Q, N) and W2 (Q, N) of each query with each sentence, a pair at a time."""
+    model = encoder.model
+    stored, queries = (encoder.posteriors(texts, lang="en") for texts in (sentences, QUERIES))
+    probabilities = np.zeros((len(QUERIES), len(sentences)))
+    distances = np.zeros_like(probabilities)
+    for query in range(len(QUERIES)):
+        for row in range(len(sentences)):
+            left, right = (
+                type(stored)(side.mean[at : at + 1], side.log_variance[at : at + 1])
+                for side, at in ((queries, query), (stored, row))
+            )
+            with torch.no_grad():
+                probabilities[query, row] = model.probability(left, right).item()
+            deviations = [(0.5 * side.log_variance).exp() for side in (left, right)]
+            moved = np.concatenate([left.mean - right.mean, deviations[0] - deviations[1]], 1)
+            distances[query, row] = np.sqrt((moved.astype(np.float64) ** 2).sum())
+    return probabilities, distances
+
+
+def test_every_question_ranked_is_the_exhaustive_order(
+    store: Path, encoder: bgt_core.Embedder, sentences: list[str], truth: tuple[np.ndarray, np.ndarray]
+) -> None:
+    opened = QuestionStore.open(store, encoder)
+    assert opened.questions == sentences  # copies and blank lines are out, the order is kept
+    probabilities, distances = truth
+    for row, hits in enumerate(opened.query(QUERIES, k=len(sentences), candidates=None)):
+        assert sorted(hit.row for hit in hits) == list(range(len(sentences)))
+        for hit in hits:
+            assert hit.question == sentences[hit.row] and hit.cosine is None
+            assert hit.probability == pytest.approx(probabilities[row, hit.row], abs=1e-5)
+            assert hit.w2 == pytest.approx(distances[row, hit.row], rel=1e-4)
+        ranked = probabilities[row][[hit.row for hit in hits]]
+        assert (np.diff(ranked) <= 1e-5).all()
+
+
+@pytest.mark.parametrize("candidates", [1, 7, 40])
+def test_candidates_are_the_nearest_by_w2(
+    candidates: int, store: Path, encoder: bgt_core.Embedder, truth: tuple[np.ndarray, np.ndarray]
+) -> None:
+    probabilities, distances = truth
+    for row, hits in enumerate(QuestionStore.open(store, encoder).query(QUERIES, k=candidates, candidates=candidates)):
+        nearest = np.argsort(distances[row])[:candidates]
+        assert {hit.row for hit in hits} == set(nearest)
+        assert hits[0].row == nearest[probabilities[row][nearest].argmax()]
+
+
+def test_within_topics_no_other_question_is_looked_at(store: Path, encoder: bgt_core.Embedder) -> None:
+    opened, topics = QuestionStore.open(store, encoder), TopicModel.load(store / "topics.npz")
+    main = topics.shares(opened.questions).argmax(1)
+    assert len(set(main)) == 4
+    for within in (1, 2, 4):
+        for query, hits in zip(QUERIES, opened.query(QUERIES, k=1_000, within=within, candidates=None), strict=True):
+            largest = np.argsort(-topics.shares([query])[0], kind="stable")[:within]
+            assert {hit.row for hit in hits} == set(np.flatnonzero(np.isin(main, largest)))
+            assert all(hit.topic == main[hit.row] for hit in hits)
+    (everything,) = opened.query(["Xyzzy!"], k=1_000, within=1, candidates=None)  # no word of it has a topic
+    assert len(everything) == len(opened)
+    (few,) = opened.query(QUERIES[:1], k=3, within=2, candidates=5)
+    (all_of_them,) = opened.query(QUERIES[:1], k=1_000, within=2, candidates=None)
+    nearest = sorted(all_of_them, key=lambda hit: hit.w2)[:5]
+    assert [hit.row for hit in few] == [
+        hit.row for hit in sorted(nearest, key=lambda hit: hit.probability, reverse=True)
+    ][:3]
+
+
+def test_probabilities_of_labelled_pairs_keep_the_order(
+    text: Path, encoder: bgt_core.Embedder, sentences: list[str], truth: tuple[np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    classifier = DuplicateEncoder(encoder)
+    left, right = sentences[:60], sentences[60:120]
+    own = classifier.similarity_pairwise(*(classifier.embed(side, lang="en") for side in (left, right)))
+    labels = own > np.quantile(own, 0.7)
+    labels[::7] = ~labels[::7]
+    card = build(text, tmp_path / "store", encoder, dev=LabelledPairs("dev.tsv", labels, left, right))
+    assert card.calibration and card.calibrated_on == "dev.tsv"
+    (hits,) = QuestionStore.open(tmp_path / "store", encoder).query(QUERIES[:1], k=9, candidates=None)
+    best = truth[0][0][[hit.row for hit in hits]]
+    slope, offset = card.calibration.slope, card.calibration.offset
+    expected = 1 / (1 + np.exp(-(slope * np.log(best / (1 - best)) + offset)))
+    np.testing.assert_allclose([hit.probability for hit in hits], expected, atol=1e-4)
+    assert (np.diff(best) <= 1e-6).all()
+
+
+def test_another_encoder_searches_by_cosine(text: Path, sentences: list[str], tmp_path: Path) -> None:
+    words = open_encoder("baseline:tfidf")
+    card = build(text, tmp_path / "store", words)
+    assert (card.by, card.calibration, card.topics) == ("cosine", None, 0)
+    opened = QuestionStore.open(tmp_path / "store", words)
+    vectors = words.embed(sentences, lang="en").astype(np.float64)
+    queries = words.embed(QUERIES, lang="en").astype(np.float64)
+    lengths = [np.linalg.norm(side, axis=1) for side in (queries, vectors)]
+    cosines = queries @ vectors.T / np.outer(*lengths)
+    for row, hits in enumerate(opened.query(QUERIES, k=5)):
+        np.testing.assert_allclose([hit.cosine for hit in hits], np.sort(cosines[row])[::-1][:5], atol=1e-5)
+        assert all(hit.probability is None and hit.w2 is None and hit.topic is None for hit in hits)
+    with pytest.raises(UsageError, match="`within`: this store has no topics"):
+        opened.query(QUERIES, within=2)
+    labels = np.arange(40) % 2 == 0
+    left, right = sentences[:40], [sentences[at] if labels[at] else sentences[at + 41] for at in range(40)]
+    calibrated = build(text, tmp_path / "store", words, dev=LabelledPairs("dev", labels, left, right))
+    assert calibrated.calibration and calibrated.calibration.slope > 0
+
+
+def test_a_second_build_keeps_the_vectors(text: Path, encoder: bgt_core.Embedder, store: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    shutil.copytree(store, folder)
+    before = (folder / "vectors.npy").stat()
+    assert build(text, folder, encoder).topics == 0
+    after = (folder / "vectors.npy").stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+    assert QuestionStore.open(folder, encoder).topics is None
+
+
+def test_a_stopped_build_continues(
+    text: Path, encoder: bgt_core.Embedder, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bgt_core.bulk.CHUNK", 100)
+
+    def stop(rows: int, total: int) -> None:
+        if rows >= 200:
+            raise KeyboardInterrupt
+
+    folder = tmp_path / "store"
+    with pytest.raises(KeyboardInterrupt):
+        build(text, folder, encoder, report=stop)
+    with pytest.raises(NotFound, match="holds no store"):
+        QuestionStore.open(folder, encoder)
+    begun: list[int] = []
+    build(text, folder, encoder, report=lambda rows, total: begun.append(rows))
+    assert begun[0] == 200
+    np.testing.assert_allclose(np.load(folder / "vectors.npy"), np.load(store / "vectors.npy"), atol=1e-5)
+
+
+def test_a_store_of_something_else_is_kept(
+    text: Path, encoder: bgt_core.Embedder, store: Path, tmp_path: Path, saved: Path
+) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("Is it late?\n", encoding="utf-8")
+    for source, by in ((other, encoder), (text, bgt_core.load(saved, "cpu", "fp32"))):
+        with pytest.raises(UsageError, match="other ones or by another model"):
+            build(source, store, by)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").touch()
+    with pytest.raises(UsageError, match="holds other files"):
+        build(text, tmp_path / "mine", encoder)
+    with pytest.raises(UsageError, match="is a file"):
+        build(text, other, encoder)
+    other.write_text("\n \n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"other\.txt: empty"):
+        build(other, tmp_path / "new", encoder)
+    assert not (tmp_path / "new").exists()
+
+
+def damage(folder: Path, name: str) -> None:
+    path = folder / name
+    match name:
+        case "card.json":
+            path.write_text("{}", encoding="utf-8")
+        case "questions.txt":
+            path.write_text(path.read_text("utf-8").replace("the", "a"), encoding="utf-8")
+        case _:
+            path.write_bytes(path.read_bytes()[:-8])
+
+
+@pytest.mark.parametrize("name", ["card.json", "questions.txt", "vectors.npy", "topics.npz", "main_topics.npy"])
+def test_a_damaged_store_is_refused(name: str, store: Path, encoder: bgt_core.Embedder, tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    shutil.copytree(store, folder)
+    damage(folder, name)
+    with pytest.raises(DataError, match=name.replace(".", r"\.")):
+        QuestionStore.open(folder, encoder)
+
+
+def test_another_model_is_refused(store: Path, saved: Path) -> None:
+    with pytest.raises(UsageError, match="embedded by another `model`"):
+        QuestionStore.open(store, bgt_core.load(saved, "cpu", "fp32"))
+
+
+def test_another_precision_is_the_same_model(store: Path, saved_siamese: Path) -> None:
+    rounded = QuestionStore.open(store, bgt_core.load(saved_siamese, "cpu", "bf16"))
+    exact = QuestionStore.open(store, bgt_core.load(saved_siamese, "cpu", "fp32"))
+    probabilities = [opened.query(QUERIES, k=1)[0][0].probability for opened in (rounded, exact)]
+    assert probabilities[0] == pytest.approx(probabilities[1], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 0}, "`k` 0: expected 1 or more"),
+        ({"candidates": 0}, "`candidates` 0: expected 1 or more"),
+        ({"within": 0}, "`within` 0: expected 1 or more"),
+    ],
+)
+def test_numbers_below_one_are_refused(
+    options: dict[str, int], message: str, store: Path, encoder: bgt_core.Embedder
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        QuestionStore.open(store, encoder).query(QUERIES, **options)
+
+
+def test_an_empty_query_is_named(store: Path, encoder: bgt_core.Embedder) -> None:
+    with pytest.raises(UsageError, match="Query 2 is empty"):
+        QuestionStore.open(store, encoder).query(["Who?", " "])
+
+
+def test_the_commands_do_the_same(
+    bgt: Callable, text: Path, saved_siamese: Path, encoder: bgt_core.Embedder, tmp_path: Path
+) -> None:
+    folder = tmp_path / "store"
+    done = bgt("retrieve-similar", "build", text, "--model", saved_siamese, "--out", folder, "--topics", 4)
+    assert done.code == 0 and "4 topics; probabilities as the model gives them" in done.err
+    queries = tmp_path / "queries.txt"
+    queries.write_text(f"{QUERIES[1]}\n\n", encoding="utf-8")
+    asked = ("retrieve-similar", "query", folder, QUERIES[0], "--file", queries, "--top", 3, "--within", 2)
+    document = json.loads(bgt(*asked, "--json").out)
+    expected = QuestionStore.open(folder, encoder).query(QUERIES[:2], k=3, within=2)
+    for entry, hits in zip(document["queries"], expected, strict=True):
+        assert sum(entry["topics"]) == pytest.approx(1, abs=1e-4)
+        for shown, hit in zip(entry["hits"], hits, strict=True):
+            assert shown["question"] == hit.question and shown["probability"] == pytest.approx(
+                hit.probability, abs=0.02
+            )
+    head, *rows = bgt(*asked).out.splitlines()
+    assert head.split("\t") == ["query", "question", "probability", "W2", "topic"] and len(rows) == 6
+    assert rows[0].split("\t")[:2] == [QUERIES[0], document["queries"][0]["hits"][0]["question"]]
+    for arguments, code, message in (
+        (("query", folder), 2, "give a question in quotes"),
+        (("query", folder, "Who?", "--top", 0), 2, "--top 0: expected 1 or more"),
+        (("query", tmp_path / "no", "Who?"), 3, "holds no store of questions"),
+        (("query", folder, "Who?", "--model", bgt_core.PRETRAINED), 2, "embedded by another --model"),
+        (("build", text, "--out", tmp_path / "new", "--model", saved_siamese, "--topics", 1), 2, "--topics 1"),
+    ):
+        refused = bgt("retrieve-similar", *arguments)
+        assert refused.code == code and message in refused.err, refused.err

@@ -63,9 +63,7 @@ def answer(
     hits = retrieving.nearest(store, question, NEAREST, within)
     near = retrieving.table(store, hits, threshold)
     if threshold is not None:
-        duplicates = int(near["Duplicate"].sum())
-        verdict = f"{duplicates} of the nearest {len(near)} stored questions" if duplicates else "No stored question"
-        st.subheader(f"{verdict} {'means' if duplicates < 2 else 'mean'} the same", anchor=False)
+        st.subheader(f"Taken for duplicates: {near['Duplicate'].sum()} of the nearest {len(near)}", anchor=False)
     shares = retrieving.topic_shares(store, question)
     if shares:
         st.caption("Its topics: " + "; ".join(f"{words} ({100 * share:.0f}%)" for words, share in shares))

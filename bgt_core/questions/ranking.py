@@ -38,7 +38,7 @@ class DuplicateRanking:
     by = "probability"
 
     def __init__(self, encoder: DuplicateEncoder):
-        self.encoder = encoder
+        self.encoder: SentenceEncoder = encoder
 
     def points(self, vectors: np.ndarray) -> np.ndarray:
         """[means ; log-variances] (N, 2 L) -> [means ; standard deviations], (N, 2 L)."""
@@ -49,7 +49,8 @@ class DuplicateRanking:
 
     def scores(self, query: np.ndarray, vectors: np.ndarray) -> np.ndarray:
         """Log odds of the model's probability, (N,)."""
-        probabilities = self.encoder.similarity(query[None], vectors)[0].astype(np.float64)
+        queries = np.repeat(query[None], len(vectors), axis=0)
+        probabilities = self.encoder.similarity_pairwise(queries, vectors).astype(np.float64)
         return logit(probabilities.clip(TINY, 1 - np.finfo(np.float64).epsneg))
 
 

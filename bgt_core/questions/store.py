@@ -54,8 +54,9 @@ class QuestionStore:
         # By topic, so that those of a topic lie side by side.
         self._order = np.arange(len(questions)) if main_topics is None else np.argsort(main_topics, kind="stable")
         self._points = ranking.points(vectors[self._order])  # (N, P)
-        counts = [] if main_topics is None or topics is None else np.bincount(main_topics, minlength=len(topics))
-        self._ends = np.concatenate([[0], np.cumsum(counts)]).astype(int)  # (K + 1,)
+        self._ends = np.zeros(1, dtype=int)  # (K + 1,): where each topic's points end, after a zero
+        if main_topics is not None:
+            self._ends = np.append(self._ends, np.bincount(main_topics, minlength=card.topics).cumsum())
 
     @classmethod
     def open(cls, folder: Path | str, encoder: SentenceEncoder) -> Self:
@@ -163,8 +164,7 @@ def nearest_points(
     """
     if count >= sum(end - start for start, end in ranges):
         places = np.concatenate([np.arange(start, end) for start, end in ranges])
-        squares = [((points[start:end] - point) ** 2).sum(1) for start, end in ranges]
-        return places, np.concatenate(squares)
+        return places, np.concatenate([((points[start:end] - point) ** 2).sum(1) for start, end in ranges])
     faiss = load_faiss()
     searched = [
         (start, *faiss.knn(point, points[start:end], min(count, end - start), faiss.METRIC_L2)) for start, end in ranges

@@ -70,7 +70,7 @@ def test_the_nearest_questions_are_the_stores(
         run(app)
         duplicates = sum(hit.probability >= threshold for hit in hits)
         assert app.dataframe[0].value["Duplicate"].sum() == duplicates
-        assert app.subheader[0].value.startswith(str(duplicates) if duplicates else "No stored question")
+        assert app.subheader[0].value == f"Taken for duplicates: {duplicates} of the nearest 20"
 
 
 def test_topics_narrow_the_search(opened: Open, run: Run, start: Callable, saved_siamese: Path, store: Path) -> None:

@@ -99,7 +99,7 @@ class DuplicateEncoder(PosteriorEncoder):
 
 def gaussian(vectors: np.ndarray) -> Gaussian:
     """[means ; log-variances] (N, 2 L) -> N posteriors."""
-    mean, log_variance = torch.from_numpy(np.ascontiguousarray(vectors)).chunk(2, dim=-1)
+    mean, log_variance = torch.tensor(vectors).chunk(2, dim=-1)  # copied: a row that is repeated can't be shared
     return Gaussian(mean, log_variance)
 
 

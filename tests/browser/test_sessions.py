@@ -62,6 +62,11 @@ def begin_a_probe(page: Page, turn_to: TurnTo, settle: Settle) -> None:
     page.get_by_role("combobox", name="Sentences at most").click()
     page.get_by_role("option", name="2,000").click()
     settle(page)
+    page.get_by_role("combobox", name="Seeds").click()  # enough work for any machine to be stopped in
+    page.get_by_role("option", name="5", exact=True).click()
+    settle(page)
+    page.get_by_test_id("stCheckbox").get_by_text("Learning curve").click()
+    settle(page)
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.get_by_text("Computing: length en")).to_be_visible(timeout=30_000)
 
@@ -69,7 +74,7 @@ def begin_a_probe(page: Page, turn_to: TurnTo, settle: Settle) -> None:
 def test_a_probe_can_be_stopped(visit: Visit, settle: Settle, turn_to: TurnTo, address: str) -> None:
     page = visit(address)
     begin_a_probe(page, turn_to, settle)
-    page.get_by_role("button", name="Stop").last.click()
+    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()  # the page's, not Streamlit's own
     expect(page.get_by_text("Computing: length")).to_have_count(0, timeout=30_000)
     expect(page.get_by_role("heading", name="Results")).to_be_visible(timeout=30_000)  # those it was started with
     expect(page.get_by_text("Done: the result is below")).to_have_count(0)

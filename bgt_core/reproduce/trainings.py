@@ -46,11 +46,12 @@ class Training:
         return "_".join([*words, self.key[:SHORT]])
 
     def build(self, init_from: str = "") -> Recipe:
-        """Its recipe; `init_from` is the folder of what it starts from. Raises UsageError for an unknown recipe, or one that can't have these arguments."""
-        start = {"init_from": init_from} if init_from else {}
-        return recipes.build(
-            self.recipe, {**self.overrides, "data.columns": list(self.langs), "train.seed": self.seed} | start
-        )
+        """Its recipe; `init_from` is the folder of what it starts from.
+
+        Raises UsageError for an unknown recipe, or one that can't have these arguments.
+        """
+        given = {**self.overrides, "data.columns": list(self.langs), "train.seed": self.seed}
+        return recipes.build(self.recipe, given | ({"init_from": init_from} if init_from else {}))
 
 
 def training_of(

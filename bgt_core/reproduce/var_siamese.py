@@ -27,6 +27,9 @@ FIRST: dict[str, object] = {
     "train.learning_rate": 2e-3,
     "objective.elbo.sigmoid_midpoint": 400,
     "objective.elbo.sigmoid_steepness": 0.008,
+    # With 1 the posteriors hold a nat at this size. On a held-out fifth of the training rows, one seed: accuracy 73.4
+    # with 1, 74.1 with 0.1 after reformulating.
+    "objective.elbo.weights.semantic": 0.1,
 }
 SMALL: dict[str, dict[str, object]] = {
     EVERY: {"data.vocab_size": 3_000, "data.valid_pairs": 100, "train.batch_tokens": 900},

@@ -46,13 +46,9 @@ SCALES: dict[str, dict[str, dict[str, object]]] = {"paper": {EVERY: {}}, "small"
 
 NONE, REPEAT, REFORMULATE = "none", "repeat", "reformulate"
 SHARES = (0.1, 0.3)  # of labels, beside all
-PUBLISHED = {  # Tables 1 and 3: on Quora's test set
-    NONE: {ACCURACY: 62.48},
-    REPEAT: {ACCURACY: 88.24, AUC_OF["w2"]: 86.74},
-    REFORMULATE: {ACCURACY: 88.86, AUC_OF["w2"]: 86.27},
-    "VAE repeat": {AUC_OF["w2"]: 69.91, AUC_OF["wmd"]: 73.10},
-    "VAE reformulate": {AUC_OF["w2"]: 77.44, AUC_OF["wmd"]: 73.10},
-}
+ACCURACIES = {NONE: 62.48, REPEAT: 88.24, REFORMULATE: 88.86}  # Table 1, test
+AREAS = {REPEAT: 86.74, REFORMULATE: 86.27, "VAE reformulate": 77.44, "VAE repeat": 69.91}  # Table 3, test, of w2
+MOVERS = 73.10  # Table 3, of Word Mover's Distance
 NOTE = """\
 What the second stage begins with: a VAE that repeats questions, one that also reformulates them into their duplicates,
 or none. A share of labels is of both stages: a first stage reads every question, and reformulates the duplicates that
@@ -92,25 +88,34 @@ def systems() -> Iterator[ExperimentSpec]:
             )
 
 
+def published_numbers() -> dict[str, dict[str, float]]:
+    """The paper's, and by how much Wasserstein-2 is above Word Mover's Distance."""
+    numbers = {name: {AUC_OF["w2"]: area, OVER_MOVERS: round(area - MOVERS, 2)} for name, area in AREAS.items()}
+    for name, accuracy in ACCURACIES.items():
+        numbers.setdefault(name, {})[ACCURACY] = accuracy
+    return numbers
+
+
 def claims() -> Iterator[Claim]:
     """What the paper says of duplicates told apart, and of distances."""
     yield above(REFORMULATE, REPEAT, "Table 1", ACCURACY)
     yield above(REPEAT, NONE, "Table 1", ACCURACY)
     yield above(REFORMULATE, NONE, "Table 1", ACCURACY)
-    yield Claim(f"{REFORMULATE} is above tf-idf + logistic regression on accuracy", "", {REFORMULATE: 1}, OVER_WORDS)
+    words = f"{REFORMULATE} is above tf-idf + logistic regression on accuracy"
+    yield Claim(words, "not in the paper", {REFORMULATE: 1}, OVER_WORDS)
     w2 = AUC_OF["w2"]
     yield above(vae(REFORMULATE), vae(REPEAT), "Table 3", w2)
-    for name in (REPEAT, REFORMULATE):
-        yield above(name, vae(name), "Table 3", w2)
-        yield Claim(f"{name}: w2 is above wmd on AUC", "Table 3", {name: 1}, OVER_MOVERS)
     yield above(REPEAT, REFORMULATE, "Table 3", w2)
-    yield Claim(f"{vae(REFORMULATE)}: w2 is above wmd on AUC", "Table 3", {vae(REFORMULATE): 1}, OVER_MOVERS)
+    yield from (above(name, vae(name), "Table 3", w2) for name in (REPEAT, REFORMULATE))
+    for name in (REPEAT, REFORMULATE, vae(REFORMULATE)):
+        yield Claim(f"{name}: w2 is above wmd on AUC", "Table 3", {name: 1}, OVER_MOVERS)
+    yield Claim(f"{vae(REPEAT)}: wmd is above w2 on AUC", "Table 3", {vae(REPEAT): -1}, OVER_MOVERS)
 
 
 def comparison() -> Comparison:
     """The paper's tables of accuracies and of areas under the ROC curve."""
     title = "The variational siamese network: duplicates told apart"
-    return Comparison(title, list(systems()), PUBLISHED, tuple(claims()), NOTE, ACCURACY)
+    return Comparison(title, list(systems()), published_numbers(), tuple(claims()), NOTE, ACCURACY)
 
 
 def read(

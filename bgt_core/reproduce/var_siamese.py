@@ -53,9 +53,9 @@ MOVERS = 73.10  # Table 3, of Word Mover's Distance
 NOTE = """\
 What the second stage begins with: a VAE that repeats questions, one that also reformulates them into their duplicates,
 or none. A share of labels is of both stages: a first stage reads every question, and reformulates the duplicates that
-it knows. Measured on Quora's dev pairs, since the folder has no test pairs; nothing was chosen by them. Duplicates are
-those of probability 0.5 and above; tf-idf with logistic regression has the same labels and pairs. WMD is of each
-training's own piece vectors; the paper's is of word vectors that were learnt elsewhere. The paper's trainings saw forty
+it knows. Measured on Quora's dev pairs, since the folder has no test pairs; the KL's weight was chosen on training
+rows. Duplicates are those of probability 0.5 and above; tf-idf with logistic regression has the same labels and pairs.
+WMD is of each training's own piece vectors; the paper's is of word vectors that were learnt elsewhere. The paper's trainings saw forty
 times as many labels, and its VAEs the questions of dev and test too."""
 
 

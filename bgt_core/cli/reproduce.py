@@ -29,7 +29,7 @@ def reproduce(
         str,
         typer.Argument(
             help="main, ablations, fusion, depth, batch-size, cross-lingual, or all of these; or of other papers "
-            "backtranslation, vgvae."
+            "backtranslation, vgvae, var-siamese."
         ),
     ],
     scale: Annotated[str, typer.Option(help="paper (the recipes as they are) or small (of a laptop).")] = "small",
@@ -38,7 +38,8 @@ def reproduce(
         typer.Option(
             help="A folder of parallel/en-fr.*.tsv.xz, retrieval/en-fr.*.tsv, and STS files as `bgt sts` reads them; "
             "for backtranslation, of backtranslated/fr-news.tsv.xz, paraphrase/en.*.tsv.xz, and STS and SICK; "
-            "for vgvae, of paraphrase/en.*.tsv.xz, trees/en.*.ptb.xz, and STS.",
+            "for vgvae, of paraphrase/en.*.tsv.xz, trees/en.*.ptb.xz, and STS; "
+            "for var-siamese, of quora/train.tsv.xz and quora/dev.tsv.xz.",
             show_default=False,
         ),
     ] = None,

@@ -18,6 +18,7 @@ from bgt_core.reproduce import runner
 from bgt_core.reproduce.contrasts import BootstrappedScore
 from bgt_core.reproduce.experiments import AVERAGE, DEV, GAPS, RETRIEVAL, SETS, Comparison
 from bgt_core.reproduce.measure import read_hits
+from bgt_core.reproduce.pair_scores import pair_draws, read_pair_scores
 from bgt_core.reproduce.rewriting import fidelity_draws, read_records
 from bgt_core.reproduce.shares import read_shares, share_draws
 from bgt_core.reproduce.trainings import Training
@@ -62,6 +63,8 @@ def bootstrapped_scores(
         shares = read_shares(folders[key] / runner.SHARES).get(latent, {})
         by_name.update(share_draws(shares, bootstrap.resamples, bootstrap.seed))
         if latent == SEMANTIC:
+            pairs = read_pair_scores(folders[key] / runner.PAIRS)
+            by_name.update(pair_draws(pairs, bootstrap.resamples, bootstrap.seed))
             records = read_records(folders[key] / runner.WRITTEN)
             by_name.update(fidelity_draws(records, bootstrap.resamples, bootstrap.seed))
     for (key, latent), by_name in draws.items():
@@ -100,7 +103,11 @@ def load_sts(
     scores: dict[Measured, StsScores] = {}
     for system in comparison.systems:
         for training in finished.get(system.name, ()):
-            by_latent = read_scores(workspace.folder(training) / runner.COSINES)
+            path = workspace.folder(training) / runner.COSINES
+            if not path.exists():  # its data have no STS
+                scores[training.key, system.latent] = StsScores([], [])
+                continue
+            by_latent = read_scores(path)
             if system.latent not in by_latent:
                 latents = ", ".join(by_latent)
                 raise DataError(f"{system.name}: {training.name} has no {system.latent} latent; it has {latents}.")
@@ -127,6 +134,7 @@ def bootstrap_sts(scores: Mapping[Measured, StsScores], bootstrap: Bootstrap) ->
     for measured, sts in scores.items():
         groups.setdefault(tuple(map(str, sts.sets)), []).append(measured)
     by_measure: dict[Measured, dict[str, Draws]] = {}
+    by_measure.update((measured, {}) for measured in groups.pop((), []))
     for members in groups.values():
         values, draws = bootstrap_scores(
             [scores[measured] for measured in members], resamples=bootstrap.resamples, seed=bootstrap.seed

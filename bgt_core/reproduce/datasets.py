@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
+
+import numpy as np
 
 from bgt_core.data import store
 from bgt_core.data.clean import CleaningRules, clean
@@ -37,7 +40,7 @@ from bgt_core.run.folder import train_tokenizer
 
 Say = Callable[[str], None]
 
-Langs = tuple[str, str]
+Langs = tuple[str, ...]
 
 RULES = CleaningRules(least=1, most=1_000, max_ratio=9.0, unit="characters")  # of characters, which every language has
 HASHED = ("least", "most", "max_ratio", "unit", "max_pairs", "seed")  # of the rules; the younger ones are not set
@@ -49,7 +52,7 @@ WITHOUT = ("2016", "2017")  # years of STS Benchmark: other test sets
 class Dataset:
     """What systems of one pair of languages are trained and measured on."""
 
-    langs: tuple[str, str]
+    langs: Langs
     sources: Sequence[Path]
     sets: Sequence[StsSet]  # the years, then the others
     translations: dict[str, tuple[Sequence[str], Sequence[str]]]  # to be found, by the name of their file
@@ -72,6 +75,10 @@ class Dataset:
 
     def shares(self, embedder: Embedder) -> Shares:
         """What else is measured of a trained system, by latent: nothing."""
+        return {}
+
+    def pair_scores(self, embedder: Embedder) -> Mapping[str, np.ndarray]:
+        """Labels of pairs and their scores by a trained system, (N,) each, as `pair_scores` has them: none."""
         return {}
 
     def pairs(self, out: Path, say: Say, device: str) -> Source:
@@ -167,20 +174,33 @@ def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: 
     return digest.hexdigest()
 
 
-def prepare(dataset: Dataset, recipe: Recipe, out: Path, say: Say, workers: int, device: str = "auto") -> TrainingData:
-    """The pairs, tokenizer and token store for a recipe, made in `out` where they are missing.
+def prepare(
+    dataset: Dataset,
+    recipe: Recipe,
+    out: Path,
+    say: Say,
+    workers: int,
+    device: str = "auto",
+    tokenizer: Path | None = None,
+) -> TrainingData:
+    """The pairs, tokenizer and token store for a recipe, made in `out` where they are missing; `tokenizer` is that of
+    what it starts from.
 
     Of several processes one makes them and the others wait. Raises DataError for text that can't be used.
     """
-    settings = json.dumps([dataset.sha256, asdict(recipe.data), SPLIT_SEED])
+    given = [facts(tokenizer)["sha256"]] if tokenizer else []
+    settings = json.dumps([dataset.sha256, asdict(recipe.data), SPLIT_SEED, *given])
     folder = out / f"{dataset.name}-{hashlib.sha256(settings.encode()).hexdigest()[:10]}"
     with file_lock(out / f"{dataset.name}.lock", wait=True):
         files = TrainingData(dataset.pairs(out, say, device), folder / "tokenizer.model", folder / "store")
-        if not files.tokenizer.exists():
+        if tokenizer:
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copy(tokenizer, files.tokenizer)
+        elif not files.tokenizer.exists():
             say(f"{dataset.name}: training a tokenizer of {recipe.data.vocab_size:,} pieces")
-            tokenizer = train_tokenizer(recipe, [dataset.text(out, say, device)], strict=False)
+            pieces = train_tokenizer(recipe, [dataset.text(out, say, device)], strict=False)
             with atomic_file(files.tokenizer) as partial:
-                tokenizer.save(partial)
+                pieces.save(partial)
         store.prepare(
             [files.pairs],
             recipe.data.columns,

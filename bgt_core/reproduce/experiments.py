@@ -42,11 +42,12 @@ class ExperimentSpec:
     name: str
     recipe: str
     overrides: Mapping[str, object] = field(default_factory=dict)
-    langs: tuple[str, str] = ("en", "fr")
+    langs: tuple[str, ...] = ("en", "fr")
     seeds: Sequence[int] = ONE
     latent: str = SEMANTIC  # the one that is measured
     against: str = "BGT"  # the system that it is compared with
     selection: Selection | None = None  # what it is trained on, instead of all translations of `langs`
+    starts_from: str = ""  # the system on whose training of the same seed it stands, a second stage on a first
     best_of: Sequence[str] = ()  # it is that one of these systems that is best on STS Benchmark's dev set
 
 

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bgt_core.reproduce.experiments import F1_GAP, SYNTAX, Comparison
+from bgt_core.reproduce.pair_scores import MEASURES
 from bgt_core.reproduce.results import MEAN, NOT_RUN
 from bgt_core.reproduce.stored import Records
 
@@ -36,7 +37,7 @@ def systems(comparison: Comparison, records: Records, measure: str = "") -> Figu
     A system that was not trained, or can't be measured so, has no mark of ours.
     """
     measure = measure or comparison.measure
-    unit = "x 100" if measure in (*SYNTAX, F1_GAP) else "Pearson x 100"
+    unit = "x 100" if measure in (*SYNTAX, F1_GAP, *MEASURES) else "Pearson x 100"
     figure, axes = sheet([system.name for system in comparison.systems], f"{measure}, {unit}")
     heights = {system.name: height for height, system in enumerate(comparison.systems)}
     paper = {name: numbers.get(measure) for name, numbers in comparison.published.items() if name in heights}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bgt_core import tables
 from bgt_core.contracts import SEMANTIC, SYNTACTIC
+from bgt_core.evaluation.pairs.bench import ACCURACY
 from bgt_core.reproduce.experiments import AVERAGE, DEV, EDITS, F1, FIDELITY, SETS, SYNTAX, TAGS, Comparison
 from bgt_core.reproduce.results import MEAN, NOT_RUN, is_shown, published
 from bgt_core.reproduce.stored import Records
@@ -35,6 +36,10 @@ SemEval-2015's Twitter and SICK's test set."""
 ABOUT_SYNTAX = """
 Of parsed sentences and their nearest neighbours of the same number of words, x 100, as `bgt syntax` has them: labelled
 F1 of constituents, edits per 100 nodes of both trees (lower is better), parts of speech that agree."""
+ABOUT_PAIRS = """\
+x 100, of labelled pairs: accuracy, and AUC, the area under the ROC curve, by each way to compare two posteriors (w2 is
+Wasserstein-2, wmd Word Mover's Distance, probability the trained classifier's). In square brackets the interval from a
+bootstrap over pairs, in round ones the paper's number. Several trainings: their mean."""
 ABOUT_LATENTS = "Of one training each measure by both latents; a system of one latent has one."
 ABOUT_STATISTICS = """\
 Of the random pairs; a difference is reference less translation, its interval a bootstrap's over pairs. Rho is
@@ -198,7 +203,8 @@ def page(name: str, comparison: Comparison, records: Records) -> str:
     rewritten = ABOUT_FIDELITY if set(FIDELITY) & set(table.columns) else ""
     rewritten += ABOUT_SETS if comparison.measure == SETS else ""
     rewritten += ABOUT_SYNTAX if set(SYNTAX) & set(table.columns) else ""
-    parts += [f"{ABOUT} Intervals are of {level}.{rewritten}", *section("Scores", table)]
+    about = ABOUT_PAIRS if comparison.measure == ACCURACY else ABOUT
+    parts += [f"{about} Intervals are of {level}.{rewritten}", *section("Scores", table)]
     parts += section("By latent", by_latent(comparison, records), ABOUT_LATENTS)
     parts += section("What the paper claims", claims(records), ABOUT_P)
     parts += section("Differences", differences(comparison, records), ABOUT_P if not records["claims"] else "")

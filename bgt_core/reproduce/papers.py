@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from bgt_core.reproduce import backtranslation, vgvae
+from bgt_core.reproduce import backtranslation, var_siamese, vgvae
 from bgt_core.reproduce.comparisons import COMPARISONS
 from bgt_core.reproduce.datasets import Dataset
 from bgt_core.reproduce.experiments import Comparison, ExperimentSpec
@@ -26,6 +26,7 @@ class Paper(NamedTuple):
 OTHER_PAPERS = {
     backtranslation.NAME: Paper(backtranslation.read, backtranslation.of_results),
     vgvae.NAME: Paper(vgvae.read, lambda records: vgvae.comparison()),
+    var_siamese.NAME: Paper(var_siamese.read, lambda records: var_siamese.comparison()),
 }
 
 

@@ -23,6 +23,7 @@ from bgt_core.reproduce.experiments import (
     Comparison,
     ExperimentSpec,
 )
+from bgt_core.reproduce.pair_scores import MEASURES
 from bgt_core.reproduce.stored import KINDS, Records
 from bgt_core.reproduce.trainings import Training
 
@@ -155,7 +156,7 @@ def statistics(estimate: ContrastEstimate, p_holm: float) -> dict[str, Any]:
 
 def is_shown(measure: str) -> bool:
     """Whether it is a column of the page: all but the further splits of Hard STS."""
-    others = (SETS, "Hard+", "Hard-", RETRIEVAL, *FIDELITY, *SYNTAX, *GAPS)
+    others = (SETS, "Hard+", "Hard-", RETRIEVAL, *FIDELITY, *SYNTAX, *GAPS, *MEASURES)
     return measure.startswith(("STS", "SICK")) or measure in others
 
 

@@ -5,6 +5,7 @@
         cosines.parquet       of every pair, by latent
         hits.json             of every translation
         shares.json           of what else its data measure, by latent
+    pairs.parquet         of every labelled pair, by each distance
         written.json          what it writes anew of some of them
         result.json           provenance; written last: with it the training is finished
         error.json            why it failed, instead
@@ -33,23 +34,25 @@ import torch
 import bgt_core
 from bgt_core import checkpoint, run
 from bgt_core.data.store import Corpus
-from bgt_core.errors import Interrupted
+from bgt_core.errors import Interrupted, NotFound
 from bgt_core.evaluation.sts.parquet import write_scores
 from bgt_core.files import file_lock, write_json
 from bgt_core.recipes import Recipe
 from bgt_core.reproduce import measure, rewriting
 from bgt_core.reproduce.datasets import Dataset, prepare
+from bgt_core.reproduce.pair_scores import write_pair_scores
 from bgt_core.reproduce.shares import write_shares
 from bgt_core.reproduce.trainings import Training, changed_arguments
 from bgt_core.run.folder import SETTINGS, Report
 
-RESULT, ERROR, TIME, COSINES, HITS, SHARES, WRITTEN, FINAL, LOCK = (
+RESULT, ERROR, TIME, COSINES, HITS, SHARES, PAIRS, WRITTEN, FINAL, LOCK = (
     "result.json",
     "error.json",
     "time.json",
     "cosines.parquet",
     "hits.json",
     "shares.json",
+    "pairs.parquet",
     "written.json",
     "final",
     "lock",
@@ -92,8 +95,10 @@ def run_trainings(workspace: Workspace, trainings: Sequence[Training], retry: bo
 
 
 def attempt(workspace: Workspace, training: Training, retry: bool, number: str) -> bool:
-    """Whether the training is finished or failed now; not where another process has it."""
+    """Whether the training is finished or failed now; not where another process has it, or what it starts from."""
     folder = workspace.folder(training)
+    if training.first and state(workspace, training.first) == RUNNING:
+        return False
     with file_lock(folder / LOCK) as ours:
         if not ours:
             return False
@@ -114,12 +119,15 @@ def attempt(workspace: Workspace, training: Training, retry: bool, number: str) 
 
 def finish(workspace: Workspace, training: Training, folder: Path) -> None:
     """Train, from where it stopped, then measure."""
-    recipe, dataset = training.build(), workspace.datasets[training.data]
+    first = first_weights(workspace, training)
+    recipe, dataset = training.build(str(first or "")), workspace.datasets[training.data]
     if outdated := changed_arguments(begun_with(folder), recipe.arguments or {}):
         workspace.say(f"{training.name}: begun with {', '.join(outdated)}; it begins anew")
         clear(folder)
     data = workspace.out / "data"
-    files = prepare(dataset, recipe, data, workspace.say, torch.get_num_threads(), workspace.device)
+    threads = torch.get_num_threads()
+    tokenizer = first / checkpoint.TOKENIZER if first else None
+    files = prepare(dataset, recipe, data, workspace.say, threads, workspace.device, tokenizer)
     if not (folder / FINAL).exists():
         if not (folder / SETTINGS).exists():
             run.share(recipe, [files.pairs], files.tokenizer, files.corpus, folder)
@@ -130,8 +138,20 @@ def finish(workspace: Workspace, training: Training, folder: Path) -> None:
     measure.write_hits(folder / HITS, measure.retrieval_hits(embedder, dataset))
     write_shares(folder / SHARES, dataset.shares(embedder))
     rewriting.write_records(folder / WRITTEN, rewriting.write_anew(embedder, dataset))
-    write_scores(folder / COSINES, measure.sts_scores(embedder, dataset))
+    write_pair_scores(folder / PAIRS, dataset.pair_scores(embedder))
+    if dataset.evaluation_sets:
+        write_scores(folder / COSINES, measure.sts_scores(embedder, dataset))
     write_json(folder / RESULT, provenance(training, recipe, folder), indent=1)
+
+
+def first_weights(workspace: Workspace, training: Training) -> Path | None:
+    """Where the weights lie that it starts from; NotFound where that training is not finished."""
+    if not training.first:
+        return None
+    folder = workspace.folder(training.first)
+    if settled(training.first, folder) != FINISHED:
+        raise NotFound(f"it starts from {training.first.name}, which is not finished; run that with `--retry` first.")
+    return folder / FINAL
 
 
 def train(workspace: Workspace, folder: Path) -> None:
@@ -158,7 +178,7 @@ def provenance(training: Training, recipe: Recipe, folder: Path) -> dict[str, An
         "recipe": training.recipe,
         "overrides": dict(training.overrides),
         "left_out": list(training.left_out),
-        "arguments": dict(recipe.arguments or {}),
+        "arguments": {**(recipe.arguments or {}), "init_from": training.first.name if training.first else ""},
         "langs": list(training.langs),
         "seed": training.seed,
         "data": training.data,

@@ -32,7 +32,9 @@ class TrainingPlan:
     comparisons: Mapping[str, Mapping[str, Sequence[Training]]]  # comparison -> system -> trainings
 
     def chosen(self, only: str | None = None) -> list[Training]:
-        """Every training once, the lowest seeds first; with `only`, those whose name or system matches that pattern.
+        """Every training once, the lowest seeds first, each after what it starts from.
+
+        With `only`, those whose name or system matches that pattern, and what they start from.
 
         Raises UsageError where none does.
         """
@@ -46,7 +48,8 @@ class TrainingPlan:
         if not matching:
             known = ", ".join(dict.fromkeys(system for systems in self.comparisons.values() for system in systems))
             raise UsageError(f"only {only}: no such system or training; systems are {known}.")
-        return sorted(matching.values(), key=lambda training: training.seed)
+        firsts = {each.first.key: each.first for each in matching.values() if each.first}
+        return sorted((firsts | matching).values(), key=lambda training: (training.seed, training.first is not None))
 
     def comparisons_of(self, training: Training) -> list[str]:
         """The comparisons that include a training."""
@@ -92,8 +95,11 @@ def plan_trainings(
         for system in (system for system in specs[name].systems if not system.best_of):
             dataset = dataset_of(system)
             datasets[dataset.sha256] = dataset
+            firsts = {training.seed: training for training in comparisons[name].get(system.starts_from, ())}
             comparisons[name][system.name] = [
-                training_of(system, arguments[EVERY], arguments.get(system.recipe, {}), seed, dataset.sha256)
+                training_of(
+                    system, arguments[EVERY], arguments.get(system.recipe, {}), seed, dataset.sha256, firsts.get(seed)
+                )
                 for seed in seeds or system.seeds
             ]
     return TrainingPlan(Workspace(out, datasets, device, SAVE_EVERY.get(scale), say), specs, comparisons)

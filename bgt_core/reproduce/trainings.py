@@ -24,16 +24,18 @@ class Training:
 
     recipe: str
     overrides: Mapping[str, Any]
-    langs: tuple[str, str]
+    langs: tuple[str, ...]
     seed: int
     data: str  # SHA-256 of what it is trained and measured on
     variant: str  # for people: the overrides that neither the recipe nor the scale sets so
     left_out: tuple[str, ...] = ()  # arguments of the scale that the recipe does not have
+    first: Training | None = None  # that it starts from, as a second stage does
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of recipe, overrides, languages, seed and data."""
+        """SHA-256 of recipe, overrides, languages, seed and data, and of what it starts from."""
         parts = [self.recipe, dict(self.overrides), list(self.langs), self.seed, self.data]
+        parts += [self.first.key] if self.first else []
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -43,13 +45,22 @@ class Training:
         words = [self.recipe, *([self.variant] if self.variant else []), langs, f"seed{self.seed}"]
         return "_".join([*words, self.key[:SHORT]])
 
-    def build(self) -> Recipe:
-        """Its recipe. Raises UsageError for an unknown recipe, or one that can't have these arguments."""
-        return recipes.build(self.recipe, {**self.overrides, "data.columns": list(self.langs), "train.seed": self.seed})
+    def build(self, init_from: str = "") -> Recipe:
+        """Its recipe; `init_from` is the folder of what it starts from.
+
+        Raises UsageError for an unknown recipe, or one that can't have these arguments.
+        """
+        given = {**self.overrides, "data.columns": list(self.langs), "train.seed": self.seed}
+        return recipes.build(self.recipe, given | ({"init_from": init_from} if init_from else {}))
 
 
 def training_of(
-    system: ExperimentSpec, scale: Mapping[str, object], own: Mapping[str, object], seed: int, data: str
+    system: ExperimentSpec,
+    scale: Mapping[str, object],
+    own: Mapping[str, object],
+    seed: int,
+    data: str,
+    first: Training | None = None,
 ) -> Training:
     """The training of a system on that data at a scale: `scale` is set for every recipe that has such an argument,
     `own` for this recipe. An unknown recipe is reported when the training is built."""
@@ -68,10 +79,12 @@ def training_of(
         if name in system.overrides and value != as_json(usual.get(name))
     }
     words = [f"{name.rpartition('.')[2]}-{file_word(value)}" for name, value in sorted(unusual.items())]
+    if first:
+        words.append(f"on-{first.recipe}")
     if system.selection:
         words.append(file_word(str(system.selection)))
     variant = "-".join(words)
-    return Training(system.recipe, overrides, system.langs, seed, data, variant, left_out)
+    return Training(system.recipe, overrides, system.langs, seed, data, variant, left_out, first)
 
 
 def recipe_defaults(recipe: str) -> dict[str, Any]:
@@ -82,9 +95,10 @@ def recipe_defaults(recipe: str) -> dict[str, Any]:
 
 
 def changed_arguments(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Settings known to both that differ: ("train.seed=3, now 1", ...). One that is new changes nothing."""
+    """Settings known to both that differ: ("train.seed=3, now 1", ...). One that is new changes nothing, nor does where
+    the weights lay that it starts from: a training's name says whose they are."""
     then = legacy.convert(then)
-    shared = [name for name in now if name in then]
+    shared = [name for name in now if name in then and name != "init_from"]
     return [
         f"{name}={then[name]}, now {as_json(now[name])}" for name in shared if as_json(then[name]) != as_json(now[name])
     ]

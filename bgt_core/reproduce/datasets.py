@@ -52,7 +52,7 @@ WITHOUT = ("2016", "2017")  # years of STS Benchmark: other test sets
 class Dataset:
     """What systems of one pair of languages are trained and measured on."""
 
-    langs: Langs
+    langs: tuple[str, ...]
     sources: Sequence[Path]
     sets: Sequence[StsSet]  # the years, then the others
     translations: dict[str, tuple[Sequence[str], Sequence[str]]]  # to be found, by the name of their file

@@ -36,7 +36,7 @@ def similarities(loaded: Loaded, pairs: pd.DataFrame, left_lang: str, right_lang
     The second latents of two languages share no axes, so they are compared within one language only.
     """
     sides = (("left", left_lang), ("right", right_lang))
-    latents = loaded.bgt.latents if left_lang == right_lang else [SEMANTIC]
+    latents = loaded.latents if left_lang == right_lang else [SEMANTIC]
     scores = {}
     for latent in latents:
         vectors = [embed(loaded, pairs[side], lang, latent) for side, lang in sides]

@@ -50,7 +50,7 @@ class Loaded:
     @property
     def second_latent(self) -> str:
         """The latent beside the semantic one, "language" or another; "" of Siamese and translation models."""
-        return next((latent for latent in self.bgt.latents if latent != SEMANTIC), "")
+        return next((latent for latent in self.latents if latent != SEMANTIC), "")
 
     @property
     def translates(self) -> str:
@@ -74,8 +74,16 @@ class Loaded:
         return f"{self.info['recipe']}, step {self.info['step']:,}"
 
     @property
+    def langs(self) -> Sequence[str]:
+        return self.bgt.langs
+
+    @property
+    def latents(self) -> Sequence[str]:
+        return self.bgt.latents
+
+    @property
     def languages(self) -> str:
-        return ", ".join(map(rows.language_name, self.bgt.langs))
+        return ", ".join(map(rows.language_name, self.langs))
 
     @cached_property
     def encoder(self) -> SharedEncoder:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.charts.theme import PALETTE, REST, SYMBOLS, cycled, finish, shape
+from app.charts.theme import PALETTE, REST, SYMBOLS, cycled, finish
 from app.rows import language_name
 
 
@@ -22,7 +22,7 @@ def kl_curves(log: Sequence[Mapping[str, object]], langs: Sequence[str], theme: 
     reports = validations(log)
     others = [name.removeprefix("kl/") for name in reports if name.startswith("kl/")]
     traces = [
-        line(reports, f"kl/{latent}", language_name(latent), cycled(PALETTE[theme], at), shape(SYMBOLS, at))
+        line(reports, f"kl/{latent}", language_name(latent), cycled(PALETTE[theme], at), cycled(SYMBOLS, at))
         for at, latent in enumerate(dict.fromkeys([*langs, "semantic", *others]))
         if f"kl/{latent}" in reports
     ]

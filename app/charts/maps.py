@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.charts.theme import AMOUNTS, EDGE, GROUND, INK, PALETTE, PIXELS, REST, STARS, SYMBOLS, cycled, plain, shape
+from app.charts.theme import AMOUNTS, EDGE, GROUND, INK, PALETTE, PIXELS, REST, STARS, SYMBOLS, cycled, plain
 from app.rows import COLOURS, NONE, NUMBERS, language_name
 
 MARK_ORDER = ("full stop", "exclamation", "question", "ellipsis", "other", "none")
@@ -98,7 +98,7 @@ def latent_map(
 def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scattergl]:
     """The points of one map: a trace per language, category, and whether the sentences are the user's own."""
     for (lang, own), part in table.groupby(["lang", "own"], sort=False):
-        symbol = shape(STARS if own else SYMBOLS, style.langs.index(lang))
+        symbol = cycled(STARS if own else SYMBOLS, style.langs.index(lang))
         for value, group in split(part, style.colour, style.order):
             kind, size = (go.Scatter, 15) if own else (style.kind, style.size)
             trace = points(kind, group, symbol, size, style.chosen)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.charts.theme import EDGE, PALETTE, REST, SYMBOLS, cycled, finish, plain, shape
+from app.charts.theme import EDGE, PALETTE, REST, SYMBOLS, cycled, finish, plain
 from app.rows import language_name
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 
@@ -36,7 +36,7 @@ def probe_dots(scores: pd.DataFrame, theme: str = "light", by: str = "accuracy")
                 mode="markers",
                 marker={
                     "size": 11 if own else 9,
-                    "symbol": "line-ns" if latent == "majority" else shape(SYMBOLS, index),
+                    "symbol": "line-ns" if latent == "majority" else cycled(SYMBOLS, index),
                     "color": PALETTE[theme][COLOURS[latent]] if own else REST,
                     "line": {"width": 2 if latent == "majority" else 0.6, "color": REST if not own else EDGE},
                 },
@@ -85,7 +85,7 @@ def learning_curves(curve: pd.DataFrame, theme: str = "light") -> go.Figure:
                     name=plain(latent if family == first else f"{latent}, {family}"),
                     mode="lines+markers",
                     line={"color": colour, "width": 2},
-                    marker={"size": 9, "color": colour, "symbol": shape(SYMBOLS, nth) + ("-open" if nth else "")},
+                    marker={"size": 9, "color": colour, "symbol": cycled(SYMBOLS, nth) + ("-open" if nth else "")},
                     error_y=None
                     if nth
                     else bars(100 * points["accuracy"], 100 * points["ci_low"], 100 * points["ci_high"]),
@@ -134,7 +134,7 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
                 mode="markers",
                 marker={
                     "size": 11,
-                    "symbol": shape(SYMBOLS, index),
+                    "symbol": cycled(SYMBOLS, index),
                     "color": cycled(PALETTE[theme], index),
                     "line": {"width": 0.6, "color": EDGE},
                 },
@@ -155,7 +155,7 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
                     mode="markers",
                     marker={
                         "size": 10,
-                        "symbol": f"{shape(SYMBOLS, index)}-open",
+                        "symbol": f"{cycled(SYMBOLS, index)}-open",
                         "color": REST,
                         "line": {"width": 1.5},
                     },
@@ -187,7 +187,7 @@ def gap_by_distance(gaps: pd.DataFrame, distance: Mapping[str, float], axis: str
                 text=[language_name(lang) for lang in part["other"]],
                 textposition="top center",
                 line={"color": colour, "width": 1},
-                marker={"size": 9, "symbol": shape(SYMBOLS, index), "color": colour},
+                marker={"size": 9, "symbol": cycled(SYMBOLS, index), "color": colour},
                 error_y=bars(part["points"], part["ci_low"], part["ci_high"]),
             )
         )
@@ -213,7 +213,7 @@ def gold_scatter(scored: pd.DataFrame, systems: Mapping[str, str], theme: str = 
                 marker={
                     "size": 5,
                     "opacity": 0.6,
-                    "symbol": shape(SYMBOLS, index),
+                    "symbol": cycled(SYMBOLS, index),
                     "color": cycled(PALETTE[theme], index),
                 },
                 text=[f"{plain(row.left[:60])}<br>{plain(row.right[:60])}" for row in scored.itertuples()],

@@ -7,11 +7,24 @@ from html import escape
 
 import plotly.graph_objects as go
 
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
+
 # Okabe-Ito without its yellow and black, which vanish on one theme or the other; grey is for everything else.
 PALETTE = {
     "light": ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"),
     "dark": ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00"),
 }
+# One colour for a latent and one for a language, whatever else a figure shows; languages have symbols of their own too.
+LATENTS = {
+    "light": {SEMANTIC: "#0072b2", LANGUAGE: "#d55e00", SYNTACTIC: "#d55e00"},
+    "dark": {SEMANTIC: "#56b4e9", LANGUAGE: "#ff7f33", SYNTACTIC: "#ff7f33"},
+}
+LANGUAGES = {
+    "light": {"en": "#009e73", "fr": "#c2569a", "es": "#c98500", "de": "#7f7f1f", "tr": "#882255", "ja": "#7a5fd0",
+              "ar": "#8c564b"},
+    "dark": {"en": "#00b386", "fr": "#e3a0c8", "es": "#f0b030", "de": "#b5b54a", "tr": "#d06a92", "ja": "#a794f0",
+             "ar": "#c49a8a"},
+}  # fmt: skip
 AMOUNTS = {
     "light": "viridis",
     "dark": ("#39568c", "#287d8e", "#20a386", "#55c667", "#b8de29", "#fde725"),
@@ -19,9 +32,9 @@ AMOUNTS = {
 REST = "#999999"
 INK = {"light": "#31333f", "dark": "#fafafa"}  # Streamlit's own greys for titles are too pale to read
 SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # quoted numbers, and what was not run
-SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "pentagon")  # one per language
-STARS = ("star", "star-diamond", "star-square", "star-triangle-up", "asterisk", "hexagram")  # the user's sentences
-GLYPHS = ("●", "◆", "■", "▲", "✚", "⬟")
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "pentagon", "hourglass")  # one per language
+STARS = ("star", "star-diamond", "star-square", "star-triangle-up", "asterisk", "hexagram", "hash")  # own sentences
+GLYPHS = ("●", "◆", "■", "▲", "✚", "⬟", "⧗")
 EDGE = "rgba(128, 128, 128, 0.55)"
 GROUND = "rgba(128, 128, 128, 0.06)"
 PIXELS = {"small": 13, "title": 15}
@@ -38,13 +51,24 @@ def tools(name: str) -> dict[str, object]:
 
 
 def cycled(values: Sequence[str], index: int) -> str:
-    """The item at `index`, starting over after the last."""
+    """The item at `index`, starting over after the last: 6 colours with 7 symbols make 42 looks."""
     return values[index % len(values)]
 
 
-def shape(values: Sequence[str], index: int) -> str:
-    """The symbol at `index`; past the last it starts one further, so that 36 pairs of colour and symbol differ."""
-    return cycled(values, index + index // len(values))
+def latent_colour(latent: str, theme: str) -> str:
+    """The colour of a latent; grey for a baseline."""
+    return LATENTS[theme].get(latent, REST)
+
+
+def lang_colour(lang: str, theme: str) -> str:
+    """The colour of a language in every figure; those without one of their own share the palette."""
+    return LANGUAGES[theme].get(lang) or cycled(PALETTE[theme], lang_place(lang))
+
+
+def lang_place(lang: str) -> int:
+    """Where a language's symbol stands in `SYMBOLS`, `STARS` and `GLYPHS`: the same in every figure."""
+    known = list(LANGUAGES["light"])
+    return known.index(lang) if lang in known else len(known) + sum(map(ord, lang))
 
 
 def plain(text: str) -> str:

@@ -33,7 +33,7 @@ def page(probes: Page) -> None:
     gaps = languages.with_paper(results.gaps)
     second = scores.second_latents(gaps) or loaded.second_latent or LANGUAGE
     st.markdown(f"Does the semantic latent keep meaning, and the {second} latent manner, in every language and model?")
-    if len(loaded.bgt.langs) == 1:
+    if len(loaded.langs) == 1:
         st.caption(f"This model reads one language, {loaded.languages}: there is no other of its own to compare.")
     if gaps.empty:
         empty(loaded, probes)
@@ -61,7 +61,7 @@ def empty(loaded: state.Loaded, probes: Page) -> None:
     st.info("No results of both latents yet: nothing is computed on this page.", icon=":material/translate:")
     st.page_link(probes, label="Run a small probe", icon=":material/science:")
     st.markdown("Or probe each model from the command line, and start the app with `--results FOLDER`:")
-    lines = [probe_results.COMMAND.format(lang=lang, model="PATH") for lang in loaded.bgt.langs]
+    lines = [probe_results.COMMAND.format(lang=lang, model="PATH") for lang in loaded.langs]
     st.code("\n".join(lines), language="sh")
 
 
@@ -108,7 +108,7 @@ def compression(latents: pd.DataFrame, loaded: state.Loaded) -> None:
     latents = latents.dropna(subset=["compression"])
     if latents.empty:
         st.info("None of these results has a codelength; it is measured on request:")
-        command = probe_results.COMMAND.format(lang=loaded.bgt.langs[0], model="PATH")
+        command = probe_results.COMMAND.format(lang=loaded.langs[0], model="PATH")
         st.code(command.replace(" --json", " --mdl --json"), language="sh")
         return
     figure = partial(scores.probe_dots, latents, state.theme(), "compression")

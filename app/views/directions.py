@@ -16,7 +16,7 @@ EXAMPLES = {"en": "I will go to the station tomorrow.", "fr": "Tu es fatigué."}
 
 
 def page(loaded: state.Loaded) -> None:
-    langs = loaded.bgt.langs
+    langs = loaded.langs
     texts = startup.read().texts_in(langs).values()
     usable = [lang for lang in langs if any(lang in text.langs for text in texts)]
     if not usable:

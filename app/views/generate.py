@@ -37,7 +37,7 @@ def page() -> None:
 
 
 def example(loaded: state.Loaded) -> None:
-    langs = loaded.bgt.langs
+    langs = loaded.langs
     with st.container(border=True):  # a form would forget its text on another page
         left, right = st.columns(2)
         meaning, manner = EXAMPLE if "en" in langs else ("", "")

@@ -86,7 +86,7 @@ def map_figures(
     """How to draw the map of each latent, by its name; `paths` are by "semantic" or language."""
     langs = choice.text.langs
     name = rows.language_name if len(langs) <= 3 else str  # more names would not fit
-    signs = {lang: f"{theme.shape(theme.GLYPHS, langs.index(lang))} {name(lang)}" for lang in fitted.second}
+    signs = {lang: f"{theme.cycled(theme.GLYPHS, langs.index(lang))} {name(lang)}" for lang in fitted.second}
     title_of = {SEMANTIC: "Semantic latent  " + "  ".join(signs.values())}
     title_of |= {lang: f"{rows.latent_title(second_latent)}  {sign}" for lang, sign in signs.items()}
     panels = {

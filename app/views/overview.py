@@ -50,17 +50,17 @@ def described(loaded: state.Loaded) -> str:
     second = loaded.second_latent
     reads = f"This model reads a sentence {'twice' if second else 'once'}."
     meaning = "Its **semantic latent** keeps what the sentence means"
-    meaning += ", in one space for all languages" if len(loaded.bgt.langs) > 1 else ""
+    meaning += ", in one space for all languages" if len(loaded.langs) > 1 else ""
     manner = f"; its **{second} latent** keeps {MANNER.get(second, 'how it is said')}" if second else ""
     return f"{reads} {meaning}{manner}. It learnt this from {learnt_from(loaded)}."
 
 
 def learnt_from(loaded: state.Loaded) -> str:
     """What the rows of its training data are."""
-    columns = parse_columns(loaded.info["arguments"].get("data.columns", loaded.bgt.langs))
+    columns = parse_columns(loaded.info["arguments"].get("data.columns", loaded.langs))
     if LABEL in columns.values():
         return "labelled pairs of sentences"
-    if len(loaded.bgt.langs) > 1:
+    if len(loaded.langs) > 1:
         return "translations"
     return "paraphrases" if len(columns) > 1 else "sentences alone"
 
@@ -77,7 +77,7 @@ def cards(loaded: state.Loaded) -> None:
 def links(loaded: state.Loaded, two_latents: Page, style: Page) -> None:
     st.subheader("Try it")
     st.page_link(two_latents, label="See what each latent holds", icon=":material/scatter_plot:")
-    langs = () if loaded.cannot_write else loaded.bgt.langs
+    langs = () if loaded.cannot_write else loaded.langs
     for label, (source, source_lang, manner, lang) in EXAMPLES.items():
         if not {source_lang, lang} <= set(langs):
             continue
@@ -105,7 +105,7 @@ def training(loaded: state.Loaded) -> None:
     if not held_out or not any(name == "elbo" or name.startswith(("retrieval/", "kl/")) for name in held_out):
         return
     st.subheader("On held-out pairs")
-    pairs = "Translations" if len(loaded.bgt.langs) > 1 else "Paraphrases"
+    pairs = "Translations" if len(loaded.langs) > 1 else "Paraphrases"
     with st.container(horizontal=True):
         if "elbo" in held_out:
             st.metric("ELBO, nats per pair", f"{held_out['elbo']:.1f}", border=True)
@@ -127,7 +127,7 @@ def training(loaded: state.Loaded) -> None:
     left, right = st.columns(2)
     elbo = curves.elbo_curve(reports, state.theme())
     left.plotly_chart(elbo, alt="The ELBO of held-out pairs over training steps", config=theme.QUIET)
-    kl = curves.kl_curves(reports, loaded.bgt.langs, state.theme())
+    kl = curves.kl_curves(reports, loaded.langs, state.theme())
     right.plotly_chart(kl, alt="KL of each latent on held-out pairs over training steps", config=theme.QUIET)
     st.caption(
         "The ELBO counts every KL in full. Training weighs the KL of each latent differently, so the ELBO may fall "

@@ -17,7 +17,7 @@ NAMES = {"left": "Left", "right": "Right", "gold": "Gold", "swer": "Word error r
 
 
 def languages(loaded: state.Loaded, key: str) -> tuple[str, str]:
-    langs = loaded.bgt.langs
+    langs = loaded.langs
     left, right = (
         column.segmented_control(
             f"Language of the {side}", langs, default=langs[0], required=True, format_func=rows.language_name,

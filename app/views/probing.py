@@ -26,7 +26,7 @@ def page() -> None:
         st.info(
             "Nothing yet. Run a small probe above, or a whole one from the command line:", icon=":material/science:"
         )
-        st.code(probe_results.COMMAND.format(lang=loaded.bgt.langs[0], model="PATH"), language="sh")
+        st.code(probe_results.COMMAND.format(lang=loaded.langs[0], model="PATH"), language="sh")
         return
     browse.page(results)
 
@@ -36,7 +36,7 @@ def run_small(loaded: state.Loaded) -> None:
     with st.container(border=True):
         st.markdown("**Run a small probe**")
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            langs = loaded.bgt.langs
+            langs = loaded.langs
             lang = st.segmented_control(
                 "Language", langs, default=langs[0], required=True, format_func=rows.language_name, key="plang", **BOUND
             )

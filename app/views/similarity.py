@@ -27,7 +27,7 @@ def page() -> None:
 
 
 def pair(loaded: state.Loaded) -> None:
-    example = EXAMPLE if "en" in loaded.bgt.langs else ("", "")
+    example = EXAMPLE if "en" in loaded.langs else ("", "")
     left, right = (
         column.text_area(side.capitalize(), text, key=side, height=80, **BOUND)
         for column, side, text in zip(st.columns(2), ("left", "right"), example, strict=True)
@@ -42,7 +42,7 @@ def pair(loaded: state.Loaded) -> None:
             st.metric(row.measure, f"{row.value:z.2f}", border=True)
     if loaded.second_latent and langs[0] != langs[1]:
         st.caption(f"The {loaded.second_latent} latents of two languages share no axes, so only meaning is compared.")
-    texts = list(startup.read().texts_in(loaded.bgt.langs).values())
+    texts = list(startup.read().texts_in(loaded.langs).values())
     if not texts:
         return
     text = next((text for text in texts if langs[0] in text.langs), texts[0])
@@ -75,5 +75,5 @@ def chance(loaded: state.Loaded, text: startup.ParallelText, lang: str) -> None:
     if lang not in text.langs:
         return
     table = spaces.sentences(text, SEARCHED)
-    means = (f"{latent} {scoring.random_pairs(loaded, table, latent, lang):.2f}" for latent in loaded.bgt.latents)
+    means = (f"{latent} {scoring.random_pairs(loaded, table, latent, lang):.2f}" for latent in loaded.latents)
     st.caption(f"Sentences that have nothing to do with each other, on average: {', '.join(means)}.")

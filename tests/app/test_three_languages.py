@@ -247,5 +247,5 @@ def test_data_names_its_languages(argument: str) -> None:
 
 
 def test_more_languages_than_symbols_still_look_different() -> None:
-    looks = {(theme.cycled(theme.PALETTE["light"], n), theme.shape(theme.SYMBOLS, n)) for n in range(36)}
-    assert len(looks) == 36
+    looks = {(theme.cycled(theme.PALETTE["light"], n), theme.cycled(theme.SYMBOLS, n)) for n in range(42)}
+    assert len(looks) == 42

@@ -1,0 +1,17 @@
+// A button that copies the address of this view.
+export default function ({ data, parentElement }) {
+  let button = parentElement.querySelector("button");
+  if (!button) {
+    button = document.createElement("button");
+    button.className = "bgt-copy";
+    parentElement.querySelector("div").appendChild(button);
+  }
+  const idle = () => { button.textContent = "Copy link"; };
+  idle();
+  button.title = data.link;
+  button.onclick = async () => {
+    await navigator.clipboard.writeText(data.link);
+    button.textContent = "Copied";
+    setTimeout(idle, 2000);
+  };
+}

@@ -41,7 +41,7 @@ def page(results: probe_results.ResultTables) -> None:
     if table.empty:
         st.info("No result matches all filters; remove one.")
         return
-    figure = partial(scores.probe_dots, table, state.theme())
+    figure = partial(scores.probe_dots, table, theme=state.theme())
     st.plotly_chart(
         figure(),
         alt=f"Test accuracy with intervals of {table['latent'].nunique()} latents and baselines; the table has it too",
@@ -99,7 +99,7 @@ def curves(curve: pd.DataFrame) -> None:
     keys = list(dict.fromkeys(curve[["model", "lang", "task"]].itertuples(index=False, name=None)))
     key = st.selectbox("Of", keys, format_func=lambda key: sentences.title(*key), key="curve_of", **BOUND)
     part = curve.set_index(["model", "lang", "task"]).loc[[key]]
-    figure = partial(scores.learning_curves, part, state.theme())
+    figure = partial(scores.learning_curves, part, theme=state.theme())
     st.plotly_chart(
         figure(),
         alt="Test accuracy over the sentences trained on, one line per latent; the table below has the same",

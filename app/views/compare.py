@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 from streamlit.navigation.page import Page
 
@@ -67,7 +68,7 @@ def empty(loaded: state.Loaded, probes: Page) -> None:
 
 def difference(gaps: pd.DataFrame, note: str) -> None:
     second = scores.second_latents(gaps)
-    figure = partial(scores.gap_dots, gaps, state.theme())
+    figure = partial(scores.gap_dots, gaps, theme=state.theme())
     st.plotly_chart(
         figure(),
         alt=f"Semantic minus {second} accuracy in points, with intervals, {gaps['task'].nunique()} tasks; "
@@ -81,11 +82,11 @@ def difference(gaps: pd.DataFrame, note: str) -> None:
 
 
 def accuracy(latents: pd.DataFrame, gaps: pd.DataFrame, note: str) -> None:
-    def figure() -> object:
-        return scores.paper_dots(scores.probe_dots(latents, state.theme()), gaps)
+    def figure(theme: str) -> go.Figure:
+        return scores.paper_dots(scores.probe_dots(latents, theme), gaps)
 
     st.plotly_chart(
-        figure(),
+        figure(state.theme()),
         alt=f"Accuracy of both latents with intervals, {latents['task'].nunique()} tasks; the table has the same",
         config=theme.tools("bgt-accuracies"),
     )
@@ -111,7 +112,7 @@ def compression(latents: pd.DataFrame, loaded: state.Loaded) -> None:
         command = probe_results.COMMAND.format(lang=loaded.langs[0], model="PATH")
         st.code(command.replace(" --json", " --mdl --json"), language="sh")
         return
-    figure = partial(scores.probe_dots, latents, state.theme(), "compression")
+    figure = partial(scores.probe_dots, latents, by="compression", theme=state.theme())
     st.plotly_chart(
         figure(),
         alt=f"Compression of the labels by each latent, {latents['task'].nunique()} tasks; the table has the same",

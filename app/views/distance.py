@@ -28,7 +28,7 @@ def trends(gaps: pd.DataFrame) -> None:
         format_func=TITLES.__getitem__,
     )  # fmt: skip
     measure, title = languages.DISTANCES[by]
-    figure = partial(scores.gap_by_distance, gaps, measure, title, state.theme())
+    figure = partial(scores.gap_by_distance, gaps, measure, title, theme=state.theme())
     st.plotly_chart(
         figure(),
         alt="Separation of each task against the distance of the language to English; the table has the trends",

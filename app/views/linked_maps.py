@@ -65,6 +65,8 @@ def explore(
                     selected(rows_of(fitted, name), chosen),
                     figure,
                     title=f"Export {name}",
+                    caption=f"{loaded.title}, weights {loaded.short}. {caption(method, fitted, loaded.second_latent)}",
+                    vectors=partial(vectors_of, fitted, name, chosen),
                 )
     title = f"{len(chosen):,} selected sentences" if chosen else f"All {len(table):,} sentences"
     with st.expander(title, expanded=bool(chosen)):
@@ -114,6 +116,14 @@ def map_figures(
 def rows_of(fitted: spaces.Spaces, name: str) -> pd.DataFrame:
     """The rows of the map of that latent."""
     return fitted.semantic.rows if name == SEMANTIC else pd.concat([space.rows for space in fitted.second.values()])
+
+
+def vectors_of(fitted: spaces.Spaces, name: str, chosen: Sequence[str]) -> dict[str, np.ndarray]:
+    """The vectors (N, D) of the chosen rows of the map of that latent; of all where none is chosen."""
+    parts = [fitted.semantic] if name == SEMANTIC else list(fitted.second.values())
+    vectors = np.concatenate([space.vectors for space in parts])
+    ids = pd.Index(np.concatenate([space.rows["id"] for space in parts]))
+    return {name: vectors[ids.get_indexer(list(chosen))] if chosen else vectors}
 
 
 def selected(table: pd.DataFrame, chosen: Sequence[str]) -> pd.DataFrame:

@@ -59,7 +59,7 @@ def scatter(loaded: state.Loaded, scored: pd.DataFrame) -> None:
             interval = f"95%: {row.ci_low:.1f} to {row.ci_high:.1f}"
             st.metric(f"{row.system}, Pearson × 100", f"{row.pearson:.1f}", interval, "off", border=True,
                       delta_arrow="off")  # fmt: skip
-    figure = partial(scores.gold_scatter, scored, scoring.systems(scored), state.theme())
+    figure = partial(scores.gold_scatter, scored, scoring.systems(scored), theme=state.theme())
     st.plotly_chart(
         figure(),
         alt=f"Cosine of each system against the gold score of {len(scored)} pairs; the table below lists them",

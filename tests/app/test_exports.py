@@ -5,17 +5,25 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import plotly.io
 import pytest
+from pyarrow import parquet
+from streamlit.testing.v1 import AppTest
 
-from app import exports, rows
-from app.charts import maps
+from app import exports, rows, state
+from app.charts import maps, theme
+from app.charts.publication import publication
+from probes.cli.output import document
+from probes.results.store import Cell
 
 
 @pytest.fixture
@@ -75,3 +83,57 @@ def test_a_figure_comes_back_from_json() -> None:
         x = np.frombuffer(base64.b64decode(read.x["bdata"]), read.x["dtype"])  # plotly keeps arrays packed
         assert np.array_equal(trace.x, x) and trace.customdata == read.customdata
     assert again.layout.coloraxis == figure.layout.coloraxis
+
+
+def test_vectors_stay_beside_their_sentences() -> None:
+    table = rows.examples(("en", "fr"), 3)
+    vectors = np.random.default_rng(0).normal(size=(6, 4))
+    file = parquet.read_table(io.BytesIO(exports.as_vectors(table, {"semantic": vectors, "language": -vectors})))
+    assert file.column_names == ["id", "text", "lang", "semantic", "language"]
+    assert str(file.schema.field("semantic").type) == "fixed_size_list<element: float>[4]"
+    assert file["text"].to_pylist() == table["text"].tolist()
+    assert np.array_equal(np.stack(file["semantic"].to_numpy()), vectors.astype(np.float32))
+    assert np.array_equal(np.stack(file["language"].to_numpy()), -vectors.astype(np.float32))
+
+
+def test_a_figure_for_paper_is_light_and_says_what_it_shows() -> None:
+    table = rows.of_grammar(("en", "fr"), 3_000).assign(x=0.0, y=1.0)
+    many = maps.latent_map({"Map": table}, "words", ("en", "fr"))
+    assert {trace.type for trace in many.data} == {"scattergl"}
+    caption = "PCA of 6,000 sentences, seed 0. " * 5
+    paper = publication(many, caption.strip())
+    assert {trace.type for trace in paper.data} == {"scatter"}
+    assert paper.layout.paper_bgcolor == paper.layout.plot_bgcolor == "white"
+    assert " ".join(re.sub("<[^>]+>", " ", paper.layout.title.text).split()) == caption.strip()
+    assert paper.layout.width == pytest.approx(180 / 25.4 * 96, abs=1)
+    assert many.layout.width is None  # the one on the screen stays as it is
+
+
+@pytest.mark.parametrize(("page", "at_least"), {"latents": 2, "probing": 1, "compare": 1}.items())
+def test_every_figure_can_be_drawn_for_paper(
+    start: Callable[..., None],
+    opened: Callable[[str], AppTest],
+    run: Callable[[AppTest], AppTest],
+    saved: Path,
+    cell: Cell,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    page: str,
+    at_least: int,
+) -> None:
+    """In the colours of the light theme, whatever the page's are."""
+    drawn: list[go.Figure] = []
+    monkeypatch.setattr(exports, "save_drawing", lambda figure, name, kind, dots: drawn.append(figure))
+    monkeypatch.setattr(state, "theme", lambda: "dark")
+    (tmp_path / "en.json").write_text(json.dumps(document([cell], [], [])), "utf-8")
+    start("--model", saved, "--results", tmp_path)
+    app = opened(page)
+    buttons = [button.key for button in app.button if button.label == "PNG"]
+    assert len(buttons) >= at_least
+    for key in buttons:
+        app.button(key=key).click()
+        run(app)
+    assert len(drawn) == len(buttons)
+    assert not any(theme.INK["dark"] in figure.to_json() for figure in drawn)
+    if page == "latents":
+        assert all("seed" in figure.layout.title.text for figure in drawn)

@@ -12,12 +12,12 @@ PRETRAINED = Path(__file__).parent / "pretrained" / "bgt-small"
 
 # Names are imported when they are first used, so that `bgt --help` starts without torch.
 _HOMES = {
-    "Beam": "generation.search",
+    "Beam": "generation.options",
     "BeamTranslator": "generation.translate",
     "Embedder": "embedder",
-    "GREEDY": "generation.search",
+    "GREEDY": "generation.options",
     "RECIPES": "recipes",
-    "Sample": "generation.search",
+    "Sample": "generation.options",
     "evaluate": "evaluation.sts",
     "info": "checkpoint",
     "mine": "mining",
@@ -54,9 +54,9 @@ if TYPE_CHECKING:
     from bgt_core.checkpoint import info as info
     from bgt_core.embedder import Embedder as Embedder
     from bgt_core.evaluation.sts import evaluate as evaluate
-    from bgt_core.generation.search import GREEDY as GREEDY
-    from bgt_core.generation.search import Beam as Beam
-    from bgt_core.generation.search import Sample as Sample
+    from bgt_core.generation.options import GREEDY as GREEDY
+    from bgt_core.generation.options import Beam as Beam
+    from bgt_core.generation.options import Sample as Sample
     from bgt_core.generation.search import transfer as transfer
     from bgt_core.generation.translate import BeamTranslator as BeamTranslator
     from bgt_core.mining import mine as mine

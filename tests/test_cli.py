@@ -258,10 +258,17 @@ def test_generate_prints_one_line(bgt: Bgt, here: Path) -> None:
     )
     done = bgt(*command)
     assert (done.code, done.err) == (0, "")
+    search = bgt_core.Beam(5, no_repeat_ngram=3, max_run=1)
     expected = bgt_core.transfer(
-        bgt_core.load("model"), ["The dog sleeps."], ["Oh, a car!"], lang="en", search=bgt_core.Beam(5), max_length=5
+        bgt_core.load("model"), ["The dog sleeps."], ["Oh, a car!"], lang="en", search=search, max_length=5
     )
     assert done.out == expected[0] + "\n"
+    loose = bgt(*command, "--no-repeat-ngram", 0, "--max-run", 0, "--length-penalty", 2)
+    search = bgt_core.Beam(5, length_penalty=2)
+    (expected_loose,) = bgt_core.transfer(
+        bgt_core.load("model"), ["The dog sleeps."], ["Oh, a car!"], lang="en", search=search, max_length=5
+    )
+    assert loose.out == expected_loose + "\n"
     drawn = [bgt(*command, "--sample", "--seed", seed).out for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
 

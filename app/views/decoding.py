@@ -13,18 +13,24 @@ from app.address import BOUND
 
 
 def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int, float]:
-    """The search, its seed, the maximum number of pieces, and how much of the style's manner to take."""
+    """The search, its seed, the maximum number of tokens, and how much of the style's manner to take."""
     kind = st.segmented_control("Search", ["Beam", "Sample"], default="Beam", required=True, key="search", **BOUND)
     left, middle, right = st.columns(3)
-    max_length = right.slider("Longest output, in pieces", 5, 100, 60, key="length", **BOUND)
+    ngram = middle.slider(
+        "No repeated run of tokens", 0, 5, 3, key="ngram", help="Never the same so many tokens twice; 0: any.", **BOUND
+    )
+    max_run = middle.slider(
+        "One token in a row at most", 0, 3, 1, key="run", help="2 allows “very very”; 0: any number.", **BOUND
+    )
+    max_length = right.slider("Longest output, in tokens", 5, 100, 60, key="length", **BOUND)
     mix = right.slider("Manner: 0 the source's own, 1 the style's", 0.0, 1.0, 1.0, 0.05, key="mix", **BOUND)
     if kind == "Beam":
         size = left.slider("Beam size", 1, 8, 5, key="beam", help="1 is greedy search.", **BOUND)
-        return bgt_core.Beam(size), 0, max_length, mix
+        return bgt_core.Beam(size, ngram, max_run), 0, max_length, mix
     temperature = left.slider("Temperature", 0.1, 2.0, 0.7, 0.1, key="temperature", **BOUND)
     seed = left.number_input("Seed", 0, 2**31 - 1, 0, key="seed", width=160, **BOUND)
     top_p = middle.slider("Top p", 0.1, 1.0, 0.9, 0.05, key="top_p", **BOUND)
-    return bgt_core.Sample(temperature, top_p), seed, max_length, mix
+    return bgt_core.Sample(temperature, top_p, ngram, max_run), seed, max_length, mix
 
 
 @contextmanager
@@ -40,7 +46,7 @@ def progress() -> Iterator[writing.Report]:
         st.button("Stop", key="stop", icon=":material/stop:")
 
     def report(pieces: int) -> None:
-        message.caption(f"Writing, piece {pieces + 1}")
+        message.caption(f"Writing, token {pieces + 1}")
 
     try:
         yield report

@@ -69,7 +69,7 @@ def fidelity(
     style, all else with the reference.
     """
     from bgt_core.evaluation import fidelity as fidelities
-    from bgt_core.generation.search import Beam
+    from bgt_core.generation.options import Beam
     from bgt_core.generation.writer import Writer
     from bgt_core.tables import save
 

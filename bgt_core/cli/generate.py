@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from bgt_core import PRETRAINED
-from bgt_core.cli.options import DeviceOption, ModelOption, load
+from bgt_core.cli.options import DeviceOption, LengthPenaltyOption, MaxRunOption, ModelOption, NgramOption, load
 from bgt_core.errors import UsageError
 
 
@@ -27,16 +27,21 @@ def generate(
     top_p: Annotated[float, typer.Option(help="With --sample.")] = 1.0,
     seed: Annotated[int, typer.Option(help="With --sample.")] = 0,
     max_length: Annotated[int, typer.Option(help="At most that many pieces.")] = 60,
+    no_repeat_ngram: NgramOption = 3,
+    max_run: MaxRunOption = 1,
+    length_penalty: LengthPenaltyOption = 1.0,
     model: ModelOption = PRETRAINED,
     device: DeviceOption = "auto",
 ) -> None:
     """Write the meaning of one sentence in the manner of another."""
-    from bgt_core.generation.search import Beam, Sample, transfer
+    from bgt_core.generation.options import Beam, Sample
+    from bgt_core.generation.search import transfer
 
     for name, text in (("--source", source), ("--style", style)):
         if not text.strip():
             raise UsageError(f"{name} is empty; give a sentence.")
-    search = Sample(temperature, top_p) if sample else Beam(beam)
+    rules = no_repeat_ngram, max_run
+    search = Sample(temperature, top_p, *rules) if sample else Beam(beam, *rules, length_penalty)
     bgt = load(model, device)
     written = transfer(
         bgt,

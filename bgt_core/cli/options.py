@@ -43,6 +43,17 @@ LatexOption = Annotated[
 ParquetOption = Annotated[Path | None, typer.Option("--parquet", metavar="FILE", help="Also write it as Parquet.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
 PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, auto (bf16 where the device has it); int8 on a CPU.")]
+NgramOption = Annotated[
+    int,
+    typer.Option("--no-repeat-ngram", min=0, metavar="N", help="Never the same N tokens twice; 0: no such rule."),
+]
+MaxRunOption = Annotated[
+    int, typer.Option("--max-run", min=0, metavar="N", help="No token more than N times in a row; 0: no such rule.")
+]
+LengthPenaltyOption = Annotated[
+    float,
+    typer.Option("--length-penalty", help="Rank a beam by log-probability / length to this power; more: longer text."),
+]
 LangOption = Annotated[str, typer.Option(help="Language of the sentences.")]
 DistanceOption = Annotated[
     list[str] | None,

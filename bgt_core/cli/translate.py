@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bgt_core.cli.options import DeviceOption, JsonOption, load
+from bgt_core.cli.options import DeviceOption, JsonOption, LengthPenaltyOption, MaxRunOption, NgramOption, load
 from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,6 +59,9 @@ def translate(
     resamples: Annotated[int, typer.Option(min=100, help="With --score: of the bootstrap.")] = 1_000,
     beam: BeamOption = 5,
     max_length: MaxLengthOption = 100,
+    no_repeat_ngram: NgramOption = 0,
+    max_run: MaxRunOption = 0,
+    length_penalty: LengthPenaltyOption = 1.0,
     device: DeviceOption = "auto",
     precision: PrecisionOption = "auto",
     as_json: JsonOption = False,
@@ -70,15 +73,17 @@ def translate(
     if not score and (langs or lowercase or as_json):
         raise UsageError("--langs, --lowercase and --json go with --score.")
     other, into = direction(langs or "", into) if score else (None, into)
+    rules = {"no_repeat_ngram": no_repeat_ngram, "max_run": max_run, "length_penalty": length_penalty}
     search = {"source_lang": other, "lang": into, "beam": beam, "max_length": max_length}
-    translator = open_translator(model, command, device, precision, **search)
+    translator = open_translator(model, command, device, precision, **search, **rules)
     if not score:
         for lines in portions(source):
             for best in translator.translate(lines):
                 print(best[0].text if best else "")
         return
     results, note = scored(translator, source, (langs or "").split(","), str(into), lowercase, resamples)
-    how = f"{note}, {other} to {into}{'' if command else f', beam {beam}'}"
+    changed = "".join(f", {name} {rules[name]:g}" for name in rules if rules[name] != (name == "length_penalty"))
+    how = f"{note}, {other} to {into}{'' if command else f', beam {beam}{changed}'}"
     if as_json:
         print(json.dumps(document(results, how), indent=2, ensure_ascii=False))
     else:

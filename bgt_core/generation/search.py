@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from bgt_core.contracts import BOS, EOS, LANGUAGE, PAD, SEMANTIC, SYNTACTIC, UNK, Decoder, DecoderState, SentenceEncoder
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
+from bgt_core.generation.options import DEFAULT, Beam, Sample, Search, allowed
 
 NEVER = (PAD, UNK, BOS)  # pieces that no search writes
 AT_ONCE = 128  # sentences searched together: bounds the memory, B x beam x V scores
@@ -41,36 +42,6 @@ class SentenceWriter(SentenceEncoder, Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Beam:
-    """The `size` best hypotheses, ranked by log-probability per piece (released code: 5)."""
-
-    size: int = 5
-
-    def __post_init__(self) -> None:
-        if self.size < 1:
-            raise UsageError(f"A beam of {self.size} holds nothing; use 1 or more.")
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Draws from the `top_p` most probable mass at a temperature."""
-
-    temperature: float = 1.0
-    top_p: float = 1.0
-
-    def __post_init__(self) -> None:
-        if self.temperature <= 0:
-            raise UsageError(
-                f"Temperature {self.temperature} must be above 0; for the most probable piece use a beam of 1."
-            )
-        if not 0 < self.top_p <= 1:
-            raise UsageError(f"top_p {self.top_p} is a proportion of the probability: above 0, at most 1.")
-
-
-GREEDY = Beam(1)
-
-Search = Beam | Sample
 Report = Callable[[int], None]  # gets how many pieces are written; what it raises ends the search
 
 
@@ -85,7 +56,7 @@ def transfer(
     *,
     lang: str,
     source_lang: str | None = None,
-    search: Search = Beam(),
+    search: Search = DEFAULT,
     seed: int = 0,
     max_length: int = 60,
 ) -> list[str]:
@@ -119,7 +90,7 @@ def decode(
     latents: Mapping[str, np.ndarray],
     *,
     lang: str,
-    search: Search = Beam(),
+    search: Search = DEFAULT,
     seed: int = 0,
     max_length: int = 60,
     report: Report = quiet,
@@ -167,7 +138,7 @@ def write(
     """Piece ids for each of B sentences, EOS left out."""
     if isinstance(search, Sample):
         return sample(decoder, context, search, max_length, generator, report)
-    return [best.pieces for best in beam(decoder, context, search.size, max_length, report)]
+    return [best.pieces for best in beam(decoder, context, search, max_length, report)]
 
 
 def next_scores(decoder: Decoder, pieces: Tensor, state: DecoderState) -> Tensor:
@@ -188,20 +159,21 @@ def sample(
 ) -> list[list[int]]:
     """Ancestral sampling, nucleus-limited (Holtzman et al. 2020)."""
     pieces = torch.full((len(context),), EOS, device=context.device)
-    state, written = decoder.start(context), []
+    state, written = decoder.start(context), pieces.new_empty(len(context), 0)
     done = torch.zeros_like(pieces, dtype=torch.bool)
     for length in range(max_length):
         report(length)
-        scores = next_scores(decoder, pieces[:, None], state)[:, 0].log_softmax(-1) / config.temperature
+        scores = allowed(next_scores(decoder, pieces[:, None], state), written[:, None], config)[:, 0]
+        scores = scores.log_softmax(-1) / config.temperature
         chances, order = scores.softmax(-1).sort(-1, descending=True)
         outside = chances.cumsum(-1) - chances >= config.top_p  # the first piece is always inside
         drawn = torch.multinomial(chances.masked_fill(outside, 0.0), 1, generator=generator)  # (B, 1)
         pieces = order.gather(1, drawn).squeeze(1).masked_fill(done, EOS)
-        written.append(pieces)
+        written = torch.cat([written, pieces[:, None]], 1)
         done = done | (pieces == EOS)
         if done.all():
             break
-    return [until_end(row) for row in torch.stack(written, 1).tolist()]
+    return [until_end(row) for row in written.tolist()]
 
 
 @dataclass(frozen=True)
@@ -212,16 +184,16 @@ class Hypothesis:
     mean: float  # log-probability per piece in nats, EOS counted
 
 
-def beam(decoder: Decoder, context: Context, size: int, max_length: int, report: Report = quiet) -> list[Hypothesis]:
-    """Beam search over a batch: of each sentence the hypothesis with the highest mean log-probability."""
-    return [best for best, *_ in n_best(decoder, context, size, 1, max_length, report)]
+def beam(decoder: Decoder, context: Context, search: Beam, max_length: int, report: Report = quiet) -> list[Hypothesis]:
+    """Beam search over a batch: the best hypothesis of each sentence."""
+    return [best for best, *_ in n_best(decoder, context, search, 1, max_length, report)]
 
 
 def n_best(
-    decoder: Decoder, context: Context, size: int, count: int, max_length: int, report: Report = quiet
+    decoder: Decoder, context: Context, search: Beam, count: int, max_length: int, report: Report = quiet
 ) -> list[list[Hypothesis]]:
-    """Beam search over a batch: of each sentence the `count` hypotheses with the highest mean log-probability, the best
-    first; fewer where the beam, `size`, holds fewer, or there are no more to write.
+    """Beam search over a batch: the `count` best hypotheses of each sentence, the best first; fewer where the beam
+    holds fewer, or there are no more to write.
 
     A finished hypothesis stays in the beam at its final score; a sentence with no other leaves the batch.
     """
@@ -233,12 +205,13 @@ def n_best(
     state = decoder.start(context)
     for length in range(1, max_length + 1):
         report(length - 1)
-        chances, choices = most_probable(next_scores(decoder, pieces, state), size)  # (B, n, k)
+        scores = next_scores(decoder, pieces, state)
+        chances, choices = most_probable(scores, search.size, allowed(scores, written, search))  # (B, n, k)
         chances = chances.masked_fill(done[:, :, None], -torch.inf)
         chances[:, :, 0].masked_fill_(done, 0.0)  # a finished hypothesis repeats EOS at no cost
         choices = choices.masked_fill(done[:, :, None], EOS)
         sums = (totals[:, :, None] + chances).flatten(1)  # (B, n * k)
-        totals, best = sums.topk(min(size, sums.shape[1]))
+        totals, best = sums.topk(min(search.size, sums.shape[1]))
         parents, pieces = best // chances.shape[2], choices.flatten(1).gather(1, best)  # (B, n)
         state.reorder(parents)
         before = written.gather(1, parents[:, :, None].expand(-1, -1, length - 1))
@@ -246,8 +219,9 @@ def n_best(
         ended = done.all(1) | (length == max_length)
         if not ended.any():
             continue
-        means = totals / ((written != EOS).sum(2) + done)
-        means, order = means[ended].topk(min(count, means.shape[1]))
+        lengths = (written != EOS).sum(2) + done
+        _, order = (totals / lengths**search.length_penalty)[ended].topk(min(count, totals.shape[1]))
+        means = (totals / lengths)[ended].gather(1, order)
         ids = written[ended].gather(1, order[:, :, None].expand(-1, -1, length))
         for row, of_row in zip(rows[ended].tolist(), zip(means.tolist(), ids.tolist(), strict=True), strict=True):
             best_first = zip(*of_row, strict=True)
@@ -260,12 +234,12 @@ def n_best(
     return [winners[row] for row in range(len(context))]
 
 
-def most_probable(scores: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """The `size` most probable pieces (fewer if V is): scores (B, n, V), overwritten -> log-probabilities and ids,
-    (B, n, size), best first."""
+def most_probable(scores: Tensor, size: int, permitted: Tensor) -> tuple[Tensor, Tensor]:
+    """The `size` most probable pieces (fewer if V is): scores (B, n, V), overwritten, and the same with -inf for what
+    may not be written -> log-probabilities and ids, (B, n, size), best first."""
     rows = scores.view(-1, scores.shape[-1])
-    top, pieces = largest(rows, min(size, rows.shape[1]))
-    most = top[:, :1]
+    top, pieces = largest(permitted.view(rows.shape), min(size, rows.shape[1]))
+    most = top[:, :1] if permitted is scores else rows.amax(1, keepdim=True)
     mass = rows.sub_(most).exp_().sum(1, keepdim=True)
     shape = (*scores.shape[:2], -1)
     return (top - most - mass.log()).view(shape), pieces.view(shape)

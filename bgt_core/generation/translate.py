@@ -11,6 +11,7 @@ from bgt_core.data.text import normalise
 from bgt_core.data.translations import Translation
 from bgt_core.device import autocast
 from bgt_core.errors import UsageError
+from bgt_core.generation.options import Beam
 from bgt_core.generation.search import AT_ONCE, SentenceWriter, n_best
 from bgt_core.models.translator import Translator
 
@@ -29,7 +30,7 @@ class BeamTranslator:
     It writes `lang`, by default the first language that the model writes; what it reads is the model's own, and has to
     be `source_lang` where that is named. A beam of `beam` hypotheses gives the `count` best translations of a sentence.
     `max_length`, in pieces, is where a translation ends; a longer source gets none, as models translate badly what is
-    longer than all they were trained on.
+    longer than all they were trained on. The rest is as of `Beam`.
 
     Raises UsageError for a model that does not translate, for a language that it does not write, and for numbers that
     make no search.
@@ -44,6 +45,9 @@ class BeamTranslator:
         beam: int = 5,
         count: int = 1,
         max_length: int = 100,
+        no_repeat_ngram: int = 0,
+        max_run: int = 0,
+        length_penalty: float = 1.0,
     ):
         if not isinstance(bgt.model, Translator):
             raise UsageError("This model does not translate; use one as `bgt train translator` makes.")
@@ -56,12 +60,13 @@ class BeamTranslator:
             raise UsageError(f"`count` {count}, `beam` {beam}: expected at least 1, and a beam that holds as many.")
         if max_length < 1:
             raise UsageError(f"`max_length` {max_length}: expected at least 1 piece.")
-        self.beam, self.count, self.max_length = beam, count, max_length
+        self.search = Beam(beam, no_repeat_ngram, max_run, length_penalty)
+        self.count, self.max_length = count, max_length
 
     @property
     def fingerprint(self) -> str:
         """What decides the translations, in one line."""
-        return f"{self.bgt.fingerprint} {self.lang} {self.beam} {self.count} {self.max_length}"
+        return f"{self.bgt.fingerprint} {self.lang} {self.search} {self.count} {self.max_length}"
 
     def translate(self, sentences: Sequence[str]) -> list[list[Translation]]:
         """N sentences -> the translations of each, all different, the cheapest first; none of one that is empty or too
@@ -85,7 +90,7 @@ class BeamTranslator:
         """Of each of the sentences (B, T); two hypotheses may say the same in other pieces."""
         decoder, states = self.model.decoder(self.lang), self.model.states(side)
         results = []
-        for hypotheses in n_best(decoder, states, self.beam, self.beam, self.max_length):
+        for hypotheses in n_best(decoder, states, self.search, self.search.size, self.max_length):
             texts = map(normalise, self.bgt.tokenizer.decode([each.pieces for each in hypotheses]))
             costs: dict[str, float] = {}
             for text, hypothesis in zip(texts, hypotheses, strict=True):

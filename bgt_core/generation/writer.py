@@ -10,7 +10,8 @@ import torch
 
 from bgt_core.contracts import SEMANTIC, Tokens
 from bgt_core.errors import UsageError
-from bgt_core.generation.search import AT_ONCE, Search, SentenceWriter, decode
+from bgt_core.generation.options import Search
+from bgt_core.generation.search import AT_ONCE, SentenceWriter, decode
 
 
 def can_write(bgt: object) -> bool:

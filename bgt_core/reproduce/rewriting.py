@@ -15,7 +15,7 @@ from bgt_core.evaluation.bootstrap import resample
 from bgt_core.evaluation.fidelity.measures import bootstrapped, chrf, same
 from bgt_core.evaluation.fidelity.plan import OWN, RANDOM, REFERENCE, Latents, writings
 from bgt_core.files import write_text
-from bgt_core.generation.search import Beam
+from bgt_core.generation.options import Beam
 from bgt_core.generation.writer import Writer, can_write
 from bgt_core.reproduce.datasets import Dataset
 from bgt_core.reproduce.experiments import CHRF_MANNER, CHRF_OTHER, CHRF_OWN, EXACT_OWN

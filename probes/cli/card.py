@@ -29,7 +29,7 @@ from bgt_core.evaluation.retrieval import precision_at_1
 from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.evaluation.sts.score import StsSet, explain, sts
 from bgt_core.evaluation.style import style_scores
-from bgt_core.generation.search import Beam
+from bgt_core.generation.options import Beam
 from bgt_core.generation.writer import Writer
 from probes.cli.options import FLAGS, split
 from probes.data.texts import read_sentences

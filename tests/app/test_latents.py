@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
-from app import controls, exports, geometry, rows, startup
+from app import controls, exports, geometry, rows, startup, writing
 from app.charts import maps
 from bgt_core.data.examples import CREDIT
 
@@ -279,7 +279,8 @@ def test_the_way_between_two_sentences_is_written_and_drawn(
     first, last = select(app, "From").value, select(app, "To").value
     bgt = bgt_core.load(saved)
     other = last if 1 in moves else first
-    ends = bgt_core.transfer(bgt, [first, last if 0 in moves else first], [first, other], lang="en")
+    sources, styles = [first, last if 0 in moves else first], [first, other]
+    ends = bgt_core.transfer(bgt, sources, styles, lang="en", search=writing.DEFAULT_SEARCH)
     assert [walked.table["text"].iloc[0], walked.table["text"].iloc[-1]] == ends
     paths = [any(trace["mode"].startswith("lines+") for trace in figure["data"]) for figure in figures(app)]
     assert paths == [0 in moves, 1 in moves]

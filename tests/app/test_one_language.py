@@ -12,7 +12,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
-from app import languages, rows, scoring, spaces, startup, state
+from app import languages, rows, scoring, spaces, startup, state, writing
 from app.charts import curves, scores, theme
 from bgt_core import checkpoint
 from bgt_core.data.examples import example_sentences
@@ -116,7 +116,9 @@ def test_the_style_of_a_sentence_is_its_syntactic_latent(opened: Open, press: Pr
     app.text_area(key="source").set_value(source)
     app.text_area(key="style").set_value(style)
     press(app, "Generate")
-    assert [app.code[0].value] == bgt_core.transfer(state.model().bgt, [source], [style], lang="en")
+    assert [app.code[0].value] == bgt_core.transfer(
+        state.model().bgt, [source], [style], lang="en", search=writing.DEFAULT_SEARCH
+    )
 
 
 @pytest.mark.parametrize(("what", "moved"), [("Semantic", {0}), ("Syntactic", {1}), ("Both", {0, 1})])

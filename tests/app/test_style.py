@@ -29,6 +29,11 @@ def ask(press: Callable[[AppTest, str], AppTest]) -> Callable[[AppTest, str, str
     return fill
 
 
+def written(saved: Path, source: str, style: str, lang: str) -> str:
+    (text,) = bgt_core.transfer(bgt_core.load(saved), [source], [style], lang=lang, search=writing.DEFAULT_SEARCH)
+    return text
+
+
 @pytest.mark.parametrize(("source", "style"), [("", ""), ("  ", "Yes."), ("Yes.", "\n")])
 def test_an_empty_sentence_is_asked_for(opened: Open, ask: Callable, source: str, style: str) -> None:
     app = ask(opened("generate"), source, style)
@@ -38,7 +43,7 @@ def test_an_empty_sentence_is_asked_for(opened: Open, ask: Callable, source: str
 def test_the_output_is_the_librarys(opened: Open, ask: Callable, saved: Path) -> None:
     app = ask(opened("generate"), "The cat sleeps.", "Is it late?")
     bgt = bgt_core.load(saved)
-    (expected,) = bgt_core.transfer(bgt, ["The cat sleeps."], ["Is it late?"], lang="en", search=bgt_core.Beam(5))
+    (expected,) = bgt_core.transfer(bgt, ["The cat sleeps."], ["Is it late?"], lang="en", search=writing.DEFAULT_SEARCH)
     assert app.code[0].value == expected
     output, source, style = bgt.embed([expected, "The cat sleeps.", "Is it late?"], lang="en")
     shown = app.dataframe[0].value.set_index("")["Meaning: cosine"]
@@ -48,7 +53,7 @@ def test_the_output_is_the_librarys(opened: Open, ask: Callable, saved: Path) ->
     table = app.dataframe[0].value.set_index("")
     assert table.loc["Style", "Manner: cosine"] == pytest.approx(cosines(*manners), abs=1e-5)
     for name, text in (("Source", "The cat sleeps."), ("Style", "Is it late?")):
-        (again,) = bgt_core.transfer(bgt, [text], [text], lang="en", search=bgt_core.Beam(5))
+        (again,) = bgt_core.transfer(bgt, [text], [text], lang="en", search=writing.DEFAULT_SEARCH)
         assert table.loc[f"{name}, rebuilt", "Text"] == again
 
 
@@ -62,7 +67,7 @@ def test_the_style_may_be_of_another_language(opened: Open, ask: Callable, saved
     app = opened("generate")
     app.button_group(key="lang").set_value("fr")
     ask(app, "The cat sleeps.", "Il est tard.")
-    (expected,) = bgt_core.transfer(bgt_core.load(saved), ["The cat sleeps."], ["Il est tard."], lang="fr")
+    expected = written(saved, "The cat sleeps.", "Il est tard.", "fr")
     assert app.code[0].value == expected
 
 
@@ -70,7 +75,7 @@ def test_no_mix_is_the_sources_own_manner(opened: Open, ask: Callable, saved: Pa
     app = opened("generate")
     app.slider(key="mix").set_value(0.0)
     ask(app, "The cat sleeps.", "Is it late?")
-    (expected,) = bgt_core.transfer(bgt_core.load(saved), ["The cat sleeps."], ["The cat sleeps."], lang="en")
+    expected = written(saved, "The cat sleeps.", "The cat sleeps.", "en")
     assert app.code[0].value == expected
 
 
@@ -160,7 +165,7 @@ def test_directions_write_every_stop_and_sliders_move(opened: Open, run: Run, sa
     assert len(table) == sum(len(stops) for _, _, stops in writing.FACTORS.values())
     stay = table.xs(0, level="Step").tolist()
     sentence = app.text_input(key="sentence_en").value
-    (expected,) = bgt_core.transfer(bgt_core.load(saved), [sentence], [sentence], lang="en")
+    expected = written(saved, sentence, sentence, "en")
     assert stay == [expected] * 3 and app.code[0].value == expected
     app.slider(key="move_words").set_value(9.0)
     run(app)

@@ -93,7 +93,7 @@ def output(page: Page) -> str:
 
 def expected_output(saved: Path, source: str, style: str, lang: str) -> str:
     bgt = bgt_core.load(saved)
-    return bgt_core.transfer(bgt, [source], [style], lang=lang, search=bgt_core.Beam(5))[0].strip() or "(nothing)"
+    return bgt_core.transfer(bgt, [source], [style], lang=lang, search=bgt_core.Beam(5, 3, 1))[0].strip() or "(nothing)"
 
 
 def test_an_example_leads_to_its_output(visit: Visit, settle: Settle, address: str, saved: Path) -> None:

@@ -35,7 +35,7 @@ def output(page: Page) -> str:
 
 
 def alone(saved: Path, seed: int) -> str:
-    how = bgt_core.Sample(0.7, 0.9)
+    how = bgt_core.Sample(0.7, 0.9, 3, 1)
     return bgt_core.transfer(bgt_core.load(saved), [SOURCE], [STYLE], lang="en", search=how, seed=seed)[0]
 
 

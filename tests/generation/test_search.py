@@ -15,11 +15,9 @@ import bgt_core
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, UsageError
+from bgt_core.generation.options import GREEDY, Beam, Sample
 from bgt_core.generation.search import (
     BLOCK,
-    GREEDY,
-    Beam,
-    Sample,
     beam,
     decode,
     largest,
@@ -90,7 +88,7 @@ def best_of_all(decoder: TransformerDecoder, latent: Tensor, max_length: int) ->
 
 
 def pieces_of(decoder: TransformerDecoder, latent: Tensor, size: int, max_length: int) -> list[list[int]]:
-    return [best.pieces for best in beam(decoder, latent, size, max_length)]
+    return [best.pieces for best in beam(decoder, latent, Beam(size), max_length)]
 
 
 def straight_beam(decoder: TransformerDecoder, latent: Tensor, size: int, max_length: int) -> tuple[list[int], float]:
@@ -125,7 +123,7 @@ def test_a_beam_is_what_it_is_by_definition(layer: type, vocab_size: int, size: 
             if len(parameter) == vocab_size:
                 parameter[EOS] *= vocab_size / 5  # likely here, unlikely there
     z = 3 * latents(8).float()
-    hypotheses = beam(decoder, z, size, max_length)
+    hypotheses = beam(decoder, z, Beam(size), max_length)
     for best, latent in zip(hypotheses, z, strict=True):
         pieces, mean = straight_beam(decoder, latent, size, max_length)
         assert best.pieces == pieces
@@ -144,7 +142,7 @@ def test_an_lstm_is_searched_by_the_same_definition(size: int) -> None:
             parameter *= 2
             parameter[EOS] *= 8  # likely here, unlikely there
     z = 3 * latents(8)
-    hypotheses = beam(decoder, z, size, 6)
+    hypotheses = beam(decoder, z, Beam(size), 6)
     for best, latent in zip(hypotheses, z, strict=True):
         pieces, mean = straight_beam(decoder, latent, size, 6)
         assert best.pieces == pieces
@@ -158,7 +156,7 @@ def test_equal_pieces_are_interchangeable(decoder: TransformerDecoder) -> None:
         for table in (decoder.words.table, decoder.layer.hidden, decoder.layer.latent):  # type: ignore[union-attr]
             table.weight[5] = table.weight[4]
     z = latents(6)
-    for best, latent in zip(beam(decoder, z, 12, 4), z, strict=True):  # wide enough for every twin
+    for best, latent in zip(beam(decoder, z, Beam(12), 4), z, strict=True):  # wide enough for every twin
         pieces, mean = straight_beam(decoder, latent, 12, 4)
         assert [4 if piece == 5 else piece for piece in best.pieces] == [4 if piece == 5 else piece for piece in pieces]
         assert best.mean == pytest.approx(mean, rel=1e-5)
@@ -202,9 +200,9 @@ def test_a_beam_finds_better_sentences_than_greedy_search() -> None:
 @pytest.mark.parametrize("size", [1, 4])
 def test_sentences_of_a_batch_do_not_touch_each_other(decoder: TransformerDecoder, size: int) -> None:
     z = latents(5)
-    together = beam(decoder, z, size, max_length=9)
+    together = beam(decoder, z, Beam(size), max_length=9)
     for best, latent in zip(together, z, strict=True):
-        (alone,) = beam(decoder, latent[None], size, max_length=9)
+        (alone,) = beam(decoder, latent[None], Beam(size), max_length=9)
         assert best.pieces == alone.pieces
         assert best.mean == pytest.approx(alone.mean, rel=1e-6)
     assert len({len(best.pieces) for best in together}) > 1  # some end while others go on
@@ -229,17 +227,24 @@ def test_the_most_probable_pieces_are_log_softmaxs() -> None:
     scores = 5 * torch.randn(3, 4, 50, generator=torch.Generator().manual_seed(1))
     scores[:, :, :3] = -torch.inf
     expected = scores.double().log_softmax(-1).topk(6)
-    chances, pieces = most_probable(scores.clone(), 6)
+    copy = scores.clone()
+    chances, pieces = most_probable(copy, 6, copy)
     torch.testing.assert_close(chances, expected.values.float(), rtol=1e-6, atol=1e-6)
     assert torch.equal(pieces, expected.indices)
-    assert most_probable(scores.clone(), 99)[1].shape == (3, 4, 50)
+    copy = scores.clone()
+    assert most_probable(copy, 99, copy)[1].shape == (3, 4, 50)
+    barred = scores.index_fill(2, expected.indices[0, 0], -torch.inf)  # what may not be written keeps its share
+    chances, pieces = most_probable(scores.clone(), 6, barred)
+    best = scores.double().log_softmax(-1).masked_fill(barred == -torch.inf, -torch.inf).topk(6)
+    torch.testing.assert_close(chances, best.values.float(), rtol=1e-6, atol=1e-6)
+    assert torch.equal(pieces, best.indices)
 
 
 def test_half_precision_changes_the_chances_little() -> None:
     decoder, z = made(12, 0).float(), latents(6).float()
-    exact = beam(decoder, z, 4, 8)
+    exact = beam(decoder, z, Beam(4), 8)
     with torch.autocast("cpu", torch.bfloat16):
-        rounded = beam(decoder, z, 4, 8)
+        rounded = beam(decoder, z, Beam(4), 8)
     for one, other in zip(exact, rounded, strict=True):
         assert one.mean == pytest.approx(other.mean, abs=0.05)
     assert any(one.mean != other.mean for one, other in zip(exact, rounded, strict=True))
@@ -391,7 +396,7 @@ def test_each_of_three_languages_is_written_by_its_own_decoder(
             }
         )
         with torch.no_grad():
-            expected = [best.pieces for best in beam(model.decoder(lang), latents, 5, 8)]
+            expected = [best.pieces for best in beam(model.decoder(lang), latents, Beam(5), 8)]
         assert written[lang] == tokenizer.decode(expected)
     assert len({tuple(texts) for texts in written.values()}) == 3
     with pytest.raises(UsageError, match="no language 'es'; it has en, fr, de"):

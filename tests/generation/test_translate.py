@@ -18,6 +18,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.translation import score_translations
 from bgt_core.generation import translate
+from bgt_core.generation.options import Beam
 from bgt_core.generation.search import n_best
 from bgt_core.generation.translate import BeamTranslator
 from bgt_core.grammar import Pair
@@ -67,7 +68,7 @@ def test_translations_are_the_cheapest_first_each_with_its_cost(model: bgt_core.
     written = BeamTranslator(model, beam=6, count=4, max_length=LENGTH).translate(french)
     for source, translations in zip(french, written, strict=True):
         states = model.model.states(Tokens.pad(model.tokenizer.encode([source]), "fr"))
-        (hypotheses,) = n_best(model.model.decoder("en"), states, 6, 6, LENGTH)
+        (hypotheses,) = n_best(model.model.decoder("en"), states, Beam(6), 6, LENGTH)
         expected: dict[str, float] = {}
         for pieces in [each.pieces + [EOS] * (len(each.pieces) < LENGTH) for each in hypotheses]:
             (text,) = model.tokenizer.decode([pieces])

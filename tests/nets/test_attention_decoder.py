@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
-from bgt_core.generation.search import Beam, Sample, beam, n_best, sample, write
+from bgt_core.generation.options import Beam, Sample
+from bgt_core.generation.search import beam, n_best, sample, write
 from bgt_core.nets.attention_decoder import AttentionDecoder, EncoderStates
 from bgt_core.nets.layers import make_embedding, shift_right, sinusoids
 from bgt_core.nets.output import PlainOutput
@@ -165,22 +166,25 @@ def all_sentences(decoder: AttentionDecoder, source: EncoderStates, longest: int
 def test_a_wide_beam_finds_the_best_sentences_of_all(seed: int) -> None:
     """3 words, at most 3 pieces: a beam of 40 drops none of the 3 + 9 + 27 sentences."""
     decoder, source = made(7, seed, layers=1, spread=4.0), sources([3, 6, 1])
-    for row, written in enumerate(n_best(decoder, source, 40, 99, max_length=3)):
+    for row, written in enumerate(n_best(decoder, source, Beam(40), 99, max_length=3)):
         expected = all_sentences(decoder, only(source, row), 3)
         assert len(written) == len(expected) == 39
         assert [best.pieces for best in written] == [pieces for _, pieces in expected]
         assert [best.mean for best in written] == pytest.approx([mean for mean, _ in expected], rel=1e-5)
-    best = beam(decoder, source, 40, 3)
-    assert best == [written[0] for written in n_best(decoder, source, 40, 5, 3)]
+    best = beam(decoder, source, Beam(40), 3)
+    assert best == [written[0] for written in n_best(decoder, source, Beam(40), 5, 3)]
     assert len({tuple(each.pieces) for each in best}) > 1  # the source decides
 
 
 def test_the_n_best_are_as_many_as_a_beam_holds() -> None:
     decoder, source = made(7, layers=1), sources([3, 6])
-    assert [len(written) for written in n_best(decoder, source, 4, 9, max_length=6)] == [4, 4]
-    assert [len(written) for written in n_best(decoder, source, 4, 2, max_length=6)] == [2, 2]
-    assert [len(written) for written in n_best(decoder, source, 9, 9, max_length=1)] == [3, 3]  # there are no more
-    for written in n_best(decoder, source, 9, 9, max_length=2):
+    assert [len(written) for written in n_best(decoder, source, Beam(4), 9, max_length=6)] == [4, 4]
+    assert [len(written) for written in n_best(decoder, source, Beam(4), 2, max_length=6)] == [2, 2]
+    assert [len(written) for written in n_best(decoder, source, Beam(9), 9, max_length=1)] == [
+        3,
+        3,
+    ]  # no more
+    for written in n_best(decoder, source, Beam(9), 9, max_length=2):
         means = [best.mean for best in written]
         assert means == sorted(means, reverse=True)
         assert len({tuple(best.pieces) for best in written}) == 9
@@ -191,9 +195,9 @@ def test_sentences_of_a_batch_do_not_touch_each_other() -> None:
     decoder, source = made(12, seed=3, spread=3.0), sources([3, 8, 1, 5, 2, 6])
     with torch.no_grad():
         decoder.layer.matrix.weight[EOS] *= 3  # type: ignore[attr-defined]
-    together = n_best(decoder, source, 4, 3, max_length=9)
+    together = n_best(decoder, source, Beam(4), 3, max_length=9)
     for row, of_row in enumerate(together):
-        (alone,) = n_best(decoder, only(source, row), 4, 3, max_length=9)
+        (alone,) = n_best(decoder, only(source, row), Beam(4), 3, max_length=9)
         assert [best.pieces for best in of_row] == [best.pieces for best in alone]
         assert [best.mean for best in of_row] == pytest.approx([best.mean for best in alone], rel=1e-5)
     assert len({len(best.pieces) for (best, *_) in together}) > 1
@@ -202,7 +206,7 @@ def test_sentences_of_a_batch_do_not_touch_each_other() -> None:
 def test_it_is_searched_and_drawn_from_like_any_decoder() -> None:
     decoder, source = made(12, seed=3), sources([3, 8])
     generator = torch.Generator().manual_seed(0)
-    assert write(decoder, source, Beam(4), 6, generator) == [best.pieces for best in beam(decoder, source, 4, 6)]
+    assert write(decoder, source, Beam(4), 6, generator) == [best.pieces for best in beam(decoder, source, Beam(4), 6)]
     drawn = sample(decoder, source, Sample(), 6, generator)
     assert len(drawn) == 2 and all(drawn)
 

@@ -26,7 +26,7 @@ from bgt_core.evaluation.fidelity import MODEL, fidelity
 from bgt_core.evaluation.fidelity.plan import OWN, REFERENCE
 from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.evaluation.sts.score import sts
-from bgt_core.generation.search import Beam
+from bgt_core.generation.options import Beam
 from bgt_core.generation.writer import Writer
 from bgt_core.reproduce import runner
 

@@ -16,7 +16,8 @@ from bgt_core.evaluation.fidelity import COPY, MODEL, NEAREST, RANDOM_TRAINING, 
 from bgt_core.evaluation.fidelity.measures import EXACT, LENGTH_OFF, MARK, NEGATION, NO_NEGATION
 from bgt_core.evaluation.fidelity.plan import OWN, RANDOM, REFERENCE, SWAPPED, role_writings, writings
 from bgt_core.evaluation.fidelity.roles import LIKELIER, NAMED, RIGHT, places
-from bgt_core.generation.search import GREEDY, transfer
+from bgt_core.generation.options import GREEDY
+from bgt_core.generation.search import transfer
 from bgt_core.generation.writer import Writer
 from bgt_core.grammar import Pair
 from bgt_core.grammar.roles import ACT, GIVE, KINDS, role_pairs

@@ -12,7 +12,7 @@ import pytest
 
 import bgt_core
 from bgt_core.evaluation.fidelity import fidelity
-from bgt_core.generation.search import GREEDY
+from bgt_core.generation.options import GREEDY
 from bgt_core.generation.writer import Writer
 from bgt_core.grammar import Pair
 

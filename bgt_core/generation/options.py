@@ -1,0 +1,96 @@
+"""How to search: a beam or draws, and what neither may write."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bgt_core.errors import UsageError
+
+
+def check(no_repeat_ngram: int, max_run: int) -> None:
+    """UsageError for rules of less than no token."""
+    for name, value in (("no_repeat_ngram", no_repeat_ngram), ("max_run", max_run)):
+        if value < 0:
+            raise UsageError(f"{name} {value} must be 1 or more tokens, or 0 for no such rule.")
+
+
+@dataclass(frozen=True)
+class Beam:
+    """The `size` best hypotheses, ranked by log-probability / length ** `length_penalty` (released code: 5 and 1).
+
+    The length is in tokens, the end counted: a penalty above 1 favours long sentences, below 1 short ones.
+    `no_repeat_ngram` n leaves out a token that would complete the same n tokens a second time, `max_run` r one that
+    would stand more than r times in a row; 0 is no such rule. Chances stay as they are, so what is left out costs its
+    share.
+    """
+
+    size: int = 5
+    no_repeat_ngram: int = 0
+    max_run: int = 0
+    length_penalty: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise UsageError(f"A beam of {self.size} holds nothing; use 1 or more.")
+        if not 0 <= self.length_penalty < math.inf:
+            raise UsageError(f"length_penalty {self.length_penalty} must be a number from 0 on; 1 ranks by the mean.")
+        check(self.no_repeat_ngram, self.max_run)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Draws from the `top_p` most probable mass of what may be written, at a temperature; rules as of `Beam`."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    no_repeat_ngram: int = 0
+    max_run: int = 0
+
+    def __post_init__(self) -> None:
+        if self.temperature <= 0:
+            raise UsageError(
+                f"Temperature {self.temperature} must be above 0; for the most probable piece use a beam of 1."
+            )
+        if not 0 < self.top_p <= 1:
+            raise UsageError(f"top_p {self.top_p} is a proportion of the probability: above 0, at most 1.")
+        check(self.no_repeat_ngram, self.max_run)
+
+
+GREEDY, DEFAULT = Beam(1), Beam()
+
+Search = Beam | Sample
+
+
+def allowed(scores: Tensor, written: Tensor, search: Search) -> Tensor:
+    """Scores of the next token (B, n, V) -> the same with -inf where the rules of `search` leave a token out, given
+    what each hypothesis holds, (B, n, T); a copy, if there are rules."""
+    if search.no_repeat_ngram:
+        scores = without_repeated_ngrams(scores, written, search.no_repeat_ngram)
+    if search.max_run:
+        scores = without_long_runs(scores, written, search.max_run)
+    return scores
+
+
+def without_repeated_ngrams(scores: Tensor, written: Tensor, size: int) -> Tensor:
+    """-inf for the last token of every earlier n-gram that starts with the `size` - 1 tokens written last."""
+    if written.shape[2] < size:
+        return scores
+    ngrams = written.unfold(2, size, 1)  # (B, n, T - size + 1, size)
+    last = written[:, :, written.shape[2] - size + 1 :]
+    repeated = (ngrams[..., :-1] == last[:, :, None]).all(-1)
+    bars = torch.where(repeated, -torch.inf, torch.inf).to(scores.dtype)
+    return scores.scatter_reduce(2, ngrams[..., -1], bars, "amin")
+
+
+def without_long_runs(scores: Tensor, written: Tensor, most: int) -> Tensor:
+    """-inf for the token written last, where it stands `most` times in a row."""
+    if written.shape[2] < most:
+        return scores
+    last = written[:, :, -1:]
+    full = (written[:, :, -most:] == last).all(2, keepdim=True)
+    bars = torch.where(full, -torch.inf, torch.inf).to(scores.dtype)
+    return scores.scatter_reduce(2, last, bars, "amin")

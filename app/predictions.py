@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
@@ -9,7 +11,16 @@ from pyarrow import compute
 from probes.result import Difference
 from probes.results.compare import gap
 
-Key = tuple[str, str, str, str]  # model, task, language, probe
+
+class Key(NamedTuple):
+    """Which predictions: nothing with another key is ever replaced by them."""
+
+    model: str
+    task: str
+    lang: str
+    probe: str
+    live: bool  # computed while somebody waited
+    content: str  # a hash
 
 
 def predictors(table: pa.Table) -> list[str]:
@@ -31,5 +42,4 @@ def by_information(table: pa.Table, predictor: str) -> pd.DataFrame:
 
 def difference(key: Key, table: pa.Table, first: str, second: str) -> Difference:
     """The first predictor minus the second, paired on the same sentences."""
-    _, task, lang, _ = key
-    return gap(table, first, table, second, task=task, lang=lang)
+    return gap(table, first, table, second, task=key.task, lang=key.lang)

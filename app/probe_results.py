@@ -9,6 +9,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,10 +25,14 @@ from probes.results.store import SCHEMA as STORED
 from probes.results.store import Cell, all_predictions, document_cells
 
 KINDS = ("json", "csv", "parquet")
-SOURCE = ["model", "fingerprint", "lang", "task", "probe"]  # of one result; `probe` is how the latents were probed
+# What one result is of: `probe` is how the latents were probed, `items` names the labelled sentences, `run` says how
+# many of them and how many seeds, `live` whether it was computed while somebody waited, `data` where the items come
+# from; `mark` says what distinguishes it from others of one model, language and task.
+SOURCE = ["model", "fingerprint", "lang", "task", "probe", "items", "run", "seed", "live", "data", "mark"]
+CELL = ["model", "lang", "task"]
 SCORES = [*SOURCE, *"latent accuracy ci_low ci_high n_train n_test classes sd note".split()]
 OPTIONAL = ["selectivity", "capacity", "compression", "information"]  # only where it was requested
-GAPS = [*SOURCE, *"langs first second points ci_low ci_high p".split()]  # langs: of the model, "en fr"
+GAPS = [*SOURCE, *"langs first second points ci_low ci_high p n_test".split()]  # langs: of the model, "en fr"
 CURVE = [*SOURCE, *"latent family n_train accuracy ci_low ci_high".split()]
 PREDICTED = ("model", "task", "lang", "probe")  # all that predictions say about their source: no fingerprint
 COMMAND = "bgt-probe --lang {lang} --model {model} --json > {lang}.json"
@@ -53,19 +58,33 @@ def read(name: str, content: bytes) -> ResultTables:
     return from_cells(document_cells(name, content))
 
 
-def from_cells(cells: Iterable[Cell]) -> ResultTables:
-    """Results as tables, with their predictions."""
+def from_cells(cells: Iterable[Cell], live: bool = False) -> ResultTables:
+    """Results as tables, with their predictions; `live` where they were just computed, not read."""
     scores, gaps, curve = [], [], []
     items: dict[Key, pa.Table] = {}
     for cell in cells:
         result, trail = cell.result, cell.trail
-        source = {"model": cell.model, "fingerprint": weights(trail["fingerprint"]), "probe": trail["probe"]}
+        first = result.rows[0]
+        run = run_text(first.n_train, first.n_test, result.seeds)
+        data = ", ".join(trail.get("card", {}).get("sources", [])) or trail.get("data", "")
+        source = {
+            "model": cell.model,
+            "fingerprint": weights(trail["fingerprint"]),
+            "probe": trail["probe"],
+            "items": items_name(trail.get("items_sha256", ""), trail.get("data", "")),
+            "run": run,
+            "seed": result.seed,
+            "live": live,
+            "data": data,
+            "mark": f"run here: {run}, {data}" if live else "",
+        }
         scores += [vars(row) | source for row in result.rows]
         if result.difference:
-            gaps.append({**vars(result.difference), "langs": " ".join(trail["langs"]), **source})
+            more = {"langs": " ".join(trail["langs"]), "n_test": first.n_test}
+            gaps.append({**vars(result.difference), **more, **source})
         task = {"lang": result.lang, "task": result.task, **source}
         curve += [{**vars(point), "family": point.probe, **task} for point in result.curve]
-        items |= by_key(all_predictions([cell]))
+        items |= by_key(all_predictions([cell]), live)
     return ResultTables(
         framed(scores, SCORES, OPTIONAL), framed(gaps, GAPS, ["adjusted_p"]), framed(curve, CURVE), items
     )
@@ -76,15 +95,33 @@ def weights(fingerprint: str) -> str:
     return fingerprint.partition(" ")[0]
 
 
+def items_name(sha256: str, data: str) -> str:
+    """Names the labelled sentences: a hash of them, or else where they come from."""
+    return sha256[:12] or data
+
+
+def run_text(n_train: int, n_test: int, seeds: int) -> str:
+    """The size of a run, as in "800 + 100 sentences, 1 seed": trained on, tested on."""
+    return f"{n_train:,} + {n_test:,} sentences, {seeds} {'seed' if seeds == 1 else 'seeds'}"
+
+
 def read_csv(name: str, content: bytes) -> ResultTables:
     """Accuracies alone: a CSV has no differences."""
     try:
-        table = pd.read_csv(io.BytesIO(content), keep_default_na=False).rename(columns={"made_of": "fingerprint"})
+        table = pd.read_csv(io.BytesIO(content), keep_default_na=False)
+        table = table.rename(columns={"made_of": "fingerprint"})
         for column in OPTIONAL:
             table[column] = pd.to_numeric(table[column])
         # baselines have probes of their own, and stand below the latents they belong to
         probe = table["probe"].where(table["probe"] != table["latent"]).ffill().fillna("linear")
-        table = table.assign(fingerprint=table["fingerprint"].map(weights), probe=probe)
+        table = table.assign(
+            fingerprint=table["fingerprint"].map(weights),
+            probe=probe,
+            items=[items_name(str(row.items_sha256), str(row.data)) for row in table.itertuples()],
+            run=[run_text(row.n_train, row.n_test, row.seeds) for row in table.itertuples()],
+            live=False,
+            mark="",
+        )
         return ResultTables(table[[*SCORES, *OPTIONAL]])
     except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError, KeyError, TypeError, ValueError):
         raise DataError(f"{name}: no table of bgt-probe; make one with: bgt-probe --csv FILE") from None
@@ -98,14 +135,20 @@ def read_predictions(name: str, content: bytes) -> ResultTables:
         raise DataError(f"{name}: no predictions of bgt-probe; make them with: bgt-probe --predictions FILE") from None
 
 
-def by_key(table: pa.Table) -> dict[Key, pa.Table]:
-    """Predictions by model, task, language and probe."""
+def by_key(table: pa.Table, live: bool = False) -> dict[Key, pa.Table]:
+    """Predictions by model, task, language and probe, and by what they are: equal ones are one."""
     parts = {}
-    for key in table.group_by(list(PREDICTED)).aggregate([]).select(list(PREDICTED)).to_pylist():
-        conditions = [compute.equal(table[name], value) for name, value in key.items()]
-        rows = table.filter(reduce(compute.and_, conditions))
-        parts[key["model"], key["task"], key["lang"], key["probe"]] = rows.select(STORED.names)
+    for source in table.group_by(list(PREDICTED)).aggregate([]).select(list(PREDICTED)).to_pylist():
+        conditions = [compute.equal(table[name], value) for name, value in source.items()]
+        rows = table.filter(reduce(compute.and_, conditions)).select(STORED.names)
+        parts[Key(**source, live=live, content=content(rows))] = rows
     return parts
+
+
+def content(rows: pa.Table) -> str:
+    """A hash of predictions, whatever file they are from."""
+    plain = rows.drop_columns(["bits", "pvi"]).to_pandas()
+    return sha256(pd.util.hash_pandas_object(plain, index=False).to_numpy().tobytes()).hexdigest()[:12]
 
 
 def framed(rows: list[dict[str, Any]], columns: list[str], optional: Sequence[str] = ()) -> pd.DataFrame:
@@ -115,30 +158,37 @@ def framed(rows: list[dict[str, Any]], columns: list[str], optional: Sequence[st
 
 
 def gathered(paths: Iterable[Path], more: Iterable[ResultTables]) -> ResultTables:
-    """All of these files, those in folders included, and `more`; a later row replaces an equal one.
+    """All of these files, those in folders included, and `more`; equal rows are one, and no other is ever replaced.
 
     Models have the names that the app has for them; two trainings of one name are distinguished by their hash, and a
     model probed otherwise than by a linear probe says how.
     """
-    parts = [*map(read_file, files(paths)), *more]
+    parts = [*(part for path in paths for part in read_path(path)), *more]
     scores, gaps, curve = (
         stacked([getattr(part, kind) for part in (ResultTables(), *parts)]) for kind in ("scores", "gaps", "curve")
     )
     items = {key: table for part in parts for key, table in part.items.items()}
     titles = model_titles(pd.concat([scores[SOURCE], gaps[SOURCE]]), items)
 
-    def with_titles(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    def with_titles(table: pd.DataFrame) -> pd.DataFrame:
         names = [titles[Training(row.model, row.fingerprint, row.probe)] for row in table.itertuples()]
-        unique = ["model", "lang", "task", *columns]
-        return table.assign(model=names).drop_duplicates(unique, keep="last").reset_index(drop=True)
+        table = table.assign(model=names)
+        # a CSV has no names of sources, and may have been rounded: what is equal but for that is the same result
+        repeated = table.drop(columns="data").round(9).duplicated()
+        return marked(table[~repeated].reset_index(drop=True))
 
-    titled = {
-        (titles[Training(model, "", probe)], task, lang, probe): table
-        for (model, task, lang, probe), table in items.items()
-    }
-    return ResultTables(
-        with_titles(scores, "latent"), with_titles(gaps), with_titles(curve, "latent", "family", "n_train"), titled
-    )
+    titled = {key._replace(model=titles[Training(key.model, "", key.probe)]): table for key, table in items.items()}
+    return ResultTables(with_titles(scores), with_titles(gaps), with_titles(curve), titled)
+
+
+def marked(table: pd.DataFrame) -> pd.DataFrame:
+    """Results with a mark where there are several of one model, language and task; those run here always have one."""
+    runs = table.groupby(CELL)[["items", "run", "seed"]].transform("nunique").max(axis=1)
+    several = (runs > 1) & ~table["live"].astype(bool)
+    table = table.assign(mark=table["mark"].where(~several, table["run"] + ", " + table["data"]))
+    # the same on another device, or by another version
+    again = table.groupby([*CELL, "mark", *table.columns.intersection(["latent", "family", "n_train"])]).cumcount()
+    return table.assign(mark=table["mark"].where(again == 0, table["mark"] + " (" + (again + 1).astype(str) + ")"))
 
 
 def stacked(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -158,7 +208,7 @@ def model_titles(sources: pd.DataFrame, items: Iterable[Key]) -> dict[Training, 
     """What to call each training and probe in `sources` (columns `SOURCE`), and those of predictions."""
     unique = sources[list(Training._fields)].drop_duplicates()
     trainings = [Training(*row) for row in unique.itertuples(index=False, name=None)]
-    trainings_of_items = [Training(model, "", probe) for model, _, _, probe in items]
+    trainings_of_items = [Training(key.model, "", key.probe) for key in items]
     name_of_path = {path: name for name, path in startup.read().models.items()}
     names = name_of_path | {name: name for name in name_of_path.values()}
     in_app = set(names)
@@ -185,13 +235,23 @@ def how(probe: str) -> str:
     return "" if probe == "linear" else f", {probe}"
 
 
-def files(paths: Iterable[Path]) -> list[Path]:
-    """The result files in folders, by their ending; other paths as they are."""
-    return [
-        file
-        for path in paths
-        for file in (sorted(p for p in path.iterdir() if p.suffix[1:] in KINDS) if path.is_dir() else [path])
-    ]
+def read_path(path: Path) -> list[ResultTables]:
+    """What is in a file, or in the result files of a folder. Results in a model's own folder that are called as the
+    folder is are of that model, wherever it was when they were computed."""
+    if not path.is_dir():
+        return [read_file(path)]
+    parts = [read_file(file) for file in sorted(path.iterdir()) if file.suffix[1:] in KINDS]
+    return [named_after(part, path.parent) for part in parts] if path.name == startup.PROBES_FOLDER else parts
+
+
+def named_after(tables: ResultTables, model: Path) -> ResultTables:
+    """Results called as this folder is, now called by its path."""
+    path = {model.name: str(model)}
+    scores, gaps, curve = (
+        table.assign(model=table["model"].replace(path)) for table in (tables.scores, tables.gaps, tables.curve)
+    )
+    items = {key._replace(model=path.get(key.model, key.model)): rows for key, rows in tables.items.items()}
+    return ResultTables(scores, gaps, curve, items)
 
 
 def read_file(file: Path) -> ResultTables:
@@ -211,7 +271,20 @@ def percentages(scores: pd.DataFrame) -> pd.DataFrame:
     """The scores for reading: in percent, one row per latent or baseline."""
     optional = [name for name in OPTIONAL if scores[name].notna().any()]
     shown = scores[
-        ["model", "lang", "task", "latent", "accuracy", "ci_low", "ci_high", *optional, "n_test", "classes", "note"]
+        [
+            "task",
+            "lang",
+            "model",
+            "latent",
+            "accuracy",
+            "ci_low",
+            "ci_high",
+            *optional,
+            "run",
+            "classes",
+            "note",
+            "mark",
+        ]
     ]
     fractions = [name for name in ("accuracy", "ci_low", "ci_high", "capacity") if name in shown]
     return shown.assign(**{name: 100 * shown[name] for name in fractions})

@@ -78,7 +78,7 @@ def read(arguments: Sequence[str] | None = None) -> StartOptions:
     paths = list(dict.fromkeys(path for argument in given.model for path in checkpoints(argument)))
     inside = shipped()
     models = shortest_names(paths) | inside
-    own_results = (Path(path) / PROBES_FOLDER for path in paths or inside.values())
+    own_results = (Path(path) / PROBES_FOLDER for path in models.values())
     results = (*filter(Path.is_dir, own_results), *given.results)
     return StartOptions(models, built_in_texts() | dict(map(parallel_text, given.data)), results, given.questions)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ def probe_dots(scores: pd.DataFrame, theme: str = "light", by: str = "accuracy")
 
     One line per task, language and model; baselines are grey, and the majority is a tick.
     """
-    scores = scores.assign(row=[label(row.task, row.lang, row.model, scores) for row in scores.itertuples()])
+    scores = scores.assign(row=[label(row, scores) for row in scores.itertuples()])
     order = list(dict.fromkeys(scores["row"]))[::-1]
     scale = 100 if by == "accuracy" else 1
     figure = go.Figure()
@@ -56,7 +57,7 @@ def probe_dots(scores: pd.DataFrame, theme: str = "light", by: str = "accuracy")
 def paper_dots(figure: go.Figure, gaps: pd.DataFrame) -> go.Figure:
     """The figure of `probe_dots` with the paper's accuracies, if any, in grey; rows of `languages.with_paper`."""
     published = gaps.dropna(subset=["paper_gap"])
-    lines = [label(row.task, row.lang, row.model, gaps) for row in published.itertuples()]
+    lines = [label(row, gaps) for row in published.itertuples()]
     for latent, symbol in zip((SEMANTIC, LANGUAGE), SYMBOLS, strict=False):
         mark = {"size": 10, "symbol": f"{symbol}-open", "color": REST, "line": {"width": 1.5}}
         title = f"paper, {latent}"
@@ -101,10 +102,10 @@ def learning_curves(curve: pd.DataFrame, theme: str = "light") -> go.Figure:
     return figure
 
 
-def label(task: str, lang: str, model: str, among: pd.DataFrame) -> str:
+def label(row: Any, among: pd.DataFrame) -> str:
     """What a line of a figure is called; the model is named where there are several."""
-    parts = [task, language_name(lang)] + ([model] if among["model"].nunique() > 1 else [])
-    return plain(" · ".join(parts))
+    parts = [row.task, language_name(row.lang)] + ([row.model] if among["model"].nunique() > 1 else [])
+    return plain(" · ".join(parts)) + (f"<br>{plain(row.mark)}" if row.mark else "")
 
 
 def second_latents(gaps: pd.DataFrame) -> str:
@@ -122,10 +123,11 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
     tasks = list(dict.fromkeys(gaps["task"]))[::-1]
     figure = go.Figure()
     figure.add_vline(0, line={"color": REST, "width": 1})
-    groups = list(gaps.groupby(["model", "lang"], sort=False))
-    for index, ((model, lang), part) in enumerate(groups):
+    groups = list(gaps.groupby(["model", "lang", "mark"], sort=False))
+    for index, ((model, lang, mark), part) in enumerate(groups):
         shift = 0.5 * ((index + 0.5) / len(groups) - 0.5)
         title = language_name(lang) + (f" · {model}" if gaps["model"].nunique() > 1 else "")
+        title += f" · {mark}" if mark else ""
         figure.add_trace(
             go.Scatter(
                 x=part["points"],

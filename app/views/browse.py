@@ -24,17 +24,21 @@ TITLES = {
     "capacity": "Capacity, %",
     "compression": "Compression",
     "information": "Bits per item",
-    "n_test": "Tested on",
+    "run": "Trained + tested on",
+    "mark": "Mark",
     "classes": "Classes",
     "note": "Note",
 }
 
 
-def page(results: probe_results.ResultTables) -> None:
+def page(results: probe_results.ResultTables, loaded: state.Loaded) -> None:
     st.subheader("Results")
-    table = results.scores
+    live = results.scores["live"].astype(bool)
+    table = pd.concat([results.scores[live][::-1], results.scores[~live]])  # the last one run comes first
     with st.container(horizontal=True):
-        for column, title in (("model", "Model"), ("lang", "Language"), ("task", "Task")):
+        models = chosen_models(table, loaded)
+        table = table[table["model"].isin(models)]
+        for column, title in (("lang", "Language"), ("task", "Task")):
             values = sorted(table[column].unique())
             wanted = st.multiselect(title, values, key=f"only_{column}", placeholder="All", **BOUND)
             table = table[table[column].isin(wanted)] if wanted else table
@@ -65,12 +69,24 @@ def page(results: probe_results.ResultTables) -> None:
     gaps(matching(results.gaps, table))
     exports.offer("bgt-probes", table, figure, shown)
     curves(matching(results.curve, table))
-    sentences.by_sentence({key: rows for key, rows in results.items.items() if key[1] in set(table["task"])})
+    sentences.by_sentence({key: rows for key, rows in results.items.items() if key.task in set(table["task"])})
+
+
+def chosen_models(table: pd.DataFrame, loaded: state.Loaded) -> list[str]:
+    """The models whose results are shown: at first, and whenever another is chosen at the side or has its first result,
+    that one. All of them where none is left."""
+    models = sorted(table["model"].unique(), key=lambda model: (model != loaded.title, model))
+    own = [model for model in models if model == loaded.title]
+    changed = st.session_state.get("results_of") not in (None, (loaded.title, own))
+    if changed or not {"only_model"} & {*st.session_state, *st.query_params}:
+        st.session_state["only_model"] = own
+    st.session_state["results_of"] = loaded.title, own
+    return st.multiselect("Model", models, key="only_model", placeholder="All", **BOUND) or models
 
 
 def matching(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """The rows of the models, languages and tasks in `table`."""
-    keys = ["model", "lang", "task"]
+    keys = probe_results.CELL
     return rows.merge(table[keys].drop_duplicates(), on=keys)
 
 
@@ -80,7 +96,7 @@ def gaps(shown: pd.DataFrame) -> None:
         return
     st.markdown("**Difference of the two latents on the same sentences**")
     titles = {"model": "Model", "lang": "Language", "task": "Task", "first": "First", "second": "minus second"}
-    titles |= {"points": "Points", "ci_low": "from", "ci_high": "to", "p": "p"}
+    titles |= {"points": "Points", "ci_low": "from", "ci_high": "to", "p": "p", "run": "Trained + tested on"}
     titles |= {"adjusted_p": "p, adjusted"} if shown["adjusted_p"].notna().any() else {}
     points, p = (st.column_config.NumberColumn(format=form) for form in ("%+.1f", "%.2g"))
     st.dataframe(

@@ -12,6 +12,7 @@ from streamlit.navigation.page import Page
 from app import exports, languages, probe_results, rows, state
 from app.address import BOUND
 from app.charts import scores, theme
+from app.views.browse import chosen_models
 from app.views.distance import trends
 from app.views.probing import all_results
 from bgt_core.contracts import LANGUAGE
@@ -32,21 +33,25 @@ def page(probes: Page) -> None:
     st.title("Compare languages")
     results = all_results()
     gaps = languages.with_paper(results.gaps)
-    second = scores.second_latents(gaps) or loaded.second_latent or LANGUAGE
+    second = loaded.second_latent or LANGUAGE
     st.markdown(f"Does the semantic latent keep meaning, and the {second} latent manner, in every language and model?")
     if len(loaded.langs) == 1:
         st.caption(f"This model reads one language, {loaded.languages}: there is no other of its own to compare.")
-    if gaps.empty:
+    if loaded.title not in set(gaps["model"]):
         empty(loaded, probes)
+    if gaps.empty:
         return
+    gaps = gaps[gaps["model"].isin(chosen_models(gaps, loaded))]
+    latents = languages.of_latents(results.scores)
+    latents = latents[latents["model"].isin(gaps["model"])]
     kind = st.segmented_control("Show", KINDS, default=KINDS[0], required=True, key="gaps", **BOUND)
     note = PAPER if gaps["paper_gap"].notna().any() else ""
     if kind == KINDS[0]:
         difference(gaps, note)
     elif kind == KINDS[1]:
-        accuracy(languages.of_latents(results.scores), gaps, note)
+        accuracy(latents, gaps, note)
     else:
-        compression(languages.of_latents(results.scores), loaded)
+        compression(latents, loaded)
     of_language = gaps[gaps["second"] == LANGUAGE]
     if not of_language.empty:
         trends(of_language)
@@ -59,7 +64,9 @@ def empty(loaded: state.Loaded, probes: Page) -> None:
             icon=":material/translate:",
         )
         return
-    st.info("No results of both latents yet: nothing is computed on this page.", icon=":material/translate:")
+    st.info(
+        "No results of both latents of this model yet: nothing is computed on this page.", icon=":material/translate:"
+    )
     st.page_link(probes, label="Run a small probe", icon=":material/science:")
     st.markdown("Or probe each model from the command line, and start the app with `--results FOLDER`:")
     lines = [probe_results.COMMAND.format(lang=lang, model="PATH") for lang in loaded.langs]
@@ -91,7 +98,7 @@ def accuracy(latents: pd.DataFrame, gaps: pd.DataFrame, note: str) -> None:
         config=theme.tools("bgt-accuracies"),
     )
     st.caption("Test accuracy of a probe on each latent, with 95% intervals." + note)
-    keys = ["model", "lang", "task"]
+    keys = ["model", "lang", "task", "mark"]
     paper = gaps.melt(keys, ["paper_semantic", "paper_language"], "latent", "paper")
     paper["latent"] = paper["latent"].str.removeprefix("paper_")
     cells = [
@@ -130,7 +137,10 @@ def table(cells: pd.DataFrame, what: str, form: str) -> pd.DataFrame:
     """A row per task, a column per language and model. What was not run says so; the paper's numbers, written in
     `form`, are beside it in grey."""
     keys = [name for name in ("task", "latent") if name in cells]
-    titles = [f"{rows.language_name(row.lang)} · {row.model}" for row in cells.itertuples()]
+    titles = [
+        f"{rows.language_name(row.lang)} · {row.model}" + (f" · {row.mark}" if row.mark else "")
+        for row in cells.itertuples()
+    ]
     published = ["" if pd.isna(value) else form.format(value) for value in cells["paper"]]
     cells = cells.assign(title=titles, published=published)
     own, paper = (

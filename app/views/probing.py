@@ -22,13 +22,15 @@ def page() -> None:
     with st.expander("Upload results of `bgt-probe`"):
         upload()
     results = all_results()
-    if results.scores.empty:
+    if loaded.title not in set(results.scores["model"]):
         st.info(
-            "Nothing yet. Run a small probe above, or a whole one from the command line:", icon=":material/science:"
+            "No results of this model yet. Run a small probe above, or a whole one from the command line:",
+            icon=":material/science:",
         )
         st.code(probe_results.COMMAND.format(lang=loaded.langs[0], model="PATH"), language="sh")
+    if results.scores.empty:
         return
-    browse.page(results)
+    browse.page(results, loaded)
 
 
 def run_small(loaded: state.Loaded) -> None:
@@ -69,8 +71,8 @@ def run_small(loaded: state.Loaded) -> None:
             st.error(str(error))
             return
         slot.empty()
-        st.session_state.setdefault("probed", []).append(probe_results.from_cells([cell]))
-        st.success("Done: the result is below, and on the page that compares languages.")
+        st.session_state.setdefault("probed", []).append(probe_results.from_cells([cell], live=True))
+        st.success("Done: the result is the first one below, marked “run here”; nothing stored is changed by it.")
         for warning in cell.result.warnings:
             st.caption(f"Note: {warning}")
         if cell.trail["data"] == EXAMPLES:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 import streamlit as st
+from pyarrow import compute
 
 from app import exports, predictions, rows
 from app.address import BOUND
@@ -21,15 +22,19 @@ def title(model: str, lang: str, task: str) -> str:
     return f"{task}, {rows.language_name(lang)}, {model}"
 
 
+def of(key: Key, table: pa.Table) -> str:
+    """What predictions are called, with the number of tested sentences, and whether they were made here."""
+    tested = compute.count_distinct(table["item"]).as_py()
+    return f"{title(key.model, key.lang, key.task)}, {tested:,} sentences" + (", run here" if key.live else "")
+
+
 def by_sentence(items: Mapping[Key, pa.Table]) -> None:
     st.subheader("Sentence by sentence")
     if not items:
         st.caption("These results came without predictions; `bgt-probe --predictions FILE.parquet` keeps them.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        key = st.selectbox(
-            "Of", list(items), format_func=lambda key: title(key[0], key[2], key[1]), key="items_of", **BOUND
-        )
+        key = st.selectbox("Of", list(items), format_func=lambda key: of(key, items[key]), key="items_of", **BOUND)
         table = items[key]
         names = predictions.predictors(table)
         name = st.selectbox("Latent or baseline", names, key="items_name", width=200, **BOUND)
@@ -57,8 +62,7 @@ def by_sentence(items: Mapping[Key, pa.Table]) -> None:
         f"{len(sentences):,} tested sentences. Bits are pointwise V-information: how much more probable the true label "
         "became once the latent was read; below zero it misled."
     )
-    _, task, lang, _ = key
-    exports.offer(f"bgt-items-{task}-{lang}-{name}", sentences)
+    exports.offer(f"bgt-items-{key.task}-{key.lang}-{name}", sentences)
 
 
 def compare(key: Key, table: pa.Table, name: str, other: str) -> None:

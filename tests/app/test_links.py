@@ -43,7 +43,7 @@ LINKS = {  # the parameters of a page's link, as the browser writes them, and wh
     },
     "probing ": {  # of two results, the second
         "curve_of": ("length, French, model", ("model", "fr", "length")),
-        "items_of": ("length, French, model", ("model", "length", "fr", "linear")), "items_name": ("length", "length"),
+        "items_name": ("length", "length"),
         "items_other": ("majority", "majority"), "items_order": ("Least first", "Least first"),
     },
     "compare": {"gaps": ("Accuracy", "Accuracy")},

@@ -35,7 +35,7 @@ def test_no_results_say_how_to_get_some(opened: Open) -> None:
     probing, compare = opened("probing"), opened("compare")
     for app in (probing, compare):
         assert app.info and any("bgt-probe --lang en" in code.value for code in app.code)
-        assert not app.get("plotly_chart")
+        assert app.multiselect(key="only_model").value == [] and app.get("plotly_chart")  # of the models that ship
 
 
 def test_files_named_at_the_start_are_shown_with_their_intervals(
@@ -76,6 +76,34 @@ def test_a_probe_runs_on_the_spot_and_reaches_both_pages(opened: Open, press: Ca
     run(compare)
     assert compare.get("plotly_chart") and compare.table[0].value["Task"].tolist() == ["length"]
     assert any("three languages" in caption.value for caption in compare.caption)
+
+
+def test_a_run_leaves_what_is_stored_as_it_is(
+    opened: Open, press: Callable, start: Callable, figures: Callable
+) -> None:
+    start()
+    app = opened("probing")
+    stored = app.dataframe[0].value
+    assert set(stored["Model"]) == {"bgt-small, as shipped"} and len(stored) > 100
+    app.selectbox(key="items").set_value(500)
+    press(app, "Run")
+    after = app.dataframe[0].value
+    live = after["Mark"].str.startswith("run here")
+    assert live.head(live.sum()).all() and set(after[live]["Task"]) == {"length"}  # it comes first
+    numbers = ["Task", "Language", "Latent or baseline", "Accuracy, %", "from", "to", "Trained + tested on"]
+    assert after[~live][numbers].to_numpy().tolist() == stored[numbers].to_numpy().tolist()
+
+
+def test_the_shipped_results_are_there_beside_a_named_model(opened: Open, run: Run, plain: dict) -> None:
+    app = opened("probing")
+    app.session_state["probed"] = [read(plain)]
+    run(app)
+    models = app.multiselect(key="only_model")
+    assert models.value == ["model"] and models.options[0] == "model"
+    assert {"bgt-small, as shipped", "bgt-multilingual, as shipped"} < set(models.options)
+    models.set_value(["bgt-small, as shipped"])
+    run(app)
+    assert set(app.dataframe[0].value["Model"]) == {"bgt-small, as shipped"}
 
 
 def test_what_was_not_run_says_so(opened: Open, run: Run, plain: dict) -> None:

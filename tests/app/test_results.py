@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -83,7 +84,7 @@ def test_predictions_are_read_back_and_compared(cell: Cell, tmp_path: Path) -> N
     parquet.write_table(all_predictions([cell]), tmp_path / "items.parquet")
     tables = probe_results.read("items.parquet", (tmp_path / "items.parquet").read_bytes())
     ((key, table),) = tables.items.items()
-    assert key == (cell.model, "length", "en", "linear")
+    assert key[:4] == (cell.model, "length", "en", "linear") and not key.live
     sorted_items = predictions.by_information(table, "semantic")
     tested = table.filter(compute.equal(table["predictor"], "semantic"))
     assert len(sorted_items) == len(tested) and sorted_items["pvi"].is_monotonic_decreasing
@@ -138,7 +139,8 @@ def test_models_are_called_by_name_and_never_mixed(
     (tmp_path / "notes.txt").write_text("not ours", "utf-8")
     tables = probe_results.gathered([tmp_path], [])
     assert set(tables.scores["model"]) == {"model", "fr", "es"}
-    assert tables.gaps.groupby("model")["points"].unique().map(list).to_dict() == {"model": [0], "fr": [-3], "es": [-2]}
+    points = tables.gaps.groupby("model")["points"].unique().map(list).to_dict()
+    assert points == {"model": [0], "fr": [-1, -3], "es": [-2]}  # neither of the two is replaced
     same_end = probe_results.gathered([], [read(document_of("a/run")), read(document_of("b/run"))])
     assert set(same_end.scores["model"]) == {"a/run", "b/run"}
 
@@ -149,8 +151,8 @@ def test_trainings_of_one_name_and_kinds_of_probe_stay_apart(document_of: Callab
     tables = probe_results.gathered(
         [], [read(document_of("m", "en", points, of, probe)) for of, probe, points in given]
     )
-    points = tables.gaps.groupby("model")["points"].first().to_dict()
-    assert points == {"m 0": 2.0, "m 1": 3.0, "m 1, mlp50": 4.0}  # the same weights elsewhere are the same model
+    points = tables.gaps.groupby("model")["points"].unique().map(list).to_dict()
+    assert points == {"m 0": [1, 2], "m 1": [3], "m 1, mlp50": [4]}  # the same weights elsewhere are the same model
     assert set(tables.scores["model"]) == set(points)
 
 
@@ -212,8 +214,39 @@ def test_a_probe_on_the_spot_is_the_commands(
     lines = grammar_sentences("fr") if text else None  # the command's own choice
     expected = probes.run(bgt_core.load(saved), "length", lines, lang="fr", config=config)
     assert cell.result.as_dict() == expected.as_dict() and reports[0] == "length fr: semantic"
-    items = probe_results.from_cells([cell]).items
-    assert items[cell.model, "length", "fr", "linear"].num_rows == len(cell.predictions)
+    ((key, items),) = probe_results.from_cells([cell], live=True).items.items()
+    assert key[:5] == (cell.model, "length", "fr", "linear", True) and items.num_rows == len(cell.predictions)
+
+
+def test_a_run_with_fewer_sentences_stands_beside_the_stored_one(document_of: Callable, cell: Cell) -> None:
+    rows = [replace(row, n_train=80, n_test=20, accuracy=row.accuracy / 2) for row in cell.result.rows]
+    gap = replace(cell.result.difference, points=-1.5, ci_low=-9.0, ci_high=6.0)
+    trail = {**cell.trail, "data": "Built-in grammar", "items_sha256": "0" * 64}
+    short = replace(cell, result=replace(cell.result, seeds=1, rows=rows, difference=gap), trail=trail)
+    stored, live = probe_results.from_cells([cell]), probe_results.from_cells([short], live=True)
+    tables = probe_results.gathered([], [stored, live, stored, live])  # the same twice is not doubled
+    by_origin = {bool(live): part for live, part in tables.scores.groupby("live")}
+    assert by_origin[False]["accuracy"].tolist() == [row.accuracy for row in cell.result.rows]
+    assert by_origin[True]["accuracy"].tolist() == [row.accuracy for row in rows]
+    assert by_origin[False]["n_test"].iloc[0] > 20 == by_origin[True]["n_test"].iloc[0]
+    assert set(by_origin[True]["mark"]) == {"run here: 80 + 20 sentences, 1 seed, Built-in grammar"}
+    assert set(by_origin[False]["mark"]).isdisjoint({"", *by_origin[True]["mark"]})
+    points = tables.gaps.set_index("live")["points"].to_dict()
+    assert points == {False: cell.result.difference.points, True: -1.5}
+    assert {key.live for key in tables.items} == {False, True}
+    drawn = {trace.name: list(trace.x) for trace in scores.gap_dots(languages.with_paper(tables.gaps)).data}
+    drawn.pop("the paper")
+    assert sorted(drawn.values()) == sorted([[points[False]], [-1.5]])  # each is a mark of its own
+    lines = scores.probe_dots(tables.scores).data[0]
+    assert len(set(lines.y)) == 2
+
+
+def test_results_in_the_folder_of_a_model_are_its_own(
+    document_of: Callable, saved: Path, start: Callable[..., None]
+) -> None:
+    start("--model", saved)
+    tables = probe_results.gathered(startup.read().results, [])
+    assert set(tables.scores["model"]) == {name for name in startup.shipped() if name.startswith("bgt-")}
 
 
 def test_a_learning_curve_is_a_line_a_latent_and_a_mark_a_family() -> None:

@@ -51,10 +51,14 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
     return texts[name]
 
 
-def choose(langs: Sequence[str], second_latent: str) -> Choice | None:
-    """The row of controls; all but the user's sentences live in the address, for a link to keep."""
+def choose(loaded: state.Loaded) -> Choice | None:
+    """The row of controls; all but the user's sentences live in the address, for a link to keep.
+
+    Opens on t-SNE where the model ships with that map of these sentences, else on PCA.
+    """
+    second_latent = loaded.second_latent
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        text = choose_text(langs)
+        text = choose_text(loaded.langs)
         if text is None:
             return None
         translated = len(text.langs) > 1
@@ -66,7 +70,9 @@ def choose(langs: Sequence[str], second_latent: str) -> Choice | None:
             options = [BOTH, SEMANTIC_ONLY, second_latent.capitalize()]
             panels = st.segmented_control("Maps", options, default=BOTH, required=True, key="maps", **BOUND)
         methods = ["PCA", *PROJECTIONS]
-        method = st.segmented_control("Method", methods, default="PCA", required=True, key="map", **BOUND)
+        there = spaces.stored(loaded, spaces.sentences(text, count), default("t-SNE"))
+        opens_on = "t-SNE" if there else "PCA"
+        method = st.segmented_control("Method", methods, default=opens_on, required=True, key="map", **BOUND)
         with st.popover("More", icon=":material/tune:"):
             lines = translated and st.toggle("Join translations", True, key="lines", **BOUND)
             svg = st.toggle(
@@ -81,6 +87,11 @@ def choose(langs: Sequence[str], second_latent: str) -> Choice | None:
     if too_many:
         st.caption(f"The link asks for {too_many:,} {text.unit}; a map takes up to {count:,}.")
     return Choice(text, colour, count, method, panels, lines, svg)
+
+
+def default(method: str) -> geometry.Method:
+    """A method with the numbers that it starts with."""
+    return geometry.Method(method, PROJECTIONS[method][2])
 
 
 def choose_count(label: str) -> tuple[int, int]:
@@ -124,7 +135,7 @@ def own_rows(langs: Sequence[str]) -> list[pd.DataFrame]:
 
 
 def fitted(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geometry.Method, spaces.Spaces]:
-    """The method and the fitted spaces; UMAP and t-SNE once they were requested, until then PCA."""
+    """The method and the fitted spaces; UMAP and t-SNE where they are stored or were requested, otherwise PCA."""
     pca = geometry.Method()
     if choice.method == pca.name:
         return pca, spaces.spaces(loaded, table, pca)
@@ -144,7 +155,7 @@ def fitted(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[g
             box.update(label=f"{method.name} is ready", state="complete")
         st.session_state["fitted_of"] = request
         return method, result
-    if st.session_state.get("fitted_of") == request:
+    if st.session_state.get("fitted_of") == request or spaces.stored(loaded, table, method):
         return method, spaces.spaces(loaded, table, method)
     st.caption("Shown until you press the button: PCA.")
     return pca, spaces.spaces(loaded, table, pca)

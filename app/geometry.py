@@ -1,4 +1,7 @@
-"""Maths on latent vectors: maps to two dimensions, clusters, and what is near what in the full space."""
+"""Maths on latent vectors: maps to two dimensions, clusters, and what is near what in the full space.
+
+sklearn and UMAP take seconds to import: only the functions that need them do.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.decomposition import PCA
-from sklearn.manifold import TSNE, trustworthiness
-from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
 from bgt_core.vectors.compare import unit
 
 AXES = 50  # principal axes that t-SNE and UMAP see; maps of them are at least as trustworthy as of all
 ANGLE, STEPS = 0.8, 750  # of t-SNE: on these axes as trustworthy as by its defaults, 0.5 and 1,000, in half the time
+BLOCK = 4_096  # rows scaled to unit length at a time: a copy of all would double the memory
 PLACED_BY = 5  # nearest rows whose median position a new row takes on a map of t-SNE or UMAP
 TRUST_NEIGHBOURS, TRUST_ROWS = 15, 1_000
 
@@ -44,26 +44,61 @@ class Projection:
 def fit(vectors: np.ndarray, method: Method) -> Projection:
     """A map of vectors (N, D), N >= 3, at unit length, so that it shows what cosine compares; the same input gives
     the same map."""
-    units = unit(vectors)
     if method.name == "PCA":
-        pca = PCA(2, svd_solver="covariance_eigh").fit(units)
-        variance = float(pca.explained_variance_ratio_.sum())
-        return Projection(pca.transform(units), lambda new: pca.transform(unit(new)), variance)
+        plane = principal_axes(vectors, 2)
+        return Projection(plane.project(vectors), plane.project, plane.variance)
     neighbours = min(method.neighbours, len(vectors) - 1)
-    if min(vectors.shape) > AXES:
-        units = PCA(AXES, svd_solver="covariance_eigh").fit_transform(units)
+    units = principal_axes(vectors, AXES).project(vectors) if min(vectors.shape) > AXES else unit(vectors)
     if method.name == "t-SNE":
+        from sklearn.manifold import TSNE
+
         perplexity = min(neighbours, (len(vectors) - 1) / 3)
         settings = {"init": "pca", "angle": ANGLE, "max_iter": STEPS, "random_state": method.seed, "n_jobs": 1}
         xy = TSNE(2, perplexity=perplexity, **settings).fit_transform(units)
     else:
         xy = umap(units, neighbours, method.seed)
+    return placed(vectors, xy)
+
+
+def placed(vectors: np.ndarray, xy: np.ndarray) -> Projection:
+    """A map whose coordinates (N, 2) are known; further rows go among their neighbours."""
     return Projection(xy, lambda new: among_neighbours(vectors, xy, new), None)
+
+
+@dataclass(frozen=True, eq=False)
+class PrincipalAxes:
+    """The mean (D,) of some rows at unit length, and the K axes (D, K) along which they vary most."""
+
+    mean: np.ndarray
+    axes: np.ndarray
+    variance: float  # the fraction that is along the axes
+
+    def project(self, vectors: np.ndarray) -> np.ndarray:
+        """Where rows (M, D) are along the axes: (M, K) float32."""
+        blocks = [unit(vectors[start : start + BLOCK]) - self.mean for start in range(0, len(vectors), BLOCK)]
+        return np.concatenate([block @ self.axes for block in blocks])
+
+
+def principal_axes(vectors: np.ndarray, count: int) -> PrincipalAxes:
+    """The `count` leading axes of rows (N, D) at unit length, from their covariance; an axis' largest part is
+    positive."""
+    total, products = np.zeros(vectors.shape[1]), np.zeros((vectors.shape[1],) * 2)
+    for start in range(0, len(vectors), BLOCK):
+        block = unit(vectors[start : start + BLOCK])
+        total += block.sum(0)
+        products += block.T @ block
+    mean = total / len(vectors)
+    values, axes = np.linalg.eigh(products / len(vectors) - np.outer(mean, mean))
+    leading = axes[:, ::-1][:, :count]
+    leading = leading * np.sign(leading[np.abs(leading).argmax(0), range(count)])
+    fraction = float(values[-count:].sum() / values.sum())
+    return PrincipalAxes(mean.astype(np.float32), leading.astype(np.float32), fraction)
 
 
 def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
     """UMAP's map of points (N, K), from their exact neighbours: its own search is compiled for half a minute."""
-    from umap import UMAP, umap_  # takes seconds to import: only on request
+    from sklearn.neighbors import NearestNeighbors
+    from umap import UMAP, umap_
 
     for slow in (umap_.smooth_knn_dist, umap_.compute_membership_strengths):
         with suppress(AttributeError, RuntimeError):  # not to be compiled, or nowhere to keep it for other processes
@@ -95,12 +130,23 @@ def trust(vectors: np.ndarray, xy: np.ndarray) -> float | None:
     rows = np.linspace(0, len(vectors) - 1, min(len(vectors), TRUST_ROWS), dtype=int)
     if len(rows) <= 2 * TRUST_NEIGHBOURS:
         return None
-    return float(trustworthiness(unit(vectors[rows]), xy[rows], n_neighbors=TRUST_NEIGHBOURS))
+    units, places, count, own = unit(vectors[rows]), xy[rows], len(rows), np.arange(len(rows))
+    similarities = units @ units.T
+    np.fill_diagonal(similarities, -np.inf)
+    ranks = np.empty((count, count), int)
+    ranks[own[:, None], np.argsort(-similarities, axis=1, kind="stable")] = own + 1
+    distances = ((places[:, None] - places) ** 2).sum(-1)
+    np.fill_diagonal(distances, np.inf)
+    near = np.argpartition(distances, TRUST_NEIGHBOURS, axis=1)[:, :TRUST_NEIGHBOURS]
+    excess = np.maximum(0, np.take_along_axis(ranks, near, 1) - TRUST_NEIGHBOURS).sum()
+    return float(1 - 2 * excess / (count * TRUST_NEIGHBOURS * (2 * count - 3 * TRUST_NEIGHBOURS - 1)))
 
 
 @threadpool_limits.wrap(limits=1)
 def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarray:
     """Which of `count` groups (k-means at unit length) each row (N, D) is in, 0 the largest; `fitted_on` (N,) bool."""
+    from sklearn.cluster import KMeans
+
     means = KMeans(min(count, int(fitted_on.sum())), n_init=4, random_state=0).fit(unit(vectors[fitted_on]))
     order = np.argsort(-np.bincount(means.labels_), kind="stable")
     return np.argsort(order)[means.predict(unit(vectors))]

@@ -7,19 +7,19 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import geometry, rows
+from app import geometry, rows, stored_maps
 from app.startup import ParallelText
 from app.state import Loaded, embed
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import read_columns
 from bgt_core.data.parallel import Skipped, read_pairs
-from probes.measures.language import language_probe_accuracy
 
 MAX_SCORED = 1_000  # translations that scores are computed on: all against all is quadratic
 _umap = threading.Lock()  # numba's default threading layer must not be entered twice
@@ -59,7 +59,7 @@ class Space:
     rows: pd.DataFrame
     vectors: np.ndarray
     projection: geometry.Projection
-    digest: str  # of the vectors it was fitted on
+    digest: str  # of the model, the latent and the sentences it was fitted on
 
     @property
     def given(self) -> np.ndarray:
@@ -90,13 +90,33 @@ def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Met
     """The latent of every row; the map is fitted on the text's rows, and the user's are placed on it."""
     vectors = vectors_of(loaded, table, latent)
     own = table["own"].to_numpy()
-    key = digest(vectors[~own])
-    projection = _fitted(key, method, vectors[~own])
+    key = stored_maps.key(loaded.digest, table[~own], latent)
+    projection = _fitted(key, method, vectors[~own], stored_in(loaded))
     xy = np.empty((len(table), 2))
     xy[~own] = projection.xy
     if own.any():
         xy[own] = _projected(digest(vectors[own]), key, method, projection, vectors[own])
     return Space(table.assign(x=xy[:, 0], y=xy[:, 1]), vectors, projection, key)
+
+
+def stored_in(loaded: Loaded) -> Path | None:
+    """The model's folder, where maps may be stored."""
+    folder = loaded.info.get("folder")
+    return Path(folder) if folder else None
+
+
+def stored(loaded: Loaded, table: pd.DataFrame, method: geometry.Method) -> bool:
+    """Whether the maps of the text's rows by this method ship with the model, in all latents."""
+    folder = stored_in(loaded)
+    maps = _stored(folder) if folder else {}
+    parts = stored_maps.parts(table[~table["own"].to_numpy()], loaded.second_latent)
+    keys = (stored_maps.key(loaded.digest, part, latent) for latent, part in parts)
+    return bool(maps) and all(stored_maps.name(key, method) in maps for key in keys)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _stored(folder: Path) -> dict[str, np.ndarray]:
+    return stored_maps.read(folder)
 
 
 def vectors_of(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
@@ -138,7 +158,10 @@ def digest(vectors: np.ndarray) -> str:
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
-def _fitted(digest: str, method: geometry.Method, _vectors: np.ndarray) -> geometry.Projection:
+def _fitted(digest: str, method: geometry.Method, _vectors: np.ndarray, _folder: Path | None) -> geometry.Projection:
+    xy = _stored(_folder).get(stored_maps.name(digest, method)) if _folder else None
+    if xy is not None:
+        return geometry.placed(_vectors, xy)
     with _umap:
         return geometry.fit(_vectors, method)
 
@@ -203,6 +226,8 @@ def pair_table(loaded: Loaded, semantic: Space, left: str, right: str) -> pd.Dat
 def _pair_scores(
     digest: str, left: str, right: str, _semantic: Space, _loaded: Loaded
 ) -> tuple[geometry.PairScores, tuple[float, float, float]]:
+    from probes.measures.language import language_probe_accuracy  # with sklearn: a second to import
+
     left_vectors, right_vectors = _semantic.of(left), _semantic.of(right)
     similarities = _loaded.encoder.similarity(left_vectors, right_vectors)
     return geometry.pair_scores(similarities), language_probe_accuracy(left_vectors, right_vectors)

@@ -19,7 +19,7 @@ def page() -> None:
     st.markdown("What does each latent see? Draw around points on one map: the same sentences light up on the other.")
     if not loaded.second_latent:
         st.caption("This model has one latent, and no language latents to compare it with.")
-    choice = controls.choose(loaded.langs, loaded.second_latent)
+    choice = controls.choose(loaded)
     if choice is None:
         return
     langs = choice.text.langs

@@ -19,6 +19,7 @@ AXES = 50  # principal axes that t-SNE and UMAP see; maps of them are at least a
 ANGLE, STEPS = 0.8, 750  # of t-SNE: on these axes as trustworthy as by its defaults, 0.5 and 1,000, in half the time
 BLOCK = 4_096  # rows scaled to unit length at a time: a copy of all would double the memory
 PLACED_BY = 5  # nearest rows whose median position a new row takes on a map of t-SNE or UMAP
+CLUSTERED = 5_000  # rows that the means of clusters are computed from
 TRUST_NEIGHBOURS, TRUST_ROWS = 15, 1_000
 
 
@@ -144,12 +145,22 @@ def trust(vectors: np.ndarray, xy: np.ndarray) -> float | None:
 
 @threadpool_limits.wrap(limits=1)
 def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarray:
-    """Which of `count` groups (k-means at unit length) each row (N, D) is in, 0 the largest; `fitted_on` (N,) bool."""
+    """Which of `count` groups (k-means at unit length) each row (N, D) is in, 0 the largest: (N,) int.
+
+    The means are those of at most 5,000 rows, evenly spread, of `fitted_on` (N,) bool.
+    """
     from sklearn.cluster import KMeans
 
-    means = KMeans(min(count, int(fitted_on.sum())), n_init=4, random_state=0).fit(unit(vectors[fitted_on]))
-    order = np.argsort(-np.bincount(means.labels_), kind="stable")
-    return np.argsort(order)[means.predict(unit(vectors))]
+    rows = np.flatnonzero(fitted_on)
+    sample = rows[np.linspace(0, len(rows) - 1, min(len(rows), CLUSTERED), dtype=int)]
+    means = KMeans(min(count, len(rows)), n_init=4, random_state=0).fit(unit(vectors[sample])).cluster_centers_.T
+    lengths = (means**2).sum(0) / 2
+    groups = np.empty(len(vectors), int)
+    for start in range(0, len(vectors), BLOCK):
+        block = slice(start, start + BLOCK)
+        groups[block] = (unit(vectors[block]) @ means - lengths).argmax(1)  # of the nearest mean
+    order = np.argsort(-np.bincount(groups[rows], minlength=means.shape[1]), kind="stable")
+    return np.argsort(order)[groups]
 
 
 def nearest(similarities: np.ndarray, row: int, count: int) -> tuple[np.ndarray, np.ndarray]:

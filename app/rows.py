@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import pairwise
 
+import numpy as np
 import pandas as pd
 
 from bgt_core import grammar
@@ -106,6 +108,14 @@ def translations(texts: Sequence[Sequence[str]], langs: Sequence[str]) -> pd.Dat
         others = [" / ".join(text for at, text in enumerate(row) if at != column) for row in texts]
         tables.append(table([row[column] for row in texts], lang, others))
     return pd.concat(tables, ignore_index=True)
+
+
+def parts(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
+    """Languages and sentences of rows, cut where the language changes."""
+    langs = table["lang"].to_numpy()
+    starts = [0, *(np.flatnonzero(langs[1:] != langs[:-1]) + 1).tolist(), len(table)]
+    texts = table["text"].tolist()
+    return [(langs[start], texts[start:end]) for start, end in pairwise(starts) if end > start]
 
 
 def examples(langs: Sequence[str], count: int) -> pd.DataFrame:

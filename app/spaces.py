@@ -16,7 +16,7 @@ import streamlit as st
 
 from app import geometry, rows, stored_maps
 from app.startup import ParallelText
-from app.state import Loaded, embed
+from app.state import Loaded, embed, embed_parts
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import read_columns
 from bgt_core.data.parallel import Skipped, read_pairs
@@ -90,8 +90,9 @@ def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Met
     """The latent of every row; the map is fitted on the text's rows, and the user's are placed on it."""
     vectors = vectors_of(loaded, table, latent)
     own = table["own"].to_numpy()
+    given = vectors[~own] if own.any() else vectors  # not to copy them in vain
     key = stored_maps.key(loaded.digest, table[~own], latent)
-    projection = _fitted(key, method, vectors[~own], stored_in(loaded))
+    projection = _fitted(key, method, given, stored_in(loaded))
     xy = np.empty((len(table), 2))
     xy[~own] = projection.xy
     if own.any():
@@ -120,12 +121,13 @@ def _stored(folder: Path) -> dict[str, np.ndarray]:
 
 
 def vectors_of(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
-    """The latent of every row, each read in its own language: (N, D)."""
-    groups = table.groupby(["lang", "own"], sort=False).indices.items()
-    parts = [(at, embed(loaded, table["text"].iloc[at], lang, latent)) for (lang, _), at in groups]
-    vectors = np.empty((len(table), parts[0][1].shape[1]), np.float32)
-    for at, part in parts:
-        vectors[at] = part
+    """The latent of every row, each read in its own language: (N, D), read-only where no row is the user's."""
+    own = table["own"].to_numpy()
+    if not own.any() or own.all():
+        return embed_parts(loaded, rows.parts(table), latent)
+    given, added = (embed_parts(loaded, rows.parts(part), latent) for part in (table[~own], table[own]))
+    vectors = np.empty((len(table), given.shape[1]), np.float32)
+    vectors[~own], vectors[own] = given, added
     return vectors
 
 

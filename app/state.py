@@ -16,14 +16,13 @@ import numpy as np
 import streamlit as st
 
 import bgt_core
-from app import rows, startup
+from app import kept_vectors, rows, startup
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import NotFound
 from bgt_core.generation.translate import translates_into
 from bgt_core.generation.writer import can_write
 
 PATIENCE = 60  # seconds to wait for another session's request
-AT_ONCE = 1_000  # sentences embedded before other sessions get a turn, and the progress bar moves
 FEW = 64  # sentences that are embedded faster than they are looked up
 _inference = threading.Lock()
 
@@ -136,35 +135,25 @@ def inference() -> Iterator[None]:
 
 def embed(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> np.ndarray:
     """Vectors (N, D). Those of many sentences are computed once for all sessions, are read-only, and show progress."""
-    texts = list(texts)
-    if len(texts) <= FEW:
-        with inference():
+    return embed_parts(loaded, [(lang, list(texts))], latent)
+
+
+def embed_parts(loaded: Loaded, parts: Sequence[tuple[str, Sequence[str]]], latent: str) -> np.ndarray:
+    """The same of sentences in several languages, (language, sentences), one part after the other."""
+
+    def read(texts: Sequence[str], lang: str) -> np.ndarray:
+        with inference():  # in turns, so that a long text keeps nobody waiting
             return loaded.bgt.embed(texts, lang=lang, latent=latent)
-    parts = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
-    if len(parts) == 1:
-        return _vectors(loaded.digest, content(texts), lang, latent, texts, loaded.bgt)
-    bar, vectors = st.empty(), []
-    for number, part in enumerate(parts):  # each part is cached: a run that is stopped continues from here
-        if done := number * AT_ONCE:
-            bar.progress(number / len(parts), f"Embedding: {done:,} of {len(texts):,} sentences")
-        vectors.append(_vectors(loaded.digest, content(part), lang, latent, part, loaded.bgt))
-    bar.empty()
-    return np.concatenate(vectors)
+
+    if sum(len(texts) for _, texts in parts) <= FEW:
+        return np.concatenate([read(texts, lang) for lang, texts in parts])
+    hashes = " ".join(f"{lang} {content(texts)}" for lang, texts in parts)
+    return kept_vectors.filled(f"{loaded.digest} {latent} {hashes}", parts, read)
 
 
 def content(texts: Sequence[str]) -> str:
-    """A hash in place of the texts, which Streamlit would hash one by one."""
+    """A hash in place of the texts."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
-
-
-@st.cache_resource(max_entries=120, show_spinner=False)
-def _vectors(
-    digest: str, content: str, lang: str, latent: str, _texts: Sequence[str], _bgt: bgt_core.Embedder
-) -> np.ndarray:
-    with inference():  # in turns, so that a long text keeps nobody waiting
-        vectors = _bgt.embed(_texts, lang=lang, latent=latent)
-    vectors.setflags(write=False)  # shared by all sessions
-    return vectors
 
 
 class SharedEncoder:

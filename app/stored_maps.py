@@ -35,8 +35,8 @@ TEXTS = (LANGS[:2], LANGS[:4])  # of those that the model reads
 def content(table: pd.DataFrame) -> str:
     """A hash of languages and sentences, in their order."""
     hashed = hashlib.sha256()
-    for lang, part in table.groupby("lang", sort=False):
-        hashed.update("\n".join([str(lang), *part["text"], ""]).encode())
+    for lang, texts in rows.parts(table):
+        hashed.update("\n".join([lang, *texts, ""]).encode())
     return hashed.hexdigest()
 
 
@@ -85,8 +85,8 @@ def write(folder: Path) -> None:
     maps, claims = {}, {}
     for langs in (langs for langs in TEXTS if set(langs) <= set(encoder.langs)):
         for latent, part in parts(rows.examples(langs, SENTENCES), second_latent):
-            groups = part.groupby("lang", sort=False)["text"]
-            vectors = np.concatenate([encoder.embed(list(texts), lang=lang, latent=latent) for lang, texts in groups])
+            by_lang = [encoder.embed(texts, lang=lang, latent=latent) for lang, texts in rows.parts(part)]
+            vectors = np.concatenate(by_lang)
             for method in METHODS:
                 xy = geometry.fit(vectors, method).xy.astype(np.float32)
                 stored = name(key(digest, part, latent), method)

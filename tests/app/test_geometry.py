@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
+from sklearn.manifold import trustworthiness
 
 from app import geometry
 from bgt_core.vectors.compare import unit
@@ -94,6 +96,22 @@ def test_trust_is_one_for_a_faithful_map_and_about_a_half_for_a_random_one() -> 
     assert geometry.trust(vectors, vectors) == pytest.approx(1)
     assert geometry.trust(vectors, rng.normal(size=(200, 2))) == pytest.approx(0.5, abs=0.1)
     assert geometry.trust(vectors[:30], vectors[:30]) is None
+
+
+def test_trust_and_principal_axes_are_those_of_another_implementation(vectors: np.ndarray) -> None:
+    units = unit(vectors)
+    xy = np.random.default_rng(1).normal(size=(40, 2))
+    assert geometry.trust(vectors, xy) == pytest.approx(trustworthiness(units, xy, n_neighbors=15))
+    pca = PCA(3).fit(units)
+    plane = geometry.principal_axes(vectors, 3)
+    assert plane.variance == pytest.approx(pca.explained_variance_ratio_.sum(), abs=1e-5)
+    assert np.allclose(np.abs(plane.project(vectors)), np.abs(pca.transform(units)), atol=1e-5)
+
+
+def test_principal_axes_read_rows_in_blocks(vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = geometry.principal_axes(vectors, 2)
+    monkeypatch.setattr(geometry, "BLOCK", 7)
+    assert np.allclose(geometry.principal_axes(vectors, 2).project(vectors), whole.project(vectors), atol=1e-5)
 
 
 def test_clusters_are_the_groups_that_there_are_the_largest_first() -> None:

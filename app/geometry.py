@@ -163,6 +163,13 @@ def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarr
     return np.argsort(order)[groups]
 
 
+def mean_cosine(vectors: np.ndarray) -> float:
+    """The mean cosine of N >= 2 rows with each other, of each with all but itself; nan for fewer."""
+    total = sum(unit(vectors[start : start + BLOCK]).sum(0, dtype=float) for start in range(0, len(vectors), BLOCK))
+    count = len(vectors)
+    return float((np.square(total).sum() - count) / (count * (count - 1))) if count > 1 else float("nan")
+
+
 def nearest(similarities: np.ndarray, row: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The `count` rows most similar to one of them, itself left out, and their similarities; `similarities` (N,)."""
     order = np.argsort(-similarities, kind="stable")

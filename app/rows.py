@@ -147,8 +147,11 @@ def label_order(label: str) -> tuple[bool, int, str]:
 
 
 def matching(rows: pd.DataFrame, text: str) -> list[str]:
-    """Ids of the rows whose sentence contains a text, ignoring case."""
-    return rows.loc[rows["text"].str.contains(text, case=False, regex=False), "id"].tolist()
+    """Ids of the rows whose sentence has a text as whole words, ignoring case; only where none has, those that have it
+    inside a word."""
+    contains = rows[rows["text"].str.contains(text, case=False, regex=False)]
+    whole = contains["text"].str.contains(rf"(?<!\w){re.escape(text)}(?!\w)", case=False)
+    return contains.loc[whole if whole.any() else whole.index, "id"].tolist()
 
 
 def typed(lines: str, lang: str, taken: int) -> tuple[pd.DataFrame, int]:

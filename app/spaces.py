@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import geometry, rows, stored_maps
+from app import geometry, keywords, rows, stored_maps
 from app.startup import ParallelText
 from app.state import Loaded, embed, embed_parts
 from bgt_core.contracts import SEMANTIC
@@ -137,8 +137,7 @@ def coloured(spaces: Spaces, colour: str) -> Spaces:
     if colour in rows.PROBED:
         values = rows.labelled(semantic.rows["text"].tolist(), colour)
     elif colour == rows.CLUSTER:
-        groups = _clusters(digest(semantic.vectors), semantic.vectors, semantic.given)
-        values = pd.Categorical([str(group + 1) for group in groups], [str(n + 1) for n in range(rows.CATEGORIES)])
+        values = _clusters(digest(semantic.vectors), semantic.vectors, semantic.rows, semantic.given)
     else:
         return spaces
     value_of = pd.Series(values, semantic.rows["id"])
@@ -150,8 +149,21 @@ def coloured(spaces: Spaces, colour: str) -> Spaces:
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _clusters(digest: str, _vectors: np.ndarray, _given: np.ndarray) -> np.ndarray:
-    return geometry.clusters(_vectors, _given, rows.CATEGORIES)
+def _clusters(digest: str, _vectors: np.ndarray, _rows: pd.DataFrame, _given: np.ndarray) -> pd.Categorical:
+    groups = geometry.clusters(_vectors, _given, rows.CATEGORIES)
+    first = (_rows["lang"] == _rows["lang"].iloc[0]).to_numpy()
+    names = keywords.names(words_of(_rows), groups, first)
+    return pd.Categorical.from_codes(groups, names)
+
+
+def words_of(table: pd.DataFrame) -> keywords.WordCounts:
+    """The words of every row."""
+    return _words(stored_maps.content(table), table["text"])
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _words(content: str, _texts: pd.Series) -> keywords.WordCounts:
+    return keywords.word_counts(_texts.tolist())
 
 
 def digest(vectors: np.ndarray) -> str:

@@ -1,0 +1,73 @@
+"""The words that tell groups of sentences apart, by class-based TF-IDF (c-TF-IDF; Grootendorst 2022, "BERTopic").
+
+    weight of word x in group c = tf(x, c) * log(1 + A / f(x))
+
+tf(x, c) is the fraction of the group's words that are x, f(x) how often x is in all groups, A the words of a group on
+average. In short sentences "the" and "is" keep too much weight by this alone, and there are no lists of such words for
+every language; so a word stands for a group only where it is twice as frequent there as elsewhere, is in three of its
+sentences, and in at most 3 % of all, or ten.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+WORD = re.compile(r"\n|[^\W\d_]+(?:['’][^\W\d_]+)*")
+MIN_LIFT, MIN_SENTENCES = 2.0, 3
+MAX_SHARE, FEW = 0.03, 10
+
+
+@dataclass(frozen=True, eq=False)
+class WordCounts:
+    """Each different word of each of N sentences, ignoring case: words `vocabulary[word]` of the sentences `row`."""
+
+    vocabulary: np.ndarray  # (V,) str
+    row: np.ndarray  # (T,) int
+    word: np.ndarray  # (T,) int
+    count: np.ndarray  # (T,) int: how often it is in the sentence
+
+
+def word_counts(texts: Sequence[str]) -> WordCounts:
+    """The words of sentences: runs of two letters or more, apostrophes inside them included."""
+    one_a_line = "\n".join(text.replace("\n", " ") for text in texts)
+    tokens = np.array(WORD.findall(one_a_line.lower()), object)
+    codes, vocabulary = pd.factorize(tokens)
+    breaks = tokens == "\n"
+    row = np.cumsum(breaks)
+    kept = ~breaks & (np.fromiter(map(len, vocabulary), int, len(vocabulary)) > 1)[codes]
+    pairs, count = np.unique(row[kept] * len(vocabulary) + codes[kept], return_counts=True)
+    return WordCounts(vocabulary.astype(str), *np.divmod(pairs, max(1, len(vocabulary))), count)
+
+
+def keywords(words: WordCounts, groups: np.ndarray, count: int, size: int) -> list[list[str]]:
+    """The up to `count` heaviest words of each of `size` groups, the heaviest first; `groups` (N,) int, -1 for none."""
+    group = groups[words.row]
+    there = group >= 0
+    width = len(words.vocabulary)
+    cell, shape = group[there] * width + words.word[there], (size, width)
+    times = np.bincount(cell, words.count[there], size * width).reshape(shape)
+    sentences = np.bincount(cell, minlength=size * width).reshape(shape)
+    total, everywhere = times.sum(1, keepdims=True), times.sum(0)
+    elsewhere = (everywhere - times) / np.maximum(1, everywhere.sum() - total)
+    frequency = times / np.maximum(1, total)
+    weight = frequency * np.log1p(everywhere.sum() / size / np.maximum(1, everywhere))
+    common = sentences.sum(0) > max(FEW, MAX_SHARE * len(np.unique(words.row[there])))
+    weight[(sentences < MIN_SENTENCES) | (frequency < MIN_LIFT * elsewhere) | common] = 0
+    order = np.argsort(-weight, axis=1, kind="stable")[:, :count]
+    return [[str(words.vocabulary[at]) for at in best if weight[row, at] > 0] for row, best in enumerate(order)]
+
+
+def names(words: WordCounts, groups: np.ndarray, first: np.ndarray, count: int = 3) -> list[str]:
+    """A name of each group: its words in the sentences `first` (N,) bool, of one language; where it has none there, in
+    the others; "group 2" where it has none at all. No two are the same."""
+    sides = [keywords(words, np.where(side, groups, -1), count, int(groups.max()) + 1) for side in (first, ~first)]
+    result: list[str] = []
+    for number, (in_first, in_others) in enumerate(zip(*sides, strict=True)):
+        name = ", ".join(in_first or in_others) or f"group {number + 1}"
+        result.append(name if name not in result else f"{name} ({number + 1})")
+    return result

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -30,6 +30,7 @@ class Method:
     name: str = "PCA"
     neighbours: int = 15  # of t-SNE: its perplexity
     seed: int = 0
+    axes: tuple[str, str] = field(default=("Longer", "Question"), repr=False)  # of a map on probe axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,7 @@ class Projection:
     xy: np.ndarray
     project: Callable[[np.ndarray], np.ndarray]
     variance: float | None  # the fraction that the map shows; only PCA has one
+    axes: np.ndarray | None = None  # (D, 2) at unit length, of a map that is a projection on a plane
 
 
 @threadpool_limits.wrap(limits=1)  # of OpenMP's, several that share busy cores wait for each other: 7 times as long

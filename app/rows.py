@@ -150,7 +150,8 @@ def matching(rows: pd.DataFrame, text: str) -> list[str]:
     """Ids of the rows whose sentence has a text as whole words, ignoring case; only where none has, those that have it
     inside a word."""
     contains = rows[rows["text"].str.contains(text, case=False, regex=False)]
-    whole = contains["text"].str.contains(rf"(?<!\w){re.escape(text)}(?!\w)", case=False)
+    start, end = r"(?<!\w)" * text[:1].isalnum(), r"(?!\w)" * text[-1:].isalnum()
+    whole = contains["text"].str.contains(f"{start}{re.escape(text)}{end}", case=False)
     return contains.loc[whole if whole.any() else whole.index, "id"].tolist()
 
 

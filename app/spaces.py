@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import geometry, keywords, rows, stored_maps
+from app import geometry, keywords, probe_axes, rows, stored_maps
 from app.startup import ParallelText
 from app.state import Loaded, embed, embed_parts
 from bgt_core.contracts import SEMANTIC
@@ -92,7 +92,11 @@ def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Met
     own = table["own"].to_numpy()
     given = vectors[~own] if own.any() else vectors  # not to copy them in vain
     key = stored_maps.key(loaded.digest, table[~own], latent)
-    projection = _fitted(key, method, given, stored_in(loaded))
+    if method.name == probe_axes.NAME:
+        axes = probe_axes.axes(loaded, table["lang"].unique().tolist(), latent, method.axes)
+        projection = probe_axes.projection(given, axes)
+    else:
+        projection = _fitted(key, method, given, stored_in(loaded))
     xy = np.empty((len(table), 2))
     xy[~own] = projection.xy
     if own.any():

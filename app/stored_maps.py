@@ -95,7 +95,7 @@ def write(folder: Path) -> None:
                     "latent": latent,
                     "langs": part["lang"].unique().tolist(),
                     "sentences": len(part),
-                    "method": vars(method),
+                    "method": {"name": method.name, "neighbours": method.neighbours, "seed": method.seed},
                     "trustworthiness": geometry.trust(vectors, xy),
                 }
     if maps:

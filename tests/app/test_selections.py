@@ -71,4 +71,5 @@ def test_whole_words_come_before_parts_of_words() -> None:
     assert rows.matching(table, "train") == ["own0", "own3"]
     assert rows.matching(table, "rain") == ["own0", "own2", "own3"]
     assert rows.matching(table, "(a+b") == ["own4"]
+    assert rows.matching(table, ".") == ["own0", "own2"]
     assert rows.matching(table, "plane") == []

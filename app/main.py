@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -14,10 +15,18 @@ if ROOT not in sys.path:  # Streamlit puts this folder on the path, not the one 
 
 from app import startup, state  # noqa: E402
 from app.views import card, compare, generate, latents, overview, probing, questions, similarity  # noqa: E402
-from bgt_core.errors import BgtError  # noqa: E402
+from bgt_core.errors import BgtError, Busy  # noqa: E402
 
 # Streamlit writes on its main buttons in white, which the light blue of the dark theme leaves unreadable.
 BUTTON_STYLE = '<style>button[kind^="primary"] p, button[kind^="primary"] span { color: #0e1117 !important; }</style>'
+
+MODELS = """\
+streamlit run app/main.py -- --model PATH         # a checkpoint or run, a folder of them, or ORG/NAME on the hub
+  --model sentence-transformers:NAME_OR_FOLDER    # any number of models, of any kind
+  --model onnx:FOLDER                             # what `bgt export --to onnx` wrote
+  --model python:MODULE:OBJECT                    # your own code; it runs on this machine
+  --model vectors:FILE.npy                        # with FILE.txt beside it, a sentence per line
+  --model baseline:tfidf                          # or baseline:words, baseline:random"""
 
 
 def main() -> None:
@@ -50,18 +59,23 @@ def main() -> None:
     try:
         loaded = state.model()
     except BgtError as error:
-        refused("This model cannot be opened", "The app is fine; the checkpoint is not.", error)
-        st.caption(
-            "Choose another model at the side, or repair this one and reload the page, "
-            "or restart the app: `streamlit run app/main.py -- --model PATH`"
-        )
+        refused("This model cannot be opened", "The app is fine; what `--model` names is not.", error)
+        st.caption("Choose another model at the side, or repair this one and reload the page, or start the app again:")
+        st.code(MODELS, language="sh", wrap_lines=True)
         return
     describe(loaded)
+    shown(page.run)
+
+
+def shown(page: Callable[[], None]) -> None:
+    """The page; what stops it stands where it stopped."""
     try:
-        page.run()
-    except BgtError as error:  # the model is busy with another session's request, or a file can't be read
-        st.error(str(error), icon=":material/hourglass:")
+        page()
+    except Busy as error:
+        st.warning(str(error), icon=":material/hourglass:")
         st.button("Try again")
+    except BgtError as error:  # a file can't be read, or an encoder has no vector for a sentence
+        st.error(str(error), icon=":material/error:")
 
 
 def refused(title: str, explained: str, error: BgtError) -> None:
@@ -84,7 +98,8 @@ def picker(models: dict[str, str]) -> None:
 def describe(loaded: state.Loaded) -> None:
     with st.sidebar:
         st.text(f"{loaded.name}\n{loaded.translates or loaded.languages}\n{loaded.device}")
-        st.link_button("The paper", card.paper(loaded).address, icon=":material/menu_book:")
+        if loaded.info:
+            st.link_button("The paper", card.paper(loaded).address, icon=":material/menu_book:")
 
 
 if __name__ == "__main__":

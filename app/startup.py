@@ -46,10 +46,15 @@ GRAMMAR = ParallelText(("en", "fr"), None)
 class StartOptions:
     """Everything a page may open; nothing is ever opened by a name that came from the address bar alone."""
 
-    models: dict[str, str]  # name -> folder, or ORG/NAME on the hub; the first is opened at the start
+    models: dict[str, str]  # name -> what `open_encoder` opens; the first is opened at the start
     texts: dict[str, ParallelText]
     results: tuple[Path, ...]  # files and folders of `bgt-probe`
     questions: Path | None = None  # a store of `bgt retrieve-similar build`
+
+    @property
+    def langs(self) -> list[str]:
+        """The languages of all texts: what an encoder is offered that reads any."""
+        return list(dict.fromkeys(lang for text in self.texts.values() for lang in text.langs))
 
     def texts_in(self, langs: Sequence[str]) -> dict[str, ParallelText]:
         """The texts that a model of these languages can read: of those given, the ones in the most languages first.
@@ -97,9 +102,9 @@ def built_in_texts() -> dict[str, ParallelText]:
 
 
 def checkpoints(path: str) -> list[str]:
-    """A folder that is a checkpoint or a run, or a name on the hub, as it is; of any other folder those inside."""
+    """A folder of a model, or the name of an encoder, as it is; of any other folder the checkpoints and runs inside."""
     folder = Path(path)
-    if is_model(folder) or not folder.is_dir():
+    if is_model(folder) or not folder.is_dir() or (folder / "modules.json").is_file():
         return [path]
     return [str(inside) for inside in sorted(folder.iterdir()) if is_model(inside)] or [path]
 
@@ -109,9 +114,15 @@ def is_model(folder: Path) -> bool:
 
 
 def shortest_names(paths: Sequence[str]) -> dict[str, str]:
-    """Name -> path: the last part of each, or the whole path where two end alike."""
-    last = [Path(path).name for path in paths]
+    """Name -> path: the last part of each with its kind, or the whole path where two end alike."""
+    last = [path_kind(path) + Path(path).name.removeprefix(path_kind(path)) for path in paths]
     return {name if last.count(name) == 1 else path: path for name, path in zip(last, paths, strict=True)}
+
+
+def path_kind(path: str) -> str:
+    """ "vectors:" of an encoder that is not ours; "" of a checkpoint."""
+    kind, colon, _ = path.partition(":")
+    return "" if Path(path).exists() else kind + colon if colon else ""
 
 
 def parallel_text(argument: str) -> tuple[str, ParallelText]:

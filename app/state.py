@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,34 +18,55 @@ import streamlit as st
 
 import bgt_core
 from app import kept_vectors, rows, startup
-from bgt_core.contracts import SEMANTIC
-from bgt_core.errors import NotFound
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.errors import Busy, UsageError
 from bgt_core.generation.translate import translates_into
 from bgt_core.generation.writer import can_write
 
 PATIENCE = 60  # seconds to wait for another session's request
 FEW = 64  # sentences that are embedded faster than they are looked up
+RUNS = {  # what an encoder of each kind does with sentences
+    "sentence-transformers:": "Runs in sentence-transformers",
+    "onnx:": "Runs in ONNX Runtime, on the CPU",
+    "python:": "Runs Python code of yours, on this machine and with your rights",
+    "vectors:": "Looks its vectors up in a file",
+    "baseline:": "Runs on this machine",
+}
 _inference = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A model in use, what its checkpoint says about it, and the rows of its training log."""
+    """A model in use, what its checkpoint says about it, and the rows of its training log.
+
+    `reader` is what `open_encoder` gave; where it is not ours, `info` and `log` are empty.
+    """
 
     title: str
-    bgt: bgt_core.Embedder
+    reader: SentenceEncoder
+    langs: Sequence[str]  # that it reads; of an encoder that reads any, those of the texts at hand
     info: Mapping[str, Any]
     log: list[dict[str, Any]]
+    device: str  # where it runs, as a sentence says it
 
     @property
+    def bgt(self) -> Any:
+        """The `Embedder` of a model of ours; None of an encoder that is not."""
+        from bgt_core.embedder import Embedder
+
+        return self.reader if isinstance(self.reader, Embedder) else None
+
+    @cached_property
     def digest(self) -> str:
-        """Names the weights and the tokenizer; cached vectors are kept under it."""
-        return " ".join(self.info["files"].values())
+        """Names what decides the vectors, which are cached under it; another in each process where nobody knows."""
+        files = self.info.get("files", {})
+        return " ".join(files.values()) or self.reader.fingerprint or uuid.uuid4().hex
 
     @property
     def short(self) -> str:
-        """The start of the weights' SHA-256 hash: names exported files."""
-        return self.info["files"]["model.safetensors"][:8]
+        """The start of the weights' SHA-256 hash, of another encoder that of its digest: names exported files."""
+        files = self.info.get("files")
+        return (files["model.safetensors"] if files else content([self.digest]))[:8]
 
     @property
     def second_latent(self) -> str:
@@ -59,26 +81,24 @@ class Loaded:
 
     @property
     def cannot_write(self) -> str:
-        """Why it can't write one sentence in the manner of another; "" where it can."""
+        """Why it can't write one sentence in the style of another; "" where it can."""
+        if not self.bgt:
+            return "This encoder reads sentences and writes none."
         if self.translates:
-            return f"This model translates {self.translates}, and has no manner that could be changed."
+            return f"This model translates {self.translates}, and has no style that could be changed."
         if not self.second_latent:
-            return "This model has no language latents, so it has no manner that could be changed."
+            return "This model has no language latents, so it has no style that could be changed."
         if not can_write(self.bgt):
             return "This model cannot write sentences: its decoder is a bag of words, without an order."
         return ""
 
     @property
     def name(self) -> str:
-        return f"{self.info['recipe']}, step {self.info['step']:,}"
-
-    @property
-    def langs(self) -> Sequence[str]:
-        return self.bgt.langs
+        return f"{self.info['recipe']}, step {self.info['step']:,}" if self.info else self.title
 
     @property
     def latents(self) -> Sequence[str]:
-        return self.bgt.latents
+        return self.reader.latents
 
     @property
     def languages(self) -> str:
@@ -88,32 +108,42 @@ class Loaded:
     def encoder(self) -> SharedEncoder:
         return SharedEncoder(self)
 
-    @property
-    def device(self) -> str:
-        return f"Runs on {'the CPU' if self.bgt.device.type == 'cpu' else self.bgt.device}"
-
 
 def theme() -> str:
     """The browser's theme, "light" or "dark"."""
     return st.context.theme.type or "light"
 
 
+def titles() -> list[str]:
+    """The names of the models of this app; the first is the one that opens."""
+    return list(startup.read().models)
+
+
 def model() -> Loaded:
-    """The model this session has chosen, at first the first one named; BgtError as `bgt_core.load`."""
-    models = startup.read().models
-    chosen = st.session_state.get("ckpt")
-    title = chosen if chosen in models else next(iter(models))
-    return _load(title, models[title])
+    """The model this session has chosen, at first the first one named; BgtError as `opened`."""
+    chosen, names = st.session_state.get("ckpt"), titles()
+    return opened(chosen if chosen in names else names[0])
 
 
-@st.cache_resource(max_entries=3, show_spinner="Loading the model")
+def opened(title: str) -> Loaded:
+    """The model of that name, read when it is first asked for; BgtError as `open_encoder`."""
+    return _load(title, startup.read().models[title])
+
+
+@st.cache_resource(max_entries=6, show_spinner="Loading the model")
 def _load(title: str, path: str) -> Loaded:
+    if kind := startup.path_kind(path):
+        reader = bgt_core.open_encoder(path)
+        if SEMANTIC not in reader.latents:
+            raise UsageError(f"{path}: has the latent {', '.join(reader.latents)}; the app needs one called semantic.")
+        return Loaded(title, reader, reader.langs or startup.read().langs, {}, [], RUNS[kind])
     info = bgt_core.info(path)
     folder = Path(info["folder"])
     logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # a checkpoint's own; a run's
     log = next((read_log(file) for file in logs if file.is_file()), [])
     log = [row for row in log if row["step"] <= info["step"]]  # the run may have continued
-    return Loaded(title, bgt_core.load(folder), info, log)
+    bgt = bgt_core.load(folder)
+    return Loaded(title, bgt, bgt.langs, info, log, f"Runs on {'the CPU' if bgt.device.type == 'cpu' else bgt.device}")
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
@@ -126,7 +156,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 def inference() -> Iterator[None]:
     """One request at a time; BgtError after a minute's wait."""
     if not _inference.acquire(timeout=PATIENCE):
-        raise NotFound("The model is busy with another request; try again in a moment.")
+        raise Busy("The model is busy with another request; try again in a moment.")
     try:
         yield
     finally:
@@ -143,7 +173,7 @@ def embed_parts(loaded: Loaded, parts: Sequence[tuple[str, Sequence[str]]], late
 
     def read(texts: Sequence[str], lang: str) -> np.ndarray:
         with inference():  # in turns, so that a long text keeps nobody waiting
-            return loaded.bgt.embed(texts, lang=lang, latent=latent)
+            return loaded.reader.embed(texts, lang=lang, latent=latent)
 
     if sum(len(texts) for _, texts in parts) <= FEW:
         return np.concatenate([read(texts, lang) for lang, texts in parts])
@@ -161,23 +191,23 @@ class SharedEncoder:
 
     def __init__(self, loaded: Loaded):
         self.loaded = loaded
-        self.langs: Sequence[str] = loaded.bgt.langs
-        self.latents: Sequence[str] = loaded.bgt.latents
+        self.langs: Sequence[str] = loaded.reader.langs
+        self.latents: Sequence[str] = loaded.reader.latents
 
     @cached_property
     def fingerprint(self) -> str:
-        return self.loaded.bgt.fingerprint
+        return self.loaded.reader.fingerprint
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         return embed(self.loaded, sentences, lang, latent)
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """How alike the model finds each row of left and each of right: (N, D), (M, D) -> (N, M)."""
-        return self.loaded.bgt.similarity(left, right)
+        return self.loaded.reader.similarity(left, right)
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """The same, row by row: (N, D), (N, D) -> (N,)."""
-        return self.loaded.bgt.similarity_pairwise(left, right)
+        return self.loaded.reader.similarity_pairwise(left, right)
 
 
 def clear() -> None:

@@ -29,6 +29,10 @@ class NotFound(BgtError):
     exit_code = 3
 
 
+class Busy(BgtError):
+    """Another request holds what this one needs; the same works in a moment."""
+
+
 class DataError(BgtError):
     """A file or an array holds what it should not: a damaged checkpoint, text that is not UTF-8, NaN."""
 

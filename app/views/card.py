@@ -55,7 +55,7 @@ PAPERS = {"vgvae": VGVAE, **dict.fromkeys(("avg", "gran", "translator"), BACKTRA
 
 def paper(loaded: state.Loaded) -> Paper:
     """The one that the model is from, or was made for."""
-    return PAPERS.get(loaded.info["recipe"], BGT)
+    return PAPERS.get(loaded.info.get("recipe", ""), BGT)
 
 
 def page() -> None:
@@ -63,6 +63,11 @@ def page() -> None:
     info = loaded.info
     st.title("Model and data")
     st.markdown("Where does this model come from, how was it made, and what may be done with it?")
+    if not info:
+        st.info(f"An encoder that is not ours, so nothing is recorded of it here. {loaded.device}.")
+        environment()
+        caches()
+        return
     card = {name: value for name, value in info.get("card", {}).items() if name not in ("scores", "probes")}
     if not card:
         st.info("This checkpoint has no card; `bgt export --card FILE` adds one: data, licences, limits.")
@@ -80,11 +85,7 @@ def page() -> None:
             alt="The files of this checkpoint, their sizes and hashes",
         )
         st.caption("Each hash was checked when the model was opened.")
-        st.subheader("Environment")
-        parts = {"bgt": bgt_core.__version__, "Python": platform.python_version()}
-        parts |= {part: version(part) for part in PARTS}
-        st.dataframe(pd.DataFrame(parts.items(), columns=["Part", "Version"]), hide_index=True,
-                     alt="Versions of what runs here")  # fmt: skip
+        environment()
     with right:
         st.subheader("Settings")
         values = {name: readable(value) for name, value in {"recipe": info["recipe"], **info["arguments"]}.items()}
@@ -93,6 +94,18 @@ def page() -> None:
     exports.offer(f"bgt-settings-{loaded.short}", pd.DataFrame(values.items(), columns=["Setting", "Value"]))
     st.subheader("Cite")
     st.code(paper(loaded).bibtex, language="bibtex")
+    caches()
+
+
+def environment() -> None:
+    st.subheader("Environment")
+    parts = {"bgt": bgt_core.__version__, "Python": platform.python_version()}
+    parts |= {part: version(part) for part in PARTS}
+    st.dataframe(pd.DataFrame(parts.items(), columns=["Part", "Version"]), hide_index=True,
+                 alt="Versions of what runs here")  # fmt: skip
+
+
+def caches() -> None:
     st.subheader("What the app keeps")
     st.markdown("Models, vectors and maps stay in memory so that pages open at once. Clearing loses nothing but time.")
     if st.button("Clear the caches", icon=":material/delete:"):

@@ -30,7 +30,8 @@ def page(two_latents: Page, style: Page, similarity: Page, probes: Page) -> None
     else:
         st.title("A sentence, in two parts" if loaded.second_latent else "What a sentence means")
     st.markdown(described(loaded))
-    cards(loaded)
+    if loaded.info:
+        cards(loaded)
     links(loaded, two_latents, style)
     st.page_link(similarity, label="Compare two sentences", icon=":material/compare_arrows:")
     st.page_link(probes, label="Probe what a latent knows", icon=":material/science:")
@@ -52,7 +53,8 @@ def described(loaded: state.Loaded) -> str:
     meaning = "Its **semantic latent** keeps what the sentence means"
     meaning += ", in one space for all languages" if len(loaded.langs) > 1 else ""
     manner = f"; its **{second} latent** keeps {MANNER.get(second, 'how it is said')}" if second else ""
-    return f"{reads} {meaning}{manner}. It learnt this from {learnt_from(loaded)}."
+    learnt = f" It learnt this from {learnt_from(loaded)}." if loaded.info else ""
+    return f"{reads} {meaning}{manner}.{learnt}"
 
 
 def learnt_from(loaded: state.Loaded) -> str:

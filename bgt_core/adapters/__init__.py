@@ -5,6 +5,7 @@ An encoder is named as:
     PATH                        a checkpoint or run of ours
     ORG/NAME, ORG/NAME@REVISION one of ours on the hub
     sentence-transformers:NAME  a model of that library: on the hub, or a folder
+    onnx:FOLDER                 what `bgt export --to onnx` wrote
     python:MODULE:OBJECT        your own: an object with `embed`, or a function from sentences to vectors
     vectors:FILE                vectors made elsewhere, looked up by sentence
     baseline:words|tfidf|random what a model must beat; baseline:random@SEED for other weights
@@ -47,6 +48,12 @@ def _sentence_transformers(name: str, device: str, precision: str) -> SentenceEn
     return imported.sentence_transformer(name, device, precision)
 
 
+def _onnx(name: str, device: str, precision: str) -> SentenceEncoder:
+    from bgt_core.adapters import onnx
+
+    return onnx.read(Path(name))
+
+
 def _python(name: str, device: str, precision: str) -> SentenceEncoder:
     from bgt_core.adapters import imported
 
@@ -67,8 +74,12 @@ def _baseline(name: str, device: str, precision: str) -> SentenceEncoder:
 
 KINDS: dict[str, Callable[[str, str, str], SentenceEncoder]] = {
     "sentence-transformers": _sentence_transformers,
+    "onnx": _onnx,
     "python": _python,
     "vectors": _vectors,
     "baseline": _baseline,
 }
-FORMS = "PATH, ORG/NAME, sentence-transformers:NAME, python:MODULE:OBJECT, vectors:FILE, baseline:words|tfidf|random"
+FORMS = (
+    "PATH, ORG/NAME, sentence-transformers:NAME, onnx:FOLDER, python:MODULE:OBJECT, vectors:FILE, "
+    "baseline:words|tfidf|random"
+)

@@ -1,5 +1,7 @@
 """An encoder as an ONNX file: piece ids in, vectors out, no torch needed to run it. Needs the extra `onnx`.
 
+`export` writes the folder, `read` opens it as an encoder.
+
     OUT/model.onnx       input_ids, attention_mask (B, T) int64 -> sentence_embedding (B, L) float32
     OUT/tokenizer.model  SentencePiece: text to ids
     OUT/onnx.json        what to know of both
@@ -11,6 +13,7 @@ before the folder appears.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import warnings
@@ -24,14 +27,16 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core import checkpoint
+from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.checkpoint import Checkpoint
 from bgt_core.contracts import EOS, PAD, SEMANTIC, Tokens
-from bgt_core.embedder import Embedder
-from bgt_core.errors import DataError, needs
-from bgt_core.files import atomic_folder
+from bgt_core.data.text import Tokenizer
+from bgt_core.embedder import CPU_TOKENS, Embedder, by_length
+from bgt_core.errors import DataError, NotFound, needs
+from bgt_core.files import atomic_folder, sha256_file
 from bgt_core.nets.packing import PaddedLayout
 
-MODEL, ABOUT = "model.onnx", "onnx.json"
+MODEL, ABOUT, SCHEMA = "model.onnx", "onnx.json", "bgt-onnx/1"
 TOLERANCE = 1e-4  # largest difference of a unit that is taken for rounding
 INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
 
@@ -56,7 +61,7 @@ def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str |
             raise DataError(f"{out}: the ONNX file differs from the model by {worst:.1e}, above {TOLERANCE}; not kept.")
         loaded.tokenizer.save(partial / checkpoint.TOKENIZER)
         about = {
-            "schema": "bgt-onnx/1",
+            "schema": SCHEMA,
             "latent": latent,
             "langs": [lang] if latent != SEMANTIC else list(loaded.model.langs),
             "width": embedder.width(lang, latent),
@@ -70,6 +75,52 @@ def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str |
         }
         (partial / ABOUT).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     return worst
+
+
+def read(folder: Path) -> ExternalEncoder:
+    """The folder that `export` wrote, as an encoder of its one latent, run by ONNX Runtime on the CPU.
+
+    Raises NotFound where ONNX Runtime or a file is absent, DataError where one is damaged.
+    """
+    needs("onnxruntime", "onnx")
+    import onnxruntime
+    from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph, InvalidProtobuf
+
+    for name in (ABOUT, MODEL, checkpoint.TOKENIZER):
+        if not (folder / name).is_file():
+            raise NotFound(f"{folder / name}: missing; `bgt export --to onnx` writes such a folder.")
+    about = read_about(folder / ABOUT)
+    tokenizer = Tokenizer.load(folder / checkpoint.TOKENIZER)
+    try:
+        session = onnxruntime.InferenceSession(folder / MODEL, providers=["CPUExecutionProvider"])
+    except (Fail, InvalidGraph, InvalidProtobuf) as error:
+        raise DataError(f"{folder / MODEL}: not an ONNX file ({error}). Export it again.") from None
+
+    def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
+        ids = tokenizer.encode(texts)
+        vectors = np.empty((len(texts), about["width"]), np.float32)
+        for rows in by_length([len(sentence) for sentence in ids], CPU_TOKENS, CPU_TOKENS):
+            padded = np.full((len(rows), len(ids[rows[0]])), about["pad"], np.int64)  # (B, T), the longest first
+            for place, row in zip(padded, rows, strict=True):
+                place[: len(ids[row])] = ids[row]
+            inputs = (padded, (padded != about["pad"]).astype(np.int64))
+            (vectors[rows],) = session.run([about["output"]], dict(zip(about["inputs"], inputs, strict=True)))
+        return vectors
+
+    decides = (sha256_file(folder / MODEL), tokenizer.sha256, onnxruntime.__version__)
+    fingerprint = f"{hashlib.sha256(' '.join(decides).encode()).hexdigest()} onnxruntime {onnxruntime.__version__}"
+    return ExternalEncoder(f"onnx:{folder}", embed, about["langs"], (about["latent"],), fingerprint=fingerprint)
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """What `export` noted; DataError where it is something else."""
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not valid JSON ({error}). Export it again.") from None
+    if not isinstance(about, dict) or about.get("schema") != SCHEMA:
+        raise DataError(f"{path}: not of the schema {SCHEMA}; `bgt export --to onnx` writes it.")
+    return about
 
 
 class Padded(nn.Module):

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from bgt_core import __version__, recipes
 from bgt_core.checkpoint import hub
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import BgtError, DataError, NotFound
+from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from bgt_core.files import atomic_folder, sha256_file
 from bgt_core.models.latent import LatentModel
 from bgt_core.recipes import Recipe, legacy
@@ -108,6 +108,8 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
 def find(path: Path | str) -> Path:
     """The checkpoint at `path`: itself, or a run's newest; ORG/NAME or ORG/NAME@REVISION of the hub."""
     path = hub.folder(path)
+    if other := kind_of_folder(path):
+        raise UsageError(f"{path}: a folder of {other}, not a checkpoint of ours: spell it {other}:{path}")
     if (path / CONFIG).is_file():
         return path
     if newest := steps_of(path):
@@ -122,6 +124,14 @@ def find(path: Path | str) -> Path:
 def steps_of(run: Path) -> list[Path]:
     """The whole checkpoints of a run, oldest first."""
     return sorted(path for path in run.glob("step-*") if path.name[5:].isdigit() and (path / CONFIG).is_file())
+
+
+def kind_of_folder(folder: Path) -> str:
+    """The kind of outside encoder whose files the folder holds; "" of a checkpoint, or of no encoder at all."""
+    modules = folder / "modules.json"
+    if modules.is_file() and "bgt_core" not in modules.read_text("utf-8"):  # ours, exported, is a checkpoint too
+        return "sentence-transformers"
+    return "onnx" if (folder / "onnx.json").is_file() else ""
 
 
 def read_config(folder: Path) -> dict[str, Any]:

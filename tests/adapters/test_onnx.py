@@ -17,7 +17,7 @@ import sentencepiece
 
 import bgt_core
 from bgt_core import checkpoint
-from bgt_core.adapters import onnx
+from bgt_core.adapters import onnx, open_encoder
 from bgt_core.contracts import Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
@@ -55,6 +55,29 @@ def test_an_exported_encoder_gives_the_model_s_vectors(
         expected = ours.embed(texts, lang="fr", latent=about["latent"])
         np.testing.assert_allclose(embedded(tmp_path / "out", texts), expected, atol=1e-5)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+def test_an_exported_folder_opens_as_an_encoder(saved: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    onnx.export(checkpoint.load(saved), folder, latent="language", lang="fr")
+    encoder = open_encoder(f"onnx:{folder}")
+    ours = bgt_core.load(saved, "cpu", "fp32")
+    texts = [*TEXTS, "x " * 3_000]  # more pieces than a batch holds
+    expected = ours.embed(texts, lang="fr", latent="language")
+    np.testing.assert_allclose(encoder.embed(texts, lang="fr", latent="language"), expected, atol=1e-5)
+    assert (encoder.langs, encoder.latents) == (("fr",), ("language",)) and encoder.fingerprint
+    with pytest.raises(BgtError, match=rf"spell it onnx:{folder}"):
+        open_encoder(folder)
+    (folder / "model.onnx").write_bytes(b"nothing")
+    with pytest.raises(BgtError, match=r"model.onnx: not an ONNX file") as error:
+        open_encoder(f"onnx:{folder}")
+    assert error.value.exit_code == 4 and "\n" not in str(error.value)
+    (folder / "onnx.json").write_text("[]", "utf-8")
+    with pytest.raises(BgtError, match=r"bgt-onnx/1"):
+        open_encoder(f"onnx:{folder}")
+    (folder / "tokenizer.model").unlink()
+    with pytest.raises(BgtError, match=r"tokenizer.model: missing"):
+        open_encoder(f"onnx:{folder}")
 
 
 BODIES = ["bgt", "bgt-small", "sp", "bilstm", "gran", "english-vae-lstm", "vgvae"]

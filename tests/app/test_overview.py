@@ -179,4 +179,4 @@ def test_a_busy_model_is_no_crash(opened: Open, run: Run, monkeypatch: pytest.Mo
     monkeypatch.setattr(state, "PATIENCE", 0.01)
     monkeypatch.setattr(overview, "page", busy)
     app = opened("main")
-    assert "busy" in app.error[0].value and [button.label for button in app.button] == ["Try again"]
+    assert "busy" in app.warning[0].value and [button.label for button in app.button] == ["Try again"]

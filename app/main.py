@@ -14,7 +14,7 @@ if ROOT not in sys.path:  # Streamlit puts this folder on the path, not the one 
     sys.path.insert(0, ROOT)
 
 from app import startup, state  # noqa: E402
-from app.views import card, compare, generate, latents, overview, probing, questions, similarity  # noqa: E402
+from app.views import card, compare, generate, latents, models, overview, probing, questions, similarity  # noqa: E402
 from bgt_core.errors import BgtError, Busy  # noqa: E402
 
 # Streamlit writes on its main buttons in white, which the light blue of the dark theme leaves unreadable.
@@ -39,6 +39,7 @@ def main() -> None:
     langs = st.Page(
         partial(compare.page, probes), title="Compare languages", icon=":material/translate:", url_path="languages"
     )
+    several = st.Page(models.page, title="Compare models", icon=":material/balance:", url_path="models")
     about = st.Page(card.page, title="Model and data", icon=":material/badge:", url_path="model")
     home = st.Page(
         partial(overview.page, two, style, alike, probes),
@@ -49,13 +50,13 @@ def main() -> None:
     )
     if state.theme() == "dark":
         st.html(BUTTON_STYLE)
-    page = st.navigation([home, two, style, alike, repeats, probes, langs, about])
+    page = st.navigation([home, two, style, alike, repeats, probes, langs, several, about])
     try:
-        models = startup.read().models
+        encoders = startup.read().models
     except BgtError as error:
         refused("The app can't start like this", "The options after `--` are not understood.", error)
         return
-    picker(models)
+    picker(encoders)
     try:
         loaded = state.model()
     except BgtError as error:

@@ -61,8 +61,11 @@ def main() -> None:
         loaded = state.model()
     except BgtError as error:
         refused("This model cannot be opened", "The app is fine; what `--model` names is not.", error)
-        st.caption("Choose another model at the side, or repair this one and reload the page, or start the app again:")
-        st.code(MODELS, language="sh", wrap_lines=True)
+        st.caption(
+            "Choose another model at the side, or repair this one and reload the page, or start the app with another "
+            "`--model`:"
+        )
+        st.markdown(f"```sh\n{MODELS}\n```")
         return
     describe(loaded)
     shown(page.run)

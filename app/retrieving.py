@@ -21,7 +21,7 @@ def opened(loaded: Loaded, folder: Path) -> QuestionStore:
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the questions")
 def _open(digest: str, folder: str, written_ns: int, _loaded: Loaded) -> QuestionStore:
-    return QuestionStore.open(folder, _loaded.bgt)
+    return QuestionStore.open(folder, _loaded.reader)
 
 
 def nearest(store: QuestionStore, question: str, count: int, within: int | None) -> list[Hit]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import pandas as pd
 import streamlit as st
 from streamlit.navigation.page import Page
 
-from app import exports, rows, state
-from app.charts import curves, theme
+from app import rows, state
 from app.views.card import records
 from bgt_core.contracts import LANGUAGE, SYNTACTIC
 from bgt_core.data.columns import LABEL, parse_columns
@@ -20,7 +16,6 @@ EXAMPLES = {  # what it shows: a sentence for its meaning, one for its manner, t
     "Say in French what is written in English": ("I want to buy a new car.", "en", "Il fait froid.", "fr"),
 }
 MANNER = {LANGUAGE: "how that language said it", SYNTACTIC: "how it is built"}  # what the second latent keeps
-COLLAPSED = 0.1  # nats: a latent that costs less carries next to nothing
 
 
 def page(two_latents: Page, style: Page, similarity: Page, probes: Page) -> None:
@@ -36,8 +31,6 @@ def page(two_latents: Page, style: Page, similarity: Page, probes: Page) -> None
     st.page_link(similarity, label="Compare two sentences", icon=":material/compare_arrows:")
     st.page_link(probes, label="Probe what a latent knows", icon=":material/science:")
     card = loaded.info.get("card", {})
-    scores(card.get("scores"), loaded.short)
-    training(loaded)
     records({name: card[name] for name in ("limits", "known limits") if name in card})
 
 
@@ -86,54 +79,3 @@ def links(loaded: state.Loaded, two_latents: Page, style: Page) -> None:
         languages = {"source_lang": rows.language_name(source_lang), "lang": rows.language_name(lang)}
         parameters = {"source": source, "style": manner, **languages}
         st.page_link(style, label=label, icon=":material/edit_note:", query_params=parameters)
-
-
-def scores(measures: Mapping[str, object] | None, name: str) -> None:
-    """A table of what was measured: {measure: number} or {measure: {column: number}}."""
-    if not measures:
-        return
-    st.subheader("Measured")
-    table = {name: value if isinstance(value, Mapping) else {"": value} for name, value in measures.items()}
-    shown = pd.DataFrame.from_dict(table, orient="index").map(
-        lambda value: "" if pd.isna(value) else value if isinstance(value, str) else f"{value:.3g}"
-    )
-    st.table(shown, border="horizontal", alt="Scores of this model, one row per measure")
-    exports.offer(f"bgt-scores-{name}", shown.reset_index(names="measure"), latex=shown.reset_index(names="measure"))
-
-
-def training(loaded: state.Loaded) -> None:
-    reports = [row for row in loaded.log if row.get("kind") == "valid"]
-    held_out = reports[-1] if reports else None
-    if not held_out or not any(name == "elbo" or name.startswith(("retrieval/", "kl/")) for name in held_out):
-        return
-    st.subheader("On held-out pairs")
-    pairs = "Translations" if len(loaded.langs) > 1 else "Paraphrases"
-    with st.container(horizontal=True):
-        if "elbo" in held_out:
-            st.metric("ELBO, nats per pair", f"{held_out['elbo']:.1f}", border=True)
-        for name, value in held_out.items():
-            if name.startswith("retrieval/"):
-                st.metric(f"{pairs} found, {name[10:]}", f"{value:.0%}", border=True)
-            if name.startswith("kl/") and value:  # exactly 0: a latent without a prior
-                low = "possible collapse" if value < COLLAPSED else None
-                st.metric(
-                    f"KL {rows.language_name(name[3:])}, nats",
-                    f"{value:.1f}",
-                    low,
-                    "red",
-                    delta_arrow="off",
-                    border=True,
-                )
-    if len(reports) < 2 or "elbo" not in held_out:  # no prior, no ELBO
-        return
-    left, right = st.columns(2)
-    elbo = curves.elbo_curve(reports, state.theme())
-    left.plotly_chart(elbo, alt="The ELBO of held-out pairs over training steps", config=theme.QUIET)
-    kl = curves.kl_curves(reports, loaded.langs, state.theme())
-    right.plotly_chart(kl, alt="KL of each latent on held-out pairs over training steps", config=theme.QUIET)
-    st.caption(
-        "The ELBO counts every KL in full. Training weighs the KL of each latent differently, so the ELBO may fall "
-        "while the model learns to say more."
-    )
-    with st.expander("The same as a table"):
-        st.dataframe(curves.validations(reports).drop(columns=["kind", "steps"]), hide_index=True)

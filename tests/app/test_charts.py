@@ -116,7 +116,5 @@ def test_curves_show_the_reports_on_held_out_pairs() -> None:
     (elbo,) = curves.elbo_curve(log).data
     assert (list(elbo.x), list(elbo.y)) == ([2, 4], [-2, -4])
     drawn = {trace.name: trace for trace in curves.kl_curves(log, LANGS).data}
-    assert {name: trace.y[0] for name, trace in drawn.items()} == {"semantic": 3.0, "English": 2.0, "French": 1.0}
-    on_map = markers(maps.latent_map({"": rows.examples(("en", "fr"), 2).assign(x=0.0, y=0.0)}, "lang", LANGS))
-    for trace, curve in zip(on_map, (drawn["English"], drawn["French"]), strict=True):
-        assert (trace.marker.color, trace.marker.symbol) == (curve.line.color, curve.marker.symbol)
+    values = {name: trace.y[0] for name, trace in drawn.items()}
+    assert values == {"Semantic latent": 3.0, "English": 2.0, "French": 1.0}

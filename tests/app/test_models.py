@@ -26,7 +26,7 @@ BY = ["Maps", "Similarity", "Translations found", "Writing", "Probes"]
 
 
 @pytest.fixture
-def beside(saved: Path, tmp_path: Path, start: Start, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def two_models(saved: Path, tmp_path: Path, start: Start, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """An untrained model of ours and a function of the user's, by their names in the app."""
     (tmp_path / "lengths_of.py").write_text(FUNCTION, "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
@@ -71,9 +71,9 @@ def test_the_same_vectors_have_the_same_neighbours() -> None:
     assert comparing.same_neighbours(vectors, np.random.default_rng(4).normal(size=(60, 5))) < 0.5
 
 
-def test_every_view_opens_on_ours_beside_a_function(beside: list[str], opened: Open, run: Run) -> None:
+def test_every_view_opens_on_ours_two_models_a_function(two_models: list[str], opened: Open, run: Run) -> None:
     app = opened("models")
-    assert app.multiselect(key="models").value == beside
+    assert app.multiselect(key="models").value == two_models
     assert len(app.get("plotly_chart")) == 2
     for name in BY[1:]:
         app = by(app, run, name)
@@ -81,7 +81,7 @@ def test_every_view_opens_on_ours_beside_a_function(beside: list[str], opened: O
 
 
 def test_maps_show_the_same_sentences_and_a_selection_lights_both(
-    beside: list[str], opened: Open, run: Run, figures: Callable[[AppTest], list[dict]]
+    two_models: list[str], opened: Open, run: Run, figures: Callable[[AppTest], list[dict]]
 ) -> None:
     app = opened("models")
 
@@ -99,17 +99,19 @@ def test_maps_show_the_same_sentences_and_a_selection_lights_both(
     assert lit(left) == lit(right) == some
 
 
-def test_similarities_are_each_model_s_own(beside: list[str], opened: Open, run: Run) -> None:
+def test_similarities_are_each_model_s_own(two_models: list[str], opened: Open, run: Run) -> None:
     app = by(opened("models"), run, "Similarity")
     pair = ["Can you help me?", "Could you give me a hand?"]
     shown = {metric.label: metric.value for metric in app.metric}
     for name, spec in startup.read().models.items():
-        if name in beside:
+        if name in two_models:
             expected = float(cosines(*open_encoder(spec).embed(pair, lang="en")[:, None])[0])
             assert float(shown[name]) == pytest.approx(expected, abs=0.0051)
 
 
-def test_a_file_with_scores_has_correlations_and_their_difference(beside: list[str], opened: Open, run: Run) -> None:
+def test_a_file_with_scores_has_correlations_and_their_difference(
+    two_models: list[str], opened: Open, run: Run
+) -> None:
     app = by(opened("models"), run, "Similarity")
     english = [row[0] for row in example_sentences(("en", "fr"))]
     pairs = zip(english[:40], english[40:80], range(40), strict=True)
@@ -117,15 +119,15 @@ def test_a_file_with_scores_has_correlations_and_their_difference(beside: list[s
     app.file_uploader[0].upload("pairs.tsv", content, "text/plain")
     app = run(app)
     table = app.table[0].value
-    assert table["Model"].tolist() == beside and table["Minus the first"].iloc[0] == ""
+    assert table["Model"].tolist() == two_models and table["Minus the first"].iloc[0] == ""
     first, second = (float(score.split()[0]) for score in table["Score"])
     assert float(table["Minus the first"].iloc[1].split()[0]) == pytest.approx(second - first, abs=0.11)
 
 
-def test_translations_found_are_those_that_the_vectors_find(beside: list[str], opened: Open, run: Run) -> None:
+def test_translations_found_are_those_that_the_vectors_find(two_models: list[str], opened: Open, run: Run) -> None:
     app = by(opened("models"), run, "Translations found")
     table = app.table[1].value.set_index("Model")
-    encoder = open_encoder(startup.read().models[beside[0]])
+    encoder = open_encoder(startup.read().models[two_models[0]])
     text = startup.read().texts_in(["en", "fr"])[app.selectbox(key="cmp_text2").value]
     left, right = zip(*example_sentences(text.langs)[: comparing.MAX_PAIRS], strict=True)
     if text.langs != ("en", "fr"):
@@ -134,7 +136,7 @@ def test_translations_found_are_those_that_the_vectors_find(beside: list[str], o
     unit = [part / np.linalg.norm(part, axis=1, keepdims=True) for part in vectors]
     nearest = (unit[0] @ unit[1].T).argmax(1)
     share = 100 * np.mean([right[at] == right[row] for row, at in enumerate(nearest)])
-    assert float(table.loc[beside[0], "Score"].split()[0]) == pytest.approx(share, abs=1.0)
+    assert float(table.loc[two_models[0], "Score"].split()[0]) == pytest.approx(share, abs=1.0)
 
 
 def test_probes_of_shipped_models_are_compared_on_the_same_sentences(start: Start, opened: Open, run: Run) -> None:

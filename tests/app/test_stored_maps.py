@@ -54,7 +54,7 @@ def test_translations_nearly_coincide_on_the_stored_semantic_map() -> None:
 
 def test_a_stored_map_is_used_for_its_own_model_sentences_and_method_alone() -> None:
     folder = SHIPPED / "bgt-small"
-    loaded = Loaded("small", bgt_core.load(folder), bgt_core.info(folder), [])
+    loaded = Loaded("small", bgt_core.load(folder), ("en", "fr"), bgt_core.info(folder), [], "Runs on the CPU")
     text = startup.read([]).texts["Example sentences (en-fr)"]
     table = spaces.sentences(text, 300)
     assert spaces.stored(loaded, table, TSNE)

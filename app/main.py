@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import streamlit as st
@@ -14,7 +15,7 @@ if ROOT not in sys.path:  # Streamlit puts this folder on the path, not the one 
     sys.path.insert(0, ROOT)
 
 from app import startup, state  # noqa: E402
-from app.views import card, compare, generate, latents, models, overview, probing, questions, similarity  # noqa: E402
+from app.views import sentence  # noqa: E402
 from bgt_core.errors import BgtError, Busy  # noqa: E402
 
 # Streamlit writes on its main buttons in white, which the light blue of the dark theme leaves unreadable.
@@ -31,26 +32,32 @@ streamlit run app/main.py -- --model PATH         # a checkpoint or run, a folde
 
 def main() -> None:
     st.set_page_config("Bilingual Generative Transformer", str(Path(__file__).with_name("icon.svg")), layout="wide")
-    two = st.Page(latents.page, title="Two latents", icon=":material/scatter_plot:", url_path="latents")
-    style = st.Page(generate.page, title="Change the style", icon=":material/edit_note:", url_path="style")
-    alike = st.Page(similarity.page, title="How alike?", icon=":material/compare_arrows:", url_path="similarity")
-    probes = st.Page(probing.page, title="Probes", icon=":material/science:", url_path="probes")
-    repeats = st.Page(questions.page, title="Similar questions", icon=":material/quiz:", url_path="questions")
+    above = st.empty()
+    two = st.Page(view("latents"), title="Two latents", icon=":material/scatter_plot:", url_path="latents")
+    style = st.Page(view("generate"), title="Change the style", icon=":material/edit_note:", url_path="style")
+    alike = st.Page(view("similarity"), title="How alike?", icon=":material/compare_arrows:", url_path="similarity")
+    probes = st.Page(view("probing"), title="Probes", icon=":material/science:", url_path="probes")
+    repeats = st.Page(view("questions"), title="Similar questions", icon=":material/quiz:", url_path="questions")
     langs = st.Page(
-        partial(compare.page, probes), title="Compare languages", icon=":material/translate:", url_path="languages"
+        partial(view("compare"), probes), title="Compare languages", icon=":material/translate:", url_path="languages"
     )
-    several = st.Page(models.page, title="Compare models", icon=":material/balance:", url_path="models")
-    about = st.Page(card.page, title="Model and data", icon=":material/badge:", url_path="model")
-    home = st.Page(
-        partial(overview.page, two, style, alike, probes),
-        title="Overview",
+    several = st.Page(view("models"), title="Compare models", icon=":material/balance:", url_path="models")
+    about = st.Page(view("card"), title="Model and data", icon=":material/badge:", url_path="model")
+    start = st.Page(
+        partial(sentence.page, above, sentence.Next(two, style, alike, probes, langs)),
+        title="A sentence",
         icon=":material/home:",
-        url_path="overview",
         default=True,
     )
+    former = [
+        st.Page(partial(st.switch_page, start), title="A sentence", url_path=address, visibility="hidden")
+        for address in ("sentence", "overview")  # the default page answers at the root alone
+    ]
     if state.theme() == "dark":
         st.html(BUTTON_STYLE)
-    page = st.navigation([home, two, style, alike, repeats, probes, langs, several, about])
+    page = st.navigation([start, two, style, alike, repeats, probes, langs, several, about, *former])
+    if page is start:
+        sentence.heading(above)  # there while the model loads
     try:
         encoders = startup.read().models
     except BgtError as error:
@@ -82,6 +89,15 @@ def shown(page: Callable[[], None]) -> None:
         st.error(str(error), icon=":material/error:")
 
 
+def view(name: str) -> Callable[..., None]:
+    """The page of a module of `views`, imported once it is opened: what other pages need is slow to import."""
+
+    def page(*arguments: object) -> None:
+        import_module(f"app.views.{name}").page(*arguments)
+
+    return page
+
+
 def refused(title: str, explained: str, error: BgtError) -> None:
     st.title(title)
     st.error(explained, icon=":material/error:")
@@ -100,6 +116,8 @@ def picker(models: dict[str, str]) -> None:
 
 
 def describe(loaded: state.Loaded) -> None:
+    from app.views import card
+
     with st.sidebar:
         st.text(f"{loaded.name}\n{loaded.translates or loaded.languages}\n{loaded.device}")
         if loaded.info:

@@ -20,8 +20,6 @@ import bgt_core
 from app import kept_vectors, rows, startup
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.errors import Busy, UsageError
-from bgt_core.generation.translate import translates_into
-from bgt_core.generation.writer import can_write
 
 PATIENCE = 60  # seconds to wait for another session's request
 FEW = 64  # sentences that are embedded faster than they are looked up
@@ -76,12 +74,16 @@ class Loaded:
     @property
     def translates(self) -> str:
         """From which language into which, as in "French into English"; "" of a model that does not translate."""
+        from bgt_core.generation.translate import translates_into
+
         written = " and ".join(map(rows.language_name, translates_into(self.bgt)))
         return f"{self.languages} into {written}" if written else ""
 
     @property
     def cannot_write(self) -> str:
-        """Why it can't write one sentence in the manner of another; "" where it can."""
+        """Why it can't write one sentence in the style of another; "" where it can."""
+        from bgt_core.generation.writer import can_write
+
         if not self.bgt:
             return "This encoder reads sentences and writes none."
         if self.translates:

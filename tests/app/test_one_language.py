@@ -24,7 +24,7 @@ Open = Callable[[str], AppTest]
 Run = Callable[[AppTest], AppTest]
 Press = Callable[[AppTest, str], AppTest]
 Figures = Callable[[AppTest], list[dict]]
-PAGES = ("overview", "latents", "generate", "similarity", "probing", "compare", "card")
+PAGES = ("sentence", "latents", "generate", "similarity", "probing", "compare", "card")
 WRITING, BAG = "lstm", "bag-of-words"
 
 

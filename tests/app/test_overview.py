@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import startup, state
-from app.views import overview
+from app.views import sentence
 from bgt_core import checkpoint
 from bgt_core.data.text import Tokenizer
 from bgt_core.recipes.recipe import Recipe
@@ -19,7 +19,7 @@ from bgt_core.recipes.recipe import Recipe
 Open = Callable[[str], AppTest]
 Start = Callable[..., None]
 Run = Callable[[AppTest], AppTest]
-PAGES = ("overview", "latents", "generate", "similarity", "probing", "compare", "card")
+PAGES = ("sentence", "latents", "generate", "similarity", "probing", "compare", "card")
 
 SHIPPED = next(iter(startup.shipped()))
 
@@ -56,13 +56,13 @@ def test_a_model_of_one_language_and_latent_has_a_map_of_it(
     apps = {page: opened(page) for page in PAGES}
     assert not any(app.error for app in apps.values())
     assert len(apps["latents"].get("plotly_chart")) == 1 and not apps["latents"].table
-    (text,) = (text.value for text in apps["overview"].markdown if "reads a sentence" in text.value)
-    assert text.startswith("This model reads a sentence once.") and "all languages" not in text
+    (text,) = (html.proto.body for html in apps["sentence"].get("html") if "reads a sentence" in html.proto.body)
+    assert "This model reads a sentence once." in text and "all its languages" not in text
 
 
 def test_the_overview_tells_the_checkpoint(opened: Open, saved: Path) -> None:
     config = json.loads((saved / "config.json").read_text("utf-8"))
-    app = opened("main")
+    app = opened("overview")
     shown = {metric.label: metric.value for metric in app.metric}
     assert shown["Languages"] == "English, French"
     assert shown["Training steps"] == str(config["step"])
@@ -89,10 +89,10 @@ def test_a_bad_checkpoint_is_named_and_the_app_lives_on(
     assert str(folder) in message.value and (name in message.value or not (folder / name).exists())
     assert "Traceback" not in str(app)
     app.selectbox(key="ckpt").set_value(SHIPPED)  # the other model still opens
-    assert run(app).metric and not app.error
+    assert run(app).text_input and not app.error
     app.selectbox(key="ckpt").set_value("model")
     shutil.copytree(saved, folder, dirs_exist_ok=True)
-    assert run(app).metric and not app.error
+    assert run(app).text_input and not app.error
 
 
 def test_an_empty_folder_of_models_says_the_way_out(start: Start, opened: Open, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_folder_of_models_offers_each(start: Start, opened: Open, run: Run, sa
     assert app.selectbox(key="ckpt").options == ["first", "second", *startup.shipped()]
     app.selectbox(key="ckpt").set_value("second")
     run(app)
-    assert app.session_state["ckpt"] == "second" and app.metric
+    assert app.session_state["ckpt"] == "second" and app.text_input
 
 
 @pytest.mark.parametrize("asked", ["../../etc/passwd", "<b>x</b>", ""])
@@ -120,7 +120,7 @@ def test_the_address_opens_no_file(opened: Open, run: Run, asked: str) -> None:
     fresh = AppTest.from_file(app._script_path, default_timeout=60)
     fresh.query_params["ckpt"] = asked
     run(fresh)
-    assert fresh.selectbox(key="ckpt").value == "model" and fresh.metric
+    assert fresh.selectbox(key="ckpt").value == "model" and fresh.text_input
 
 
 def test_a_misspelt_option_is_explained(start: Start, opened: Open) -> None:
@@ -135,6 +135,6 @@ def test_a_busy_model_is_no_crash(opened: Open, run: Run, monkeypatch: pytest.Mo
             pytest.fail("one request at a time")
 
     monkeypatch.setattr(state, "PATIENCE", 0.01)
-    monkeypatch.setattr(overview, "page", busy)
+    monkeypatch.setattr(sentence, "page", busy)
     app = opened("main")
     assert "busy" in app.warning[0].value and [button.label for button in app.button] == ["Try again"]

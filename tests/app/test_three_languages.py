@@ -27,7 +27,7 @@ Press = Callable[[AppTest, str], AppTest]
 Figures = Callable[[AppTest], list[dict]]
 LANGS = ("en", "fr", "de")
 NAMES = ("English", "French", "German")
-PAGES = ("overview", "latents", "generate", "similarity", "probing", "compare", "card")
+PAGES = ("sentence", "latents", "generate", "similarity", "probing", "compare", "card")
 SUBJECTS = [
     ("The cat", "Le chat", "Die Katze"),
     ("My sister", "Ma sœur", "Meine Schwester"),

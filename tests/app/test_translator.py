@@ -14,7 +14,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.recipes.recipe import Recipe
 
 Open = Callable[[str], AppTest]
-PAGES = ("main", "overview", "latents", "generate", "similarity", "probing", "compare", "card")
+PAGES = ("main", "sentence", "latents", "generate", "similarity", "probing", "compare", "card")
 
 
 @pytest.fixture(autouse=True)

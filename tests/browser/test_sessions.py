@@ -16,7 +16,15 @@ Visit = Callable[..., Page]
 Settle = Callable[[Page], None]
 TurnTo = Callable[[Page, str], None]
 SOURCE, STYLE = "The cat sleeps.", "Is it late?"
-TITLES = ("Two latents", "Change the style", "How alike?", "Probes", "Compare languages", "Model and data", "Overview")
+TITLES = (
+    "Two latents",
+    "Change the style",
+    "How alike?",
+    "Probes",
+    "Compare languages",
+    "Model and data",
+    "A sentence",
+)
 
 
 def ask(page: Page, seed: int) -> None:

@@ -125,16 +125,37 @@ def _written(
 
 def units(text: str, lang: str) -> list[tuple[int, int]]:
     """Where its words and marks begin and end; in Japanese and Chinese, which put no spaces, runs of one script."""
-    found = (RUN if lang in UNSPACED else WORD).finditer(text)
-    return [match.span() for match in found]
+    return [match.span() for match in (RUN if lang in UNSPACED else WORD).finditer(text)]
+
+
+def without(text: str, lang: str) -> list[str]:
+    """The text without each of its words and marks in turn."""
+    return [normalise(text[:start] + text[end:]) for start, end in units(text, lang)]
 
 
 def left_out(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
     """How far each latent moves when a word or mark is left out: 1 - cosine, a column per latent; `word` names it."""
-    spans = units(text, lang)
-    shorter = [normalise(text[:start] + text[end:]) for start, end in spans]
     columns = {}
     for latent in loaded.latents:
-        whole, *parts = np.split(embed(loaded, [text, *shorter], lang, latent), [1])
-        columns[latent] = 1 - loaded.encoder.similarity(whole, parts[0])[0]
-    return pd.DataFrame({"word": [text[start:end] for start, end in spans], **columns})
+        whole, parts = np.split(embed(loaded, [text, *without(text, lang)], lang, latent), [1])
+        columns[latent] = 1 - loaded.encoder.similarity(whole, parts)[0]
+    return pd.DataFrame({"word": [text[start:end] for start, end in units(text, lang)], **columns})
+
+
+def in_every_language(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
+    """Its meaning written in each language of the model that has examples: `lang`, `text`, and the cosine of what was
+    written to the sentence in the semantic latent."""
+    return _in_every_language(loaded.digest, text, lang, loaded)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _in_every_language(digest: str, text: str, lang: str, _loaded: Loaded) -> pd.DataFrame:
+    from app import writing
+
+    semantic = embed(_loaded, [text], lang, SEMANTIC)
+    table = []
+    for target in (code for code in _loaded.langs if code == lang or {code, lang} <= set(LANGS)):
+        there = writing.in_language(_loaded, text, lang, target)
+        cosine = _loaded.encoder.similarity_pairwise(semantic, embed(_loaded, [there], target, SEMANTIC))[0]
+        table.append((target, there, float(cosine)))
+    return pd.DataFrame(table, columns=["lang", "text", "cosine"])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html import escape
 
 import pandas as pd
 import streamlit as st
 
-from app import rows, sentence, state
+from app import properties, rows, sentence, state
 from app.charts import theme
 from bgt_core.contracts import SEMANTIC
 
@@ -27,12 +28,20 @@ ol.bgt-list { list-style: none; padding: 0; margin: 0; }
 .bgt-tag.same { background: color-mix(in srgb, var(--bgt) 16%, transparent); border-color: var(--bgt); }
 .bgt-output { background: #8881; border-radius: .4rem; padding: .5rem .8rem; font-size: 1.1rem; }
 .bgt-kept { font-size: .9rem; margin-top: .2rem; font-variant-numeric: tabular-nums; }
+.bgt-words { display: flex; flex-wrap: wrap; gap: .8rem .7rem; }
+.bgt-words .bars { display: flex; gap: 3px; justify-content: center; align-items: flex-end; height: 64px;
+  border-bottom: 1px solid #8888; }
+.bgt-words i { display: block; width: 14px; border-radius: 2px 2px 0 0; background: var(--bgt); }
+.bgt-words b { font-weight: 500; font-size: 1.15rem; display: block; text-align: center; min-width: 2rem; }
+table.bgt-table { border-collapse: collapse; width: 100%; }
+.bgt-table th, .bgt-table td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid #8883; }
+.bgt-table th { font-weight: 600; }
 </style>"""
 
 
-def coloured(latent: str) -> str:
-    """The attribute that gives what is inside a latent's colour."""
-    return f'style="--bgt:{theme.latent_colour(latent, state.theme())}"'
+def coloured(latent: str, more: str = "") -> str:
+    """The attribute that gives what is inside a latent's colour, and more style."""
+    return f'style="--bgt:{theme.latent_colour(latent, state.theme())};{more}"'
 
 
 def key(latent: str) -> str:
@@ -52,8 +61,7 @@ def neighbours(text: str, lang: str, near: pd.DataFrame, latent: str, languages:
     for row, same in zip(near.itertuples(), alike.itertuples(), strict=True):
         tags = [tag(length(row.length, row.lang), same.length), tag(rows.MARKS.get(row.text[-1:], row.mark), same.mark)]
         if languages:
-            glyph = theme.cycled(theme.GLYPHS, theme.lang_place(row.lang))
-            tags.insert(0, tag(f"{glyph} {rows.language_name(row.lang)}", False))
+            tags.insert(0, tag(language(row.lang), False))
         items.append(
             f'<li><span class="cosine">{row.cosine:z.2f}</span><span class="text" lang="{escape(row.lang)}" dir="auto">'
             f"{shared_words(row.text, text) if row.lang == lang else escape(row.text)}<br>{''.join(tags)}</span></li>"
@@ -85,3 +93,50 @@ def output(text: str, meaning: float, style: float, second: str, lang: str) -> N
         f'<div class="bgt-output" lang="{escape(lang)}" dir="auto">{escape(text) or "(nothing)"}</div>'
         f'<div class="bgt-kept">{kept}</div>'
     )
+
+
+def language(lang: str) -> str:
+    """Its symbol in every figure, and its name."""
+    return f"{theme.cycled(theme.GLYPHS, theme.lang_place(lang))} {rows.language_name(lang)}"
+
+
+def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str) -> None:
+    """The sentence with a bar over each `word` for each latent, as high as its column says."""
+    words = []
+    for row in table.to_dict("records"):
+        drawn = "".join(
+            f"<i {coloured(latent, f'height:{max(1, 64 * row[latent] / highest):.0f}px')}></i>" for latent in latents
+        )
+        told = ", ".join(f"{latent} {row[latent]:z.2f}" for latent in latents)
+        words.append(f'<div title="{escape(told)}"><div class="bars">{drawn}</div><b>{escape(row["word"])}</b></div>')
+    st.html(f'<div class="bgt-words" lang="{escape(lang)}" dir="auto">{"".join(words)}</div>')
+
+
+def probes(known: Sequence[properties.Property]) -> None:
+    """A row for each property: how it is, what each latent's probe says, what the most frequent answer is worth."""
+    latents = [reading.latent for reading in known[0].readings]
+    titles = "".join(f"<th>{key(latent)} {latent.capitalize()} says</th>" for latent in latents)
+    body = []
+    for one in known:
+        cells = []
+        for reading in one.readings:
+            said = escape(reading.label)
+            right = f"<b>✓ {said}</b>" if reading.label == one.truth else said
+            cells.append(f"<td>{right} ({reading.accuracy:.0%})</td>")
+        body.append(
+            f"<tr><td>{escape(one.question)}</td><td>{escape(one.truth)}</td>{''.join(cells)}"
+            f"<td>{one.majority:.0%}</td></tr>"
+        )
+    head = f"<tr><th>Asked</th><th>In truth</th>{titles}<th>Most frequent</th></tr>"
+    st.html(f'<table class="bgt-table"><thead>{head}</thead><tbody>{"".join(body)}</tbody></table>')
+
+
+def in_languages(table: pd.DataFrame) -> None:
+    """A sentence for each language, with its cosine."""
+    items = [
+        f'<li><span class="cosine">{row.cosine:z.2f}</span><span class="text">'
+        f'<span lang="{escape(row.lang)}" dir="auto">{escape(row.text) or "(nothing)"}</span>'
+        f"<br>{tag(language(row.lang), False)}</span></li>"
+        for row in table.itertuples()
+    ]
+    st.html(f'<ol class="bgt-list">{"".join(items)}</ol>')

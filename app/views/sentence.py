@@ -12,7 +12,7 @@ from streamlit.navigation.page import Page
 from app import rows, sentence, startup, state
 from app.address import BOUND
 from app.components.copy import copy_link
-from app.views import marked
+from app.views import heard, marked
 from app.views.help import how_to_read
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.data.columns import LABEL, parse_columns
@@ -83,6 +83,12 @@ def page(place: DeltaGenerator, following: Next) -> None:
     else:
         rebuilt(loaded, text, lang)
         swaps(loaded, text, lang, following)
+    heard.words(loaded, text, lang, following.similarity)
+    above = st.container()  # probes are fitted last: that takes seconds the first time
+    if not loaded.cannot_write:
+        heard.languages(loaded, text, lang, following.style)
+    with above:
+        heard.probed(loaded, text, lang, following.probes)
     explained(loaded)
     copy_link()
 

@@ -14,7 +14,6 @@ from streamlit.testing.v1 import AppTest
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 NEEDS = {  # pages that link to others
     "sentence": "st.empty(), sentence.Next(there, there, there, there, there)",
-    "overview": "there, there, there, there",
     "compare": "there",
 }
 SCRIPT = """

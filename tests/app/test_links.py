@@ -105,6 +105,6 @@ def test_cleared_caches_are_empty_and_fill_again(
     real = bgt_core.load
     monkeypatch.setattr(bgt_core, "load", lambda path: loaded.append(path) or real(path))
     press(opened("card"), "Clear the caches")
-    opened("overview")
+    opened("generate")
     assert len(loaded) == 2
     assert state.model().title == "model" and len(loaded) == 2

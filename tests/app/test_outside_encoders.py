@@ -21,7 +21,7 @@ from bgt_core.vectors.compare import cosines
 
 Open = Callable[[str], AppTest]
 Start = Callable[..., None]
-PAGES = ("overview", "latents", "generate", "similarity", "probing", "compare", "card")
+PAGES = ("sentence", "latents", "generate", "similarity", "probing", "compare", "card")
 IN_PLACE = """
 import streamlit as st
 from app import main, state

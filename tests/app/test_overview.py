@@ -60,16 +60,6 @@ def test_a_model_of_one_language_and_latent_has_a_map_of_it(
     assert "This model reads a sentence once." in text and "all its languages" not in text
 
 
-def test_the_overview_tells_the_checkpoint(opened: Open, saved: Path) -> None:
-    config = json.loads((saved / "config.json").read_text("utf-8"))
-    app = opened("overview")
-    shown = {metric.label: metric.value for metric in app.metric}
-    assert shown["Languages"] == "English, French"
-    assert shown["Training steps"] == str(config["step"])
-    assert config["files"]["model.safetensors"].startswith(shown["Checkpoint"])
-    assert not app.get("plotly_chart")  # this checkpoint has no log
-
-
 def test_clearing_the_caches_loses_nothing(opened: Open, press: Callable) -> None:
     app = press(opened("card"), "Clear the caches")
     assert app.success and app.dataframe

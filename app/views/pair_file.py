@@ -7,7 +7,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from app import exports, rows, scoring, state, uploads
+from app import exports, rows, scoring, state, uploading
 from app.address import BOUND
 from app.charts import scores, theme
 from bgt_core.errors import BgtError
@@ -30,15 +30,19 @@ def languages(loaded: state.Loaded, key: str) -> tuple[str, str]:
 
 def upload(loaded: state.Loaded) -> None:
     st.markdown(
-        "Two columns of sentences, and a third of scores that people gave, if there is one (also as the first)."
+        "Two columns of sentences, in one language or two, and a third of scores that people gave, if there is one."
     )
-    file = st.file_uploader("Pairs", uploads.KINDS, max_upload_size=20)
-    langs = languages(loaded, "file")
-    if file is None:
-        st.info("Nothing yet: upload a .tsv or .csv. STS files with the score first are read as they are.")
+    texts = {name: text for name, text in uploading.texts_in(loaded.langs).items() if len(text.sides) == 2}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox("Pairs", list(texts), key="pair_file", width=400) if texts else None
+        uploading.button()
+    if name is None:
+        st.info("Nothing yet: upload a file. STS files with the score first are read as they are.")
         return
+    text = texts[name]
+    pairs = text.table.rename(columns=dict(zip(text.sides, ("left", "right"), strict=True)))
     try:
-        scored = scoring.similarities(loaded, uploads.pairs(file.name, file.getvalue()), *langs)
+        scored = scoring.similarities(loaded, pairs[[*pairs.columns.intersection(NAMES)]], *text.columns)
         if "gold" in scored:
             name = st.segmented_control(
                 "Pairs", scoring.SPLITS, default="all", required=True, key="split", **BOUND,

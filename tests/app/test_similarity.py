@@ -121,29 +121,28 @@ def test_the_scatter_holds_every_pair(scored: pd.DataFrame) -> None:
         assert not any("<b>" in text for text in trace.text)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("pairs.tsv", b"fine\tfine\nbad \xff\tx\n", "not UTF-8"),
-        ("pairs.csv", b"one column\n", "two columns"),
-        ("pairs.tsv", b"\n", "no rows"),
-        ("pairs.tsv", b"a\tb\n" * 30_000, "more than 20,000"),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_explained_on_the_page(
-    opened: Open, run: Run, name: str, content: bytes, message: str
-) -> None:
-    app = opened("similarity")
-    app.file_uploader[0].set_value((name, content, "text/plain"))
-    run(app)
-    assert message in app.error[0].value and not app.get("plotly_chart")
+@pytest.fixture
+def uploaded(opened: Open, run: Run, press: Callable) -> Callable[[str, bytes], AppTest]:
+    """uploaded(name, content): the page with that file chosen."""
+
+    def upload(name: str, content: bytes) -> AppTest:
+        app = press(opened("similarity"), "Upload")
+        app.file_uploader(key="own_file").set_value((name, content, "text/plain"))
+        run(app)
+        use = [button.label for button in app.button if button.label.startswith("Use these")]
+        return press(app, use[0]) if use else app
+
+    return upload
 
 
-def test_a_file_with_scores_is_drawn_and_its_markup_stays_text(opened: Open, run: Run, figures: Callable) -> None:
+def test_a_file_that_cannot_be_read_is_explained_on_the_page(uploaded: Callable) -> None:
+    app = uploaded("pairs.tsv", b"fine\tfine\nbad \xff\tx\n")
+    assert "not UTF-8" in app.error[0].value and not app.get("plotly_chart")
+
+
+def test_a_file_with_scores_is_drawn_and_its_markup_stays_text(uploaded: Callable, figures: Callable) -> None:
     lines = [f"{n % 6}\t<img src=x onerror=alert(1)> {n}\tمرحبا こんにちは {n % 5}" for n in range(40)]
-    app = opened("similarity")
-    app.file_uploader[0].set_value(("pairs.tsv", "\n".join(lines).encode(), "text/plain"))
-    run(app)
+    app = uploaded("pairs.tsv", "\n".join(["score\ten\tfr", *lines]).encode())
     (figure,) = figures(app)
     assert not any("<img" in text for trace in figure["data"] for text in trace["text"])
     assert app.dataframe[-1].value["Left"][0] == "<img src=x onerror=alert(1)> 0"

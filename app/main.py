@@ -13,7 +13,7 @@ if ROOT not in sys.path:  # Streamlit puts this folder on the path, not the one 
     sys.path.insert(0, ROOT)
 
 from app import startup, state  # noqa: E402
-from app.views import card, compare, generate, latents, overview, probing, questions, similarity  # noqa: E402
+from app.views import card, compare, generate, latents, overview, plane, probing, questions, similarity  # noqa: E402
 from bgt_core.errors import BgtError  # noqa: E402
 
 # Streamlit writes on its main buttons in white, which the light blue of the dark theme leaves unreadable.
@@ -25,6 +25,9 @@ def main() -> None:
     two = st.Page(latents.page, title="Two latents", icon=":material/scatter_plot:", url_path="latents")
     style = st.Page(generate.page, title="Change the style", icon=":material/edit_note:", url_path="style")
     alike = st.Page(similarity.page, title="How alike?", icon=":material/compare_arrows:", url_path="similarity")
+    where = st.Page(
+        partial(plane.page, two, alike), title="Where they disagree", icon=":material/call_split:", url_path="plane"
+    )
     probes = st.Page(probing.page, title="Probes", icon=":material/science:", url_path="probes")
     repeats = st.Page(questions.page, title="Similar questions", icon=":material/quiz:", url_path="questions")
     langs = st.Page(
@@ -40,7 +43,7 @@ def main() -> None:
     )
     if state.theme() == "dark":
         st.html(BUTTON_STYLE)
-    page = st.navigation([home, two, style, alike, repeats, probes, langs, about])
+    page = st.navigation([home, two, where, style, alike, repeats, probes, langs, about])
     try:
         models = startup.read().models
     except BgtError as error:

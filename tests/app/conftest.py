@@ -12,7 +12,11 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
-NEEDS = {"overview": "there, there, there, there", "compare": "there"}  # pages that link to others
+NEEDS = {
+    "overview": "there, there, there, there",
+    "compare": "there",
+    "plane": "there, there",
+}  # pages that link to others
 SCRIPT = """
 import streamlit as st
 from app.views import {name}

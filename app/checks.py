@@ -92,12 +92,12 @@ def warnings(loaded: Loaded, texts: Sequence[str], lang: str) -> list[str]:
     looked_at = sample([text for text in texts if text.strip()])
     if not looked_at:
         return []
-    found = []
+    concerns = []
     missing, tokens = unknown(loaded, looked_at)
     if missing and missing >= UNKNOWN_SHARE * tokens:
-        found.append(f"{missing:,} of {tokens:,} tokens are unknown to this model.")
+        concerns.append(f"{missing:,} of {tokens:,} tokens are unknown to this model.")
     others = Counter(filter(None, (another_language(text, lang) for text in looked_at)))
     if others.total() > len(looked_at) / 2:
         other = others.most_common(1)[0][0]
-        found.append(f"This looks like {language_name(other)}, not {language_name(lang)}.")
-    return found
+        concerns.append(f"This looks like {language_name(other)}, not {language_name(lang)}.")
+    return concerns

@@ -29,7 +29,7 @@ QUADRANTS = {  # (alike in meaning, alike in style) -> its name, in the order in
 
 
 @dataclass(frozen=True)
-class Source:
+class PairSource:
     """Which pairs of a text: of two languages translations; of one the user's own pairs, or pairs made here."""
 
     left: str
@@ -49,14 +49,14 @@ class Source:
         return "The file's pairs" if self.left == self.right else "Translations"
 
 
-def sources(text: ParallelText) -> list[Source]:
+def sources(text: ParallelText) -> list[PairSource]:
     """The pairs that can be made of a text, those of one language first."""
-    own = [Source(text.langs[0], text.langs[0], True)] if len(text.sides) > len(text.langs) else []
-    made = [Source(lang, lang, False) for lang in text.langs]
-    return [*own, *made, *(Source(left, right, True) for left, right in combinations(text.langs, 2))]
+    own = [PairSource(text.langs[0], text.langs[0], True)] if len(text.sides) > len(text.langs) else []
+    made = [PairSource(lang, lang, False) for lang in text.langs]
+    return [*own, *made, *(PairSource(left, right, True) for left, right in combinations(text.langs, 2))]
 
 
-def pairs(loaded: Loaded, text: ParallelText, count: int, source: Source) -> pd.DataFrame:
+def pairs(loaded: Loaded, text: ParallelText, count: int, source: PairSource) -> pd.DataFrame:
     """A row per pair of the first `count` rows of a text, random ones last; shared, so never changed.
 
     Columns: `kind`; `left`, `right`, their rows' ids `left_row` and `right_row`; how alike they are: `semantic`, the
@@ -74,7 +74,7 @@ def pairs(loaded: Loaded, text: ParallelText, count: int, source: Source) -> pd.
 
 
 @st.cache_data(max_entries=8, show_spinner="Comparing pairs")
-def _pairs(digest: str, content: str, source: Source, _table: pd.DataFrame, _loaded: Loaded) -> pd.DataFrame:
+def _pairs(digest: str, content: str, source: PairSource, _table: pd.DataFrame, _loaded: Loaded) -> pd.DataFrame:
     part = _table[_table["lang"].isin([source.left, source.right])]
     if not source.given:
         part = part.drop_duplicates("text").head(MAX_SEARCHED)
@@ -103,7 +103,7 @@ def _pairs(digest: str, content: str, source: Source, _table: pd.DataFrame, _loa
 
 
 def indices(
-    loaded: Loaded, table: pd.DataFrame, source: Source, meaning: np.ndarray, style: np.ndarray
+    loaded: Loaded, table: pd.DataFrame, source: PairSource, meaning: np.ndarray, style: np.ndarray
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Kinds of pairs, with the places in the table of their left and right sentences."""
     rng = np.random.default_rng(0)
@@ -128,12 +128,12 @@ def indices(
 
 def nearest(loaded: Loaded, vectors: np.ndarray) -> np.ndarray:
     """The place of the vector that each is most alike, itself aside: (N, D) -> (N,)."""
-    found = []
+    places = []
     for start in range(0, len(vectors), AT_ONCE):
         similarities = loaded.encoder.similarity(vectors[start : start + AT_ONCE], vectors)
         similarities[np.arange(len(similarities)), start + np.arange(len(similarities))] = -np.inf
-        found.append(similarities.argmax(1))
-    return np.concatenate(found)
+        places.append(similarities.argmax(1))
+    return np.concatenate(places)
 
 
 def across(loaded: Loaded, style: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:

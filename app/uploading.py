@@ -124,7 +124,8 @@ def guessed_uses(table: pd.DataFrame, langs: Sequence[str]) -> list[str]:
         uses[at] = LEFT_OUT
     if pairs and GOLD not in uses:
         scores = [at for at, use in enumerate(uses) if use == COLOUR and uploads.numbers(table.iloc[:, at])]
-        uses[scores[0] : scores[0] + 1] = [GOLD] if scores else []
+        if scores:
+            uses[scores[0]] = GOLD
     return uses
 
 

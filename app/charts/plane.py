@@ -63,9 +63,12 @@ def plane(
             align="left" if x < 0.5 else "right", font_color=INK[theme],
         )  # fmt: skip
     finish(figure, "", HEIGHT, theme)
-    figure.update_xaxes(title=titles[0], zeroline=False, gridcolor=EDGE, griddash="dot")
-    figure.update_yaxes(title=titles[1], zeroline=False, gridcolor=EDGE, griddash="dot")
-    return figure.update_layout(margin={"l": 8, "r": 8, "t": 8, "b": 90}, dragmode="pan")
+    figure.update_xaxes(title_text=titles[0], zeroline=False, gridcolor=EDGE, griddash="dot")
+    low, high = pairs["style"].min(), pairs["style"].max()
+    room = 0.14 * max(high - low, 0.1)  # for the names of the quadrants
+    vertical = [float(low - room), float(high + room)]
+    figure.update_yaxes(title_text=titles[1], zeroline=False, gridcolor=EDGE, griddash="dot", range=vertical)
+    return figure.update_layout(margin={"l": 8, "r": 8, "t": 8, "b": 84}, dragmode="pan")
 
 
 def look(count: int) -> tuple[int, float]:

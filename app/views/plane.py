@@ -93,7 +93,7 @@ def explore(
     pairs: pd.DataFrame,
     colour: str,
     percentiles: tuple[int, ...],
-    source: disagreement.Source,
+    source: disagreement.PairSource,
     text: tuple[startup.ParallelText, int],
     pages: tuple[StreamlitPage, StreamlitPage],
 ) -> None:
@@ -106,7 +106,7 @@ def explore(
     counts = {name: len(part) for name, part in parts.items()}
     titles = (f"{rows.latent_title(SEMANTIC)}, cosine", y_title, colour_title)
     figure = partial(charts.plane, pairs, colour, cuts, counts, titles)
-    chart, beside = st.columns([2, 1], gap="medium")
+    chart, details = st.columns([2, 1], gap="medium")
     with chart:
         event = st.plotly_chart(
             figure(theme=state.theme()),
@@ -118,7 +118,7 @@ def explore(
             + "; ".join(f"{name}: {count:,}" for name, count in counts.items())
             + ". Extreme pairs are listed below.",
         )
-    with beside:
+    with details:
         places = [point["customdata"] for point in event["selection"]["points"] if "customdata" in point]
         places = [place[0] if isinstance(place, list) else place for place in places]
         selected = pairs.iloc[[place for place in places if place < len(pairs)]]
@@ -128,9 +128,9 @@ def explore(
             st.markdown("**Click a point** to read its pair; draw around points to list them.")
             kinds = ", ".join(f"{number:,} {kind.lower()}" for kind, number in pairs["kind"].value_counts().items())
             st.caption(
-                f"{kinds[:1].upper()}{kinds[1:]}. The lines: a pair counts as alike in meaning from {cuts[0]:z.2f} on, "
-                f"in style from {cuts[1]:z.2f}, where {percentiles[0]} % and {percentiles[1]} % of random pairs stay "
-                "below."
+                f"{kinds}. The lines: a pair counts as alike in meaning from {cuts[0]:z.2f} on, where "
+                f"{percentiles[0]} % of random pairs stay below, and in style from {cuts[1]:z.2f} on, where "
+                f"{percentiles[1]} % do."
             )
             if not source.given and len(pairs) and text[1] > disagreement.MAX_SEARCHED:
                 st.caption(f"Of the first {disagreement.MAX_SEARCHED:,} different sentences.")
@@ -149,7 +149,7 @@ def explore(
 def inspect(
     loaded: state.Loaded,
     selected: pd.DataFrame,
-    source: disagreement.Source,
+    source: disagreement.PairSource,
     text: tuple[startup.ParallelText, int],
     pages: tuple[StreamlitPage, StreamlitPage],
 ) -> None:
@@ -213,12 +213,13 @@ def extremes(parts: dict[str, pd.DataFrame]) -> None:
 
 def listing(pairs: pd.DataFrame, height: Literal["content"] | int) -> None:
     """Numbers first, so that no long sentence pushes them out of sight."""
-    titles = {"semantic": "Meaning", "style": "Style", "left": "Left", "right": "Right", "kind": "Kind"}
-    two = st.column_config.NumberColumn(format="%.2f", width=70)
+    titles = {"semantic": "Meaning", "style": "Style", "left": "Left", "right": "Right"}
+    two = st.column_config.NumberColumn(format="%.2f", width=66)
     st.dataframe(
         pairs[list(titles)].rename(columns=titles),
         hide_index=True,
         height=height,
-        column_config={"Meaning": two, "Style": two},
+        row_height=56,  # two lines of text
+        column_config={"Meaning": two, "Style": two, "Left": {"width": 130}, "Right": {"width": 130}},
         alt="Pairs of sentences with how alike they are in meaning and in style",
     )

@@ -33,6 +33,7 @@ TOPICS = ["a", "b"] * 20
         ({"y": FRENCH, "x": ENGLISH, "topic": TOPICS, "amount": NUMBERS}, ["fr", "en", "own", "own"]),
         ({"Column 1": NUMBERS, "Column 2": ENGLISH, "Column 3": ENGLISH[::-1]}, ["gold", "en", "en"]),
         ({"score": NUMBERS, "x": FRENCH}, ["gold", "fr"]),
+        ({"x": ENGLISH, "y": ENGLISH[::-1]}, ["en", "en"]),
         ({"fr": ENGLISH, "German": FRENCH}, ["fr", "de"]),  # names before what is in the columns
         ({"x": ENGLISH, "y": FRENCH, "comment": ENGLISH}, ["en", "fr", ""]),
         ({"x": columns("en", "es")[1]}, ["en"]),  # Spanish, which the model does not read

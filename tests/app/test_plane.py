@@ -12,13 +12,13 @@ from streamlit.testing.v1 import AppTest
 
 from app import disagreement, spaces, state, uploading
 from app.charts.plane import MAX_SVG, plane
-from app.disagreement import Source, across, cuts, pairs, quadrants, sources
+from app.disagreement import PairSource, across, cuts, pairs, quadrants, sources
 from app.startup import GRAMMAR, ParallelText
 from bgt_core.vectors.compare import cosines, unit
 
 Open = Callable[[str], AppTest]
 Run = Callable[[AppTest], AppTest]
-WITHIN = Source("en", "en", False)
+WITHIN = PairSource("en", "en", False)
 
 
 @pytest.fixture
@@ -45,14 +45,16 @@ def test_within_a_language_each_sentence_meets_its_nearest_and_a_random_one(load
         part = table[table["kind"] == kind]
         assert {frozenset(pair) for pair in zip(part["left"], part["right"], strict=True)} == expected
         assert len(part) == len(expected)
-        found = cosines(*(loaded.encoder.embed(part[side], lang="en", latent=latent) for side in ("left", "right")))
-        assert part[column].to_numpy() == pytest.approx(found, abs=1e-5)
+        similarities = cosines(
+            *(loaded.encoder.embed(part[side], lang="en", latent=latent) for side in ("left", "right"))
+        )
+        assert part[column].to_numpy() == pytest.approx(similarities, abs=1e-5)
     random = table[table["kind"] == disagreement.RANDOM]
     assert len(random) == len(texts) and (random["left"] != random["right"]).all()
 
 
 def test_the_rows_of_a_pair_are_rows_of_the_maps(loaded: state.Loaded) -> None:
-    table = pairs(loaded, GRAMMAR, 40, Source("en", "fr", True))
+    table = pairs(loaded, GRAMMAR, 40, PairSource("en", "fr", True))
     texts = spaces.sentences(GRAMMAR, 40).set_index("id")["text"]
     for side in ("left", "right"):
         assert texts[table[f"{side}_row"]].tolist() == table[side].tolist()

@@ -16,6 +16,7 @@ from app.startup import ParallelText
 from app.state import Loaded, content
 from bgt_core.contracts import SEMANTIC
 
+OWN_PAIRS = "Your pairs"
 MAX_SEARCHED = 5_000  # sentences whose nearest are looked for: all against all is quadratic
 AT_ONCE = 1_000  # of them whose similarities are in memory
 ANCHORS = 300  # translations that two sentences of different languages are compared through
@@ -41,12 +42,12 @@ class PairSource:
         left, right = map(rows.language_name, (self.left, self.right))
         if not self.given:
             return f"Within {left}"
-        return "The file's pairs" if self.left == self.right else f"{left} and {right}"
+        return OWN_PAIRS if self.left == self.right else f"{left} and {right}"
 
     @property
     def kind(self) -> str:
         """What its given pairs are called."""
-        return "The file's pairs" if self.left == self.right else "Translations"
+        return OWN_PAIRS if self.left == self.right else "Translations"
 
 
 def sources(text: ParallelText) -> list[PairSource]:

@@ -12,7 +12,7 @@ from app.charts.theme import AMOUNTS, EDGE, INK, PALETTE, REST, cycled, finish, 
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 
 NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM = "Nearest in meaning", "Nearest in style", "Random pairs"  # kinds of pairs
-NONE = "none"  # of a colour
+NONE = "without a value"  # of the colour
 MAX_SVG = 2_000  # points; more are painted by WebGL
 MAX_HOVER = 10_000  # points with a text each
 SHORT = 70  # characters of a sentence in a hover text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -82,8 +83,8 @@ def judged(loaded: state.Loaded, scored: pd.DataFrame) -> None:
     scored = scored.assign(misjudged=scoring.misjudged(scored))
     chosen = charts(loaded, scored, "gold", "gold score, spread a little", scoring.systems(scored))
     if not len(chosen):
-        st.markdown("**The worst misjudged**: farthest from people, of what the semantic latent finds alike")
-        listing(scored.loc[scored["misjudged"].abs().sort_values(ascending=False).index[:WORST]])
+        st.markdown("**The worst misjudged**: where the semantic latent is farthest from people")
+        listing(scored.loc[scored["misjudged"].abs().sort_values(ascending=False).index[:WORST]], whole=True)
         st.caption("Misjudged: its standard score less people's; above 0, the model finds the pair too much alike.")
     table = pd.concat([correlations, differences.rename(columns={"difference": "system"})], ignore_index=True)
     everything(loaded, scored, "gold", table.rename(columns={"system": "System", "pearson": "Pearson x 100"}))
@@ -120,7 +121,7 @@ def charts(loaded: state.Loaded, scored: pd.DataFrame, x: str, x_title: str, sys
     chosen = scored.iloc[[place for place in dict.fromkeys(places) if place < len(scored)]]
     if len(chosen):
         st.markdown(f"**Selected: {len(chosen):,}**")
-        listing(chosen)
+        listing(chosen, whole=len(chosen) <= WORST)
     else:
         st.caption("Click a point to read its pair.")
     return chosen
@@ -135,18 +136,26 @@ def everything(loaded: state.Loaded, scored: pd.DataFrame, x: str, latex: pd.Dat
     exports.offer(f"bgt-similarity-{loaded.short}", scored, figure, latex)
 
 
-def listing(scored: pd.DataFrame) -> None:
+def listing(scored: pd.DataFrame, whole: bool = False) -> None:
+    """Numbers first, where they are seen; `whole` wraps the sentences."""
     systems = scoring.systems(scored)
     order = [name for name in ("gold", "misjudged", *systems, "left", "right", "overlap", "swer") if name in scored]
-    titles = NAMES | {system: title.removesuffix(" latent") for system, title in systems.items()}
-    two = st.column_config.NumberColumn(format="%.2f", width=90)
-    numbers = {titles[name]: two for name in order if name not in ("left", "right")}
-    numbers[NAMES["swer"]] = st.column_config.NumberColumn(
+    titles = NAMES | {
+        system: title.removesuffix(" latent").removesuffix(" (tf-idf)") for system, title in systems.items()
+    }
+    two, text = (
+        st.column_config.NumberColumn(format="%.2f", width=80),
+        st.column_config.TextColumn(width=200 if whole else 340),
+    )
+    columns: dict[str, Any] = {"Left": text, "Right": text}
+    columns |= {titles[name]: two for name in order if name not in ("left", "right")}
+    columns[NAMES["swer"]] = st.column_config.NumberColumn(
         format="%.2f", width=120, help="Symmetric: 0 for the same words; the more, the less alike"
     )
     st.dataframe(
         scored[order].rename(columns=titles),
         hide_index=True,
-        column_config=numbers,
+        column_config=columns,
+        row_height=66 if whole else None,
         alt="Pairs of sentences with every measure",
     )

@@ -65,33 +65,36 @@ def page(maps: StreamlitPage, alike: StreamlitPage) -> None:
         settings = st.container(horizontal=True, vertical_alignment="bottom")
     pairs = disagreement.pairs(loaded, text, count, source)
     with settings:
-        colour = choose_colour(pairs)
+        colour, colour_title = choose_colour(pairs)
         with st.popover("Lines", icon=":material/tune:"):
             percentiles = tuple(
                 st.slider(f"Alike in {name}: above this share of random pairs, %", 50, 99, 95, key=key, **BOUND)
                 for name, key in (("meaning", "meaning_line"), ("style", "style_line"))
             )
         copy_link()
-    explore(loaded, pairs, colour, percentiles, source, (text, count), (maps, alike))
+    explore(loaded, pairs, (colour, colour_title), percentiles, source, (text, count), (maps, alike))
     if text.credit:
         st.caption(text.credit)
     how_to_read(HELP.format(second=second, anchors=disagreement.ANCHORS))
 
 
-def choose_colour(pairs: pd.DataFrame) -> str:
-    """A column of the pairs: what kind a pair is, something counted, or a column of the user's."""
+def choose_colour(pairs: pd.DataFrame) -> tuple[str, str]:
+    """A column of the pairs, and its title: what kind a pair is, something counted, or a column of the user's."""
     own = {column: column.removeprefix("own:") for column in pairs if column.startswith("own:")}
     titles = {"kind": "Kind of pair", "overlap": "Words in common", "length": "Difference in length", **own}
     if "own:gold" in own:  # what people said is what to look at first
         titles = {"own:gold": "", **titles} | {"own:gold": "Scores people gave"}
-    return st.selectbox("Colour", list(titles), format_func=titles.__getitem__, key="plane_colour", width=180, **BOUND)
+    colour = st.selectbox(
+        "Colour", list(titles), format_func=titles.__getitem__, key="plane_colour", width=180, **BOUND
+    )
+    return colour, titles[colour]
 
 
 @st.fragment
 def explore(
     loaded: state.Loaded,
     pairs: pd.DataFrame,
-    colour: str,
+    colour: tuple[str, str],
     percentiles: tuple[int, ...],
     source: disagreement.PairSource,
     text: tuple[startup.ParallelText, int],
@@ -102,10 +105,9 @@ def explore(
     parts = disagreement.quadrants(pairs, cuts)
     style = rows.latent_title(loaded.second_latent)
     y_title = f"{style}, cosine" if source.left == source.right else f"{style}, likeness among translations"
-    colour_title = colour.removeprefix("own:")
     counts = {name: len(part) for name, part in parts.items()}
-    titles = (f"{rows.latent_title(SEMANTIC)}, cosine", y_title, colour_title)
-    figure = partial(charts.plane, pairs, colour, cuts, counts, titles)
+    titles = (f"{rows.latent_title(SEMANTIC)}, cosine", y_title, colour[1])
+    figure = partial(charts.plane, pairs, colour[0], cuts, counts, titles)
     chart, details = st.columns([2, 1], gap="medium")
     with chart:
         event = st.plotly_chart(
@@ -219,7 +221,7 @@ def listing(pairs: pd.DataFrame, height: Literal["content"] | int) -> None:
         pairs[list(titles)].rename(columns=titles),
         hide_index=True,
         height=height,
-        row_height=56,  # two lines of text
+        row_height=66,  # three lines of text
         column_config={"Meaning": two, "Style": two, "Left": {"width": 130}, "Right": {"width": 130}},
         alt="Pairs of sentences with how alike they are in meaning and in style",
     )

@@ -65,9 +65,9 @@ def test_the_rows_of_a_pair_are_rows_of_the_maps(loaded: state.Loaded) -> None:
 def test_a_users_pairs_keep_their_columns_and_random_pairs_have_none(loaded: state.Loaded) -> None:
     lines = [[str(at), f"Sentence number {at}.", f"This is {at}.", "ab"[at % 2]] for at in range(9)]
     text = uploaded(lines, "gold", "en", "en", "own")
-    assert [source.title for source in sources(text)] == ["The file's pairs", "Within English"]
+    assert [source.title for source in sources(text)] == ["Your pairs", "Within English"]
     table = pairs(loaded, text, 100, sources(text)[0])
-    given = table[table["kind"] == "The file's pairs"]
+    given = table[table["kind"] == "Your pairs"]
     assert given["left"].tolist() == [line[1] for line in lines] and given["own:gold"].tolist() == list(range(9))
     assert given["own:d"].tolist() == [line[3] for line in lines]
     assert table.loc[table["kind"] == disagreement.RANDOM, "own:gold"].isna().all()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from app import geometry, rows, spaces, startup, state, uploads
+from app import geometry, rows, spaces, state, uploading, uploads
 from app.address import BOUND
 from app.startup import ParallelText
 from bgt_core.errors import BgtError
@@ -36,18 +36,20 @@ class Choice:
 
 def choose_text(langs: Sequence[str]) -> ParallelText | None:
     """Which sentences to look at, of those that the model reads. None, with a message, where there are none."""
-    texts = startup.read().texts_in(langs)
+    texts = uploading.texts_in(langs)
     if not texts:
         st.info(
-            f"No sentences for this model: it reads {', '.join(map(rows.language_name, langs))}. Start the app with a "
-            f"file of {'translations' if len(langs) > 1 else 'sentences'}, one column per language:",
+            f"No sentences for this model: it reads {', '.join(map(rows.language_name, langs))}. Upload some, or start "
+            f"the app with a file of {'translations' if len(langs) > 1 else 'sentences'}, one column per language:",
             icon=":material/table_rows:",
         )
         st.code(f"streamlit run app/main.py -- --data {','.join(langs)}=FILE.tsv", language="sh")
+        uploading.button()
         return None
     name = next(iter(texts))
     if len(texts) > 1:
         name = st.selectbox("Sentences", list(texts), key="data", width=240, **BOUND)
+    uploading.button()
     return texts[name]
 
 

@@ -36,6 +36,9 @@ def main() -> None:
     two = st.Page(view("latents"), title="Two latents", icon=":material/scatter_plot:", url_path="latents")
     style = st.Page(view("generate"), title="Change the style", icon=":material/edit_note:", url_path="style")
     alike = st.Page(view("similarity"), title="How alike?", icon=":material/compare_arrows:", url_path="similarity")
+    where = st.Page(
+        partial(view("plane"), two, alike), title="Where they disagree", icon=":material/call_split:", url_path="plane"
+    )
     probes = st.Page(view("probing"), title="Probes", icon=":material/science:", url_path="probes")
     repeats = st.Page(view("questions"), title="Similar questions", icon=":material/quiz:", url_path="questions")
     langs = st.Page(
@@ -55,7 +58,7 @@ def main() -> None:
     ]
     if state.theme() == "dark":
         st.html(BUTTON_STYLE)
-    page = st.navigation([start, two, style, alike, repeats, probes, langs, several, about, *former])
+    page = st.navigation([start, two, where, style, alike, repeats, probes, langs, several, about, *former])
     if page is start:
         sentence.heading(above)  # there while the model loads
     try:

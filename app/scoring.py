@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app import rows
-from app.state import Loaded, embed
+from app.state import Loaded, content, embed
 from bgt_core.adapters import open_encoder
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.errors import DataError
@@ -18,8 +18,9 @@ from bgt_core.evaluation.sts.hard import RULES, extreme, negated, swer
 from bgt_core.vectors.compare import cosines
 
 RESAMPLES = 2_000
+AT_ONCE = 1_000  # pairs whose bags of words are in memory
 WORDS = "words"  # the column of the baseline
-OTHERS = ("left", "right", "gold", "swer")  # columns of scored pairs that hold no system's similarity
+OTHERS = ("left", "right", "gold", "swer", "overlap", "misjudged")  # columns that hold no system's similarity
 NEGATION = "negation"
 SPLITS = ("all", "Hard+", "Hard-", NEGATION)
 
@@ -31,19 +32,32 @@ def baseline() -> SentenceEncoder:
 
 
 def similarities(loaded: Loaded, pairs: pd.DataFrame, left_lang: str, right_lang: str) -> pd.DataFrame:
-    """The pairs (left, right[, gold]) with each system's similarity, and the symmetric word error rate.
+    """The pairs (left, right[, gold]) with each system's similarity, the share of words in common, `overlap`, and the
+    symmetric word error rate, `swer`.
 
     The second latents of two languages share no axes, so they are compared within one language only.
     """
-    sides = (("left", left_lang), ("right", right_lang))
-    latents = loaded.latents if left_lang == right_lang else [SEMANTIC]
+    texts = content([*pairs["left"], *pairs["right"]])
+    return pairs.join(_similarities(loaded.digest, texts, left_lang, right_lang, pairs, loaded))
+
+
+@st.cache_data(max_entries=8, show_spinner="Comparing pairs")
+def _similarities(
+    digest: str, content: str, left_lang: str, right_lang: str, _pairs: pd.DataFrame, _loaded: Loaded
+) -> pd.DataFrame:
+    left, right = _pairs["left"].tolist(), _pairs["right"].tolist()
+    latents = _loaded.latents if left_lang == right_lang else [SEMANTIC]
     scores = {}
     for latent in latents:
-        vectors = [embed(loaded, pairs[side], lang, latent) for side, lang in sides]
-        scores[latent] = loaded.encoder.similarity_pairwise(*vectors).astype(float)
-    words = [baseline().embed(pairs[side].tolist(), lang=lang) for side, lang in sides]
-    scores[WORDS] = cosines(*words).astype(float)
-    return pairs.assign(**scores, swer=swer(pairs["left"].tolist(), pairs["right"].tolist()))
+        vectors = embed(_loaded, left, left_lang, latent), embed(_loaded, right, right_lang, latent)
+        scores[latent] = _loaded.encoder.similarity_pairwise(*vectors).astype(float)
+    parts = [slice(start, start + AT_ONCE) for start in range(0, len(left), AT_ONCE)]
+    bags = (
+        (baseline().embed(left[part], lang=left_lang), baseline().embed(right[part], lang=right_lang)) for part in parts
+    )
+    scores[WORDS] = np.concatenate([cosines(*pair) for pair in bags]).astype(float)
+    scores["overlap"] = np.array(list(map(rows.overlap, left, right)))
+    return pd.DataFrame({**scores, "swer": swer(left, right)}, index=_pairs.index)
 
 
 def systems(columns: Iterable[str]) -> dict[str, str]:
@@ -65,33 +79,75 @@ def split(scored: pd.DataFrame, name: str) -> pd.DataFrame:
     return scored[np.asarray(inside)]
 
 
-@st.cache_data(max_entries=16, show_spinner="Resampling pairs")
+def misjudged(scored: pd.DataFrame, system: str = SEMANTIC) -> pd.Series:
+    """How far a system is from people, pair by pair: the difference of their standard scores among these pairs.
+
+    Above 0 the system finds a pair more alike than people do, below 0 less.
+    """
+    standard = [(scored[name] - scored[name].mean()) / max(scored[name].std(), 1e-12) for name in (system, "gold")]
+    return standard[0] - standard[1]
+
+
 def correlations(scored: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """Pearson's r with the gold scores, x 100, and its 95% bootstrap interval; the systems meet the same resamples.
 
     Raises BgtError for fewer than 3 pairs or gold scores that are all the same.
     """
-    gold = scored["gold"].to_numpy(float)
-    if len(gold) < 3 or np.ptp(gold) == 0:
-        raise DataError(f"{len(gold)} pairs with {len(set(gold))} different scores; a correlation needs 3 and 2.")
-    titles = systems(scored)
-    similarities = scored[list(titles)].to_numpy(float).T  # (S, N)
-    rng, parts = np.random.default_rng(seed), []
-    for _ in range(RESAMPLES // 100):  # a hundred at once, to bound memory
-        parts.append(bootstrap.pearson(bootstrap.resample(rng, len(gold), 100), similarities, gold))
-    low, high = bootstrap.interval(np.concatenate(parts), 0.95)
-    (value,) = bootstrap.pearson(np.ones((1, len(gold))), similarities, gold)
+    value, draws = _resampled(scored, seed)
+    low, high = bootstrap.interval(draws, 0.95)
     return pd.DataFrame(
-        {"system": [*titles.values()], "pearson": 100 * value, "ci_low": 100 * low, "ci_high": 100 * high}
+        {
+            "system": [*systems(scored).values()],
+            "pearson": 100 * value,
+            "ci_low": 100 * low,
+            "ci_high": 100 * high,
+            "n": len(scored),
+        }
     )
 
 
+def differences(scored: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+    """How much higher the semantic latent's r is than each other system's, x 100: paired, as both meet the same
+    resamples of the pairs, with its 95% interval."""
+    names = systems(scored)
+    value, draws = _resampled(scored, seed)
+    own = list(names).index(SEMANTIC)
+    others = [at for at in range(len(names)) if at != own]
+    low, high = bootstrap.interval(draws[:, [own]] - draws[:, others], 0.95)
+    titles = [*names.values()]
+    return pd.DataFrame(
+        {
+            "difference": [f"{titles[own]} - {titles[at]}" for at in others],
+            "pearson": 100 * (value[own] - value[others]),
+            "ci_low": 100 * low,
+            "ci_high": 100 * high,
+            "n": len(scored),
+        }
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner="Resampling pairs")
+def _resampled(scored: pd.DataFrame, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pearson's r of each system, (S,), and in each resample of the pairs, (B, S)."""
+    gold = scored["gold"].to_numpy(float)
+    if len(gold) < 3 or np.ptp(gold) == 0:
+        raise DataError(f"{len(gold)} pairs with {len(set(gold))} different scores; a correlation needs 3 and 2.")
+    similarities = scored[list(systems(scored))].to_numpy(float).T  # (S, N)
+    rng, parts = np.random.default_rng(seed), []
+    at_once = max(1, min(100, 2_000_000 // len(gold)))  # resamples, to bound memory
+    for start in range(0, RESAMPLES, at_once):
+        weights = bootstrap.resample(rng, len(gold), min(at_once, RESAMPLES - start))
+        parts.append(bootstrap.pearson(weights, similarities, gold))
+    (value,) = bootstrap.pearson(np.ones((1, len(gold))), similarities, gold)
+    return value, np.concatenate(parts)
+
+
 def alike(loaded: Loaded, left: str, right: str, left_lang: str, right_lang: str) -> pd.DataFrame:
-    """One pair, one row per measure."""
+    """One pair, one row per measure; of each of them more is more alike."""
     pair = pd.DataFrame({"left": [left], "right": [right]})
     scored = similarities(loaded, pair, left_lang, right_lang).iloc[0]
     measures = [(title, float(scored[name])) for name, title in systems(scored.index).items()]
-    return pd.DataFrame([*measures, ("Word error rate", float(scored["swer"]))], columns=["measure", "value"])
+    return pd.DataFrame([*measures, ("Words in common", float(scored["overlap"]))], columns=["measure", "value"])
 
 
 def random_pairs(loaded: Loaded, table: pd.DataFrame, latent: str, lang: str) -> float:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import pandas as pd
 
 from bgt_core import PRETRAINED
 from bgt_core.data.columns import read_columns
@@ -28,6 +30,15 @@ class ParallelText:
     file: Path | None  # None: example sentences, or the built-in grammar
     credit: str = ""  # Markdown: whose the sentences are, to be shown with them
     columns: tuple[str, ...] = ()  # of the file, where there are others than `langs`
+    # What a user uploaded: the texts of each of `columns` under "0", "1", ..., then maybe "gold" and "own:NAME". Both
+    # texts may be of one language: pairs of sentences. None of a text that was not uploaded.
+    table: pd.DataFrame = field(default=None, compare=False, repr=False)
+    digest: str = ""  # of the table
+
+    @property
+    def sides(self) -> list[str]:
+        """The columns of the table with texts in `langs`."""
+        return [str(at) for at, lang in enumerate(self.columns) if lang in self.langs]
 
     @property
     def unit(self) -> str:
@@ -40,6 +51,19 @@ class ParallelText:
 
 
 GRAMMAR = ParallelText(("en", "fr"), None)
+
+
+def texts_in(texts: Mapping[str, ParallelText], langs: Sequence[str]) -> dict[str, ParallelText]:
+    """The texts that a model of these languages can read: of those given, the ones in the most languages first.
+
+    A model of one language reads that language's sentences of every text.
+    """
+    if len(langs) == 1:
+        (lang,) = langs
+        single = {name: text.alone(lang) for name, text in texts.items() if lang in text.langs}
+        return {f"{EXAMPLES} ({lang})" if text.credit else name: text for name, text in single.items()}
+    readable = {name: text for name, text in texts.items() if set(text.langs) <= set(langs)}
+    return dict(sorted(readable.items(), key=lambda item: -2 if item[1].credit else -len(item[1].langs)))
 
 
 @dataclass(frozen=True)
@@ -57,16 +81,8 @@ class StartOptions:
         return list(dict.fromkeys(lang for text in self.texts.values() for lang in text.langs))
 
     def texts_in(self, langs: Sequence[str]) -> dict[str, ParallelText]:
-        """The texts that a model of these languages can read: of those given, the ones in the most languages first.
-
-        A model of one language reads that language's sentences of every text.
-        """
-        if len(langs) == 1:
-            (lang,) = langs
-            texts = {name: text for name, text in self.texts.items() if lang in text.langs}
-            return {f"{EXAMPLES} ({lang})" if text.credit else name: text.alone(lang) for name, text in texts.items()}
-        readable = {name: text for name, text in self.texts.items() if set(text.langs) <= set(langs)}
-        return dict(sorted(readable.items(), key=lambda item: -2 if item[1].credit else -len(item[1].langs)))
+        """Those of the texts that a model of these languages can read."""
+        return texts_in(self.texts, langs)
 
 
 def read(arguments: Sequence[str] | None = None) -> StartOptions:

@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from app import comparing, exports, geometry, rows, spaces, startup, state, uploads, writing
+from app import comparing, exports, geometry, rows, spaces, startup, state, uploading, uploads, writing
 from app.address import BOUND
 from app.charts import maps, theme
 from app.components.copy import copy_link
@@ -173,12 +173,12 @@ def similarity(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     else:
         st.caption("Type two sentences.")
     st.subheader("A file of scored pairs", anchor=False)
-    file = st.file_uploader("Two columns of sentences, and one of scores that people gave", uploads.KINDS,
-                            max_upload_size=20)  # fmt: skip
-    if file is None:
+    st.caption("Two columns of sentences, and one of scores that people gave.")
+    chosen = uploading.choose_pairs(langs, "cmp_pairs")
+    if chosen is None:
         return
+    pairs, (one_lang, other_lang) = chosen
     try:
-        pairs = uploads.pairs(file.name, file.getvalue())
         scores = comparing.similarities(models, pairs, (one_lang, other_lang))
         if "gold" not in pairs:
             st.info("No column holds scores, so there is nothing that the models could agree with.")

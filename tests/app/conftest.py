@@ -15,6 +15,7 @@ MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 NEEDS = {  # pages that link to others
     "sentence": "st.empty(), sentence.Next(there, there, there, there, there)",
     "compare": "there",
+    "plane": "there, there",
 }
 SCRIPT = """
 import streamlit as st

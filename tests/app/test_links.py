@@ -35,7 +35,7 @@ LINKS = {  # the parameters of a page's link, as the browser writes them, and wh
     },
     "similarity": {
         "left": ("One.", "One."), "right": ("Two.", "Two."), "one_left_lang": ("French", "fr"),
-        "one_right_lang": ("French", "fr"), "file_left_lang": ("French", "fr"), "file_right_lang": ("French", "fr"),
+        "one_right_lang": ("French", "fr"),
     },
     "probing": {
         "plang": ("French", "fr"), "ptask": ("punct-num", "punct-num"), "items": ("500", 500), "pseeds": ("3", 3),

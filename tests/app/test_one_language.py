@@ -179,7 +179,8 @@ def test_pairs_are_correlated_in_both_latents(opened: Open) -> None:
     scored = scoring.similarities(state.model(), pairs, "en", "en")
     systems = ["Semantic latent", "Syntactic latent", "Words (tf-idf)"]
     assert scoring.correlations(scored)["system"].tolist() == systems
-    assert [trace.name for trace in scores.gold_scatter(scored, scoring.systems(scored)).data] == systems
+    figure = scores.alike_scatter(scored, "gold", "gold", scoring.systems(scored))
+    assert [trace.name for trace in figure.data] == systems
 
 
 def test_a_probe_of_both_latents_is_drawn_and_compared(opened: Open, press: Press, figures: Figures) -> None:

@@ -55,7 +55,7 @@ def test_one_pair_has_the_librarys_cosines(opened: Open, run: Run, saved: Path) 
         cosine = cosines(*bgt.embed([left, right], lang="en", latent=latent))
         assert shown[title] == f"{cosine:z.2f}"
     assert CREDIT in [caption.value for caption in app.caption]
-    assert shown["Word error rate"] == "1.00"  # three words and a mark each, none of them the same
+    assert shown["Words in common"] == "0.00" and "Word error rate" not in shown  # of which less would be more alike
 
 
 def test_across_languages_only_meaning_is_compared(opened: Open, run: Run) -> None:
@@ -113,41 +113,82 @@ def test_a_file_of_pairs_gets_every_measure(start: Callable, saved: Path, scored
 
 
 def test_the_scatter_holds_every_pair(scored: pd.DataFrame) -> None:
-    figure = scores.gold_scatter(scored.assign(left="<b>x</b>"), scoring.systems(scored))
+    figure = scores.alike_scatter(scored.assign(left="<b>x</b>"), "gold", "gold", scoring.systems(scored))
     assert [trace.name for trace in figure.data] == ["Semantic latent", "Words (tf-idf)"]
+    assert all(trace.visible is None for trace in figure.data)  # none waits in the legend
     for trace, column in zip(figure.data, ("semantic", "words"), strict=True):
         assert list(trace.y) == scored[column].tolist()
         assert np.abs(np.array(trace.x) - scored["gold"]).max() < 0.07
         assert not any("<b>" in text for text in trace.text)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("pairs.tsv", b"fine\tfine\nbad \xff\tx\n", "not UTF-8"),
-        ("pairs.csv", b"one column\n", "two columns"),
-        ("pairs.tsv", b"\n", "no rows"),
-        ("pairs.tsv", b"a\tb\n" * 30_000, "more than 20,000"),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_explained_on_the_page(
-    opened: Open, run: Run, name: str, content: bytes, message: str
-) -> None:
-    app = opened("similarity")
-    app.file_uploader[0].set_value((name, content, "text/plain"))
-    run(app)
-    assert message in app.error[0].value and not app.get("plotly_chart")
+@pytest.fixture
+def uploaded(opened: Open, run: Run, press: Callable) -> Callable[[str, bytes], AppTest]:
+    """uploaded(name, content): the page with that file chosen."""
+
+    def upload(name: str, content: bytes) -> AppTest:
+        app = press(opened("similarity"), "Upload")
+        app.file_uploader(key="own_file").set_value((name, content, "text/plain"))
+        run(app)
+        use = [button.label for button in app.button if button.label.startswith("Use these")]
+        return press(app, use[0]) if use else app
+
+    return upload
 
 
-def test_a_file_with_scores_is_drawn_and_its_markup_stays_text(opened: Open, run: Run, figures: Callable) -> None:
+def test_a_file_that_cannot_be_read_is_explained_on_the_page(uploaded: Callable) -> None:
+    app = uploaded("pairs.tsv", b"fine\tfine\nbad \xff\tx\n")
+    assert "not UTF-8" in app.error[0].value and not app.get("plotly_chart")
+
+
+def test_a_file_with_scores_is_drawn_and_its_markup_stays_text(uploaded: Callable, figures: Callable) -> None:
     lines = [f"{n % 6}\t<img src=x onerror=alert(1)> {n}\tمرحبا こんにちは {n % 5}" for n in range(40)]
-    app = opened("similarity")
-    app.file_uploader[0].set_value(("pairs.tsv", "\n".join(lines).encode(), "text/plain"))
-    run(app)
-    (figure,) = figures(app)
-    assert not any("<img" in text for trace in figure["data"] for text in trace["text"])
+    app = uploaded("pairs.tsv", "\n".join(["score\ten\tfr", *lines]).encode())
+    drawn = figures(app)
+    assert len(drawn) == 2 and not any("<img" in text for figure in drawn for text in figure["data"][0]["text"])
     assert app.dataframe[-1].value["Left"][0] == "<img src=x onerror=alert(1)> 0"
     assert {metric.label for metric in app.metric} >= {
         "Semantic latent, Pearson × 100",
         "Words (tf-idf), Pearson × 100",
     }
+    shown = {metric.label: metric for metric in app.metric}
+    assert "Semantic latent - Words (tf-idf)" in shown and all(
+        "n 40" in metric.delta for metric in shown.values() if "95%" in metric.delta
+    )
+    assert any("all 40, Hard+ " in caption.value for caption in app.caption)
+
+
+def test_without_scores_the_latents_are_drawn_against_one_another(uploaded: Callable, figures: Callable) -> None:
+    lines = [f"The number is {n}.\tIs it {n} or {n + 1}?" for n in range(1_200)]
+    app = uploaded("pairs.tsv", "\n".join(["left\tright", *lines]).encode())
+    second, _ = figures(app)
+    assert len(second["data"][0]["x"]) and "semantic" in second["layout"]["xaxis"]["title"]["text"]
+    assert len(app.dataframe[-1].value) == 1_200  # every row, not the first thousand
+    assert app.dataframe[-1].value.columns[0] == "Semantic"
+
+
+def test_a_difference_is_paired(scored: pd.DataFrame) -> None:
+    correlations = scoring.correlations(scored).set_index("system")["pearson"]
+    (row,) = scoring.differences(scored).itertuples()
+    assert row.pearson == pytest.approx(correlations["Semantic latent"] - correlations["Words (tf-idf)"])
+    assert row.ci_low < row.pearson < row.ci_high and row.n == 60
+    same = scoring.differences(scored.assign(words=scored["semantic"])).iloc[0]  # paired: no spread at all
+    assert same["ci_low"] == pytest.approx(0) and same["ci_high"] == pytest.approx(0)
+
+
+def test_the_worst_misjudged_is_the_pair_farthest_from_people() -> None:
+    gold = np.array([0.0, 1, 2, 3, 4, 5, 5, 0])
+    cosine = gold / 5
+    cosine[3] = -1.0
+    wrong = scoring.misjudged(pd.DataFrame({"gold": gold, "semantic": cosine}))
+    assert wrong.abs().idxmax() == 3 and wrong[3] < 0
+
+
+def test_long_text_and_the_wrong_language_are_told(opened: Open, run: Run) -> None:
+    app = opened("similarity")
+    app.text_area(key="left").set_value("Où est la gare ? Je cherche le train de midi.")
+    app.text_area(key="right").set_value("word " * 1_000)
+    run(app)
+    warnings = [warning.value for warning in app.warning]
+    assert "Left: This looks like French, not English." in warnings
+    assert any(warning.startswith("Right is long: only its first 2,000") for warning in warnings)

@@ -97,7 +97,7 @@ def test_every_page_opens(opened: Open, page: str) -> None:
     ("page", "keys"),
     [
         ("generate", ["source_lang", "lang", "dlang"]),
-        ("similarity", ["one_left_lang", "one_right_lang", "file_left_lang", "file_right_lang"]),
+        ("similarity", ["one_left_lang", "one_right_lang"]),
         ("probing", ["plang"]),
     ],
 )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+
+import pandas as pd
 import pytest
 
 from app import uploads
@@ -14,43 +17,65 @@ def test_sentences_are_the_first_column_normalised() -> None:
     assert uploads.sentences("a.csv", b'"Well, yes",x\n') == ["Well, yes"]
 
 
-GOLD = {"left": ["a b", "e"], "right": ["c d", "f"], "gold": [4.5, 1.0]}
+def table(content: bytes, name: str = "pairs.tsv") -> dict[str, list[str]]:
+    return uploads.cells(name, content).to_dict("list")
 
 
 @pytest.mark.parametrize(
-    ("content", "columns"),
+    ("name", "content"),
     [
-        (b"a b\tc d\n", {"left": ["a b"], "right": ["c d"]}),
-        (b"4.5\ta b\tc d\n1\te\tf\n", GOLD),
-        (b"a b\tc d\t4.5\ne\tf\t1\n", GOLD),
-        (b"score\ta\tb\n4.5\ta b\tc d\n1\te\tf\n", GOLD),
-        (b"a b\tc d\tyes\n", {"left": ["a b"], "right": ["c d"]}),  # the third column holds no scores
+        ("a.tsv", b"en\tfr\n a  b \tc d\r\n\t\ne\tf\n"),
+        ("a.csv", b'en,fr\n"a b",c d\ne,f\n'),
+        ("a.jsonl", b'{"en": "a b", "fr": "c d"}\n\n{"fr": "f", "en": "e"}\n'),
     ],
 )
-def test_pairs_find_their_columns(content: bytes, columns: dict[str, list]) -> None:
-    assert uploads.pairs("pairs.tsv", content).to_dict("list") == columns
+def test_every_kind_gives_the_same_columns(name: str, content: bytes) -> None:
+    assert table(content, name) == {"en": ["a b", "e"], "fr": ["c d", "f"]}
+
+
+def test_parquet_keeps_what_is_no_list() -> None:
+    file = io.BytesIO()
+    frame = pd.DataFrame({"en": ["a b", None], "n": [1, 2], "v": [[0.1], [0.2]]})
+    frame.to_parquet(file)
+    assert table(file.getvalue(), "a.parquet") == {"en": ["a b", ""], "n": ["1", "2"]}
+
+
+@pytest.mark.parametrize(
+    ("content", "titles"),
+    [
+        (b"a b\tc d\n", ["Column 1", "Column 2"]),
+        (b"score\ta\tb\n4.5\tx\ty\n", ["score", "a", "b"]),
+        (b"what\thow much\nx\t1\ny\t2\n", ["what", "how much"]),  # a word above numbers
+        (b"4.5\tx\ty\n1\tx\tz\n", ["Column 1", "Column 2", "Column 3"]),
+        (b"text\t\ttext\nx\ty\tz\n", ["text", "Column 2", "text (3)"]),
+    ],
+)
+def test_a_row_of_names_is_recognised(content: bytes, titles: list[str]) -> None:
+    assert list(table(content)) == titles
+    assert list(uploads.cells("a.tsv", content, header=False)) == [f"Column {n + 1}" for n in range(len(titles))]
 
 
 def test_any_script_and_any_markup_survive() -> None:
     text = "<img src=x onerror=alert(1)>\tمرحبا\tこんにちは\n"
-    assert uploads.cells("a.tsv", text.encode()) == [["<img src=x onerror=alert(1)>", "مرحبا", "こんにちは"]]
+    assert [*table(text.encode()).values()] == [["<img src=x onerror=alert(1)>"], ["مرحبا"], ["こんにちは"]]
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("model.pkl", b"x", "expected a file that ends in"),
+        ("model.pkl", b"x", "ends in tsv, csv, txt, jsonl, parquet"),
         ("a.tsv", b"fine\nbad \xff\n", "a.tsv:2: not UTF-8"),
-        ("a.tsv", b"one column\n", "two columns"),
+        ("a.tsv", b"\x89PNG\0\0\xff", "a.tsv: not text"),
+        ("a.parquet", b"PAR1?", "not a Parquet file"),
+        ("a.jsonl", b'{"en": "x"}\n[1]\n', "a.jsonl:2: expected a JSON object"),
         ("a.tsv", b"", "no rows"),
         ("a.tsv", b" \t \n", "no rows"),
-        ("a.tsv", b"a\tb\nc\n", "row 2 has 1 columns"),
-        ("a.tsv", b"a\tb\n" * 1_000_000, "more than 20,000"),
+        ("a.tsv", b"a\tb\nc\n", "row 2 has 1 column, the first has 2"),
+        ("a.tsv", b"a\tb\n" * 50_001, "50,001 rows, more than 50,000"),
         ("a.csv", b'"open,b\n', "not CSV"),
-        ("a.tsv", b"a" * 3_000 + b"\tb\n", "more than 2,000 characters"),
-        ("a.tsv", b"score\tleft\tright\n", "two columns"),
+        ("a.tsv", b"score\tleft\tright\n", "no rows"),
     ],
 )
 def test_what_cannot_be_read_is_explained(name: str, content: bytes, message: str) -> None:
     with pytest.raises(BgtError, match=message):
-        uploads.pairs(name, content)
+        uploads.cells(name, content)

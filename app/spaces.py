@@ -213,7 +213,7 @@ def nearest_to(
 
 def nearest_table(table: pd.DataFrame, at: np.ndarray, similarities: np.ndarray) -> pd.DataFrame:
     near = table.iloc[at]
-    return pd.DataFrame({"Cosine": similarities, "In": near["lang"], "Sentence": near["text"]})
+    return pd.DataFrame({"id": near["id"], "Cosine": similarities, "In": near["lang"], "Sentence": near["text"]})
 
 
 def trusted(space: Space, method: geometry.Method) -> float | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.charts.theme import PALETTE, REST, SYMBOLS, cycled, finish
+from app.charts.theme import PALETTE, REST, SYMBOLS, cycled, finish, lang_colour, lang_place, latent_colour
 from app.rows import language_name
 
 
@@ -21,8 +21,15 @@ def kl_curves(log: Sequence[Mapping[str, object]], langs: Sequence[str], theme: 
     """KL of each latent that has a prior on held-out pairs; languages look as they do on the maps."""
     reports = validations(log)
     others = [name.removeprefix("kl/") for name in reports if name.startswith("kl/")]
+    colours = {lang: lang_colour(lang, theme) for lang in langs} | {"semantic": latent_colour("semantic", theme)}
     traces = [
-        line(reports, f"kl/{latent}", language_name(latent), cycled(PALETTE[theme], at), cycled(SYMBOLS, at))
+        line(
+            reports,
+            f"kl/{latent}",
+            language_name(latent),
+            colours.get(latent) or cycled(PALETTE[theme], at),
+            cycled(SYMBOLS, lang_place(latent) if latent in langs else at),
+        )
         for at, latent in enumerate(dict.fromkeys([*langs, "semantic", *others]))
         if f"kl/{latent}" in reports
     ]

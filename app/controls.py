@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import geometry, rows, spaces, startup, state, uploads
 from app.address import BOUND
@@ -28,10 +29,11 @@ class Choice:
     text: ParallelText
     colour: str  # a key of rows.COLOURS
     count: int  # rows of the text at most
-    method: str
+    method: geometry.Method
     panels: str  # both, or a latent's name, capitalised
     lines: bool
     svg: bool
+    compute: DeltaGenerator  # where a button goes, at the end of the row
 
 
 def choose_text(langs: Sequence[str]) -> ParallelText | None:
@@ -47,7 +49,7 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
         return None
     name = next(iter(texts))
     if len(texts) > 1:
-        name = st.selectbox("Sentences", list(texts), key="data", width=240, **BOUND)
+        name = st.selectbox("Sentences", list(texts), key="data", width=220, **BOUND)
     return texts[name]
 
 
@@ -64,16 +66,16 @@ def choose(loaded: state.Loaded) -> Choice | None:
         translated = len(text.langs) > 1
         colours = [colour for colour in rows.COLOURS if translated or colour != "lang"]
         colour = st.selectbox("Colour", colours, format_func=rows.COLOURS.__getitem__, key="colour", width=180, **BOUND)
-        count, too_many = choose_count("Translation pairs" if translated else "Sentences at most")
-        panels = SEMANTIC_ONLY
-        if second_latent:
-            options = [BOTH, SEMANTIC_ONLY, second_latent.capitalize()]
-            panels = st.segmented_control("Maps", options, default=BOTH, required=True, key="maps", **BOUND)
-        methods = ["PCA", *PROJECTIONS]
-        there = spaces.stored(loaded, spaces.sentences(text, count), default("t-SNE"))
-        opens_on = "t-SNE" if there else "PCA"
-        method = st.segmented_control("Method", methods, default=opens_on, required=True, key="map", **BOUND)
-        with st.popover("More", icon=":material/tune:"):
+        methods, place = ["PCA", *PROJECTIONS], st.container(width=110)
+        with st.popover("More"):
+            count, too_many = choose_count("Translation pairs" if translated else "Sentences at most")
+            there = spaces.stored(loaded, spaces.sentences(text, count), default("t-SNE"))
+            opens_on = methods.index("t-SNE") if there else 0
+            method = place.selectbox("Method", methods, opens_on, key="map", **BOUND)
+            panels = SEMANTIC_ONLY
+            if second_latent:
+                options = [BOTH, SEMANTIC_ONLY, second_latent.capitalize()]
+                panels = st.segmented_control("Maps", options, default=BOTH, required=True, key="maps", **BOUND)
             lines = translated and st.toggle("Join translations", True, key="lines", **BOUND)
             svg = st.toggle(
                 "Draw sharply up to 20,000 points",
@@ -82,11 +84,23 @@ def choose(loaded: state.Loaded) -> Choice | None:
                 "as true SVG and needs no WebGL, but it responds slowly.",
                 **BOUND,
             )
-        with st.popover("Add sentences", icon=":material/add:"):
+            projection = choose_projection(method)
+        with st.popover("Add sentences"):
             add_sentences(text.langs)
+        compute = st.container(width="content")
     if too_many:
         st.caption(f"The link asks for {too_many:,} {text.unit}; a map takes up to {count:,}.")
-    return Choice(text, colour, count, method, panels, lines, svg)
+    return Choice(text, colour, count, projection, panels, lines, svg, compute)
+
+
+def choose_projection(name: str) -> geometry.Method:
+    """How many neighbours and which seed, where the method reads them."""
+    if name not in PROJECTIONS:
+        return geometry.Method(name)
+    _, number, default = PROJECTIONS[name]
+    neighbours = st.slider(number, 5, 50, default, key=f"near_{name}", **BOUND)
+    seed = st.number_input("Seed", 0, 9999, 0, key="map_seed", **BOUND)
+    return geometry.Method(name, neighbours, seed)
 
 
 def default(method: str) -> geometry.Method:
@@ -97,9 +111,12 @@ def default(method: str) -> geometry.Method:
 def choose_count(label: str) -> tuple[int, int]:
     """How many rows of the text, and how many a link asked for if that is more than a map takes, else 0."""
     linked = st.query_params.get("pairs", "").replace(",", "")
-    if linked.isdecimal() and int(linked) > COUNTS[-1]:  # typed by hand
-        st.session_state["pairs"] = COUNTS[-1]
-        st.session_state["too_many"] = int(linked)
+    if linked.isdecimal() and len(linked) < 10:  # typed by hand, perhaps without the comma
+        if int(linked) in COUNTS:
+            st.query_params["pairs"] = f"{int(linked):,}"
+        elif int(linked) > COUNTS[-1]:
+            st.session_state["pairs"] = COUNTS[-1]
+            st.session_state["too_many"] = int(linked)
     count = st.selectbox(label, COUNTS, 1, format_func=lambda number: f"{number:,}", key="pairs", width=140, **BOUND)
     return count, st.session_state.get("too_many", 0) if count == COUNTS[-1] else 0
 
@@ -136,26 +153,17 @@ def own_rows(langs: Sequence[str]) -> list[pd.DataFrame]:
 
 def fitted(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geometry.Method, spaces.Spaces]:
     """The method and the fitted spaces; UMAP and t-SNE where they are stored or were requested, otherwise PCA."""
-    pca = geometry.Method()
-    if choice.method == pca.name:
-        return pca, spaces.spaces(loaded, table, pca)
-    most, number, default = PROJECTIONS[choice.method]
-    if choice.count > most:
-        st.caption(f"Shown: PCA. {choice.method} takes up to {most:,} {choice.text.unit}.")
-        return pca, spaces.spaces(loaded, table, pca)
-    with st.form("fitted", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        neighbours = st.slider(number, 5, 50, default, key=f"near_{choice.method}", width=220, **BOUND)
-        seed = st.number_input("Seed", 0, 9999, 0, key="map_seed", width=120, **BOUND)
-        submitted = st.form_submit_button(f"Compute {choice.method}", type="primary")
-    method = geometry.Method(choice.method, neighbours, seed)
-    request = loaded.digest, choice.text, choice.count, method
-    if submitted:
-        with st.status("Computing the maps") as box:
-            result = spaces.spaces(loaded, table, method)
-            box.update(label=f"{method.name} is ready", state="complete")
-        st.session_state["fitted_of"] = request
-        return method, result
-    if st.session_state.get("fitted_of") == request or spaces.stored(loaded, table, method):
+    method, pca = choice.method, geometry.Method()
+    if method.name not in PROJECTIONS:
         return method, spaces.spaces(loaded, table, method)
-    st.caption("Shown until you press the button: PCA.")
-    return pca, spaces.spaces(loaded, table, pca)
+    most, _, _ = PROJECTIONS[method.name]
+    if choice.count > most:
+        choice.compute.caption(f"Shown: PCA. {method.name} takes up to {most:,} {choice.text.unit}.")
+        return pca, spaces.spaces(loaded, table, pca)
+    request = loaded.digest, choice.text, choice.count, method
+    if st.session_state.get("fitted_of") != request and not spaces.stored(loaded, table, method):
+        if not choice.compute.button(f"Compute {method.name}", type="primary", help="Shown until then: PCA."):
+            return pca, spaces.spaces(loaded, table, pca)
+        st.session_state["fitted_of"] = request
+    with st.spinner(f"Computing the maps by {method.name}", show_time=True):
+        return method, spaces.spaces(loaded, table, method)

@@ -196,6 +196,16 @@ def _projected(
     return _projection.project(_new)
 
 
+def vector(space: Space, row: str) -> np.ndarray:
+    """The vector (D,) of the row of that id."""
+    return space.vectors[int(np.flatnonzero(space.rows["id"] == row)[0])]
+
+
+def moved(space: Space, row: str, xy: np.ndarray) -> np.ndarray:
+    """The vector (D,) of that row, changed so that it lies at `xy` on the map."""
+    return geometry.moved(space.projection, space.vectors[space.given], vector(space, row), xy)
+
+
 def nearest(loaded: Loaded, space: Space, row: str, count: int) -> pd.DataFrame:
     """The sentences nearest to the one of that id in the full space, with their similarity."""
     at = int(np.flatnonzero(space.rows["id"] == row)[0])

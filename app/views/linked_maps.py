@@ -10,10 +10,11 @@ import pandas as pd
 import streamlit as st
 
 from app import controls, exports, geometry, rows, spaces, state
-from app.address import BOUND
+from app.address import BOUND, keep_rows
 from app.charts import maps, theme
 from app.components import maps as browser
-from app.views import neighbours
+from app.components.copy import copy_link
+from app.views import moving, neighbours
 from bgt_core.contracts import SEMANTIC
 
 MAX_LISTED = 1_000  # rows of the table
@@ -24,8 +25,14 @@ SINGLE = {name: title for name, title in COLUMNS.items() if name not in ("lang",
 
 def forget() -> None:
     """Nothing is selected, searched for or interpolated."""
-    st.session_state.update(chosen=[], focus=None, sentence=None, find="")
+    choose([])
+    st.session_state["find"] = ""
     st.session_state.pop("walked", None)
+
+
+def choose(chosen: Sequence[str]) -> None:
+    """These rows are selected; one alone is the sentence whose nearest are shown."""
+    st.session_state.update(chosen=list(chosen), focus=chosen[0] if len(chosen) == 1 else None)
 
 
 def explore(
@@ -52,6 +59,8 @@ def explore(
         languages = {lang: rows.language_name(lang) for lang in choice.text.langs}
         browser.draw(drawn, table, languages, f"bgt-{{}}-{loaded.short}")
         st.caption(caption(method, fitted, loaded.second_latent))
+        if choice.text.credit:
+            st.caption(choice.text.credit)
     with right:
         inspect(loaded, fitted, method, choice, figures)
 
@@ -78,12 +87,18 @@ def inspect(
             lit=selection if len(chosen) != 1 else selection | near.mask(table),
             sentence=near.place(table),
             near=near.rings(loaded, table),
+            movable=moving.movable(loaded, fitted, near.row),
         ),
         on_picked=partial(pick, fitted),
-        on_moved=lambda: None,
+        on_moved=partial(moving.move, browser.key_of(table)),
     )
+    moving.show(loaded, fitted, near.row, near.lang)
     near.show(choice.text.langs)
-    st.text_input("Find in sentences", key="find", on_change=find, args=(table,), **BOUND)
+    words = st.text_input("Find in sentences", key="find", on_change=find, args=(table,), **BOUND)
+    if words.strip() and not chosen:
+        st.caption(f"No sentence has “{words.strip()}”.")
+    if not keep_rows([] if words.strip() else chosen):
+        st.caption("This selection is too scattered for a link to hold it: the link opens without it.")
     title = f"{len(chosen):,} selected sentences" if chosen else f"All {len(table):,} sentences"
     with st.expander(title, expanded=len(chosen) > 1):
         listed = selected(table.set_index("id", drop=False), chosen).head(MAX_LISTED)
@@ -92,6 +107,7 @@ def inspect(
         columns = COLUMNS if len(choice.text.langs) > 1 else SINGLE
         st.dataframe(listed[list(columns)].rename(columns=columns), hide_index=True, alt="The sentences on the maps")
     with st.container(horizontal=True):
+        copy_link()
         for name, figure in figures.items():
             exports.offer(
                 f"bgt-{name}-map-{loaded.short}-seed{method.seed}",
@@ -109,9 +125,9 @@ def pick(fitted: spaces.Spaces) -> None:
     ids = fitted.semantic.rows["id"]
     if picked.get("key") != browser.key_of(fitted.semantic.rows):  # of sentences that were there before
         return
-    chosen = ids[browser.unpacked(picked["rows"], len(ids))].tolist()
-    focus = picked["id"] or None
-    st.session_state.update(chosen=chosen, focus=focus, sentence=focus, find="")
+    st.session_state.pop("moved", None)
+    choose(ids[browser.unpacked(picked["rows"], len(ids))].tolist())
+    st.session_state["find"] = ""
 
 
 def map_figures(
@@ -168,7 +184,7 @@ def selected(table: pd.DataFrame, chosen: Sequence[str]) -> pd.DataFrame:
 def find(table: pd.DataFrame) -> None:
     """What contains the words becomes the selection."""
     text = st.session_state["find"].strip()
-    st.session_state.update(chosen=rows.matching(table, text) if text else [], focus=None, sentence=None)
+    choose(rows.matching(table, text) if text else [])
 
 
 def caption(method: geometry.Method, fitted: spaces.Spaces, second_latent: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
-from app import controls, exports, geometry, rows, startup, writing
+from app import address, controls, exports, geometry, rows, startup, writing
 from app.charts import maps
 from bgt_core.data.examples import CREDIT
 
@@ -112,6 +112,46 @@ def test_a_link_to_some_words_selects_their_sentences(opened: Open, run: Run, li
     assert expected and lit(run(given)) == expected
 
 
+def test_the_address_holds_the_selection_and_a_link_restores_it(opened: Open, run: Run, lit: Lit) -> None:
+    app = opened("latents")
+    app.session_state["chosen"] = ["en3", "en4", "en5", "en9", "fr7"]
+    run(app)
+    assert app.query_params["rows"] == ["en3-5.9~fr7"]
+    other = AppTest.from_file(app._script_path, default_timeout=60)
+    other.query_params["rows"] = "en3-5.9~fr7~de8~en99999~../<b>"
+    assert lit(run(other)) == {"en3", "en4", "en5", "en9", "fr7"}
+    other.session_state["chosen"] = []
+    assert "rows" not in run(other).query_params
+
+
+def test_a_selection_that_no_link_can_hold_is_said(opened: Open, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(address, "MAX_ROWS", 20)
+    app = opened("latents")
+    app.session_state["chosen"] = [f"en{number}" for number in range(0, 100, 2)]
+    run(app)
+    assert "rows" not in app.query_params and any("too scattered" in caption.value for caption in app.caption)
+
+
+def test_the_nearest_of_a_selected_sentence_stand_out_in_both_latents(
+    opened: Open, run: Run, lit: Lit, saved: Path
+) -> None:
+    app = opened("latents")
+    app.query_params["rows"] = "fr7"
+    app = AppTest.from_file(app._script_path, default_timeout=60)
+    app.query_params["rows"] = "fr7"
+    run(app)
+    bgt, table = bgt_core.load(saved), rows.examples(("en", "fr"), 300)
+    french = table[table["lang"] == "fr"]
+    expected = {"fr7"}
+    for latent, part in (("semantic", table), ("language", french)):
+        vectors = [bgt.embed(texts.tolist(), lang=lang, latent=latent) for lang, texts in part.groupby("lang")["text"]]
+        place = part["id"].tolist().index("fr7")
+        similarities = bgt.similarity(np.concatenate(vectors)[[place]], np.concatenate(vectors))[0]
+        similarities[place] = -np.inf
+        expected |= set(part["id"].iloc[np.argsort(-similarities, kind="stable")[:10]])
+    assert lit(app) == expected and lit(app, "chosen") == {"fr7"}
+
+
 def test_other_sentences_end_the_selection(
     opened: Open, start: Callable, run: Run, figures: Figures, lit: Lit, saved: Path, tmp_path: Path
 ) -> None:
@@ -148,6 +188,13 @@ def test_more_pairs_than_are_shown_are_announced_and_the_shown_ones_are_exported
     assert any("the first 100 pairs of own.tsv" in caption.value for caption in app.caption)
     semantic = next(table for name, table in given.items() if name.startswith("bgt-semantic-map"))
     assert sorted(semantic["id"]) == sorted(drawn(figures(app)[0])) and len(semantic) == 200
+
+
+@pytest.mark.parametrize("asked", ["100", "1000", "1,000"])
+def test_a_link_may_write_a_number_of_pairs_with_or_without_a_comma(opened: Open, run: Run, asked: str) -> None:
+    app = AppTest.from_file(opened("latents")._script_path, default_timeout=60)
+    app.query_params["pairs"] = asked
+    assert select(run(app), "Translation pairs").value == int(asked.replace(",", ""))
 
 
 @pytest.mark.parametrize("asked", ["200000", "200,000"])
@@ -203,7 +250,7 @@ def test_umap_waits_for_its_button_and_is_computed_once(
 
     monkeypatch.setattr(geometry, "fit", fit)
     app = opened("latents")
-    app.button_group(key="map").set_value("UMAP")
+    app.selectbox(key="map").set_value("UMAP")
     run(app)
     assert fitted == ["PCA"] * 3 and any("PCA (no seed" in caption.value for caption in app.caption)
     press(app, "Compute UMAP")

@@ -27,7 +27,7 @@ class Choice:
     """The settings of the controls above the maps."""
 
     text: ParallelText
-    colour: str  # a key of rows.COLOURS
+    colour: str  # a key of rows.COLOURS, or one of the user's columns
     count: int  # rows of the text at most
     method: geometry.Method
     panels: str  # both, or a latent's name, capitalised
@@ -64,14 +64,16 @@ def choose(loaded: state.Loaded) -> Choice | None:
         if text is None:
             return None
         translated = len(text.langs) > 1
-        colours = [colour for colour in rows.COLOURS if translated or colour != "lang"]
-        colour = st.selectbox("Colour", colours, format_func=rows.COLOURS.__getitem__, key="colour", width=180, **BOUND)
-        methods, place = ["PCA", *PROJECTIONS], st.container(width=110)
+        colour_place, method_place = st.container(width=180), st.container(width=110)
         with st.popover("More"):
             count, too_many = choose_count("Translation pairs" if translated else "Sentences at most")
-            there = spaces.stored(loaded, spaces.sentences(text, count), default("t-SNE"))
-            opens_on = methods.index("t-SNE") if there else 0
-            method = place.selectbox("Method", methods, opens_on, key="map", **BOUND)
+            table = spaces.sentences(text, count)
+            colours = [colour for colour in rows.COLOURS if translated or colour != "lang"]
+            colours += [column for column in table if column.startswith(rows.OWN_COLUMN)]
+            colour = colour_place.selectbox("Colour", colours, format_func=rows.colour_title, key="colour", **BOUND)
+            methods = ["PCA", *PROJECTIONS]
+            opens_on = methods.index("t-SNE") if spaces.stored(loaded, table, default("t-SNE")) else 0
+            method = method_place.selectbox("Method", methods, opens_on, key="map", **BOUND)
             panels = SEMANTIC_ONLY
             if second_latent:
                 options = [BOTH, SEMANTIC_ONLY, second_latent.capitalize()]
@@ -110,12 +112,13 @@ def default(method: str) -> geometry.Method:
 
 def choose_count(label: str) -> tuple[int, int]:
     """How many rows of the text, and how many a link asked for if that is more than a map takes, else 0."""
-    linked = st.query_params.get("pairs", "").replace(",", "")
+    written = st.query_params.get("pairs", "")
+    linked = written.replace(",", "")
     if linked.isdecimal() and len(linked) < 10:  # typed by hand, perhaps without the comma
-        if int(linked) in COUNTS:
-            st.query_params["pairs"] = f"{int(linked):,}"
-        elif int(linked) > COUNTS[-1]:
-            st.session_state["pairs"] = COUNTS[-1]
+        most = min(int(linked), COUNTS[-1])
+        if most in COUNTS and written != f"{most:,}":
+            st.session_state["pairs"] = most
+        if most < int(linked):
             st.session_state["too_many"] = int(linked)
     count = st.selectbox(label, COUNTS, 1, format_func=lambda number: f"{number:,}", key="pairs", width=140, **BOUND)
     return count, st.session_state.get("too_many", 0) if count == COUNTS[-1] else 0
@@ -139,6 +142,7 @@ def add_sentences(langs: Sequence[str]) -> None:
             return
         table, left_out = rows.typed("\n".join([lines, *uploaded]), lang, sum(map(len, own)))
         own += [table] if len(table) else []
+        st.session_state.update(chosen=table["id"].tolist(), focus=next(iter(table["id"]), None))
         if left_out:
             st.warning(f"{left_out} lines are over the limit of {rows.MAX_OWN} and were left out.")
     if own and st.button(f"Remove all {sum(map(len, own))}"):

@@ -142,6 +142,8 @@ def coloured(spaces: Spaces, colour: str) -> Spaces:
         values = rows.labelled(semantic.rows["text"].tolist(), colour)
     elif colour == rows.CLUSTER:
         values = _clusters(digest(semantic.vectors), semantic.vectors, semantic.rows, semantic.given)
+    elif colour.startswith(rows.OWN_COLUMN):
+        values = rows.as_colour(semantic.rows[colour]).array
     else:
         return spaces
     value_of = pd.Series(values, semantic.rows["id"])

@@ -17,6 +17,7 @@ from app.components.copy import copy_link
 from app.views import moving, neighbours
 from bgt_core.contracts import SEMANTIC
 
+ALL = "all"  # the maps of all latents in one figure
 MAX_LISTED = 1_000  # rows of the table
 MAP_HEIGHT = 260  # pixels of each language's map
 COLUMNS = {"lang": "Language", "text": "Sentence", "translation": "Translation", **rows.COUNTED}
@@ -52,9 +53,10 @@ def explore(
                 name,
                 figure(hover=False),
                 f"Map of the {name} latent: {len(table)} sentences, {method.name}, coloured by "
-                f"{rows.COLOURS[choice.colour].lower()}. The table beside it lists the same sentences.",
+                f"{rows.colour_title(choice.colour).lower()}. The table beside it lists the same sentences.",
             )
             for name, figure in figures.items()
+            if name != ALL
         ]
         languages = {lang: rows.language_name(lang) for lang in choice.text.langs}
         browser.draw(drawn, table, languages, f"bgt-{{}}-{loaded.short}")
@@ -108,15 +110,13 @@ def inspect(
         st.dataframe(listed[list(columns)].rename(columns=columns), hide_index=True, alt="The sentences on the maps")
     with st.container(horizontal=True):
         copy_link()
-        for name, figure in figures.items():
-            exports.offer(
-                f"bgt-{name}-map-{loaded.short}-seed{method.seed}",
-                selected(rows_of(fitted, name).set_index("id", drop=False), chosen),
-                partial(figure, chosen=chosen),
-                title=f"Export {name}",
-                caption=f"{loaded.title}, weights {loaded.short}. {caption(method, fitted, loaded.second_latent)}",
-                vectors=partial(vectors_of, fitted, name, chosen),
-            )
+        exports.offer(
+            f"bgt-maps-{loaded.short}-seed{method.seed}",
+            selected(with_places(fitted, loaded.second_latent), chosen),
+            partial(figures[ALL], chosen=chosen),
+            caption=f"{loaded.title}, weights {loaded.short}. {caption(method, fitted, loaded.second_latent)}",
+            vectors=partial(vectors_of, fitted, loaded.second_latent, chosen),
+        )
 
 
 def pick(fitted: spaces.Spaces) -> None:
@@ -136,7 +136,7 @@ def map_figures(
     choice: controls.Choice,
     paths: Mapping[str, np.ndarray],
 ) -> dict[str, partial]:
-    """How to draw the map of each latent, by its name; `paths` are by "semantic" or language."""
+    """How to draw the map of each latent, by its name, and all in one; `paths` are by "semantic" or language."""
     langs = choice.text.langs
     name = rows.language_name if len(langs) <= 3 else str  # more names would not fit
     signs = {lang: f"{theme.cycled(theme.GLYPHS, theme.lang_place(lang))} {name(lang)}" for lang in fitted.second}
@@ -146,34 +146,45 @@ def map_figures(
         SEMANTIC: {title_of[SEMANTIC]: fitted.semantic.rows},
         second_latent: {title_of[lang]: space.rows for lang, space in fitted.second.items()},
     }
+    shown = {name: tables for name, tables in panels.items() if choice.panels in (controls.BOTH, name.capitalize())}
+    together = {title: table for tables in shown.values() for title, table in tables.items()}
     return {
         name: partial(
             maps.latent_map,
             tables,
             choice.colour,
             langs,
-            lines=choice.lines and name == SEMANTIC,
+            lines=choice.lines and name != second_latent,
             paths={title_of[key]: steps for key, steps in paths.items()},
             svg=choice.svg,
+            beside=name == ALL and len(shown) > 1,
             theme=state.theme(),
             height=MAP_HEIGHT * max(2, len(fitted.second)),
         )
-        for name, tables in panels.items()
-        if tables and choice.panels in (controls.BOTH, name.capitalize())
+        for name, tables in {**shown, ALL: together}.items()
+        if tables
     }
 
 
-def rows_of(fitted: spaces.Spaces, name: str) -> pd.DataFrame:
-    """The rows of the map of that latent."""
-    return fitted.semantic.rows if name == SEMANTIC else pd.concat([space.rows for space in fitted.second.values()])
+def with_places(fitted: spaces.Spaces, second_latent: str) -> pd.DataFrame:
+    """The rows by id, with their places on the semantic map (x, y) and on the second latent's."""
+    table = fitted.semantic.rows.set_index("id", drop=False)
+    if not fitted.second:
+        return table
+    places = pd.concat([space.rows.set_index("id")[["x", "y"]] for space in fitted.second.values()])
+    return table.join(places.add_suffix(f"_{second_latent}"))
 
 
-def vectors_of(fitted: spaces.Spaces, name: str, chosen: Sequence[str]) -> dict[str, np.ndarray]:
-    """The vectors (N, D) of the chosen rows of the map of that latent; of all where none is chosen."""
-    parts = [fitted.semantic] if name == SEMANTIC else list(fitted.second.values())
-    vectors = np.concatenate([space.vectors for space in parts])
-    ids = pd.Index(np.concatenate([space.rows["id"] for space in parts]))
-    return {name: vectors[ids.get_indexer(list(chosen))] if chosen else vectors}
+def vectors_of(fitted: spaces.Spaces, second_latent: str, chosen: Sequence[str]) -> dict[str, np.ndarray]:
+    """The vectors (N, D) of the chosen rows in each latent; of all where none is chosen."""
+    ids = list(chosen) or fitted.semantic.rows["id"].tolist()
+    parts = {SEMANTIC: [fitted.semantic], second_latent: list(fitted.second.values())}
+    vectors = {}
+    for latent, held in parts.items():
+        if held:
+            place = pd.Index(np.concatenate([space.rows["id"] for space in held])).get_indexer(ids)
+            vectors[latent] = np.concatenate([space.vectors for space in held])[place]
+    return vectors
 
 
 def selected(table: pd.DataFrame, chosen: Sequence[str]) -> pd.DataFrame:

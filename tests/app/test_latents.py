@@ -116,7 +116,7 @@ def test_the_address_holds_the_selection_and_a_link_restores_it(opened: Open, ru
     app = opened("latents")
     app.session_state["chosen"] = ["en3", "en4", "en5", "en9", "fr7"]
     run(app)
-    assert app.query_params["rows"] == ["en3-5.9~fr7"]
+    assert app.query_params["rows"] == "en3-5.9~fr7"
     other = AppTest.from_file(app._script_path, default_timeout=60)
     other.query_params["rows"] = "en3-5.9~fr7~de8~en99999~../<b>"
     assert lit(run(other)) == {"en3", "en4", "en5", "en9", "fr7"}
@@ -186,7 +186,7 @@ def test_more_pairs_than_are_shown_are_announced_and_the_shown_ones_are_exported
     select(app, "Translation pairs").set_value(100)
     run(app)
     assert any("the first 100 pairs of own.tsv" in caption.value for caption in app.caption)
-    semantic = next(table for name, table in given.items() if name.startswith("bgt-semantic-map"))
+    semantic = next(table for name, table in given.items() if name.startswith("bgt-maps"))
     assert sorted(semantic["id"]) == sorted(drawn(figures(app)[0])) and len(semantic) == 200
 
 

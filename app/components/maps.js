@@ -79,7 +79,7 @@ class View {
     if (!this.rows || lit.key !== this.key) return;
     this.lit = lit;
     if (this.dragged && this.dragged.focus !== lit.focus) this.dragged = null;
-    this.waiting = false;
+    if (lit.answered === this.sent) this.waiting = false;
     this.maps.forEach((map) => map.light(lit.lit));
     this.count();
   }
@@ -126,7 +126,7 @@ class View {
     if (!this.lit.movable.includes(map.name)) return;
     if (!dropped && (this.waiting || now - (this.sent ?? 0) < 400)) return;
     [this.waiting, this.sent] = [true, now];
-    window.bgtMaps.send("moved", { key: this.key, id: this.rows.id[focus], map: map.name, x: spot.x, y: spot.y, dropped });
+    window.bgtMaps.send("moved", { key: this.key, id: this.rows.id[focus], map: map.name, x: spot.x, y: spot.y, at: now });
   }
 
   // Lines that join the lit rows with their translations, as plotly wants them.

@@ -39,6 +39,7 @@ class Light(NamedTuple):
     sentence: int = -1  # the row drawn as a star
     near: Sequence[tuple[Sequence[int], str]] = ()  # rows to ring, and the rings' colour
     movable: Sequence[str] = ()  # latents on whose maps the star can be dragged
+    answered: float = 0  # the time `at` of the move whose sentence has been written
 
 
 def key_of(table: pd.DataFrame) -> str:
@@ -74,6 +75,7 @@ def light(key: str, shown: Light, on_picked: Callable[[], None], on_moved: Calla
             "focus": shown.sentence,
             "near": [{"rows": [int(row) for row in rows], "colour": colour} for rows, colour in shown.near],
             "movable": list(shown.movable),
+            "answered": shown.answered,
         },
         key=WIRE,
         on_picked_change=on_picked,
@@ -93,5 +95,5 @@ def unpacked(text: str, count: int) -> np.ndarray:
 
 
 def event(name: str) -> dict[str, Any]:
-    """What the wire last brought: "picked" {key, rows, id} or "moved" {key, id, map, x, y, dropped}."""
+    """What the wire last brought: "picked" {key, rows, id} or "moved" {key, id, map, x, y, at}."""
     return dict(st.session_state[WIRE][name] or {})

@@ -137,7 +137,7 @@ class OneMap {
   press(event) {
     const spot = this.spot(event);
     if (!spot || event.button !== 0) return;
-    const star = event.target.closest?.(".bgt-star");
+    const star = event.target.closest?.('.bgt-star[data-movable="true"]');
     const select = this.view.mode === "select" && (event.pointerType !== "touch" || this.view.armed);
     this.held = { spot, star, from: [event.clientX, event.clientY], trail: select && !star ? [[spot.left, spot.top]] : null };
     if (!select && !star) return;

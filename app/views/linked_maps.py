@@ -90,6 +90,7 @@ def inspect(
             sentence=near.place(table),
             near=near.rings(loaded, table),
             movable=moving.movable(loaded, fitted, near.row),
+            answered=moving.answered(),
         ),
         on_picked=partial(pick, fitted),
         on_moved=partial(moving.move, browser.key_of(table)),

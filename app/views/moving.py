@@ -26,6 +26,11 @@ def move(key: str) -> None:
         st.session_state["moved"] = event
 
 
+def answered() -> float:
+    """When the star was dragged to where its sentence is written from, on the browser's clock."""
+    return st.session_state.get("moved", {}).get("at", 0)
+
+
 def show(loaded: state.Loaded, fitted: spaces.Spaces, row: str | None, lang: str) -> None:
     """What can be dragged, or the sentence as it is, rebuilt, and written where the star is now."""
     if row is None or not movable(loaded, fitted, row):

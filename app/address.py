@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Literal, TypedDict
 from urllib.parse import urlencode
 
@@ -22,3 +24,53 @@ def link() -> str:
     address = (st.context.url or "").rstrip("/")
     parameters = urlencode(st.query_params.to_dict())
     return f"{address}?{parameters}" if parameters else address
+
+
+ROWS = "rows"  # the parameter that holds the selection
+MAX_ROWS = 1_500  # characters of it: longer addresses are cut by some programs that pass them on
+
+
+def keep_rows(ids: Sequence[str]) -> bool:
+    """Keeps a selection in the address; False, and no parameter, where it is too long for one."""
+    text = as_ranges(ids)
+    fits = len(text) <= MAX_ROWS
+    if text and fits:
+        if st.query_params.get(ROWS) != text:
+            st.query_params[ROWS] = text
+    elif ROWS in st.query_params:
+        del st.query_params[ROWS]
+    return fits
+
+
+def as_ranges(ids: Sequence[str]) -> str:
+    """Ids that are a prefix and a number, in ascending order: en3, en4, en7, fr2 -> "en3-4.7~fr2"."""
+    numbers: dict[str, list[int]] = {}
+    for name in ids:
+        prefix, number = re.fullmatch(r"(\D*)(\d+)", name).groups()  # type: ignore[union-attr]
+        numbers.setdefault(prefix, []).append(int(number))
+    groups = []
+    for prefix, members in numbers.items():
+        ranges: list[list[int]] = []
+        for number in sorted(members):
+            if ranges and number == ranges[-1][1] + 1:
+                ranges[-1][1] = number
+            else:
+                ranges.append([number, number])
+        groups.append(prefix + ".".join(f"{low}-{high}" if high > low else f"{low}" for low, high in ranges))
+    return "~".join(groups)
+
+
+def in_ranges(text: str, ids: Sequence[str]) -> list[str]:
+    """Those of some ids that `as_ranges` wrote down; what is not of that form names none."""
+    held: dict[str, list[tuple[int, int]]] = {}
+    for group in text.split("~"):
+        if match := re.fullmatch(r"(\D*)(\d{1,9}(?:-\d{1,9})?(?:\.\d{1,9}(?:-\d{1,9})?)*)", group):
+            prefix, members = match.groups()
+            ends = [part.split("-") for part in members.split(".")]
+            held.setdefault(prefix, []).extend((int(part[0]), int(part[-1])) for part in ends)
+
+    def inside(name: str) -> bool:
+        prefix = name.rstrip("0123456789")
+        return prefix in held and any(low <= int(name[len(prefix) :]) <= high for low, high in held[prefix])
+
+    return [name for name in ids if inside(name)]

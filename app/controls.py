@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import geometry, rows, spaces, state, uploading, uploads
 from app.address import BOUND
@@ -26,12 +27,13 @@ class Choice:
     """The settings of the controls above the maps."""
 
     text: ParallelText
-    colour: str  # a key of rows.COLOURS
+    colour: str  # a key of rows.COLOURS, or one of the user's columns
     count: int  # rows of the text at most
-    method: str
+    method: geometry.Method
     panels: str  # both, or a latent's name, capitalised
     lines: bool
     svg: bool
+    compute: DeltaGenerator  # where a button goes, at the end of the row
 
 
 def choose_text(langs: Sequence[str]) -> ParallelText | None:
@@ -48,7 +50,7 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
         return None
     name = next(iter(texts))
     if len(texts) > 1:
-        name = st.selectbox("Sentences", list(texts), key="data", width=240, **BOUND)
+        name = st.selectbox("Sentences", list(texts), key="data", width=220, **BOUND)
     uploading.button()
     return texts[name]
 
@@ -64,18 +66,20 @@ def choose(loaded: state.Loaded) -> Choice | None:
         if text is None:
             return None
         translated = len(text.langs) > 1
-        colours = [colour for colour in rows.COLOURS if translated or colour != "lang"]
-        colour = st.selectbox("Colour", colours, format_func=rows.COLOURS.__getitem__, key="colour", width=180, **BOUND)
-        count, too_many = choose_count("Translation pairs" if translated else "Sentences at most")
-        panels = SEMANTIC_ONLY
-        if second_latent:
-            options = [BOTH, SEMANTIC_ONLY, second_latent.capitalize()]
-            panels = st.segmented_control("Maps", options, default=BOTH, required=True, key="maps", **BOUND)
-        methods = ["PCA", *PROJECTIONS]
-        there = spaces.stored(loaded, spaces.sentences(text, count), default("t-SNE"))
-        opens_on = "t-SNE" if there else "PCA"
-        method = st.segmented_control("Method", methods, default=opens_on, required=True, key="map", **BOUND)
-        with st.popover("More", icon=":material/tune:"):
+        colour_place, method_place = st.container(width=180), st.container(width=110)
+        with st.popover("More"):
+            count, too_many = choose_count("Translation pairs" if translated else "Sentences at most")
+            table = spaces.sentences(text, count)
+            colours = [colour for colour in rows.COLOURS if translated or colour != "lang"]
+            colours += [column for column in table if column.startswith(rows.OWN_COLUMN)]
+            colour = colour_place.selectbox("Colour", colours, format_func=rows.colour_title, key="colour", **BOUND)
+            methods = ["PCA", *PROJECTIONS]
+            opens_on = methods.index("t-SNE") if spaces.stored(loaded, table, default("t-SNE")) else 0
+            method = method_place.selectbox("Method", methods, opens_on, key="map", **BOUND)
+            panels = SEMANTIC_ONLY
+            if second_latent:
+                options = [BOTH, SEMANTIC_ONLY, second_latent.capitalize()]
+                panels = st.segmented_control("Maps", options, default=BOTH, required=True, key="maps", **BOUND)
             lines = translated and st.toggle("Join translations", True, key="lines", **BOUND)
             svg = st.toggle(
                 "Draw sharply up to 20,000 points",
@@ -84,11 +88,23 @@ def choose(loaded: state.Loaded) -> Choice | None:
                 "as true SVG and needs no WebGL, but it responds slowly.",
                 **BOUND,
             )
-        with st.popover("Add sentences", icon=":material/add:"):
+            projection = choose_projection(method)
+        with st.popover("Add sentences"):
             add_sentences(text.langs)
+        compute = st.container(width="content")
     if too_many:
         st.caption(f"The link asks for {too_many:,} {text.unit}; a map takes up to {count:,}.")
-    return Choice(text, colour, count, method, panels, lines, svg)
+    return Choice(text, colour, count, projection, panels, lines, svg, compute)
+
+
+def choose_projection(name: str) -> geometry.Method:
+    """How many neighbours and which seed, where the method reads them."""
+    if name not in PROJECTIONS:
+        return geometry.Method(name)
+    _, number, default = PROJECTIONS[name]
+    neighbours = st.slider(number, 5, 50, default, key=f"near_{name}", **BOUND)
+    seed = st.number_input("Seed", 0, 9999, 0, key="map_seed", **BOUND)
+    return geometry.Method(name, neighbours, seed)
 
 
 def default(method: str) -> geometry.Method:
@@ -98,10 +114,14 @@ def default(method: str) -> geometry.Method:
 
 def choose_count(label: str) -> tuple[int, int]:
     """How many rows of the text, and how many a link asked for if that is more than a map takes, else 0."""
-    linked = st.query_params.get("pairs", "").replace(",", "")
-    if linked.isdecimal() and int(linked) > COUNTS[-1]:  # typed by hand
-        st.session_state["pairs"] = COUNTS[-1]
-        st.session_state["too_many"] = int(linked)
+    written = st.query_params.get("pairs", "")
+    linked = written.replace(",", "")
+    if linked.isdecimal() and len(linked) < 10:  # typed by hand, perhaps without the comma
+        most = min(int(linked), COUNTS[-1])
+        if most in COUNTS and written != f"{most:,}":
+            st.session_state["pairs"] = most
+        if most < int(linked):
+            st.session_state["too_many"] = int(linked)
     count = st.selectbox(label, COUNTS, 1, format_func=lambda number: f"{number:,}", key="pairs", width=140, **BOUND)
     return count, st.session_state.get("too_many", 0) if count == COUNTS[-1] else 0
 
@@ -124,6 +144,7 @@ def add_sentences(langs: Sequence[str]) -> None:
             return
         table, left_out = rows.typed("\n".join([lines, *uploaded]), lang, sum(map(len, own)))
         own += [table] if len(table) else []
+        st.session_state.update(chosen=table["id"].tolist(), focus=next(iter(table["id"]), None))
         if left_out:
             st.warning(f"{left_out} lines are over the limit of {rows.MAX_OWN} and were left out.")
     if own and st.button(f"Remove all {sum(map(len, own))}"):
@@ -138,26 +159,17 @@ def own_rows(langs: Sequence[str]) -> list[pd.DataFrame]:
 
 def fitted(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geometry.Method, spaces.Spaces]:
     """The method and the fitted spaces; UMAP and t-SNE where they are stored or were requested, otherwise PCA."""
-    pca = geometry.Method()
-    if choice.method == pca.name:
-        return pca, spaces.spaces(loaded, table, pca)
-    most, number, default = PROJECTIONS[choice.method]
-    if choice.count > most:
-        st.caption(f"Shown: PCA. {choice.method} takes up to {most:,} {choice.text.unit}.")
-        return pca, spaces.spaces(loaded, table, pca)
-    with st.form("fitted", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        neighbours = st.slider(number, 5, 50, default, key=f"near_{choice.method}", width=220, **BOUND)
-        seed = st.number_input("Seed", 0, 9999, 0, key="map_seed", width=120, **BOUND)
-        submitted = st.form_submit_button(f"Compute {choice.method}", type="primary")
-    method = geometry.Method(choice.method, neighbours, seed)
-    request = loaded.digest, choice.text, choice.count, method
-    if submitted:
-        with st.status("Computing the maps") as box:
-            result = spaces.spaces(loaded, table, method)
-            box.update(label=f"{method.name} is ready", state="complete")
-        st.session_state["fitted_of"] = request
-        return method, result
-    if st.session_state.get("fitted_of") == request or spaces.stored(loaded, table, method):
+    method, pca = choice.method, geometry.Method()
+    if method.name not in PROJECTIONS:
         return method, spaces.spaces(loaded, table, method)
-    st.caption("Shown until you press the button: PCA.")
-    return pca, spaces.spaces(loaded, table, pca)
+    most, _, _ = PROJECTIONS[method.name]
+    if choice.count > most:
+        choice.compute.caption(f"Shown: PCA. {method.name} takes up to {most:,} {choice.text.unit}.")
+        return pca, spaces.spaces(loaded, table, pca)
+    request = loaded.digest, choice.text, choice.count, method
+    if st.session_state.get("fitted_of") != request and not spaces.stored(loaded, table, method):
+        if not choice.compute.button(f"Compute {method.name}", type="primary", help="Shown until then: PCA."):
+            return pca, spaces.spaces(loaded, table, pca)
+        st.session_state["fitted_of"] = request
+    with st.spinner(f"Computing the maps by {method.name}", show_time=True):
+        return method, spaces.spaces(loaded, table, method)

@@ -21,6 +21,7 @@ WIDE = 2_048  # units from which on a few axes are found faster without the cova
 BLOCK = 4_096  # rows scaled to unit length at a time: a copy of all would double the memory
 PLACED_BY = 5  # nearest rows whose median position a new row takes on a map of t-SNE or UMAP
 CLUSTERED = 5_000  # rows that the means of clusters are computed from
+REACHED_IN = 20  # steps by which a vector is at its new place on a plane
 TRUST_NEIGHBOURS, TRUST_ROWS = 15, 1_000
 
 
@@ -50,7 +51,7 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
     the same map."""
     if method.name == "PCA":
         plane = principal_axes(vectors, 2)
-        return Projection(plane.project(vectors), plane.project, plane.variance)
+        return Projection(plane.project(vectors), plane.project, plane.variance, plane.axes)
     neighbours = min(method.neighbours, len(vectors) - 1)
     units = principal_axes(vectors, AXES).project(vectors) if min(vectors.shape) > AXES else unit(vectors)
     if method.name == "t-SNE":
@@ -129,6 +130,23 @@ def among_neighbours(vectors: np.ndarray, xy: np.ndarray, new: np.ndarray) -> np
     similarities = unit(new) @ unit(vectors).T
     nearest_rows = np.argsort(-similarities, axis=1, kind="stable")[:, :PLACED_BY]
     return np.median(xy[nearest_rows], axis=1)
+
+
+def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: np.ndarray) -> np.ndarray:
+    """A vector (D,) changed so that its place on a map of vectors (N, D) is `xy` (2,), its length kept.
+
+    On a plane it moves along the axes, and stops where no vector of that length goes further; on a map of t-SNE or UMAP
+    it becomes the mean of the rows that are nearest there.
+    """
+    length = np.linalg.norm(vector)
+    if projection.axes is None:
+        nearest_rows = np.argsort(((projection.xy - xy) ** 2).sum(1), kind="stable")[:PLACED_BY]
+        return length * unit(vectors[nearest_rows].mean(0, keepdims=True))[0]
+    direction = vector / length
+    for _ in range(REACHED_IN):  # each step is exact on the plane, and leaves the sphere a little
+        direction = direction + projection.axes @ (xy - projection.project(direction[None])[0])
+        direction = direction / np.linalg.norm(direction)
+    return length * direction
 
 
 def trust(vectors: np.ndarray, xy: np.ndarray) -> float | None:

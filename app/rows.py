@@ -36,6 +36,7 @@ PROBED = {"length": "Length, as probed", "punct-first": "First mark, as probed"}
 CLUSTER = "cluster"
 COLOURS = {**COUNTED, "lang": "Language", **PROBED, CLUSTER: "Cluster of meaning"}
 NUMBERS = ("words", "punctuation")  # the counted columns that are not categories
+OWN_COLUMN = "own:"  # what the names of the user's columns start with
 MARKS = {".": "full stop", "!": "exclamation", "?": "question", "…": "ellipsis"}
 MAX_OWN = 200
 CATEGORIES = 6  # at most: more colours could not be distinguished
@@ -144,6 +145,24 @@ def label_order(label: str) -> tuple[bool, int, str]:
     """Sorts "4-6" before "10-12", and "other" last."""
     first = label.partition("-")[0]
     return label == OTHER, int(first) if first.isdecimal() else 0, label
+
+
+def colour_title(colour: str) -> str:
+    """What a column to colour by is called: ours, or the user's."""
+    return COLOURS.get(colour) or colour.removeprefix(OWN_COLUMN)
+
+
+def as_colour(values: pd.Series) -> pd.Series:
+    """A user's column (N,): numbers where all are and there are many, else at most six categories, the rarer ones as
+    "other"; cells that are empty have "none"."""
+    texts = values.astype("string").str.strip().replace("", pd.NA)
+    numbers = pd.to_numeric(texts, errors="coerce")
+    if numbers.notna().equals(texts.notna()) and numbers.nunique() > CATEGORIES:
+        return numbers.astype(float)
+    counts = texts.value_counts()
+    names = sorted(counts.index[: CATEGORIES - (len(counts) > CATEGORIES)], key=label_order)
+    shown = texts.where(texts.isin(names) | texts.isna(), OTHER).fillna(NONE)
+    return pd.Series(pd.Categorical(shown, [*names, *[OTHER] * (len(counts) > CATEGORIES), NONE]), values.index)
 
 
 def matching(rows: pd.DataFrame, text: str) -> list[str]:

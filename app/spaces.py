@@ -159,6 +159,8 @@ def coloured(spaces: Spaces, colour: str) -> Spaces:
         values = rows.labelled(semantic.rows["text"].tolist(), colour)
     elif colour == rows.CLUSTER:
         values = _clusters(digest(semantic.vectors), semantic.vectors, semantic.rows, semantic.given)
+    elif colour.startswith(rows.OWN_COLUMN):
+        values = rows.as_colour(semantic.rows[colour]).array
     else:
         return spaces
     value_of = pd.Series(values, semantic.rows["id"])
@@ -213,6 +215,16 @@ def _projected(
     return _projection.project(_new)
 
 
+def vector(space: Space, row: str) -> np.ndarray:
+    """The vector (D,) of the row of that id."""
+    return space.vectors[int(np.flatnonzero(space.rows["id"] == row)[0])]
+
+
+def moved(space: Space, row: str, xy: np.ndarray) -> np.ndarray:
+    """The vector (D,) of that row, changed so that it lies at `xy` on the map."""
+    return geometry.moved(space.projection, space.vectors[space.given], vector(space, row), xy)
+
+
 def nearest(loaded: Loaded, space: Space, row: str, count: int) -> pd.DataFrame:
     """The sentences nearest to the one of that id in the full space, with their similarity."""
     at = int(np.flatnonzero(space.rows["id"] == row)[0])
@@ -230,7 +242,7 @@ def nearest_to(
 
 def nearest_table(table: pd.DataFrame, at: np.ndarray, similarities: np.ndarray) -> pd.DataFrame:
     near = table.iloc[at]
-    return pd.DataFrame({"Cosine": similarities, "In": near["lang"], "Sentence": near["text"]})
+    return pd.DataFrame({"id": near["id"], "Cosine": similarities, "In": near["lang"], "Sentence": near["text"]})
 
 
 def trusted(space: Space, method: geometry.Method) -> float | None:

@@ -9,14 +9,30 @@ import pandas as pd
 import streamlit as st
 
 from app import controls, exports, rows, spaces, state
-from app.address import BOUND
+from app.address import BOUND, ROWS, in_ranges
 from app.views import interpolation, linked_maps
+from app.views.help import how_to_read
+
+HELP = """
+- A point is a sentence, its symbol the language. The **semantic latent** holds what a sentence says: a sentence and its
+  translation lie close together there. The **language latent** (or syntactic latent) holds how it is said; each
+  language has a space of its own.
+- **Click a point**: it becomes a star, and its ten nearest sentences get a ring on all maps, in the colour of the
+  latent in which they are near. **Draw around points** with the mouse: they are selected on all maps; Shift adds.
+- **Drag the star** on either map: the model moves that latent there and writes the sentence anew.
+- Near on a map means near in the latent only as far as the *trustworthiness* under the maps says: 1 is all, 0.5 is
+  chance. The lists beside the maps are of the full latents, not of the maps.
+- PCA shows the two directions of the largest variance; t-SNE and UMAP keep neighbours together, but distances between
+  far groups mean nothing.
+"""
 
 
 def page() -> None:
     loaded = state.model()
     st.title("Two latents")
-    st.markdown("What does each latent see? Draw around points on one map: the same sentences light up on the other.")
+    st.markdown(
+        "What does each latent see? Click a point, or draw around some: the same sentences light up on the other map."
+    )
     if not loaded.second_latent:
         st.caption("This model has one latent, and no language latents to compare it with.")
     choice = controls.choose(loaded)
@@ -37,12 +53,8 @@ def page() -> None:
         st.caption(f"There are {count:,} {unit}; all are shown.")
     elif choice.text.file:
         st.caption(f"Shown: the first {choice.count:,} {unit} of {choice.text.file.name}.")
-    if choice.text.credit:
-        st.caption(choice.text.credit)
     table = pd.concat([corpus, *controls.own_rows(langs)], ignore_index=True)
-    linked = st.query_params.get("find", "").strip()
-    if linked and "chosen" not in st.session_state:
-        st.session_state["chosen"] = rows.matching(table, linked)
+    restore(table)
     method, fitted = controls.fitted(loaded, table, choice)
     coloured = spaces.coloured(fitted, choice.colour)
     above = st.container()
@@ -50,6 +62,16 @@ def page() -> None:
     with above:
         linked_maps.explore(loaded, coloured, method, choice, interpolation.paths(walk, coloured, method))
     scores(loaded, coloured, langs)
+    how_to_read(HELP)
+
+
+def restore(table: pd.DataFrame) -> None:
+    """A new session takes the selection of the link that it was opened by."""
+    if "chosen" in st.session_state:
+        return
+    words = st.query_params.get("find", "").strip()
+    ids = in_ranges(st.query_params.get(ROWS, ""), table["id"].tolist())
+    linked_maps.choose(rows.matching(table, words) if words else ids)
 
 
 def scores(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> None:

@@ -10,11 +10,14 @@ import pandas as pd
 import streamlit as st
 
 from app import controls, exports, geometry, rows, spaces, state
-from app.address import BOUND
+from app.address import BOUND, keep_rows
 from app.charts import maps, theme
-from app.views import neighbours
+from app.components import maps as browser
+from app.components.copy import copy_link
+from app.views import moving, neighbours
 from bgt_core.contracts import SEMANTIC
 
+ALL = "all"  # the maps of all latents in one figure
 MAX_LISTED = 1_000  # rows of the table
 MAP_HEIGHT = 260  # pixels of each language's map
 COLUMNS = {"lang": "Language", "text": "Sentence", "translation": "Translation", **rows.COUNTED}
@@ -23,11 +26,16 @@ SINGLE = {name: title for name, title in COLUMNS.items() if name not in ("lang",
 
 def forget() -> None:
     """Nothing is selected, searched for or interpolated."""
-    st.session_state.update(chosen=[], find="")
+    choose([])
+    st.session_state["find"] = ""
     st.session_state.pop("walked", None)
 
 
-@st.fragment
+def choose(chosen: Sequence[str]) -> None:
+    """These rows are selected; one alone is the sentence whose nearest are shown."""
+    st.session_state.update(chosen=list(chosen), focus=chosen[0] if len(chosen) == 1 else None)
+
+
 def explore(
     loaded: state.Loaded,
     fitted: spaces.Spaces,
@@ -35,113 +43,160 @@ def explore(
     choice: controls.Choice,
     paths: Mapping[str, np.ndarray],
 ) -> None:
-    """All maps, and what is below them; a selection reruns only this."""
-    table = fitted.semantic.rows.set_index("id", drop=False)
-    ids = frozenset(table["id"].tolist())
-    chosen = [row for row in st.session_state.get("chosen", []) if row in ids]
-    figures = {
-        name: figure
-        for name, figure in map_figures(fitted, loaded.second_latent, choice, chosen, paths).items()
-        if choice.panels in (controls.BOTH, name.capitalize())
-    }
-    for column, (name, figure) in zip(st.columns(len(figures)), figures.items(), strict=True):
-        column.plotly_chart(
-            figure(),
-            key=f"{name}_map",
-            on_select=partial(remember, f"{name}_map"),
-            alt=f"Map of the {name} latent: {len(table)} sentences, {method.name}, coloured by "
-            f"{rows.COLOURS[choice.colour].lower()}. The table below lists the same sentences.",
-            config=theme.tools(f"bgt-{name}-{loaded.short}"),
-        )
-    st.caption(caption(method, fitted, loaded.second_latent))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.text_input("Find in sentences", key="find", on_change=find, args=(fitted.semantic.rows,), width=260, **BOUND)
-        if chosen:
-            st.button("Clear the selection", on_click=forget)
-        for name, figure in figures.items():
-            with st.container(key=f"out_{name}", width="content"):
-                exports.offer(
-                    f"bgt-{name}-map-{loaded.short}-seed{method.seed}",
-                    selected(rows_of(fitted, name), chosen),
-                    figure,
-                    title=f"Export {name}",
-                    caption=f"{loaded.title}, weights {loaded.short}. {caption(method, fitted, loaded.second_latent)}",
-                    vectors=partial(vectors_of, fitted, name, chosen),
-                )
+    """All maps, and beside them, or below in a narrow window, what is selected."""
+    figures = map_figures(fitted, loaded.second_latent, choice, paths)
+    table = fitted.semantic.rows
+    left, right = st.columns([7, 3], gap="medium")
+    with left:
+        drawn = [
+            browser.Map(
+                name,
+                figure(hover=False),
+                f"Map of the {name} latent: {len(table)} sentences, {method.name}, coloured by "
+                f"{rows.colour_title(choice.colour).lower()}. The table beside it lists the same sentences.",
+            )
+            for name, figure in figures.items()
+            if name != ALL
+        ]
+        languages = {lang: rows.language_name(lang) for lang in choice.text.langs}
+        browser.draw(drawn, table, languages, f"bgt-{{}}-{loaded.short}")
+        st.caption(caption(method, fitted, loaded.second_latent))
+        if choice.text.credit:
+            st.caption(choice.text.credit)
+    with right:
+        inspect(loaded, fitted, method, choice, figures)
+
+
+@st.fragment
+def inspect(
+    loaded: state.Loaded,
+    fitted: spaces.Spaces,
+    method: geometry.Method,
+    choice: controls.Choice,
+    figures: Mapping[str, partial],
+) -> None:
+    """What is selected, and what is near it; a selection reruns only this."""
+    table = fitted.semantic.rows
+    ids = table["id"]
+    known = frozenset(ids.tolist())
+    chosen = [row for row in st.session_state.get("chosen", []) if row in known]
+    near = neighbours.choose(loaded, fitted, chosen)
+    selection = ids.isin(chosen).to_numpy()
+    browser.light(
+        browser.key_of(table),
+        browser.Light(
+            chosen=selection,
+            lit=selection if len(chosen) != 1 else selection | near.mask(table),
+            sentence=near.place(table),
+            near=near.rings(loaded, table),
+            movable=moving.movable(loaded, fitted, near.row),
+            answered=moving.answered(),
+        ),
+        on_picked=partial(pick, fitted),
+        on_moved=partial(moving.move, browser.key_of(table)),
+    )
+    moving.show(loaded, fitted, near.row, near.lang)
+    near.show(choice.text.langs)
+    words = st.text_input("Find in sentences", key="find", on_change=find, args=(table,), **BOUND)
+    if words.strip() and not chosen:
+        st.caption(f"No sentence has “{words.strip()}”.")
+    if not keep_rows([] if words.strip() else chosen):
+        st.caption("This selection is too scattered for a link to hold it: the link opens without it.")
     title = f"{len(chosen):,} selected sentences" if chosen else f"All {len(table):,} sentences"
-    with st.expander(title, expanded=bool(chosen)):
-        listed = selected(table, chosen).head(MAX_LISTED)
+    with st.expander(title, expanded=len(chosen) > 1):
+        listed = selected(table.set_index("id", drop=False), chosen).head(MAX_LISTED)
         if len(listed) < (len(chosen) or len(table)):
             st.caption(f"The first {MAX_LISTED:,}; the export holds them all.")
         columns = COLUMNS if len(choice.text.langs) > 1 else SINGLE
         st.dataframe(listed[list(columns)].rename(columns=columns), hide_index=True, alt="The sentences on the maps")
-    neighbours.nearest(loaded, table, fitted, chosen)
+    with st.container(horizontal=True):
+        copy_link()
+        exports.offer(
+            f"bgt-maps-{loaded.short}-seed{method.seed}",
+            selected(with_places(fitted, loaded.second_latent), chosen),
+            partial(figures[ALL], chosen=chosen),
+            caption=f"{loaded.title}, weights {loaded.short}. {caption(method, fitted, loaded.second_latent)}",
+            vectors=partial(vectors_of, fitted, loaded.second_latent, chosen),
+        )
+
+
+def pick(fitted: spaces.Spaces) -> None:
+    """What was drawn around or clicked becomes the selection."""
+    picked = browser.event("picked")
+    ids = fitted.semantic.rows["id"]
+    if picked.get("key") != browser.key_of(fitted.semantic.rows):  # of sentences that were there before
+        return
+    st.session_state.pop("moved", None)
+    choose(ids[browser.unpacked(picked["rows"], len(ids))].tolist())
+    st.session_state["find"] = ""
 
 
 def map_figures(
     fitted: spaces.Spaces,
     second_latent: str,
     choice: controls.Choice,
-    chosen: Sequence[str],
     paths: Mapping[str, np.ndarray],
 ) -> dict[str, partial]:
-    """How to draw the map of each latent, by its name; `paths` are by "semantic" or language."""
+    """How to draw the map of each latent, by its name, and all in one; `paths` are by "semantic" or language."""
     langs = choice.text.langs
     name = rows.language_name if len(langs) <= 3 else str  # more names would not fit
-    signs = {lang: f"{theme.cycled(theme.GLYPHS, langs.index(lang))} {name(lang)}" for lang in fitted.second}
+    signs = {lang: f"{theme.cycled(theme.GLYPHS, theme.lang_place(lang))} {name(lang)}" for lang in fitted.second}
     title_of = {SEMANTIC: "Semantic latent  " + "  ".join(signs.values())}
     title_of |= {lang: f"{rows.latent_title(second_latent)}  {sign}" for lang, sign in signs.items()}
     panels = {
         SEMANTIC: {title_of[SEMANTIC]: fitted.semantic.rows},
         second_latent: {title_of[lang]: space.rows for lang, space in fitted.second.items()},
     }
+    shown = {name: tables for name, tables in panels.items() if choice.panels in (controls.BOTH, name.capitalize())}
+    together = {title: table for tables in shown.values() for title, table in tables.items()}
     return {
         name: partial(
             maps.latent_map,
             tables,
             choice.colour,
             langs,
-            chosen=chosen,
-            lines=choice.lines and name == SEMANTIC,
+            lines=choice.lines and name != second_latent,
             paths={title_of[key]: steps for key, steps in paths.items()},
             svg=choice.svg,
+            beside=name == ALL and len(shown) > 1,
             theme=state.theme(),
             height=MAP_HEIGHT * max(2, len(fitted.second)),
         )
-        for name, tables in panels.items()
+        for name, tables in {**shown, ALL: together}.items()
         if tables
     }
 
 
-def rows_of(fitted: spaces.Spaces, name: str) -> pd.DataFrame:
-    """The rows of the map of that latent."""
-    return fitted.semantic.rows if name == SEMANTIC else pd.concat([space.rows for space in fitted.second.values()])
+def with_places(fitted: spaces.Spaces, second_latent: str) -> pd.DataFrame:
+    """The rows by id, with their places on the semantic map (x, y) and on the second latent's."""
+    table = fitted.semantic.rows.set_index("id", drop=False)
+    if not fitted.second:
+        return table
+    places = pd.concat([space.rows.set_index("id")[["x", "y"]] for space in fitted.second.values()])
+    return table.join(places.add_suffix(f"_{second_latent}"))
 
 
-def vectors_of(fitted: spaces.Spaces, name: str, chosen: Sequence[str]) -> dict[str, np.ndarray]:
-    """The vectors (N, D) of the chosen rows of the map of that latent; of all where none is chosen."""
-    parts = [fitted.semantic] if name == SEMANTIC else list(fitted.second.values())
-    vectors = np.concatenate([space.vectors for space in parts])
-    ids = pd.Index(np.concatenate([space.rows["id"] for space in parts]))
-    return {name: vectors[ids.get_indexer(list(chosen))] if chosen else vectors}
+def vectors_of(fitted: spaces.Spaces, second_latent: str, chosen: Sequence[str]) -> dict[str, np.ndarray]:
+    """The vectors (N, D) of the chosen rows in each latent; of all where none is chosen."""
+    ids = list(chosen) or fitted.semantic.rows["id"].tolist()
+    parts = {SEMANTIC: [fitted.semantic], second_latent: list(fitted.second.values())}
+    vectors = {}
+    for latent, held in parts.items():
+        if held:
+            place = pd.Index(np.concatenate([space.rows["id"] for space in held])).get_indexer(ids)
+            vectors[latent] = np.concatenate([space.vectors for space in held])[place]
+    return vectors
 
 
 def selected(table: pd.DataFrame, chosen: Sequence[str]) -> pd.DataFrame:
-    """The chosen rows, in the order they were chosen; all where none is."""
-    return table.set_index("id", drop=False).loc[list(chosen)] if chosen else table
-
-
-def remember(key: str) -> None:
-    """What was drawn around becomes the selection of all maps."""
-    points = st.session_state[key]["selection"]["points"]
-    ids = (point.get("customdata") for point in points)
-    st.session_state["chosen"] = [row for row in ids if isinstance(row, str)]  # a step of a path has a number
+    """The chosen rows of a table indexed by id, in the order they were chosen; all where none is."""
+    return table.loc[list(chosen)] if chosen else table
 
 
 def find(table: pd.DataFrame) -> None:
     """What contains the words becomes the selection."""
     text = st.session_state["find"].strip()
-    st.session_state["chosen"] = rows.matching(table, text) if text else []
+    choose(rows.matching(table, text) if text else [])
 
 
 def caption(method: geometry.Method, fitted: spaces.Spaces, second_latent: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -83,11 +85,30 @@ def press(run: Callable[[AppTest], AppTest]) -> Callable[[AppTest, str], AppTest
 
 @pytest.fixture
 def figures() -> Callable[[AppTest], list[dict]]:
-    """figures(app): what plotly is given; every figure has a text in its place."""
+    """figures(app): what plotly is given, in charts and on maps; every figure has a text in its place."""
 
     def read(app: AppTest) -> list[dict]:
-        charts = app.get("plotly_chart")
-        assert all(chart.proto.alt for chart in charts)
-        return [json.loads(chart.proto.spec) for chart in charts]
+        charts = [(chart.proto.alt, chart.proto.spec) for chart in app.get("plotly_chart")]
+        drawn = [(part["alt"], part["figure"]) for data in sent(app) for part in data.get("maps", [])]
+        assert all(alt for alt, _ in [*charts, *drawn])
+        return [json.loads(figure) for _, figure in [*charts, *drawn]]
 
     return read
+
+
+@pytest.fixture
+def lit() -> Callable[..., set[str]]:
+    """lit(app, what): ids of the rows that stand out on all maps ("lit") or are counted as selected ("chosen")."""
+
+    def read(app: AppTest, what: str = "lit") -> set[str]:
+        (ids,) = (data["rows"]["id"] for data in sent(app) if "rows" in data)
+        (bits,) = (data[what] for data in sent(app) if what in data)
+        mask = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8), bitorder="little")
+        return {ids[at] for at in np.flatnonzero(mask)}
+
+    return read
+
+
+def sent(app: AppTest) -> list[dict]:
+    """What each part with JavaScript of its own is given."""
+    return [json.loads(part.proto.json) for part in app.get("bidi_component")]

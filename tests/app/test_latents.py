@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
-from app import controls, exports, geometry, rows, startup, writing
+from app import address, controls, exports, geometry, rows, startup, writing
 from app.charts import maps
 from bgt_core.data.examples import CREDIT
 
@@ -20,14 +20,11 @@ Open = Callable[[str], AppTest]
 Run = Callable[[AppTest], AppTest]
 Press = Callable[[AppTest, str], AppTest]
 Figures = Callable[[AppTest], list[dict]]
+Lit = Callable[..., set[str]]
 
 
 def drawn(figure: dict) -> list[str]:
     return [row for trace in figure["data"] if trace["mode"] == "markers" for row in trace["customdata"]]
-
-
-def lit(figure: dict) -> set[str]:
-    return {t["customdata"][at] for t in figure["data"] if t["mode"] == "markers" for at in t.get("selectedpoints", [])}
 
 
 def select(app: AppTest, label: str) -> object:
@@ -83,42 +80,80 @@ def test_one_map_can_stand_alone(opened: Open, run: Run, figures: Figures) -> No
 
 
 def test_a_selection_lights_the_same_rows_on_both_maps_and_survives_a_new_colour(
-    opened: Open, run: Run, press: Press, figures: Figures
+    opened: Open, run: Run, lit: Lit
 ) -> None:
     app = opened("latents")
     app.session_state["chosen"] = ["en3", "fr7"]
     for colour in rows.COLOURS:
         select(app, "Colour").set_value(colour)
         run(app)
-        assert [lit(figure) for figure in figures(app)] == [{"en3", "fr7"}] * 2
+        assert lit(app) == {"en3", "fr7"}
     table = rows.examples(("en", "fr"), 300).set_index("id")
     assert app.dataframe[0].value["Sentence"].tolist() == table.loc[["en3", "fr7"], "text"].tolist()
-    press(app, "Clear the selection")
-    assert [lit(figure) for figure in figures(app)] == [set(), set()] and len(app.dataframe[0].value) == 600
+    app.session_state["chosen"] = []
+    assert lit(run(app)) == set() and len(app.dataframe[0].value) == 600
 
 
-def test_what_contains_some_words_can_be_found(opened: Open, run: Run, figures: Figures) -> None:
+def test_what_contains_some_words_can_be_found(opened: Open, run: Run, lit: Lit) -> None:
     app = opened("latents")
     table = rows.examples(("en", "fr"), 300)
     expected = set(table.loc[[".*" not in text and "my " in text.lower() for text in table["text"]], "id"])
     app.text_input(key="find").set_value("MY ")
     run(app)
-    assert expected and [lit(figure) for figure in figures(app)] == [expected] * 2
+    assert expected and lit(app) == expected
     app.text_input(key="find").set_value("((")  # no pattern, only text
-    assert [lit(figure) for figure in figures(run(app))] == [set(), set()]
+    assert lit(run(app)) == set()
 
 
-def test_a_link_to_some_words_selects_their_sentences(opened: Open, run: Run, press: Press, figures: Figures) -> None:
+def test_a_link_to_some_words_selects_their_sentences(opened: Open, run: Run, lit: Lit) -> None:
     given = AppTest.from_string(Path(opened("latents")._script_path).read_text("utf-8"), default_timeout=60)
     given.query_params["find"] = "?"
     expected = set(rows.matching(rows.examples(("en", "fr"), 300), "?"))
-    assert expected and [lit(figure) for figure in figures(run(given))] == [expected] * 2
-    press(given, "Clear the selection")
-    assert [lit(figure) for figure in figures(given)] == [set(), set()] and given.text_input(key="find").value == ""
+    assert expected and lit(run(given)) == expected
+
+
+def test_the_address_holds_the_selection_and_a_link_restores_it(opened: Open, run: Run, lit: Lit) -> None:
+    app = opened("latents")
+    app.session_state["chosen"] = ["en3", "en4", "en5", "en9", "fr7"]
+    run(app)
+    assert app.query_params["rows"] == "en3-5.9~fr7"
+    other = AppTest.from_file(app._script_path, default_timeout=60)
+    other.query_params["rows"] = "en3-5.9~fr7~de8~en99999~../<b>"
+    assert lit(run(other)) == {"en3", "en4", "en5", "en9", "fr7"}
+    other.session_state["chosen"] = []
+    assert "rows" not in run(other).query_params
+
+
+def test_a_selection_that_no_link_can_hold_is_said(opened: Open, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(address, "MAX_ROWS", 20)
+    app = opened("latents")
+    app.session_state["chosen"] = [f"en{number}" for number in range(0, 100, 2)]
+    run(app)
+    assert "rows" not in app.query_params and any("too scattered" in caption.value for caption in app.caption)
+
+
+def test_the_nearest_of_a_selected_sentence_stand_out_in_both_latents(
+    opened: Open, run: Run, lit: Lit, saved: Path
+) -> None:
+    app = opened("latents")
+    app.query_params["rows"] = "fr7"
+    app = AppTest.from_file(app._script_path, default_timeout=60)
+    app.query_params["rows"] = "fr7"
+    run(app)
+    bgt, table = bgt_core.load(saved), rows.examples(("en", "fr"), 300)
+    french = table[table["lang"] == "fr"]
+    expected = {"fr7"}
+    for latent, part in (("semantic", table), ("language", french)):
+        vectors = [bgt.embed(texts.tolist(), lang=lang, latent=latent) for lang, texts in part.groupby("lang")["text"]]
+        place = part["id"].tolist().index("fr7")
+        similarities = bgt.similarity(np.concatenate(vectors)[[place]], np.concatenate(vectors))[0]
+        similarities[place] = -np.inf
+        expected |= set(part["id"].iloc[np.argsort(-similarities, kind="stable")[:10]])
+    assert lit(app) == expected and lit(app, "chosen") == {"fr7"}
 
 
 def test_other_sentences_end_the_selection(
-    opened: Open, start: Callable, run: Run, figures: Figures, saved: Path, tmp_path: Path
+    opened: Open, start: Callable, run: Run, figures: Figures, lit: Lit, saved: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "own.tsv"
     file.write_text("".join(f"Sentence {n} here.\tPhrase {n} ici.\n" for n in range(40)), "utf-8")
@@ -128,7 +163,7 @@ def test_other_sentences_end_the_selection(
     select(app, "Sentences").set_value("own.tsv (en-fr)")
     run(app)
     semantic, language = figures(app)
-    assert len(drawn(semantic)) == 80 == len(drawn(language)) and lit(semantic) == set()
+    assert len(drawn(semantic)) == 80 == len(drawn(language)) and lit(app) == set()
     assert any("40 pairs" in caption.value for caption in app.caption)  # 300 were asked for
 
 
@@ -151,8 +186,15 @@ def test_more_pairs_than_are_shown_are_announced_and_the_shown_ones_are_exported
     select(app, "Translation pairs").set_value(100)
     run(app)
     assert any("the first 100 pairs of own.tsv" in caption.value for caption in app.caption)
-    semantic = next(table for name, table in given.items() if name.startswith("bgt-semantic-map"))
+    semantic = next(table for name, table in given.items() if name.startswith("bgt-maps"))
     assert sorted(semantic["id"]) == sorted(drawn(figures(app)[0])) and len(semantic) == 200
+
+
+@pytest.mark.parametrize("asked", ["100", "1000", "1,000"])
+def test_a_link_may_write_a_number_of_pairs_with_or_without_a_comma(opened: Open, run: Run, asked: str) -> None:
+    app = AppTest.from_file(opened("latents")._script_path, default_timeout=60)
+    app.query_params["pairs"] = asked
+    assert select(run(app), "Translation pairs").value == int(asked.replace(",", ""))
 
 
 @pytest.mark.parametrize("asked", ["200000", "200,000"])
@@ -208,7 +250,7 @@ def test_umap_waits_for_its_button_and_is_computed_once(
 
     monkeypatch.setattr(geometry, "fit", fit)
     app = opened("latents")
-    app.button_group(key="map").set_value("UMAP")
+    app.selectbox(key="map").set_value("UMAP")
     run(app)
     assert fitted == ["PCA"] * 3 and any("PCA (no seed" in caption.value for caption in app.caption)
     press(app, "Compute UMAP")
@@ -217,12 +259,12 @@ def test_umap_waits_for_its_button_and_is_computed_once(
     assert len(fitted) == 6 and any("UMAP, neighbours 15" in caption.value for caption in app.caption)
 
 
-def test_fewer_pairs_keep_the_page_whole(opened: Open, run: Run, figures: Figures) -> None:
+def test_fewer_pairs_keep_the_page_whole(opened: Open, run: Run, figures: Figures, lit: Lit) -> None:
     app = opened("latents")
     app.session_state["chosen"] = ["en5", "en250"]
     select(app, "Translation pairs").set_value(100)
     semantic, _ = figures(run(app))
-    assert len(drawn(semantic)) == 200 and lit(semantic) == {"en5"}
+    assert len(drawn(semantic)) == 200 and lit(app, "chosen") == {"en5"}
 
 
 @pytest.mark.parametrize("lines", ["Hi.\tSalut.\n", "Hi.\tSalut.\nNo.\tNon.\n", "OK\tOK\n" * 5])
@@ -233,14 +275,16 @@ def test_too_few_sentences_for_a_map_are_said(
     start("--model", saved, "--data", f"en,fr={tmp_path / 'few.tsv'}")
     app = opened("latents")
     select(app, "Sentences").set_value("few.tsv (en-fr)")
-    assert any("needs 3 pairs and 3 different" in info.value for info in run(app).info) and not app.get("plotly_chart")
+    assert any("needs 3 pairs and 3 different" in info.value for info in run(app).info) and not app.get(
+        "bidi_component"
+    )
 
 
 def test_the_nearest_of_a_typed_sentence_are_found_in_both_latents_of_its_language(
     opened: Open, run: Run, saved: Path
 ) -> None:
     app = opened("latents")
-    typed, box = "Il est tard.", select(app, "Choose one, or type your own")
+    typed, box = "Il est tard.", select(app, "Nearest sentences of")
     box.options.append(typed)
     box.set_value(typed)
     run(app)
@@ -253,7 +297,7 @@ def test_the_nearest_of_a_typed_sentence_are_found_in_both_latents_of_its_langua
     bgt, french = bgt_core.load(saved), rows.examples(("en", "fr"), 300).query("lang == 'fr'")["text"].tolist()
     vectors = (bgt.embed(texts, lang="fr", latent="language") for texts in ([typed], french))
     similarities = bgt.similarity(*vectors)[0]
-    _, semantic, language = app.dataframe[:3]
+    semantic, language = app.dataframe[:2]
     assert language.value["Sentence"].tolist() == [french[at] for at in (-similarities).argsort(kind="stable")[:10]]
     assert set(semantic.value["In"]) <= {"en", "fr"}
 
@@ -264,7 +308,7 @@ def test_a_model_of_other_languages_is_told_how_to_bring_sentences(
     monkeypatch.setattr(startup, "read", lambda: startup.StartOptions({"model": str(saved)}, {}, ()))
     app = opened("latents")
     assert "No sentences for this model" in app.info[0].value and "--data" in app.code[0].value
-    assert not app.get("plotly_chart")
+    assert not app.get("bidi_component")
 
 
 @pytest.mark.parametrize(("what", "moves"), [("Meaning", {0}), ("Manner", {1}), ("Both", {0, 1})])

@@ -92,7 +92,7 @@ def test_a_link_to_a_map_of_another_models_latent_shows_both(opened: Open, run: 
 
 def test_nearest_sentences_of_one_that_is_typed_stand_side_by_side(opened: Open, run: Run) -> None:
     app = opened("latents")
-    (box,) = (box for box in app.selectbox if box.label == "Choose one, or type your own")
+    (box,) = (box for box in app.selectbox if box.label == "Nearest sentences of")
     typed = "The station is not far from here."
     box.options.append(typed)
     box.set_value(typed)
@@ -101,7 +101,7 @@ def test_nearest_sentences_of_one_that_is_typed_stand_side_by_side(opened: Open,
     assert titles == ["**Semantic latent**", "**Syntactic latent**"]
     texts = [sentence for (sentence,) in example_sentences(["en"])[:300]]
     bgt = state.model().bgt
-    for latent, shown in zip(bgt.latents, app.dataframe[1:3], strict=True):
+    for latent, shown in zip(bgt.latents, app.dataframe[:2], strict=True):
         similarities = bgt.similarity(
             bgt.embed([typed], lang="en", latent=latent), bgt.embed(texts, lang="en", latent=latent)
         )[0]
@@ -132,14 +132,16 @@ def test_the_way_between_two_sentences_moves_in_either_latent(
     assert paths == [0 in moved, 1 in moved]
 
 
-def test_a_bag_of_words_says_that_it_cannot_write(english_pairs: Path, start: Callable, opened: Open) -> None:
+def test_a_bag_of_words_says_that_it_cannot_write(
+    english_pairs: Path, start: Callable, opened: Open, figures: Figures
+) -> None:
     start("--model", english_pairs / BAG)
     pages = {page: opened(page) for page in ("generate", "latents")}
     for app in pages.values():
         (info,) = app.info
         assert "cannot write sentences" in info.value
         assert not {"Generate", "Interpolate"} & {button.label for button in app.button}
-    assert len(pages["latents"].get("plotly_chart")) == 2
+    assert len(figures(pages["latents"])) == 2
 
 
 def test_the_first_page_says_what_the_latents_are(english_pairs: Path, start: Callable, opened: Open) -> None:

@@ -33,7 +33,13 @@ def test_every_page_opens_on_the_model_that_ships(start: Start, opened: Open, pa
 
 @pytest.mark.parametrize("name", ["sp", "bilingual-trans"])
 def test_every_page_opens_on_a_model_without_language_latents(
-    tiny: Callable[..., Recipe], tokenizer: Tokenizer, tmp_path: Path, start: Start, opened: Open, name: str
+    tiny: Callable[..., Recipe],
+    tokenizer: Tokenizer,
+    tmp_path: Path,
+    start: Start,
+    opened: Open,
+    figures: Callable,
+    name: str,
 ) -> None:
     recipe = tiny(name)
     checkpoint.save(tmp_path / name, recipe, recipe.build(tokenizer), tokenizer, step=7)
@@ -43,19 +49,19 @@ def test_every_page_opens_on_a_model_without_language_latents(
     apps = {page: opened(page) for page in PAGES}
     assert not any(app.error for app in apps.values())
     assert any("25.0%" in table.value.to_string() for table in apps["card"].table)
-    assert len(apps["latents"].get("plotly_chart")) == 1
+    assert len(figures(apps["latents"])) == 1
     assert "no language latents" in apps["generate"].info[0].value
 
 
 def test_a_model_of_one_language_and_latent_has_a_map_of_it(
-    tiny: Callable[..., Recipe], tokenizer: Tokenizer, tmp_path: Path, start: Start, opened: Open
+    tiny: Callable[..., Recipe], tokenizer: Tokenizer, tmp_path: Path, start: Start, opened: Open, figures: Callable
 ) -> None:
     recipe = tiny("english-vae")
     checkpoint.save(tmp_path / "vae", recipe, recipe.build(tokenizer), tokenizer, step=7)
     start("--model", tmp_path / "vae")
     apps = {page: opened(page) for page in PAGES}
     assert not any(app.error for app in apps.values())
-    assert len(apps["latents"].get("plotly_chart")) == 1 and not apps["latents"].table
+    assert len(figures(apps["latents"])) == 1 and not apps["latents"].table
     (text,) = (html.proto.body for html in apps["sentence"].get("html") if "reads a sentence" in html.proto.body)
     assert "This model reads a sentence once." in text and "all its languages" not in text
 

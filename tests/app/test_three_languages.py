@@ -132,7 +132,7 @@ def test_own_sentences_can_be_of_any_of_them(opened: Open, press: Press, figures
     press(app, "Draw as stars")
     _, language = figures(app)
     stars = [trace for trace in language["data"] if trace["customdata"] == ["own0"]]
-    assert [trace["marker"]["symbol"] for trace in stars] == ["star-square"]
+    assert [trace["marker"]["symbol"] for trace in stars] == ["star-triangle-up"]
 
 
 def test_each_language_has_its_own_map_and_symbol(opened: Open, run: Run, figures: Figures) -> None:
@@ -145,7 +145,7 @@ def test_each_language_has_its_own_map_and_symbol(opened: Open, run: Run, figure
         drawn.setdefault(trace["xaxis"], set()).update(
             (row[:2], trace["marker"]["symbol"]) for row in trace["customdata"]
         )
-    assert list(drawn.values()) == [{("en", "circle")}, {("fr", "diamond")}, {("de", "square")}]
+    assert list(drawn.values()) == [{("en", "circle")}, {("fr", "diamond")}, {("de", "triangle-up")}]
     points = [trace for trace in semantic["data"] if trace["mode"] == "markers"]
     assert [trace["name"] for trace in points] == list(NAMES)
     assert len({trace["marker"]["color"] for trace in points}) == 3

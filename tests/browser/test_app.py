@@ -157,12 +157,14 @@ def test_what_is_typed_stays_while_another_page_is_looked_at(
 def test_a_link_brings_the_same_view(visit: Visit, settle: Settle, turn_to: TurnTo, address: str) -> None:
     page = visit(address)
     turn_to(page, "Two latents")
+    page.get_by_role("button", name="More").click()
     page.get_by_role("radio", name="Semantic").or_(page.get_by_text("Semantic", exact=True)).first.click()
     settle(page)
     page.get_by_role("combobox", name="Translation pairs").click()
     page.get_by_role("option", name="100", exact=True).click()
     settle(page)
-    page.get_by_role("button", name="Export semantic").click()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Export", exact=True).click()
     link = page.get_by_text(re.compile(r"http://localhost:\d+/latents")).inner_text()
     assert "pairs=100" in link and "maps=Semantic" in link
     other = visit(link, quiet_404=True)

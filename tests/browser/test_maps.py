@@ -36,6 +36,9 @@ def reruns(visit: Visit) -> Callable[[Page], list[str]]:
     return watch
 
 
+SELECTED = re.compile(r"[\d,]+ selected sentences")
+
+
 def test_a_lasso_lights_the_same_sentences_on_the_other_map(
     visit: Visit, settle: Settle, lasso: Callable, lit: Callable, reruns: Callable, address: str
 ) -> None:
@@ -46,43 +49,115 @@ def test_a_lasso_lights_the_same_sentences_on_the_other_map(
     seen.clear()
     for side in (0, 1):
         lasso(page, side)
-        expect(page.get_by_text(re.compile(r"\d+ selected sentences"))).to_be_visible(timeout=20_000)
+        expect(page.get_by_text(SELECTED)).to_be_visible(timeout=20_000)
         settle(page)
         left, right = (lit(page, chart) for chart in (0, 1))
         assert left and left == right
         expect(page.get_by_text(f"{len(left)} selected sentences")).to_be_visible()
-    assert seen and all(seen)  # the maps and what stands below them ran again, the page did not
-    page.get_by_role("button", name="Clear the selection").click()
+        expect(page.get_by_role("status").filter(has_text="selected")).to_have_text(f"{len(left)} of 600 selected")
+    assert seen and all(seen)  # what is beside the maps ran again, the page did not
+    page.get_by_role("button", name="Nothing is selected").click()
     settle(page)
     assert lit(page, 0) == lit(page, 1) == []
 
 
-def test_markup_in_a_sentence_stays_text(visit: Visit, settle: Settle, turn_to: TurnTo, address: str) -> None:
+def test_a_lasso_around_nothing_selects_nothing_and_says_so(
+    visit: Visit, settle: Settle, lasso: Callable, lit: Callable, address: str
+) -> None:
+    page = visit(f"{address}/latents?map=PCA", quiet_404=True)
+    expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
+    lasso(page, 0, 0.001, 0.02)
+    expect(page.get_by_role("status").filter(has_text="inside")).to_have_text(re.compile("^No sentence is inside"))
+    assert lit(page, 0) == lit(page, 1) == []
+
+
+def point(page: Page, row: int) -> tuple[float, float]:
+    """Where a sentence of the semantic map is on the screen."""
+    mark = page.locator(".bgt-map").first.locator(".points path").nth(row).bounding_box()
+    assert mark
+    return mark["x"] + mark["width"] / 2, mark["y"] + mark["height"] / 2
+
+
+def test_a_click_shows_what_is_near_and_a_link_brings_it_back(visit: Visit, settle: Settle, address: str) -> None:
+    page = visit(f"{address}/latents?map=PCA", quiet_404=True)
+    page.wait_for_selector(".bgt-map .points path", state="attached", timeout=60_000)
+    page.mouse.click(*point(page, 5))
+    expect(page.locator(".bgt-map").first.locator(".bgt-star")).to_have_count(1)
+    expect(page.locator(".bgt-map").first.locator(".bgt-ring")).to_have_count(20, timeout=20_000)
+    expect(page).to_have_url(re.compile(r"rows=\w+\d+"))
+    settle(page)
+    other = visit(page.url, quiet_404=True)
+    expect(other.locator(".bgt-map").first.locator(".bgt-ring")).to_have_count(20, timeout=60_000)
+
+
+def test_a_star_that_is_dragged_has_its_sentence_written_anew(visit: Visit, settle: Settle, address: str) -> None:
+    page = visit(f"{address}/latents?map=PCA&rows=en5", quiet_404=True)
+    star = page.locator(".bgt-map").nth(1).locator(".bgt-star")
+    expect(star).to_have_attribute("data-movable", "true", timeout=60_000)
+    settle(page)
+    box = star.bounding_box()
+    assert box
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 25, y + 10, steps=4)
+    page.mouse.up()
+    expect(page.get_by_text("The language latent, moved")).to_be_visible(timeout=20_000)
+    settle(page)
+    texts = [part.inner_text().strip() for part in page.get_by_test_id("stCode").all()[:2]]
+    assert len(texts) == 2 and all(texts)
+    assert page.get_by_test_id("stException").count() == 0
+
+
+def test_a_new_sentence_is_selected_and_markup_in_it_stays_text(
+    visit: Visit, settle: Settle, turn_to: TurnTo, address: str
+) -> None:
+    text = "<img src=http://elsewhere.invalid/x onerror=alert(1)> & more"
     page = visit(address)
     turn_to(page, "Two latents")
     page.get_by_role("button", name="Add sentences").click()
-    page.get_by_label("Your sentences").fill("<img src=http://elsewhere.invalid/x onerror=alert(1)> & more")
+    page.get_by_label("Your sentences").fill(text)
     page.get_by_role("button", name="Draw as stars").click()
+    star = page.locator(".bgt-map").first.locator(".bgt-star")
+    expect(star).to_have_count(1, timeout=30_000)
     settle(page)
-    texts = page.evaluate(
-        """[...document.querySelectorAll(".js-plotly-plot")].flatMap(chart =>
-            chart.data.flatMap(trace => trace.text ?? []).filter(text => text.includes("elsewhere")))"""
-    )
-    assert len(texts) == 2 and not any("<img" in text for text in texts)
+    page.keyboard.press("Escape")
+    star.hover()
+    expect(page.locator(".bgt-tip")).to_contain_text(text)
+    assert page.locator(".bgt-tip img").count() == 0
+
+
+def test_a_finger_scrolls_the_page_over_a_map(chromium: Browser, settle: Settle, lit: Callable, address: str) -> None:
+    with chromium.new_context(viewport={"width": 400, "height": 800}, has_touch=True, is_mobile=True) as phone:
+        page = phone.new_page()
+        page.goto(f"{address}/latents?map=PCA")
+        expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
+        settle(page)
+        main = page.get_by_test_id("stMain")
+        page.locator(".bgt-map").first.scroll_into_view_if_needed()
+        before = main.evaluate("e => e.scrollTop")
+        box = page.locator(".bgt-catch").first.bounding_box()
+        assert box
+        swipe = {"x": box["x"] + 100, "y": box["y"] + 200, "yDistance": -200, "gestureSourceType": "touch"}
+        phone.new_cdp_session(page).send("Input.synthesizeScrollGesture", swipe)
+        page.wait_for_function(
+            "top => document.querySelector('[data-testid=stMain]').scrollTop > top + 100", arg=before
+        )
+        assert lit(page, 0) == []
 
 
 def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(
-    visit: Visit, settle: Settle, turn_to: TurnTo, address: str, tmp_path: Path
+    visit: Visit, settle: Settle, address: str, tmp_path: Path
 ) -> None:
-    page = visit(f"{address}/latents?data=Built-in+grammar&pairs=1,000", quiet_404=True)
-    page.locator(".js-plotly-plot").first.hover()
+    page = visit(f"{address}/latents?data=Built-in+grammar&pairs=1,000&maps=Semantic", quiet_404=True)
+    expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
     with page.expect_download() as saved:
-        page.locator("[data-title*='Download plot']").first.click()
+        page.get_by_role("button", name="Save each map as a drawing").click()
     saved.value.save_as(tmp_path / "map.svg")
     drawing = (tmp_path / "map.svg").read_text("utf-8")
     assert re.fullmatch(r"bgt-semantic-[0-9a-f]{8}\.svg", saved.value.suggested_filename)
     assert len(re.findall("<path|<use", drawing)) >= 2000 and "data:image" not in drawing
-    page.get_by_role("button", name="Export semantic").click()
+    page.get_by_role("button", name="Export").first.click()
     with page.expect_download() as saved:
         page.get_by_test_id("stPopoverBody").get_by_role("button", name="CSV").click()
     rows = Path(saved.value.path()).read_text("utf-8-sig").splitlines()
@@ -95,20 +170,35 @@ SHOWN = "document.querySelector('.js-plotly-plot')?.data?.filter(t => t.mode ===
 def test_many_points_are_painted_and_selected_in_time(
     visit: Visit, settle: Settle, lasso: Callable, within: Callable, address: str
 ) -> None:
-    page = visit(f"{address}/latents?data=Built-in+grammar&pairs=5,000&maps=Semantic", quiet_404=True)
-    expect(page.get_by_role("figure")).to_have_count(1, timeout=180_000)  # made for the first time
+    few = visit(f"{address}/latents?pairs=300", quiet_404=True)
+    expect(few.locator("[data-drawn]")).to_be_visible(timeout=60_000)
+    settle(few)
     begun = monotonic()
-    page.reload()
-    page.wait_for_function(f"{SHOWN}?.flatMap(t => t.customdata).length === 10_000", timeout=180_000)
-    assert 1000 * (monotonic() - begun) < within(5)
-    page = visit(f"{address}/latents?data=Built-in+grammar&pairs=25,000&maps=Semantic", quiet_404=True)
+    lasso(few, 0, 0.005, 0.995)
+    expect(few.get_by_text(SELECTED)).to_be_visible(timeout=60_000)
+    assert 1000 * (monotonic() - begun) < within(1)  # drawing it included
+    page = visit(f"{address}/latents?data=Built-in+grammar&pairs=25000&maps=Semantic", quiet_404=True)
     page.wait_for_function(f"{SHOWN}?.flatMap(t => t.customdata).length === 50_000", timeout=180_000)
     assert set(page.evaluate(f"{SHOWN}.map(t => t.type)")) == {"scattergl"}
     settle(page)
     begun = monotonic()
     lasso(page, 0, 0.005, 0.995)
     expect(page.get_by_text(re.compile(r"\d\d,\d{3} selected sentences"))).to_be_visible(timeout=180_000)
-    assert 1000 * (monotonic() - begun) < within(15)
+    assert 1000 * (monotonic() - begun) < within(3)
+    page.mouse.move(*middle(page))
+    expect(page.locator(".bgt-tip")).to_be_visible()  # the text of a point among 50,000
+
+
+def middle(page: Page) -> tuple[float, float]:
+    """The screen position of a row of a painted map."""
+    left, top = page.evaluate(
+        """() => {
+            const map = window.bgtMaps.view.maps[0], frame = map.plot.getBoundingClientRect();
+            const [x, y] = map.pixels(0, map.points.x[0], map.points.y[0]);
+            return [frame.left + x, frame.top + y];
+        }"""
+    )
+    return left, top
 
 
 def test_without_webgl_a_map_is_still_drawn(chromium: Browser, chromium_path: str, address: str) -> None:
@@ -119,5 +209,10 @@ def test_without_webgl_a_map_is_still_drawn(chromium: Browser, chromium_path: st
     expect(page.get_by_role("figure")).to_have_count(1, timeout=60_000)
     page.wait_for_selector(".js-plotly-plot .points path", state="attached")
     drawn = page.locator(".js-plotly-plot .points path").count()
+    page.goto(f"{address}/latents?data=Built-in+grammar&pairs=5000&maps=Semantic")
+    expect(page.get_by_text("This browser has no WebGL: each map shows 5,000 of its points.")).to_be_visible(
+        timeout=60_000
+    )
+    page.wait_for_function("document.querySelectorAll('.js-plotly-plot .points path').length === 5000", timeout=60_000)
     browser.close()
     assert drawn == 600

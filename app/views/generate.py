@@ -104,7 +104,7 @@ def result(transferred: dict[str, Any]) -> None:
     st.caption(
         "Done well, the output is nearer to Source in meaning, and follows Style in length and marks. Rebuilt: written "
         "again from its own latents, the best the decoder does. Cosines are to the output, words shared with Source. "
-        f"Written at {transferred['pieces_per_second']:.0f} pieces per second."
+        f"Written at {transferred['tokens_per_second']:.0f} tokens per second."
     )
 
 

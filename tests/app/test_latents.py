@@ -15,6 +15,8 @@ import bgt_core
 from app import controls, exports, geometry, rows, startup, writing
 from app.charts import maps
 from bgt_core.data.examples import CREDIT
+from bgt_core.generation.rerank import candidates
+from bgt_core.generation.search import exchanged
 
 Open = Callable[[str], AppTest]
 Run = Callable[[AppTest], AppTest]
@@ -280,7 +282,8 @@ def test_the_way_between_two_sentences_is_written_and_drawn(
     bgt = bgt_core.load(saved)
     other = last if 1 in moves else first
     sources, styles = [first, last if 0 in moves else first], [first, other]
-    ends = bgt_core.transfer(bgt, sources, styles, lang="en", search=writing.DEFAULT_SEARCH)
+    latents = exchanged(bgt, sources, styles, "en", "en")
+    ends = [best.text for best, *_ in candidates(bgt, latents, lang="en", search=writing.DEFAULT_SEARCH)]
     assert [walked.table["text"].iloc[0], walked.table["text"].iloc[-1]] == ends
     paths = [any(trace["mode"].startswith("lines+") for trace in figure["data"]) for figure in figures(app)]
     assert paths == [0 in moves, 1 in moves]

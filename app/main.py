@@ -23,7 +23,7 @@ BUTTON_STYLE = '<style>button[kind^="primary"] p, button[kind^="primary"] span {
 def main() -> None:
     st.set_page_config("Bilingual Generative Transformer", str(Path(__file__).with_name("icon.svg")), layout="wide")
     two = st.Page(latents.page, title="Two latents", icon=":material/scatter_plot:", url_path="latents")
-    style = st.Page(generate.page, title="Change the style", icon=":material/edit_note:", url_path="style")
+    style = st.Page(generate.page, title="Meaning by manner", icon=":material/edit_note:", url_path="style")
     alike = st.Page(similarity.page, title="How alike?", icon=":material/compare_arrows:", url_path="similarity")
     probes = st.Page(probing.page, title="Probes", icon=":material/science:", url_path="probes")
     repeats = st.Page(questions.page, title="Similar questions", icon=":material/quiz:", url_path="questions")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 
 import pandas as pd
@@ -122,7 +123,7 @@ def test_the_style_of_a_sentence_is_its_syntactic_latent(opened: Open, press: Pr
     ((best, *_),) = candidates(
         bgt, exchanged(bgt, [source], [style], "en", "en"), lang="en", search=writing.DEFAULT_SEARCH
     )
-    assert app.code[0].value == best.text
+    assert escape(best.text) in "".join(part.proto.body for part in app.get("html"))
 
 
 @pytest.mark.parametrize(("what", "moved"), [("Semantic", {0}), ("Syntactic", {1}), ("Both", {0, 1})])

@@ -34,7 +34,7 @@ def main() -> None:
     st.set_page_config("Bilingual Generative Transformer", str(Path(__file__).with_name("icon.svg")), layout="wide")
     above = st.empty()
     two = st.Page(view("latents"), title="Two latents", icon=":material/scatter_plot:", url_path="latents")
-    style = st.Page(view("generate"), title="Change the style", icon=":material/edit_note:", url_path="style")
+    style = st.Page(view("generate"), title="Meaning by manner", icon=":material/edit_note:", url_path="style")
     alike = st.Page(view("similarity"), title="How alike?", icon=":material/compare_arrows:", url_path="similarity")
     where = st.Page(
         partial(view("plane"), two, alike), title="Where they disagree", icon=":material/call_split:", url_path="plane"

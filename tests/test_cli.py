@@ -20,6 +20,8 @@ from safetensors.numpy import load_file
 import bgt_core
 from bgt_core import bulk, checkpoint
 from bgt_core.cli.options import tune_training
+from bgt_core.generation.rerank import candidates
+from bgt_core.generation.search import decode, exchanged
 from bgt_core.grammar import Pair
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -93,6 +95,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, what the line
     "generate in an unknown language": ("generate --source a --style b --lang de --model model", 2, "'de'"),
     "an empty beam": ("generate --source a --style b --beam 0 --model model", 2, "beam of 0"),
     "no temperature": ("generate --source a --style b --sample --temperature 0 --model model", 2, "Temperature 0"),
+    "more than the beam": ("generate --source a --style b --n-best 9 --model model", 2, "--n-best 9"),
     "no length": ("generate --source a --style b --max-length 0 --model model", 2, "--max-length 0"),
     "sts without data": ("sts --model model", 2, "--data: say which folder"),
     "sts without its folder": ("sts --data nowhere --model model", 3, "nowhere: no such folder"),
@@ -258,17 +261,14 @@ def test_generate_prints_one_line(bgt: Bgt, here: Path) -> None:
     )
     done = bgt(*command)
     assert (done.code, done.err) == (0, "")
-    search = bgt_core.Beam(5, no_repeat_ngram=3, max_run=1)
-    expected = bgt_core.transfer(
-        bgt_core.load("model"), ["The dog sleeps."], ["Oh, a car!"], lang="en", search=search, max_length=5
-    )
-    assert done.out == expected[0] + "\n"
-    loose = bgt(*command, "--no-repeat-ngram", 0, "--max-run", 0, "--length-penalty", 2)
-    search = bgt_core.Beam(5, length_penalty=2)
-    (expected_loose,) = bgt_core.transfer(
-        bgt_core.load("model"), ["The dog sleeps."], ["Oh, a car!"], lang="en", search=search, max_length=5
-    )
-    assert loose.out == expected_loose + "\n"
+    model = bgt_core.load("model")
+    latents = exchanged(model, ["The dog sleeps."], ["Oh, a car!"], "en", "en")
+    (ranked,) = candidates(model, latents, lang="en", search=bgt_core.Beam(8, 3, 1), max_length=5)
+    assert done.out == ranked[0].text + "\n"
+    assert bgt(*command, "--n-best", 3).out == "".join(each.text + "\n" for each in ranked[:3])
+    free = bgt(*command, "--no-rerank", "--no-repeat-ngram", 0, "--max-run", 0, "--length-penalty", 2)
+    search = bgt_core.Beam(8, length_penalty=2)
+    assert free.out == decode(model, latents, lang="en", search=search, max_length=5)[0] + "\n"
     drawn = [bgt(*command, "--sample", "--seed", seed).out for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
 

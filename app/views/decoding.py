@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import escape
 
 import streamlit as st
 
@@ -12,8 +13,8 @@ from app import writing
 from app.address import BOUND
 
 
-def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int, float]:
-    """The search, its seed, the maximum number of tokens, and how much of the style's manner to take."""
+def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int]:
+    """The search, its seed, and the maximum number of tokens."""
     kind = st.segmented_control("Search", ["Beam", "Sample"], default="Beam", required=True, key="search", **BOUND)
     left, middle, right = st.columns(3)
     ngram = middle.slider(
@@ -23,14 +24,13 @@ def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int, float]:
         "One token in a row at most", 0, 3, 1, key="run", help="2 allows “very very”; 0: any number.", **BOUND
     )
     max_length = right.slider("Longest output, in tokens", 5, 100, 60, key="length", **BOUND)
-    mix = right.slider("Manner: 0 the source's own, 1 the style's", 0.0, 1.0, 1.0, 0.05, key="mix", **BOUND)
     if kind == "Beam":
-        size = left.slider("Beam size", 1, 8, 5, key="beam", help="1 is greedy search.", **BOUND)
-        return bgt_core.Beam(size, ngram, max_run), 0, max_length, mix
+        size = left.slider("Beam size", 1, 8, 8, key="beam", help="1 is greedy search.", **BOUND)
+        return bgt_core.Beam(size, ngram, max_run), 0, max_length
     temperature = left.slider("Temperature", 0.1, 2.0, 0.7, 0.1, key="temperature", **BOUND)
     seed = left.number_input("Seed", 0, 2**31 - 1, 0, key="seed", width=160, **BOUND)
     top_p = middle.slider("Top p", 0.1, 1.0, 0.9, 0.05, key="top_p", **BOUND)
-    return bgt_core.Sample(temperature, top_p, ngram, max_run), seed, max_length, mix
+    return bgt_core.Sample(temperature, top_p, ngram, max_run), seed, max_length
 
 
 @contextmanager
@@ -52,3 +52,13 @@ def progress() -> Iterator[writing.Report]:
         yield report
     finally:
         slot.empty()
+
+
+def sentence(text: str) -> None:
+    """What the model wrote, as text to read."""
+    st.html(f'<p class="written" style="font-size:1.4rem;margin:0">{escape(text) or "(nothing)"}</p>')
+
+
+def stopped() -> bool:
+    """Whether this run began with a press of Stop: what was stopped is not begun again."""
+    return bool(st.session_state.get("stop"))

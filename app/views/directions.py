@@ -1,4 +1,4 @@
-"""What if it were longer, or a question? The second half of the page that changes the style."""
+"""What if it were longer, or a question? A tab of the page that changes the style."""
 
 from __future__ import annotations
 
@@ -9,9 +9,21 @@ import streamlit as st
 
 from app import exports, rows, startup, state, writing
 from app.address import BOUND
+from app.views import decoding
+from app.views.help import how_to_read
 from bgt_core.errors import BgtError
 from bgt_core.generation.directions import Directions
 
+HELP = """
+- A slider moves the sentence's second latent along one straight line; the semantic latent stays. The model then writes
+  what is there.
+- **A step** is what a linear probe says that one word, one mark, or being a question adds. The model follows only in
+  part: the numbers beside each sentence say how far.
+- Several sliders at once add up. They are not independent in the sentences that they were found on (questions are
+  shorter), so the longer way of two may win.
+- **How well it is read** is the correlation of the true and the predicted number on sentences kept apart; near 0 the
+  direction means nothing.
+"""
 EXAMPLES = {"en": "I will go to the station tomorrow.", "fr": "Tu es fatigué."}
 
 
@@ -57,7 +69,7 @@ def sliders(loaded: state.Loaded, directions: Directions, source: str, lang: str
     except BgtError as error:
         st.error(str(error))
         return
-    st.code(text or "(nothing)", language=None, wrap_lines=True)
+    decoding.sentence(text)
     st.caption(described({"Before": source, "After": text}))
 
 
@@ -74,15 +86,15 @@ def steps(loaded: state.Loaded, directions: Directions, source: str, lang: str, 
     titles = {
         "direction": "Direction",
         "step": "Step",
-        "text": "Written there",
         "words": "Words",
         "punctuation": "Marks",
+        "text": "Written there",
     }
     st.dataframe(
         table[list(titles)].rename(columns=titles),
         hide_index=True,
         height="content",
-        column_config={"Written there": st.column_config.TextColumn(width="large")},
+        column_config={name: st.column_config.Column(width=70) for name in ("Step", "Words", "Marks")},
         alt="What is written at every step of every direction",
     )
     names = [title.lower() for title, _, _ in writing.FACTORS.values()]
@@ -92,6 +104,7 @@ def steps(loaded: state.Loaded, directions: Directions, source: str, lang: str, 
     if credit:
         st.caption(f"Directions were found on real text. {credit}")
     exports.offer(f"bgt-directions-{loaded.short}-{lang}", table)
+    how_to_read(HELP)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)

@@ -1,4 +1,4 @@
-"""What lies between two sentences? A part of the page of the two latents."""
+"""What lies between two sentences? A tab of the page that writes, and a part of the page of the two latents."""
 
 from __future__ import annotations
 
@@ -9,12 +9,27 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import geometry, rows, spaces, state, writing
+from app import exports, geometry, rows, spaces, state, writing
 from app.address import BOUND
+from app.views import decoding
+from app.views.help import how_to_read
 from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.errors import BgtError
 
 STEPS = 9
+ENDS = {
+    "en": ("I love you.", "They live in Paris.", "Tom is my friend.", "I want to go home.", "Where do you live?"),
+    "fr": ("Je t'aime.", "Ils habitent à Paris.", "Tom est mon ami.", "Où habites-tu ?"),
+}
+HELP = """
+- The two sentences' latents are the ends of a straight line. At each step the model writes what is there; latents that
+  do not move stay those of the first sentence.
+- With **Both**, the ends are the model's own rebuilding of the two sentences. Where only one latent moves, the last
+  step has the last sentence's meaning in the first one's style, or the other way round.
+- **Cosines** compare the semantic latent of what was written with both sentences. A jump between two steps is where the
+  model changes its mind: latents are continuous, sentences are not.
+"""
 MAX_OFFERED = 50
 
 
@@ -30,9 +45,26 @@ class Interpolation:
     latents: Mapping[str, np.ndarray]
 
 
-def form(loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str]) -> Interpolation | None:
-    """Asks for two sentences, and shows what was last written between them."""
-    st.subheader("From one sentence to another")
+def between(loaded: state.Loaded, is_open: bool) -> None:
+    """The tab: opens with the way between the first two of some sentences that small models rebuild."""
+    known = [lang for lang in LANGS if lang in loaded.langs]
+    if not known:
+        st.info("There are no example sentences in this model's languages to begin with.")
+        return
+    lang = known[0]
+    texts = ENDS.get(lang) or [text for (text,) in example_sentences((lang,)) if len(text) < 30][:MAX_OFFERED]
+    langs = [lang, *(other for other in loaded.langs if other != lang)]
+    walk = form(loaded, rows.table(texts, lang, None), langs, is_open)
+    if walk is not None:
+        exports.offer(f"bgt-interpolation-{loaded.short}", walk.table)
+    how_to_read(HELP)
+
+
+def form(
+    loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str], at_once: bool = False
+) -> Interpolation | None:
+    """Asks for two sentences, and shows what was last written between them; `at_once`, something always is."""
+    st.subheader("Between two sentences")
     if loaded.cannot_write:
         st.info(loaded.cannot_write, icon=":material/edit_off:")
         return None
@@ -52,7 +84,12 @@ def form(loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str]) -> Int
         with st.container(horizontal=True, vertical_alignment="bottom"):
             moves = what_moves(loaded.second_latent)
             moved = st.segmented_control(
-                "Move", list(moves), default=next(iter(moves)), required=True, key="move", **BOUND
+                "Move",
+                list(moves),
+                default=next(iter(moves)),
+                required=True,
+                key="move",
+                **BOUND,
             )
             lang = st.segmented_control(
                 "Language of both", langs, default=langs[0], required=True, format_func=rows.language_name,
@@ -60,7 +97,8 @@ def form(loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str]) -> Int
             )  # fmt: skip
             st.space("stretch")
             submitted = st.form_submit_button("Interpolate", type="primary")
-    if submitted:
+    walk = st.session_state.get("walked")
+    if submitted or (at_once and (walk is None or walk.model != loaded.digest)):
         start, end = (str(text)[: writing.MAX_CHARACTERS] for text in (start, end))
         try:
             with st.spinner("Writing"):
@@ -88,13 +126,13 @@ def follow(walk: Interpolation) -> None:
     steps = len(walk.table)
     step = st.slider(f"Step, from “{short(walk.start)}” to “{short(walk.end)}”", 1, steps, 1 + steps // 2)
     row = walk.table.iloc[step - 1]
-    st.code(row["text"] or "(nothing)", language=None, wrap_lines=True)
-    st.caption(f"Meaning: cosine {row['to_start']:.2f} to the first sentence, {row['to_end']:.2f} to the last.")
+    decoding.sentence(row["text"])
+    st.caption(f"Meaning: cosine {row['to_start']:z.2f} to the first sentence, {row['to_end']:z.2f} to the last.")
     with st.expander("Every step"):
-        titles = {"step": "Step", "text": "Written there", "to_start": "Cosine to the first", "to_end": "To the last"}
+        titles = {"step": "Step", "to_start": "Cosine to the first", "to_end": "To the last", "text": "Written there"}
         two = st.column_config.NumberColumn(format="%.2f")
         st.dataframe(
-            walk.table.rename(columns=titles),
+            walk.table[list(titles)].rename(columns=titles),
             hide_index=True,
             column_config={titles["to_start"]: two, titles["to_end"]: two},
             alt="What is written at every step, with its cosine to both ends",

@@ -21,7 +21,7 @@ def generate(
     source_lang: Annotated[
         str | None, typer.Option("--source-lang", help="Language of the source.", show_default="that of the style")
     ] = None,
-    beam: Annotated[int, typer.Option(help="Hypotheses kept; 1 is greedy.")] = 5,
+    beam: Annotated[int, typer.Option(help="Hypotheses kept; 1 is greedy.")] = 8,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,
     temperature: Annotated[float, typer.Option(help="With --sample.")] = 1.0,
     top_p: Annotated[float, typer.Option(help="With --sample.")] = 1.0,
@@ -30,27 +30,31 @@ def generate(
     no_repeat_ngram: NgramOption = 3,
     max_run: MaxRunOption = 1,
     length_penalty: LengthPenaltyOption = 1.0,
+    n_best: Annotated[int, typer.Option("--n-best", min=1, help="Print that many of the beam, the best first.")] = 1,
+    rerank: Annotated[
+        bool,
+        typer.Option(
+            help="Rank the beam by how much of both latents the model reads from it again, not by likelihood."
+        ),
+    ] = True,
     model: ModelOption = PRETRAINED,
     device: DeviceOption = "auto",
 ) -> None:
     """Write the meaning of one sentence in the manner of another."""
     from bgt_core.generation.options import Beam, Sample
-    from bgt_core.generation.search import transfer
+    from bgt_core.generation.rerank import candidates
+    from bgt_core.generation.search import exchanged
 
     for name, text in (("--source", source), ("--style", style)):
         if not text.strip():
             raise UsageError(f"{name} is empty; give a sentence.")
+    if n_best > 1 and (sample or n_best > beam):
+        raise UsageError(f"--n-best {n_best}: expected a beam that holds as many; --beam {beam}, and no --sample.")
     rules = no_repeat_ngram, max_run
-    search = Sample(temperature, top_p, *rules) if sample else Beam(beam, *rules, length_penalty)
     bgt = load(model, device)
-    written = transfer(
-        bgt,
-        [source],
-        [style],
-        lang=lang or bgt.langs[0],
-        source_lang=source_lang,
-        search=search,
-        seed=seed,
-        max_length=max_length,
-    )
-    print(written[0])
+    lang = lang or bgt.langs[0]
+    latents = exchanged(bgt, [source], [style], lang, source_lang or lang)
+    search = Sample(temperature, top_p, *rules) if sample else Beam(beam, *rules, length_penalty)
+    (ranked,) = candidates(bgt, latents, lang=lang, search=search, rerank=rerank, seed=seed, max_length=max_length)
+    for candidate in ranked[:n_best]:
+        print(candidate.text)

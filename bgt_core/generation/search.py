@@ -70,6 +70,15 @@ def transfer(
     >>> transfer(bgt_core.load(), ["The old man sees the red car."], ["Is it late?"], lang="en")
     ['the car is old.']
     """
+    latents = exchanged(bgt, sources, styles, lang, source_lang or lang)
+    return decode(bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length)
+
+
+def exchanged(
+    bgt: SentenceWriter, sources: Sequence[str], styles: Sequence[str], lang: str, source_lang: str
+) -> dict[str, np.ndarray]:
+    """What `decode` reads: the semantic latents of N sources, the other latents of the N styles; UsageError as
+    `transfer`."""
     manner = next((latent for latent in (LANGUAGE, SYNTACTIC) if latent in bgt.latents), None)
     if manner is None:
         raise UsageError(
@@ -78,11 +87,10 @@ def transfer(
         )
     if len(sources) != len(styles):
         raise UsageError(f"{len(sources)} sources but {len(styles)} styles; each source needs one style.")
-    latents = {
+    return {
         manner: bgt.embed(styles, lang=lang, latent=manner),
-        SEMANTIC: bgt.embed(sources, lang=source_lang or lang, latent=SEMANTIC),
+        SEMANTIC: bgt.embed(sources, lang=source_lang, latent=SEMANTIC),
     }
-    return decode(bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length)
 
 
 def decode(
@@ -106,6 +114,17 @@ def decode(
     >>> decode(bgt, latents, lang="en")
     ['is it late?']
     """
+    joined = decoder_input(bgt, latents, lang, max_length)
+    generator = torch.Generator(joined.device).manual_seed(seed)
+    written: list[list[int]] = []
+    with torch.no_grad():  # not inference_mode: under it, autocast converts every weight at every step
+        for part in joined.split(AT_ONCE) if len(joined) else ():
+            written += write(bgt.model.decoder(lang), part, search, max_length, generator, report)
+    return bgt.tokenizer.decode(written)
+
+
+def decoder_input(bgt: SentenceWriter, latents: Mapping[str, np.ndarray], lang: str, max_length: int) -> Tensor:
+    """What the decoder of `lang` reads, (N, L_lang + L), of latents (N, L) each; UsageError as `decode`."""
     for latent in latents:
         bgt.encoder(lang, latent)
     if missing := [latent for latent in bgt.latents if latent not in latents]:
@@ -118,13 +137,7 @@ def decode(
         raise UsageError(f"max_length {max_length} must be at least 1 piece.")
     device = next(bgt.model.parameters()).device
     parts = {name: torch.tensor(part, dtype=torch.float32, device=device) for name, part in latents.items()}
-    joined = bgt.model.join(parts)  # (N, L_lang + L)
-    generator = torch.Generator(device).manual_seed(seed)
-    written: list[list[int]] = []
-    with torch.no_grad():  # not inference_mode: under it, autocast converts every weight at every step
-        for part in joined.split(AT_ONCE) if len(joined) else ():
-            written += write(bgt.model.decoder(lang), part, search, max_length, generator, report)
-    return bgt.tokenizer.decode(written)
+    return bgt.model.join(parts)
 
 
 def write(

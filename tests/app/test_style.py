@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -11,10 +13,25 @@ from streamlit.testing.v1 import AppTest
 
 import bgt_core
 from app import state, writing
+from app.views import decoding
+from bgt_core.generation.rerank import candidates
+from bgt_core.generation.search import exchanged
 from bgt_core.vectors.compare import cosines
 
 Open = Callable[[str], AppTest]
 Run = Callable[[AppTest], AppTest]
+
+
+@pytest.fixture
+def tab(opened: Open, run: Run) -> Open:
+    """tab(title): the page with that tab open."""
+
+    def show(title: str) -> AppTest:
+        app = opened("generate")
+        app.session_state["how"] = title
+        return run(app)
+
+    return show
 
 
 @pytest.fixture
@@ -29,86 +46,92 @@ def ask(press: Callable[[AppTest, str], AppTest]) -> Callable[[AppTest, str, str
     return fill
 
 
+def shown(app: AppTest) -> str:
+    """What was written."""
+    (text,) = re.findall('<p class="written".*?>(.*?)</p>', "".join(part.proto.body for part in app.get("html")))
+    return unescape(text)
+
+
 def written(saved: Path, source: str, style: str, lang: str) -> str:
-    (text,) = bgt_core.transfer(bgt_core.load(saved), [source], [style], lang=lang, search=writing.DEFAULT_SEARCH)
-    return text
+    bgt = bgt_core.load(saved)
+    latents = exchanged(bgt, [source], [style], lang, lang)
+    return candidates(bgt, latents, lang=lang, search=writing.DEFAULT_SEARCH)[0][0].text
 
 
 @pytest.mark.parametrize(("source", "style"), [("", ""), ("  ", "Yes."), ("Yes.", "\n")])
-def test_an_empty_sentence_is_asked_for(opened: Open, ask: Callable, source: str, style: str) -> None:
-    app = ask(opened("generate"), source, style)
-    assert app.warning and not any(heading.value == "Output" for heading in app.subheader)
+def test_an_empty_sentence_is_asked_for(tab: Open, ask: Callable, source: str, style: str) -> None:
+    app = ask(tab("One sentence"), source, style)
+    assert app.warning and not any(heading.value == "Output" for heading in app.subheader)  # nor the example's
 
 
-def test_the_output_is_the_librarys(opened: Open, ask: Callable, saved: Path) -> None:
-    app = ask(opened("generate"), "The cat sleeps.", "Is it late?")
+def test_the_output_is_the_librarys(tab: Open, ask: Callable, saved: Path) -> None:
+    app = ask(tab("One sentence"), "The cat sleeps.", "Is it late?")
     bgt = bgt_core.load(saved)
-    (expected,) = bgt_core.transfer(bgt, ["The cat sleeps."], ["Is it late?"], lang="en", search=writing.DEFAULT_SEARCH)
-    assert app.code[0].value == expected
+    expected = written(saved, "The cat sleeps.", "Is it late?", "en")
+    assert shown(app) == expected
     output, source, style = bgt.embed([expected, "The cat sleeps.", "Is it late?"], lang="en")
-    shown = app.dataframe[0].value.set_index("")["Meaning: cosine"]
-    assert shown["Source"] == pytest.approx(cosines(output, source), abs=1e-5)
-    assert shown["Style"] == pytest.approx(cosines(output, style), abs=1e-5)
+    semantic = app.dataframe[0].value.set_index("")["Semantic cosine"]
+    assert semantic["Source"] == pytest.approx(cosines(output, source), abs=1e-5)
+    assert semantic["Style"] == pytest.approx(cosines(output, style), abs=1e-5)
     manners = bgt.embed([expected, "Is it late?"], lang="en", latent="language")
     table = app.dataframe[0].value.set_index("")
-    assert table.loc["Style", "Manner: cosine"] == pytest.approx(cosines(*manners), abs=1e-5)
+    assert table.loc["Style", "Language cosine"] == pytest.approx(cosines(*manners), abs=1e-5)
     for name, text in (("Source", "The cat sleeps."), ("Style", "Is it late?")):
-        (again,) = bgt_core.transfer(bgt, [text], [text], lang="en", search=writing.DEFAULT_SEARCH)
-        assert table.loc[f"{name}, rebuilt", "Text"] == again
+        assert table.loc[f"{name}, rebuilt", "Text"] == written(saved, text, text, "en")
 
 
-def test_another_style_writes_another_text(opened: Open, ask: Callable) -> None:
-    app = opened("generate")
+def test_another_style_writes_another_text(tab: Open, ask: Callable) -> None:
+    app = tab("One sentence")
     styles = ("Is it late?", "He said that he was tired.")
-    assert len({ask(app, "The cat sleeps.", style).code[0].value for style in styles}) == 2
+    assert len({shown(ask(app, "The cat sleeps.", style)) for style in styles}) == 2
 
 
-def test_the_style_may_be_of_another_language(opened: Open, ask: Callable, saved: Path) -> None:
-    app = opened("generate")
+def test_the_style_may_be_of_another_language(tab: Open, ask: Callable, saved: Path) -> None:
+    app = tab("One sentence")
     app.button_group(key="lang").set_value("fr")
     ask(app, "The cat sleeps.", "Il est tard.")
     expected = written(saved, "The cat sleeps.", "Il est tard.", "fr")
-    assert app.code[0].value == expected
+    assert shown(app) == expected
 
 
-def test_no_mix_is_the_sources_own_manner(opened: Open, ask: Callable, saved: Path) -> None:
-    app = opened("generate")
+def test_no_mix_is_the_sources_own_manner(tab: Open, ask: Callable, saved: Path) -> None:
+    app = tab("One sentence")
     app.slider(key="mix").set_value(0.0)
     ask(app, "The cat sleeps.", "Is it late?")
     expected = written(saved, "The cat sleeps.", "The cat sleeps.", "en")
-    assert app.code[0].value == expected
+    assert shown(app) == expected
 
 
-def test_sampling_repeats_for_a_seed(opened: Open, run: Run, ask: Callable) -> None:
-    app = opened("generate")
+def test_sampling_repeats_for_a_seed(tab: Open, run: Run, ask: Callable) -> None:
+    app = tab("One sentence")
     app.button_group(key="search").set_value("Sample")
     run(app)
     outputs = []
     for seed in (3, 3, 4):
         app.number_input(key="seed").set_value(seed)
-        outputs.append(ask(app, "The cat sleeps.", "Is it late?").code[0].value)
+        outputs.append(shown(ask(app, "The cat sleeps.", "Is it late?")))
     assert outputs[0] == outputs[1] != outputs[2]
 
 
-def test_a_long_text_is_cut_with_a_word(opened: Open, ask: Callable) -> None:
-    app = ask(opened("generate"), "word " * 1000, "Yes.")
-    assert "first 500 characters" in app.warning[0].value and app.code
+def test_a_long_text_is_cut_with_a_word(tab: Open, ask: Callable) -> None:
+    app = ask(tab("One sentence"), "word " * 1000, "Yes.")
+    assert "first 500 characters" in app.warning[0].value and shown(app)
 
 
-def test_a_busy_model_says_so(opened: Open, ask: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = opened("generate")
+def test_a_busy_model_says_so(tab: Open, ask: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = tab("One sentence")
     monkeypatch.setattr(state, "PATIENCE", 0.01)
     with state.inference():
         ask(app, "Yes.", "No.")
         assert "busy" in app.error[0].value
-    assert ask(app, "Yes.", "No.").code and not app.error
+    assert shown(ask(app, "Yes.", "No.")) and not app.error
 
 
-def test_the_session_remembers_twenty(opened: Open, ask: Callable) -> None:
-    app = opened("generate")
+def test_the_session_remembers_twenty(tab: Open, ask: Callable) -> None:
+    app = tab("One sentence")
     for number in range(21):
         ask(app, f"Number {number}.", "Yes.")
-    remembered = app.dataframe[1].value["Source"].tolist()
+    remembered = app.dataframe[2].value["Source"].tolist()
     assert remembered == [f"Number {number}." for number in range(20, 0, -1)]
 
 
@@ -133,7 +156,7 @@ def test_what_ends_the_script_ends_the_search_and_frees_the_model(
 
 
 def test_stop_ends_the_writing_at_the_next_piece(
-    opened: Open, ask: Callable, run: Run, monkeypatch: pytest.MonkeyPatch
+    tab: Open, ask: Callable, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
     real = writing.transfer
@@ -148,31 +171,77 @@ def test_stop_ends_the_writing_at_the_next_piece(
 
         return real(*arguments, report=stop_at_three, **more)
 
-    app = opened("generate")
+    app = tab("One sentence")
     monkeypatch.setattr(writing, "transfer", transfer)
     ask(app, "The cat sleeps.", "Is it late?")
     assert seen == [0, 1, 2, 3]
-    assert not app.session_state["history"] and any(
-        "Nothing is written yet" in caption.value for caption in app.caption
-    )
+    assert len(app.session_state["history"]) == 1  # the example that the page opened with
+    assert any("Not written yet" in caption.value for caption in app.caption)
     monkeypatch.setattr(writing, "transfer", real)
-    assert ask(app, "The cat sleeps.", "Is it late?").session_state["history"][0]["pieces_per_second"] > 0
+    assert ask(app, "The cat sleeps.", "Is it late?").session_state["history"][0]["tokens_per_second"] > 0
 
 
-def test_directions_write_every_stop_and_sliders_move(opened: Open, run: Run, saved: Path) -> None:
-    app = opened("generate")
+def test_directions_write_every_stop_and_sliders_move(tab: Open, run: Run, saved: Path) -> None:
+    app = tab("In a direction")
     table = app.dataframe[0].value.set_index(["Direction", "Step"])["Written there"]
     assert len(table) == sum(len(stops) for _, _, stops in writing.FACTORS.values())
     stay = table.xs(0, level="Step").tolist()
     sentence = app.text_input(key="sentence_en").value
     expected = written(saved, sentence, sentence, "en")
-    assert stay == [expected] * 3 and app.code[0].value == expected
+    assert stay == [expected] * 3 and shown(app) == expected
     app.slider(key="move_words").set_value(9.0)
     run(app)
-    assert app.code[0].value == table["Longer", 9]
+    assert shown(app) == table["Longer", 9]
 
 
-def test_a_direction_asks_for_a_sentence(opened: Open, run: Run) -> None:
-    app = opened("generate")
+def test_a_direction_asks_for_a_sentence(tab: Open, run: Run) -> None:
+    app = tab("In a direction")
     app.text_input(key="sentence_en").set_value(" ")
     assert "Type a sentence" in run(app).warning[0].value
+
+
+def cells(app: AppTest) -> list[str]:
+    """What the grid holds, row by row."""
+    html = "".join(part.proto.body for part in app.get("html"))
+    return [unescape(text) for text in re.findall(r"<td.*?>(.*?)<div", html)]
+
+
+def test_the_page_opens_with_a_grid_that_is_written(opened: Open, run: Run, saved: Path) -> None:
+    app = opened("generate")
+    meanings, styles = (app.text_area(key=f"{side}_en") for side in ("meanings", "styles"))
+    assert len(meanings.value.splitlines()) == len(styles.value.splitlines()) == 3
+    meanings.set_value("The cat sleeps.\n\nYes & <b>no</b>.")
+    styles.set_value("Is it late?\nNo!\nNo!")
+    run(app)
+    pairs = [(m, s) for m in ("The cat sleeps.", "Yes & <b>no</b>.") for s in ("Is it late?", "No!")]
+    assert cells(app) == [written(saved, *pair, "en") or "(nothing)" for pair in pairs]
+    html = "".join(part.proto.body for part in app.get("html"))
+    assert "Yes &amp; &lt;b&gt;no" in html and "beyond this small model" in html
+
+
+def test_a_grid_holds_five_by_five_and_needs_a_sentence(opened: Open, run: Run) -> None:
+    app = opened("generate")
+    app.text_area(key="meanings_en").set_value("\n".join(f"Number {number}." for number in range(7)))
+    run(app)
+    assert len(cells(app)) == 15 and any("first 5 lines" in caption.value for caption in app.caption)
+    app.text_area(key="styles_en").set_value(" ")
+    run(app)
+    assert "at least one" in app.warning[0].value and not cells(app)
+
+
+def test_a_grid_that_is_stopped_is_not_begun_again(
+    opened: Open, press: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decoding, "stopped", lambda: True)
+    app = opened("generate")
+    assert not cells(app) and not app.session_state["grids"]
+    monkeypatch.setattr(decoding, "stopped", lambda: False)
+    assert len(cells(press(app, "Write the grid"))) == 9
+
+
+def test_the_way_between_two_sentences_is_there_at_once(tab: Open, saved: Path) -> None:
+    app = tab("Between two sentences")
+    walked = app.session_state["walked"]
+    ends = [walked.table["text"].iloc[0], walked.table["text"].iloc[-1]]
+    assert ends == [written(saved, text, text, "en") for text in (walked.start, walked.end)]
+    assert shown(app) == walked.table["text"].iloc[4]

@@ -1,0 +1,71 @@
+"""Candidates against a loop: each hypothesis is embedded alone, and ranked by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import bgt_core
+from bgt_core.errors import UsageError
+from bgt_core.generation.options import Beam
+from bgt_core.generation.rerank import candidates
+from bgt_core.generation.search import n_best
+from bgt_core.vectors.compare import cosines
+
+SOURCES, STYLES = ["The old dog sleeps.", "Anna reads a book!"], ["Well, my brother is here.", "Is it late?"]
+SEARCH = Beam(4, no_repeat_ngram=2)
+
+
+@pytest.fixture(scope="module")
+def model(saved: Path) -> bgt_core.Embedder:
+    return bgt_core.load(saved)
+
+
+@pytest.fixture(scope="module")
+def latents(model: bgt_core.Embedder) -> dict:
+    return {
+        "semantic": model.embed(SOURCES, lang="en"),
+        "language": model.embed(STYLES, lang="en", latent="language"),
+    }
+
+
+@pytest.mark.parametrize(("second", "likelihood"), [(0.0, 0.0), (0.5, 0.3), (5.0, 0.0)])
+def test_candidates_are_the_hypotheses_by_what_they_keep(
+    model: bgt_core.Embedder, latents: dict, second: float, likelihood: float
+) -> None:
+    weights = {"second_weight": second, "likelihood_weight": likelihood}
+    ranked = candidates(model, latents, lang="en", search=SEARCH, max_length=6, **weights)
+    joined = torch.cat([torch.from_numpy(latents[name]) for name in ("language", "semantic")], dim=1)
+    orders = []
+    with torch.no_grad():
+        searched = n_best(model.model.decoder("en"), joined, SEARCH, 4, 6)
+    for row, hypotheses in enumerate(searched):
+        scores = {}
+        for hypothesis in reversed(hypotheses):
+            (text,) = model.tokenizer.decode([hypothesis.pieces])
+            kept = {
+                name: cosines(model.embed([text], lang="en", latent=name)[0], latents[name][row]) for name in latents
+            }
+            scores[text] = kept["semantic"] + second * kept["language"] + likelihood * hypothesis.mean
+        assert [each.text for each in ranked[row]] == sorted(scores, key=lambda text: -scores[text])
+        assert [each.score for each in ranked[row]] == pytest.approx(sorted(scores.values(), reverse=True), abs=1e-5)
+        orders.append([each.text for each in ranked[row]] != list(reversed(scores)))
+    assert any(orders)  # it is not the order of the search
+    as_searched = candidates(model, latents, lang="en", search=SEARCH, rerank=False, max_length=6)
+    texts = [model.tokenizer.decode([each.pieces for each in hypotheses]) for hypotheses in searched]
+    assert [[each.text for each in of_row] for of_row in as_searched] == [list(dict.fromkeys(each)) for each in texts]
+
+
+def test_nothing_in_nothing_out(model: bgt_core.Embedder, latents: dict) -> None:
+    assert candidates(model, {name: rows[:0] for name, rows in latents.items()}, lang="en") == []
+
+
+def test_latents_are_those_that_the_decoder_reads(model: bgt_core.Embedder, latents: dict) -> None:
+    with pytest.raises(UsageError, match="latents has no 'language'"):
+        candidates(model, {"semantic": latents["semantic"]}, lang="en")
+    with pytest.raises(UsageError, match="no language 'de'"):
+        candidates(model, latents, lang="de")
+    with pytest.raises(UsageError, match="max_length 0"):
+        candidates(model, latents, lang="en", max_length=0)

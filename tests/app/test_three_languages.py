@@ -219,7 +219,7 @@ def test_a_probe_runs_in_the_third_language(opened: Open, run: Run, press: Press
     app.button_group(key="plang").set_value("de")
     press(run(app), "Run")
     assert app.success and not app.error, [error.value for error in app.error]
-    assert set(app.dataframe[0].value["Language"]) == {"de"}
+    assert set(app.dataframe[0].value["Language"]) == {"German"}
 
 
 def test_the_overview_counts_every_language_and_pair(opened: Open) -> None:

@@ -265,26 +265,3 @@ def read_file(file: Path) -> ResultTables:
 @st.cache_resource(max_entries=32, show_spinner="Reading results")
 def _read_file(file: Path, written: int) -> ResultTables:
     return read(str(file), file.read_bytes())
-
-
-def percentages(scores: pd.DataFrame) -> pd.DataFrame:
-    """The scores for reading: in percent, one row per latent or baseline."""
-    optional = [name for name in OPTIONAL if scores[name].notna().any()]
-    shown = scores[
-        [
-            "task",
-            "lang",
-            "model",
-            "latent",
-            "accuracy",
-            "ci_low",
-            "ci_high",
-            *optional,
-            "run",
-            "classes",
-            "note",
-            "mark",
-        ]
-    ]
-    fractions = [name for name in ("accuracy", "ci_low", "ci_high", "capacity") if name in shown]
-    return shown.assign(**{name: 100 * shown[name] for name in fractions})

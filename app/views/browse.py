@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
 import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
 
-from app import exports, probe_results, state
+from app import exports, probe_results, probe_tables, rows, state, task_names
 from app.address import BOUND
-from app.charts import scores, theme
+from app.charts import probes, theme
 from app.views import sentences
 
 TITLES = {
-    "model": "Model",
-    "lang": "Language",
     "task": "Task",
-    "latent": "Latent or baseline",
-    "accuracy": "Accuracy, %",
+    "points": "Difference",
     "ci_low": "from",
     "ci_high": "to",
+    "best": "Best baseline, %",
+    "which": "It is",
+    "lang": "Language",
+    "model": "Model",
+    "latent": "Latent or baseline",
+    "accuracy": "Accuracy, %",
     "selectivity": "Selectivity, points",
     "capacity": "Capacity, %",
     "compression": "Compression",
     "information": "Bits per item",
     "run": "Trained + tested on",
-    "mark": "Mark",
+    "data": "Data",
     "classes": "Classes",
     "note": "Note",
+    "mark": "Mark",
 }
+ONE_DIGIT = ("accuracy", "ci_low", "ci_high", "selectivity", "capacity", "best")
+HIGHLIGHT = "background-color: rgba(230, 159, 0, 0.16)"  # of what was run here, as in the figure
 
 
 def page(results: probe_results.ResultTables, loaded: state.Loaded) -> None:
@@ -36,52 +44,84 @@ def page(results: probe_results.ResultTables, loaded: state.Loaded) -> None:
     live = results.scores["live"].astype(bool)
     table = pd.concat([results.scores[live][::-1], results.scores[~live]])  # the last one run comes first
     with st.container(horizontal=True):
-        models = chosen_models(table, loaded)
-        table = table[table["model"].isin(models)]
-        for column, title in (("lang", "Language"), ("task", "Task")):
-            values = sorted(table[column].unique())
-            wanted = st.multiselect(title, values, key=f"only_{column}", placeholder="All", **BOUND)
-            table = table[table[column].isin(wanted)] if wanted else table
+        table = table[table["model"].isin(chosen_models(table, loaded, [loaded.title]))]
+        table = narrowed(table, "lang", "Language", rows.language_name)
+        table = narrowed(table, "task", "Task", task_names.title)
     if table.empty:
         st.info("No result matches all filters; remove one.")
         return
-    figure = partial(scores.probe_dots, table, theme=state.theme())
+    figure = partial(probes.probe_dots, table, theme=state.theme())
     st.plotly_chart(
         figure(),
-        alt=f"Test accuracy with intervals of {table['latent'].nunique()} latents and baselines; the table has it too",
+        alt="Test accuracy of each latent with its interval, and of the best baseline; the table has the same",
         config=theme.tools("bgt-probes"),
     )
     st.caption(
-        "Bars are 95% intervals over test sentences. A latent knows something only where it beats what never saw the "
-        "model: the majority, the length, a bag of words. Selectivity is what is left once the probe's own strength "
-        "is subtracted: accuracy minus that on a task of random labels."
+        "Bars are 95% intervals over test sentences. A latent knows something only where it beats the grey tick, the "
+        "best of what never saw the model: the commonest label, the length, a bag of words or of letters."
     )
-    shown = probe_results.percentages(table)
-    one_digit = st.column_config.NumberColumn(format="%.1f")
-    st.dataframe(
-        shown.rename(columns=TITLES),
-        hide_index=True,
-        column_config={TITLES[name]: one_digit for name in ("accuracy", "ci_low", "ci_high", "selectivity", "capacity")}
-        | {TITLES[name]: st.column_config.NumberColumn(format="%.2f") for name in ("compression", "information")},
-        placeholder="",
-        alt="Accuracy of every latent and baseline, with its interval",
-    )
-    gaps(matching(results.gaps, table))
-    exports.offer("bgt-probes", table, figure, shown)
+    gaps = matching(results.gaps, table)
+    wide, long = probe_tables.by_result(table, gaps), probe_tables.percentages(table)
+    listed(wide)
+    with st.expander("Every latent and baseline, with its interval"):
+        st.dataframe(
+            long.rename(columns=TITLES).style.apply(highlighted, axis=1),
+            hide_index=True,
+            column_config=columns(long),
+            placeholder="",
+            alt="Accuracy of every latent and baseline, with its interval",
+        )
+    exports.offer("bgt-probes", table, figure, wide)
     curves(matching(results.curve, table))
-    sentences.by_sentence({key: rows for key, rows in results.items.items() if key.task in set(table["task"])})
+    sentences.by_sentence({key: items for key, items in results.items.items() if key.task in set(table["task"])})
 
 
-def chosen_models(table: pd.DataFrame, loaded: state.Loaded) -> list[str]:
+def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: list[str], key: str = "only_model") -> list[str]:
     """The models whose results are shown: at first, and whenever another is chosen at the side or has its first result,
-    that one. All of them where none is left."""
+    those of `usual` that have any. All of them where none is left."""
     models = sorted(table["model"].unique(), key=lambda model: (model != loaded.title, model))
-    own = [model for model in models if model == loaded.title]
-    changed = st.session_state.get("results_of") not in (None, (loaded.title, own))
-    if changed or not {"only_model"} & {*st.session_state, *st.query_params}:
-        st.session_state["only_model"] = own
-    st.session_state["results_of"] = loaded.title, own
-    return st.multiselect("Model", models, key="only_model", placeholder="All", **BOUND) or models
+    usual = [model for model in models if model in usual]
+    changed = st.session_state.get(f"{key}_of") not in (None, (loaded.title, usual))
+    if changed or not {key} & {*st.session_state, *st.query_params}:
+        st.session_state[key] = usual
+    st.session_state[f"{key}_of"] = loaded.title, usual
+    return st.multiselect("Model", models, key=key, placeholder="All", **BOUND) or models
+
+
+def narrowed(table: pd.DataFrame, column: str, title: str, name: Callable[[str], str]) -> pd.DataFrame:
+    """The rows that a filter leaves."""
+    values = sorted(table[column].unique())
+    wanted = st.multiselect(title, values, format_func=name, key=f"only_{column}", placeholder="All", **BOUND)
+    return table[table[column].isin(wanted)] if wanted else table
+
+
+def listed(wide: pd.DataFrame) -> None:
+    """A row per result, its numbers beside the task, where a phone shows them too."""
+    latents = {name: f"{name.capitalize()}, %" for name in probe_tables.LATENTS if name in wide}
+    number = st.column_config.NumberColumn(format="%.1f", width=90)
+    signed = st.column_config.NumberColumn(format="%+.1f", width=85)
+    st.dataframe(
+        wide.rename(columns=TITLES | latents).style.apply(highlighted, axis=1),
+        hide_index=True,
+        column_config={"Task": st.column_config.TextColumn(width=150, pinned=True)}
+        | dict.fromkeys(latents.values(), number)
+        | {TITLES["best"]: number, "p": st.column_config.TextColumn(width=70, alignment="right")}
+        | dict.fromkeys((TITLES[name] for name in ("points", "ci_low", "ci_high")), signed),
+        placeholder="",
+        alt="Accuracy of each latent in percent, their difference in points with its interval and p, the best baseline",
+    )
+
+
+def columns(table: pd.DataFrame) -> dict[str, ColumnConfig]:
+    one_digit, two_digits = (st.column_config.NumberColumn(format=form) for form in ("%.1f", "%.2f"))
+    return {TITLES[name]: one_digit for name in ONE_DIGIT if name in table} | {
+        TITLES[name]: two_digits for name in ("compression", "information")
+    }
+
+
+def highlighted(row: pd.Series) -> list[str]:
+    """The style of a row."""
+    return [HIGHLIGHT if row["Mark"].startswith("run here") else ""] * len(row)
 
 
 def matching(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
@@ -90,32 +130,22 @@ def matching(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     return rows.merge(table[keys].drop_duplicates(), on=keys)
 
 
-def gaps(shown: pd.DataFrame) -> None:
-    """Differences of two latents on the same sentences."""
-    if shown.empty:
-        return
-    st.markdown("**Difference of the two latents on the same sentences**")
-    titles = {"model": "Model", "lang": "Language", "task": "Task", "first": "First", "second": "minus second"}
-    titles |= {"points": "Points", "ci_low": "from", "ci_high": "to", "p": "p", "run": "Trained + tested on"}
-    titles |= {"adjusted_p": "p, adjusted"} if shown["adjusted_p"].notna().any() else {}
-    points, p = (st.column_config.NumberColumn(format=form) for form in ("%+.1f", "%.2g"))
-    st.dataframe(
-        shown[list(titles)].rename(columns=titles),
-        hide_index=True,
-        column_config={"Points": points, "from": points, "to": points, "p": p, "p, adjusted": p},
-        alt="Accuracy of the first latent minus the second, in points, with its interval and p",
-    )
-
-
 def curves(curve: pd.DataFrame) -> None:
     """What more sentences, and probes of more capacity, would change."""
     if curve.empty:
         return
     st.subheader("Learning curve")
-    keys = list(dict.fromkeys(curve[["model", "lang", "task"]].itertuples(index=False, name=None)))
-    key = st.selectbox("Of", keys, format_func=lambda key: sentences.title(*key), key="curve_of", **BOUND)
-    part = curve.set_index(["model", "lang", "task"]).loc[[key]]
-    figure = partial(scores.learning_curves, part, theme=state.theme())
+    names = [*probe_results.CELL, "mark"]
+    keys = list(dict.fromkeys(curve[names].itertuples(index=False, name=None)))
+    key = st.selectbox(
+        "Of",
+        keys,
+        format_func=lambda key: sentences.title(*key[:3]) + (f", {key[3]}" if key[3] else ""),
+        key="curve_of",
+        **BOUND,
+    )
+    part = curve.set_index(names).loc[[key]]
+    figure = partial(probes.learning_curves, part, theme=state.theme())
     st.plotly_chart(
         figure(),
         alt="Test accuracy over the sentences trained on, one line per latent; the table below has the same",

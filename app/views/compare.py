@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 from streamlit.navigation.page import Page
 
-from app import exports, languages, probe_results, rows, state
+from app import exports, languages, probe_results, rows, startup, state, task_names
 from app.address import BOUND
-from app.charts import scores, theme
+from app.charts import gaps as charts
+from app.charts import theme
+from app.charts.probes import probe_dots
+from app.components.copy import copy_link
 from app.views.browse import chosen_models
 from app.views.distance import trends
+from app.views.help import how_to_read
 from app.views.probing import all_results
 from bgt_core.contracts import LANGUAGE
 
@@ -24,13 +28,29 @@ CLAIM = (
     "punctuation or grammatical gender. An interval that holds zero says nothing either way."
 )
 PAPER = (
-    " Grey marks are the paper's, of larger models and other sentences, without intervals: compare signs, not values."
+    " Open grey marks are the paper's, of larger models and other sentences, without intervals: compare signs, not "
+    "values."
 )
+NOT_RUN, NO_TASK = "not run", "no such task"
+PAPERS = ", paper"  # ends the titles of the paper's columns
+HOW_TO_READ = """
+- **Separation** is the accuracy of a probe on the semantic latent minus that of one on the second latent, in points,
+  on the same sentences. Right of zero: the semantic latent holds more of it; left: the second one does.
+- **The claim** of the paper is a pattern of signs, the same in every language: right for meaning, left for length,
+  punctuation and grammatical gender. An interval that holds zero says nothing either way.
+- **A language has one colour and one symbol**, on every page. **Open and grey** are the paper's own numbers for its
+  model of English and that language. **Stars** were run here, with few sentences, and change nothing that is stored.
+- **not run**: nobody measured it. **no such task**: the task does not exist there; Japanese has no grammatical gender.
+- **Compression**: how many times shorter the labels become for somebody who reads the latent while learning.
+- **Distance to English**: does the separation change where a language is further away? With so few languages p can't
+  be small: look at the intervals.
+"""
 
 
 def page(probes: Page) -> None:
     loaded = state.model()
     st.title("Compare languages")
+    copy_link()
     results = all_results()
     gaps = languages.with_paper(results.gaps)
     second = loaded.second_latent or LANGUAGE
@@ -39,9 +59,26 @@ def page(probes: Page) -> None:
         st.caption(f"This model reads one language, {loaded.languages}: there is no other of its own to compare.")
     if loaded.title not in set(gaps["model"]):
         empty(loaded, probes)
-    if gaps.empty:
-        return
-    gaps = gaps[gaps["model"].isin(chosen_models(gaps, loaded))]
+    if not gaps.empty:
+        shown(results, gaps, loaded)
+    how_to_read(HOW_TO_READ)
+
+
+def usual_models(gaps: pd.DataFrame, loaded: state.Loaded) -> list[str]:
+    """The model with results in the most languages, and the chosen one where it is the user's or has a probe run
+    here."""
+    counts = gaps.groupby("model")["lang"].nunique()
+    widest = max(counts.index, key=lambda model: (counts[model], model == loaded.title))
+    own = loaded.title not in startup.shipped() or loaded.title in set(gaps.loc[gaps["live"], "model"])
+    return [loaded.title, widest] if own else [widest]
+
+
+def shown(results: probe_results.ResultTables, gaps: pd.DataFrame, loaded: state.Loaded) -> None:
+    """The results of the chosen models."""
+    models = chosen_models(gaps, loaded, usual_models(gaps, loaded), "languages_of")
+    counts = gaps.groupby("model")["lang"].nunique()
+    st.caption("Languages with results: " + ", ".join(f"{counts[model]} of {model}" for model in counts.index) + ".")
+    gaps = gaps[gaps["model"].isin(models)]
     latents = languages.of_latents(results.scores)
     latents = latents[latents["model"].isin(gaps["model"])]
     kind = st.segmented_control("Show", KINDS, default=KINDS[0], required=True, key="gaps", **BOUND)
@@ -74,26 +111,26 @@ def empty(loaded: state.Loaded, probes: Page) -> None:
 
 
 def difference(gaps: pd.DataFrame, note: str) -> None:
-    second = scores.second_latents(gaps)
-    figure = partial(scores.gap_dots, gaps, theme=state.theme())
+    second = charts.second_latents(gaps)
+    figure = partial(charts.gap_dots, gaps, theme=state.theme())
     st.plotly_chart(
         figure(),
         alt=f"Semantic minus {second} accuracy in points, with intervals, {gaps['task'].nunique()} tasks; "
         "the table has the same",
         config=theme.tools("bgt-separation"),
     )
-    st.caption(CLAIM.format(second=second) + note)
-    cells = [f"{row.points:+.1f} [{row.ci_low:+.1f}, {row.ci_high:+.1f}]" for row in gaps.itertuples()]
+    models = list(gaps["model"].unique())
+    numbered = " Models: " + ", ".join(f"{number} {model}" for number, model in enumerate(models, 1)) + "."
+    st.caption(CLAIM.format(second=second) + note + numbered * (len(models) > 1))
+    cells = [f"{row.points:+z.1f} [{row.ci_low:+z.1f}, {row.ci_high:+z.1f}]" for row in gaps.itertuples()]
     shown = table(gaps.assign(cell=cells, paper=gaps["paper_gap"]), f"Semantic minus {second} in points", "{:+.1f}")
     exports.offer("bgt-separation", gaps, figure, shown)
 
 
 def accuracy(latents: pd.DataFrame, gaps: pd.DataFrame, note: str) -> None:
-    def figure(theme: str) -> go.Figure:
-        return scores.paper_dots(scores.probe_dots(latents, theme), gaps)
-
+    figure = partial(probe_dots, latents, paper=gaps, theme=state.theme())
     st.plotly_chart(
-        figure(state.theme()),
+        figure(),
         alt=f"Accuracy of both latents with intervals, {latents['task'].nunique()} tasks; the table has the same",
         config=theme.tools("bgt-accuracies"),
     )
@@ -119,7 +156,7 @@ def compression(latents: pd.DataFrame, loaded: state.Loaded) -> None:
         command = probe_results.COMMAND.format(lang=loaded.langs[0], model="PATH")
         st.code(command.replace(" --json", " --mdl --json"), language="sh")
         return
-    figure = partial(scores.probe_dots, latents, by="compression", theme=state.theme())
+    figure = partial(probe_dots, latents, by="compression", theme=state.theme())
     st.plotly_chart(
         figure(),
         alt=f"Compression of the labels by each latent, {latents['task'].nunique()} tasks; the table has the same",
@@ -134,23 +171,42 @@ def compression(latents: pd.DataFrame, loaded: state.Loaded) -> None:
 
 
 def table(cells: pd.DataFrame, what: str, form: str) -> pd.DataFrame:
-    """A row per task, a column per language and model. What was not run says so; the paper's numbers, written in
-    `form`, are beside it in grey."""
+    """A row per task, a column per language, model and run. What was not run says so, and so does a task that a
+    language does not have; the paper's numbers, written in `form`, are beside it in grey."""
     keys = [name for name in ("task", "latent") if name in cells]
-    titles = [
-        f"{rows.language_name(row.lang)} · {row.model}" + (f" · {row.mark}" if row.mark else "")
-        for row in cells.itertuples()
-    ]
-    published = ["" if pd.isna(value) else form.format(value) for value in cells["paper"]]
-    cells = cells.assign(title=titles, published=published)
+    several = cells["model"].nunique() > 1
+    columns = cells.assign(place=cells["lang"].map(theme.lang_place)).sort_values("place", kind="stable")
+    columns = columns.assign(title=[column_title(row, several) for row in columns.itertuples()])
+    columns["published"] = ["" if pd.isna(value) else form.format(value) for value in columns["paper"]]
     own, paper = (
-        cells.pivot_table(values, keys, "title", aggfunc="last", sort=False) for values in ("cell", "published")
+        columns.pivot_table(values, keys, "title", aggfunc=" / ".join, sort=False) for values in ("cell", "published")
     )
-    paper = paper.fillna("").loc[:, lambda table: (table != "").any()].add_suffix(", paper")
-    shown = own.fillna("not run").join(paper)
-    shown = shown[[name for title in dict.fromkeys(titles) for name in (title, f"{title}, paper") if name in shown]]
-    shown = shown.reset_index().rename(columns={"task": "Task", "latent": "Latent"}).rename_axis(columns=None)
+    lang_of = dict(zip(columns["title"], columns["lang"], strict=True))
+    for title, lang in lang_of.items():
+        own[title] = [
+            cell if isinstance(cell, str) else NOT_RUN if task_names.defined(task, lang) else NO_TASK
+            for task, cell in zip(own.index.get_level_values("task"), own[title], strict=True)
+        ]
+    paper = paper.fillna("").loc[:, lambda table: (table != "").any()].add_suffix(PAPERS)
+    shown = own.join(paper)[[name for title in lang_of for name in (title, title + PAPERS) if name in {*own, *paper}]]
+    shown = shown.reset_index()
+    order = task_names.ordered(shown["task"].unique().tolist())
+    shown = shown.sort_values("task", key=lambda tasks: tasks.map(order.index), kind="stable")
+    shown["task"] = shown["task"].map(task_names.title)
+    shown = shown.rename(columns={"task": "Task", "latent": "Latent"}).rename_axis(columns=None)
     grey = f"color: {theme.SOFT[state.theme()]}"
-    styled = shown.style.map(lambda cell: grey if cell == "not run" else "").map(lambda _: grey, subset=[*paper])
-    st.table(styled, border="horizontal", hide_index=True, alt=f"{what}, with its interval, one row per task")
+    styled = shown.style.map(lambda cell: grey if cell in (NOT_RUN, NO_TASK) else "")
+    text = st.column_config.TextColumn
+    st.dataframe(
+        styled.map(lambda _: grey, subset=[*paper]),
+        hide_index=True,
+        column_config={"Task": text(width=150, pinned=True), "Latent": text(width=85)}
+        | {name: text(width=70 if name in paper else 165, alignment="right") for name in (*own, *paper)},
+        alt=f"{what}, with its interval, one row per task",
+    )
     return shown
+
+
+def column_title(row: Any, several: bool) -> str:
+    parts = [rows.language_name(row.lang), *([row.model] if several else []), *([row.mark] if row.mark else [])]
+    return " · ".join(parts)

@@ -4,19 +4,46 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import probe_results, rows, running, startup, state
+from app import probe_results, rows, running, startup, state, task_names
 from app.address import BOUND
+from app.components.copy import copy_link
 from app.views import browse
+from app.views.help import how_to_read
 from bgt_core.data.examples import CREDIT, LANGS
 from bgt_core.errors import BgtError
 from probes.data.built_in import EXAMPLES
+from probes.tasks import TASKS
 
 FIRST = "length"  # the task shown first: it is defined for any language and any sentences
+
+HOW_TO_READ = """
+- **A probe** is a small classifier that sees nothing but a latent and must answer a question about the sentence. What
+  it gets right on new sentences is its accuracy. The questions are grouped as in SentEval: **meaning** (number, tense,
+  swapped clauses), **form** (the tree, the order of words, gender), **surface** (which words, how long, which marks).
+- **The claim**: the semantic latent leads where a question is about meaning, the language latent where it is about
+  length, punctuation or form.
+- **The grey tick** is the best baseline: something that never saw the model. *majority* always gives the commonest
+  answer; *length* knows the number of words; *word 1-2-grams* and *character 3-5-grams* see which words and letters
+  are there. Point at the tick for all of them. Below it, a latent shows nothing of its own.
+- **The bar** is a 95% interval over test sentences. **Difference** is semantic minus second latent in points, on the
+  same sentences, with its interval; **p** is how often chance alone would give as much.
+- **Run here** are results that were just computed, with few sentences: rows of their own, never in place of a stored
+  one. What a result was trained and tested on stands beside it.
+- **Selectivity**: accuracy minus that on a task of random answers, one for each word. High: the latent knows it. Near
+  zero: the probe could have learnt anything by heart.
+- **Capacity**: how many of its training sentences a probe gets right when their labels are shuffled: what it can
+  memorise.
+- **Compression**: how many times shorter the labels become for somebody who reads the latent while learning. 1: it is
+  of no use.
+- **Bits per item** (V-information): how much more probable the latent makes the right answer. 1 bit: twice as
+  probable, on average.
+"""
 
 
 def page() -> None:
     loaded = state.model()
     st.title("Probes")
+    copy_link()
     st.markdown("What can a small classifier read from each latent, and would it manage without the model?")
     run_small(loaded)
     with st.expander("Upload results of `bgt-probe`"):
@@ -28,9 +55,9 @@ def page() -> None:
             icon=":material/science:",
         )
         st.code(probe_results.COMMAND.format(lang=loaded.langs[0], model="PATH"), language="sh")
-    if results.scores.empty:
-        return
-    browse.page(results, loaded)
+    if not results.scores.empty:
+        browse.page(results, loaded)
+    how_to_read(HOW_TO_READ)
 
 
 def run_small(loaded: state.Loaded) -> None:
@@ -42,8 +69,10 @@ def run_small(loaded: state.Loaded) -> None:
             lang = st.segmented_control(
                 "Language", langs, default=langs[0], required=True, format_func=rows.language_name, key="plang", **BOUND
             )
-            tasks = running.tasks(lang)
-            task = st.selectbox("Task", tasks, tasks.index(FIRST), key="ptask", width=170, **BOUND)
+            tasks = task_names.ordered([*TASKS])
+            task = st.selectbox(
+                "Task", tasks, tasks.index(FIRST), format_func=task_names.title, key="ptask", width=230, **BOUND
+            )
             items = st.selectbox(
                 "Sentences at most", [500, 1_000, 2_000], 1, format_func=lambda number: f"{number:,}", key="items",
                 width=160, **BOUND,
@@ -52,7 +81,11 @@ def run_small(loaded: state.Loaded) -> None:
             texts = texts_of(lang)
             name = st.selectbox("On", list(texts) or ["(none)"], key="pdata", width=220, **BOUND)
             curve = st.toggle("Learning curve", key="pcurve", **BOUND)
-            pressed = st.button("Run", type="primary", icon=":material/play_arrow:")
+            slot_of_button = st.container(width="content")
+        file = labelled_file()
+        reason = "" if file else task_names.why_not(task, lang)
+        pressed = slot_of_button.button("Run", type="primary", icon=":material/play_arrow:", disabled=bool(reason))
+        st.caption(task_names.HELP[task] + (f" It can't be run on these sentences: {reason}." if reason else ""))
         if not pressed:
             return
         slot = st.empty()
@@ -65,7 +98,7 @@ def run_small(loaded: state.Loaded) -> None:
             box.update(label=f"Computing: {line}")
 
         try:
-            cell = running.run(loaded, task, lang, texts.get(name), items, seeds, report, curve)
+            cell = running.run(loaded, task, lang, file or texts.get(name), items, seeds, report, curve)
         except BgtError as error:
             slot.empty()
             st.error(str(error))
@@ -77,8 +110,20 @@ def run_small(loaded: state.Loaded) -> None:
             st.caption(f"Note: {warning}")
         if cell.trail["data"] == EXAMPLES:
             st.caption(CREDIT)
-        elif texts.get(name) is None:
+        elif not file and texts.get(name) is None:
             st.caption("Note: the task can label few of the example sentences, so this is on the built-in grammar.")
+
+
+def labelled_file() -> running.LabelledFile | None:
+    """A file from which the tasks can be labelled that sentences alone are not enough for."""
+    with st.expander("Label from a file: parses, trees, or SentEval's labels"):
+        file = st.file_uploader(
+            "CoNLL-U (.conllu), bracketed trees (.mrg), or split, label and sentence (.txt, .tsv)",
+            running.LABELLED,
+            key="labelled",
+            max_upload_size=20,
+        )
+    return running.LabelledFile(file.name, file.getvalue()) if file else None
 
 
 def texts_of(lang: str) -> dict[str, startup.ParallelText | None]:

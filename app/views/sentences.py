@@ -8,18 +8,19 @@ import pyarrow as pa
 import streamlit as st
 from pyarrow import compute
 
-from app import exports, predictions, rows
+from app import exports, predictions, rows, task_names
 from app.address import BOUND
 from app.predictions import Key
+from app.probe_tables import p_value
 from bgt_core.errors import BgtError
 
 MAX_LISTED = 200  # sentences shown from either end; the export has them all
-TITLES = {"sentence": "Sentence", "label": "Label", "predicted": "Predicted", "pvi": "Bits"}
+TITLES = {"pvi": "Bits", "sentence": "Sentence", "label": "Label", "predicted": "Predicted"}
 
 
 def title(model: str, lang: str, task: str) -> str:
     """What a result is called, the task first."""
-    return f"{task}, {rows.language_name(lang)}, {model}"
+    return f"{task_names.title(task)}, {rows.language_name(lang)}, {model}"
 
 
 def of(key: Key, table: pa.Table) -> str:
@@ -53,13 +54,17 @@ def by_sentence(items: Mapping[Key, pa.Table]) -> None:
     )
     shown = sentences if order == "Most first" else sentences[::-1]
     st.dataframe(
-        shown.head(MAX_LISTED).rename(columns=TITLES),
+        shown.head(MAX_LISTED)[list(TITLES)].rename(columns=TITLES),
         hide_index=True,
-        column_config={"Bits": st.column_config.NumberColumn(format="%+.2f", width="small")},
+        column_config={
+            "Bits": st.column_config.NumberColumn(format="%+.2f", width=75),
+            "Sentence": st.column_config.TextColumn(width=500),
+        },
         alt="Tested sentences with their label, what was predicted, and the pointwise V-information in bits",
     )
     st.caption(
-        f"{len(sentences):,} tested sentences. Bits are pointwise V-information: how much more probable the true label "
+        f"{len(sentences):,} tested sentences, {min(MAX_LISTED, len(sentences)):,} listed. "
+        "Bits are pointwise V-information: how much more probable the true label "
         "became once the latent was read; below zero it misled."
     )
     exports.offer(f"bgt-items-{key.task}-{key.lang}-{name}", sentences)
@@ -71,6 +76,6 @@ def compare(key: Key, table: pa.Table, name: str, other: str) -> None:
     except BgtError as error:
         st.caption(str(error))
         return
-    interval = f"95%: {gap.ci_low:+.1f} to {gap.ci_high:+.1f}; p {gap.p:.2g}"
+    interval = f"95%: {gap.ci_low:+.1f} to {gap.ci_high:+.1f}; p {p_value(gap.p)}"
     st.metric(f"{name} minus {other}, points", f"{gap.points:+z.1f}", interval, "off", border=True, delta_arrow="off",
               width="content")  # fmt: skip

@@ -38,11 +38,12 @@ LINKS = {  # the parameters of a page's link, as the browser writes them, and wh
         "one_right_lang": ("French", "fr"),
     },
     "probing": {
-        "plang": ("French", "fr"), "ptask": ("punct-num", "punct-num"), "items": ("500", 500), "pseeds": ("3", 3),
-        "pcurve": ("true", True), "only_task": ("length", ["length"]), "only_lang": ("en", ["en"]),
+        "plang": ("French", "fr"), "ptask": ("Punctuation: how much", "punct-num"), "items": ("500", 500),
+        "pseeds": ("3", 3), "pcurve": ("true", True), "only_task": ("Length", ["length"]),
+        "only_lang": ("English", ["en"]),
     },
     "probing ": {  # of two results, the second
-        "curve_of": ("length, French, model", ("model", "fr", "length")),
+        "curve_of": ("Length, French, model", ("model", "fr", "length", "")),
         "items_name": ("length", "length"),
         "items_other": ("majority", "majority"), "items_order": ("Least first", "Least first"),
     },

@@ -194,17 +194,20 @@ def test_a_probe_of_both_latents_is_drawn_and_compared(opened: Open, press: Pres
     app = press(opened("probing"), "Run")
     assert app.success and not app.error
     (figure,) = figures(app)
-    colours = {trace["name"]: trace["marker"]["color"] for trace in figure["data"]}
-    assert (colours["semantic"], colours["syntactic"]) == theme.PALETTE["light"][:2]
-    assert colours["majority"] == theme.REST
+    colours = {trace["name"]: trace["marker"].get("color") for trace in figure["data"]}
+    assert [colours[latent] for latent in ("semantic", "syntactic")] == [
+        theme.latent_colour(latent, "light") for latent in ("semantic", "syntactic")
+    ]
     compared = AppTest.from_file(opened("compare")._script_path, default_timeout=60)
     compared.session_state["probed"] = app.session_state["probed"]
+    compared.run()
+    compared.multiselect(key="languages_of").set_value([state.model().title])
     compared.run()
     assert not compared.exception
     (gap,) = figures(compared)
     assert gap["layout"]["xaxis"]["title"]["text"] == "← syntactic · semantic →"
     assert any("that on the syntactic latent" in caption.value for caption in compared.caption)
-    assert not any("paper" in caption.value for caption in compared.caption)
+    assert not any("the paper's" in caption.value for caption in compared.caption)
     assert any("one language, English: there is no other" in caption.value for caption in compared.caption)
     assert not compared.subheader  # no distances to English of English
 

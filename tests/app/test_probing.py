@@ -12,6 +12,7 @@ from pyarrow import parquet
 from streamlit.testing.v1 import AppTest
 
 from app import probe_results, startup
+from app.charts.gaps import PAPER
 from bgt_core.data.examples import CREDIT
 from probes.cli.output import document
 from probes.results.store import Cell, all_predictions
@@ -44,12 +45,12 @@ def test_files_named_at_the_start_are_shown_with_their_intervals(
     (tmp_path / "en.json").write_text(json.dumps(plain), "utf-8")
     start("--model", saved, "--results", tmp_path)
     app = opened("probing")
-    table = app.dataframe[0].value.set_index("Latent or baseline")
+    table = app.dataframe[1].value.set_index("Latent or baseline")
     row = plain["results"][0]["rows"][0]
     assert table.loc[row["latent"], "Accuracy, %"] == pytest.approx(100 * row["accuracy"])
     assert set(table["Model"]) == {"model"} and len(figures(app)) == 2  # one is of the learning curve
     gap = plain["results"][0]["difference"]
-    assert app.dataframe[1].value["Points"].tolist() == pytest.approx([gap["points"]])
+    assert app.dataframe[0].value["Difference"].tolist() == pytest.approx([gap["points"]])
 
 
 def test_a_model_brings_its_own_results(
@@ -69,13 +70,14 @@ def test_a_probe_runs_on_the_spot_and_reaches_both_pages(opened: Open, press: Ca
     app.selectbox(key="pseeds").set_value(1)
     press(app, "Run")
     assert app.success and CREDIT in [caption.value for caption in app.caption]
-    shown = app.dataframe[0].value
+    shown = app.dataframe[1].value
     assert set(shown["Task"]) == {"length"} and set(shown["Latent or baseline"]) >= {"semantic", "language", "majority"}
     compare = opened("compare")
     compare.session_state["probed"] = app.session_state["probed"]
     run(compare)
-    assert compare.get("plotly_chart") and compare.table[0].value["Task"].tolist() == ["length"]
-    assert any("three languages" in caption.value for caption in compare.caption)
+    table = compare.dataframe[0].value
+    (live,) = (name for name in table if "run here" in name)
+    assert compare.get("plotly_chart") and table.set_index("Task").loc["Length", live].startswith(("+", "-", "0"))
 
 
 def test_a_run_leaves_what_is_stored_as_it_is(
@@ -84,13 +86,13 @@ def test_a_run_leaves_what_is_stored_as_it_is(
     start()
     app = opened("probing")
     stored = app.dataframe[0].value
-    assert set(stored["Model"]) == {"bgt-small, as shipped"} and len(stored) > 100
+    assert set(stored["Model"]) == {"bgt-small, as shipped"} and len(stored) == 23
     app.selectbox(key="items").set_value(500)
     press(app, "Run")
     after = app.dataframe[0].value
     live = after["Mark"].str.startswith("run here")
-    assert live.head(live.sum()).all() and set(after[live]["Task"]) == {"length"}  # it comes first
-    numbers = ["Task", "Language", "Latent or baseline", "Accuracy, %", "from", "to", "Trained + tested on"]
+    assert live.sum() == 1 and live[0] and after.loc[0, "Task"] == "Length"  # it comes first
+    numbers = ["Task", "Language", "Semantic, %", "Best baseline, %", "Trained + tested on"]
     assert after[~live][numbers].to_numpy().tolist() == stored[numbers].to_numpy().tolist()
 
 
@@ -111,9 +113,27 @@ def test_what_was_not_run_says_so(opened: Open, run: Run, plain: dict) -> None:
     app = opened("compare")
     app.session_state["probed"] = [read(part) for part in (plain, other)]
     run(app)
-    table = app.table[0].value
-    assert (table == "not run").to_numpy().sum() == 2 and list(table["Task"]) == ["length", "punct-num"]
-    assert list(table["English · model, paper"]) == ["-7.2", ""]
+    app.multiselect(key="languages_of").set_value(["model"])
+    run(app)
+    table = app.dataframe[0].value
+    assert (table == "not run").to_numpy().sum() == 2 and list(table["Task"]) == ["Length", "Punctuation: how much"]
+    assert list(table["English, paper"]) == ["-7.2", ""]
+
+
+def test_languages_of_all_stored_results_are_compared_whatever_model_is_chosen(
+    opened: Open, start: Callable, figures: Figures
+) -> None:
+    start()
+    app = opened("compare")
+    assert app.multiselect(key="languages_of").value == ["bgt-multilingual, as shipped"]
+    table = app.dataframe[0].value.set_index("Task")
+    assert {"English", "French", "Spanish", "German", "Turkish", "Japanese", "Arabic"} <= set(table)
+    assert table.loc["Gender of articles", "Japanese"] == "no such task"
+    assert table.loc["Depth of the tree", "Arabic"] == "not run"
+    separation, distance = figures(app)
+    assert len({trace["name"] for trace in separation["data"]} - {PAPER}) == 7
+    assert "Distance to English" in [heading.value for heading in app.subheader]
+    assert {trace["name"] for trace in distance["data"]} >= {"French", "Spanish", "German", "Turkish", "Japanese"}
 
 
 def test_filters_leave_what_is_asked_for(opened: Open, run: Run, plain: dict) -> None:
@@ -121,23 +141,34 @@ def test_filters_leave_what_is_asked_for(opened: Open, run: Run, plain: dict) ->
     app = opened("probing")
     app.session_state["probed"] = [read(part) for part in (plain, other)]
     run(app)
-    assert set(app.dataframe[0].value["Task"]) == {"length", "punct-num"}
+    assert set(app.dataframe[1].value["Task"]) == {"length", "punct-num"}
     app.multiselect(key="only_task").set_value(["punct-num"])
     run(app)
-    assert set(app.dataframe[0].value["Task"]) == {"punct-num"}
+    assert set(app.dataframe[1].value["Task"]) == {"punct-num"}
+
+
+def test_a_task_that_sentences_are_not_enough_for_says_what_it_needs(opened: Open, run: Run) -> None:
+    app = opened("probing")
+    assert len(app.selectbox(key="ptask").options) == 13
+    app.selectbox(key="ptask").set_value("tense")
+    run(app)
+    (button,) = (button for button in app.button if button.label == "Run")
+    assert button.disabled and any("CoNLL-U" in caption.value for caption in app.caption)
 
 
 def test_accuracies_and_compression_of_both_latents(opened: Open, run: Run, figures: Figures, plain: dict) -> None:
     app = opened("compare")
     app.session_state["probed"] = [read(plain)]
     run(app)
+    app.multiselect(key="languages_of").set_value(["model"])
+    run(app)
     for shown, of, scale, digits in (("Accuracy", "accuracy", 100, 1), ("Compression", "compression", 1, 2)):
         app.button_group(key="gaps").set_value(shown)
         run(app)
         row = next(row for row in plain["results"][0]["rows"] if row["latent"] == "language")
-        table = app.table[0].value.set_index("Latent")
+        table = app.dataframe[0].value.set_index("Latent")
         value = scale * row[of]
-        assert table.loc["language", "English · model"].startswith(f"{value:.{digits}f}")
+        assert table.loc["language", "English"].startswith(f"{value:.{digits}f}")
         assert len(figures(app)) == 1
 
 
@@ -147,6 +178,8 @@ def test_without_codelengths_the_way_to_them_is_told(opened: Open, run: Run, pla
     for row in bare["results"][0]["rows"]:
         row["compression"] = None
     app.session_state["probed"] = [read(bare)]
+    run(app)
+    app.multiselect(key="languages_of").set_value(["model"])
     run(app)
     app.button_group(key="gaps").set_value("Compression")
     run(app)

@@ -13,8 +13,10 @@ from pyarrow import compute, parquet
 
 import bgt_core
 import probes
-from app import languages, predictions, probe_results, running, startup, state
-from app.charts import scores, theme
+from app import languages, predictions, probe_results, probe_tables, running, startup, state, task_names
+from app.charts import gaps as gap_charts
+from app.charts import probes as probe_charts
+from app.charts import theme
 from bgt_core.errors import BgtError
 from bgt_core.tables import save
 from probes.cli.output import document
@@ -22,6 +24,7 @@ from probes.data.built_in import grammar_sentences
 from probes.result import SCHEMA, CurvePoint, Difference, ProbeResult, ProbeScore
 from probes.results.store import Cell, all_predictions
 from probes.results.tables import long_table
+from probes.tasks import TASKS
 
 LATENTS = {"semantic": 0.4, "language": 0.7, "majority": 0.2}
 
@@ -196,11 +199,15 @@ def test_the_papers_numbers_stand_beside_where_it_has_any(document_of: Callable)
     gaps = languages.with_paper(tables.gaps).set_index(["lang", "task"])
     assert gaps.loc[("en", "length"), languages.PAPER].tolist() == pytest.approx([73.0, 80.2, -7.2])  # table 3, en-fr
     assert gaps.loc["de"][languages.PAPER].isna().all(axis=None)
-    dots = scores.gap_dots(gaps.reset_index()).data
-    (grey,) = (trace for trace in dots if trace.name == "the paper")
-    assert list(grey.x) == pytest.approx([-7.2, 60.7 - 65.3]) and grey.marker.color == theme.REST
-    both = scores.paper_dots(scores.probe_dots(languages.of_latents(tables.scores)), gaps.reset_index()).data
+    dots = gap_charts.gap_dots(gaps.reset_index()).data
+    (grey,) = (trace for trace in dots if trace.name == gap_charts.PAPER)
+    assert list(grey.x) == pytest.approx([-7.2, 60.7 - 65.3])
+    (own,) = (trace for trace in dots if trace.name.startswith("English"))
+    assert grey.marker.symbol == f"{own.marker.symbol}-open" and grey.marker.color == theme.SOFT["light"]
+    latents = languages.of_latents(tables.scores)
+    both = [trace for trace in probe_charts.probe_dots(latents, paper=gaps.reset_index()).data if trace.x is not None]
     assert [list(trace.x) for trace in both[-2:]] == [[73.0, 60.7], [80.2, 65.3]]
+    assert [trace.marker.symbol for trace in both[-2:]] == [f"{trace.marker.symbol}-open" for trace in both[:2]]
 
 
 @pytest.mark.parametrize("text", [None, startup.GRAMMAR])
@@ -234,11 +241,11 @@ def test_a_run_with_fewer_sentences_stands_beside_the_stored_one(document_of: Ca
     points = tables.gaps.set_index("live")["points"].to_dict()
     assert points == {False: cell.result.difference.points, True: -1.5}
     assert {key.live for key in tables.items} == {False, True}
-    drawn = {trace.name: list(trace.x) for trace in scores.gap_dots(languages.with_paper(tables.gaps)).data}
-    drawn.pop("the paper")
+    drawn = {trace.name: list(trace.x) for trace in gap_charts.gap_dots(languages.with_paper(tables.gaps)).data}
+    drawn.pop(gap_charts.PAPER)
     assert sorted(drawn.values()) == sorted([[points[False]], [-1.5]])  # each is a mark of its own
-    lines = scores.probe_dots(tables.scores).data[0]
-    assert len(set(lines.y)) == 2
+    dots = probe_charts.probe_dots(tables.scores)
+    assert len(set(dots.data[0].y)) == 2 and [shape.type for shape in dots.layout.shapes] == ["rect"]
 
 
 def test_results_in_the_folder_of_a_model_are_its_own(
@@ -256,19 +263,35 @@ def test_a_learning_curve_is_a_line_a_latent_and_a_mark_a_family() -> None:
         for family, n in (("linear", 100), ("linear", 200), ("mlp50", 200))
     ]
     curve = pd.DataFrame(points).rename(columns={"probe": "family"})
-    traces = {trace.name: trace for trace in scores.learning_curves(curve).data}
+    traces = {trace.name: trace for trace in probe_charts.learning_curves(curve).data}
     assert set(traces) == {"semantic", "semantic, mlp50", "language", "language, mlp50"}
     assert list(traces["semantic"].x) == [100, 200] and list(traces["semantic"].y) == pytest.approx([60, 70])
 
 
 def test_dots_stand_at_their_numbers_with_their_intervals(document_of: Callable) -> None:
     table = read(document_of()).scores
-    traces = {trace.name: trace for trace in scores.probe_dots(table).data}
-    assert set(traces) == set(LATENTS)
-    for name, value in LATENTS.items():
-        assert traces[name].x == pytest.approx([100 * value] * 2)
+    traces = {trace.name: trace for trace in probe_charts.probe_dots(table).data}
+    assert set(traces) == {"semantic", "language", probe_charts.BASELINE}
+    for name in ("semantic", "language"):
+        assert traces[name].x == pytest.approx([100 * LATENTS[name]] * 2)
         assert traces[name].error_x.array == pytest.approx([10, 10])
-    assert traces["semantic"].marker.color != traces["majority"].marker.color
+        assert traces[name].marker.color == theme.latent_colour(name, "light")
+    assert traces[probe_charts.BASELINE].x == pytest.approx([100 * LATENTS["majority"]] * 2)
+    assert traces[probe_charts.BASELINE].marker.symbol not in {trace.marker.symbol for trace in traces.values()} - {
+        "line-ns"
+    }
+
+
+def test_lines_are_grouped_and_sorted_by_the_lead_of_the_semantic_latent(document_of: Callable) -> None:
+    table = read(document_of()).scores
+    others = table.assign(task=table["task"].map({"length": "tense", "punct-num": "subj-num"}))
+    leads = others["accuracy"].where((others["task"] != "subj-num") | (others["latent"] != "semantic"), 0.9)
+    own = table[table["task"] == "length"].assign(task="mine")
+    lines = probe_charts.in_order(pd.concat([table, own, others.assign(accuracy=leads)]), "accuracy")
+    assert list(zip(lines["group"], lines["task"], strict=True)) == [
+        ("Meaning", "subj-num"), ("Meaning", "tense"), ("Surface", "length"), ("Surface", "punct-num"),
+        (task_names.OTHERS, "mine"),
+    ]  # fmt: skip
 
 
 def test_gaps_are_drawn_for_each_language_and_distance(document_of: Callable) -> None:
@@ -276,13 +299,63 @@ def test_gaps_are_drawn_for_each_language_and_distance(document_of: Callable) ->
         [], [read(document_of(f"en-{lang}", lang, gap)) for lang, gap in (("fr", -1.0), ("ja", 2.0))]
     )
     gaps = languages.with_paper(tables.gaps)
-    dots = scores.gap_dots(gaps).data
-    assert {trace.name: list(trace.x) for trace in dots} == {
+    dots = {trace.name: trace for trace in gap_charts.gap_dots(gaps).data}
+    assert {name: list(trace.x) for name, trace in dots.items()} == {
         "French · en-fr": [-1.0, -1.0],
         "Japanese · en-ja": [2.0, 2.0],
     }
-    assert len({trace.marker.symbol for trace in dots if trace.name != "the paper"}) == 2  # never by colour alone
+    for name, lang in (("French · en-fr", "fr"), ("Japanese · en-ja", "ja")):  # the same in every figure
+        assert dots[name].marker.color == theme.lang_colour(lang, "light")
+        assert dots[name].marker.symbol == theme.SYMBOLS[theme.lang_place(lang)]
     weeks, axis = languages.DISTANCES["weeks"]
-    lines = scores.gap_by_distance(gaps, weeks, axis).data
-    assert {trace.name for trace in lines} == {"length", "punct-num"}
-    assert list(lines[0].x) == [30, 88] and list(lines[0].y) == [-1.0, 2.0]
+    line, *marks = gap_charts.gap_by_distance(gaps, "length", weeks, axis).data
+    assert [(*trace.x, *trace.y, *trace.text) for trace in marks] == [(30, -1.0, "French"), (88, 2.0, "Japanese")]
+    assert list(line.x) == [30, 88] and list(line.y) == pytest.approx([-1.0, 2.0])
+    for name, lang in (("French", "fr"), ("Japanese", "ja")):
+        (mark,) = (trace for trace in marks if trace.name == name)
+        assert mark.marker.symbol == theme.SYMBOLS[theme.lang_place(lang)]
+
+
+def test_a_row_per_result_has_both_latents_their_difference_and_the_best_baseline(document_of: Callable) -> None:
+    tables = probe_results.gathered([], [read(document_of())])
+    row = probe_tables.by_result(tables.scores, tables.gaps).iloc[0].to_dict()
+    assert list(row)[:4] == ["task", "semantic", "language", "points"]  # where a phone shows them
+    expected = {"semantic": 40, "language": 70, "points": -30, "best": 20, "which": "majority", "p": "0.010"}
+    assert {name: row[name] for name in expected} == pytest.approx(expected)
+    assert row["task"] == "Length" and row["run"] == "800 + 100 sentences, 1 seed"
+    assert [probe_tables.p_value(p) for p in (2e-9, 0.0009, 0.0312, float("nan"))] == [
+        "< 0.001",
+        "< 0.001",
+        "0.031",
+        "",
+    ]
+
+
+def test_every_task_has_a_name_a_line_of_help_and_a_group() -> None:
+    assert set(task_names.TITLES) == set(task_names.HELP) == set(TASKS)
+    assert all(task_names.group(task) in task_names.GROUPS for task in TASKS)
+    assert not task_names.defined("gender", "ja") and task_names.defined("gender", "fr")
+    assert not task_names.defined("length", "en-fr") and task_names.defined("lang-id", "en-fr")
+    assert task_names.why_not("length", "ja") == "" and "es, fr" in task_names.why_not("gender", "en").replace(
+        "fr, es", "es, fr"
+    )
+    assert "CoNLL-U" in task_names.why_not("tense", "fr")
+
+
+PARSED = """# text = {text}
+1\tShe\tshe\tPRON\t_\tNumber=Sing\t2\tnsubj\t_\t_
+2\t{verb}\tsing\tVERB\t_\tMood=Ind|Tense={tense}|VerbForm=Fin\t0\troot\t_\tSpaceAfter=No
+3\t.\t.\tPUNCT\t_\t_\t2\tpunct\t_\t_
+
+"""
+
+
+def test_a_file_of_parses_makes_tense_runnable() -> None:
+    verbs = [(f"sing{number}{end}", tense) for number in range(120) for end, tense in (("s", "Pres"), ("ed", "Past"))]
+    text = "".join(PARSED.format(text=f"She {verb}.", verb=verb, tense=tense) for verb, tense in verbs)
+    file = running.LabelledFile("mine.conllu", text.encode())
+    dataset = running.load_file(TASKS["tense"], "en", file)
+    assert len(dataset.items.labels) == 240 and set(dataset.items.labels) == {"Past", "Pres"}
+    assert dataset.about["data"] == "mine.conllu"
+    with pytest.raises(BgtError, match=r"^mine\.conllu: task 'top-const'"):
+        running.load_file(TASKS["top-const"], "en", file)

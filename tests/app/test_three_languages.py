@@ -221,7 +221,7 @@ def test_a_probe_runs_in_the_third_language(opened: Open, run: Run, press: Press
     app.button_group(key="plang").set_value("de")
     press(run(app), "Run")
     assert app.success and not app.error, [error.value for error in app.error]
-    assert set(app.dataframe[0].value["Language"]) == {"de"}
+    assert set(app.dataframe[0].value["Language"]) == {"German"}
 
 
 def test_the_first_page_offers_every_language(opened: Open) -> None:

@@ -1,0 +1,74 @@
+"""Results of probes as a reader sees them: a row per result, and a row per latent or baseline."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from app import task_names
+from app.probe_results import CELL, OPTIONAL
+from app.rows import language_name
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
+
+LATENTS = (SEMANTIC, LANGUAGE, SYNTACTIC)
+
+
+def p_value(p: float) -> str:
+    return "" if pd.isna(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def by_result(scores: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
+    """A row per result, in the order of `scores`: each latent in percent, the difference of the two in points with its
+    interval and p, the best baseline; then what it is of."""
+    keys = [*CELL, "mark"]
+    results = scores.drop_duplicates(keys)[[*keys, "run", "data"]]
+    accuracies = (100 * scores.set_index([*keys, "latent"])["accuracy"]).groupby(level=[*keys, "latent"]).first()
+    wide = accuracies.unstack("latent")
+    latents = [name for name in LATENTS if name in wide]
+    baselines = wide.drop(columns=latents)
+    best = pd.DataFrame({"best": baselines.max(axis=1)})
+    if len(baselines.columns):
+        best["which"] = baselines.fillna(-1).idxmax(axis=1)
+    table = results.merge(wide[latents].join(best).reset_index(), "left", keys)
+    differences = gaps.assign(p=[p_value(p) for p in gaps["p"]])[[*keys, "points", "ci_low", "ci_high", "p"]]
+    table = table.merge(differences, "left", keys)
+    table["task"] = [task_names.title(task) for task in table["task"]]
+    table["lang"] = [" and ".join(map(language_name, lang.split("-"))) for lang in table["lang"]]
+    order = [
+        "task",
+        *latents,
+        "points",
+        "ci_low",
+        "ci_high",
+        "p",
+        "best",
+        "which",
+        "lang",
+        "model",
+        "run",
+        "data",
+        "mark",
+    ]
+    return table[[name for name in order if name in table and (name != "p" or len(gaps))]]
+
+
+def percentages(scores: pd.DataFrame) -> pd.DataFrame:
+    """The scores for reading: in percent, one row per latent or baseline."""
+    optional = [name for name in OPTIONAL if scores[name].notna().any()]
+    shown = scores[
+        [
+            "task",
+            "latent",
+            "accuracy",
+            "ci_low",
+            "ci_high",
+            *optional,
+            "lang",
+            "model",
+            "classes",
+            "run",
+            "note",
+            "mark",
+        ]
+    ]
+    fractions = [name for name in ("accuracy", "ci_low", "ci_high", "capacity") if name in shown]
+    return shown.assign(**{name: 100 * shown[name] for name in fractions})

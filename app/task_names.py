@@ -1,0 +1,79 @@
+"""Probing tasks as a reader meets them: a title, a line of help, and a group; and where a task can be labelled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from probes.task import needs
+from probes.tasks import GROUPS as SENTEVAL_GROUPS
+from probes.tasks import TASKS
+
+GROUPS = {
+    "Meaning": SENTEVAL_GROUPS["semantic"],
+    "Form": SENTEVAL_GROUPS["syntax"],
+    "Surface": SENTEVAL_GROUPS["surface"],
+}
+OTHERS = "Other tasks"
+TITLES = {
+    "subj-num": "Number of the subject",
+    "obj-num": "Number of the object",
+    "depth": "Depth of the tree",
+    "top-const": "Top constituents",
+    "word-content": "Word content",
+    "length": "Length",
+    "punct-num": "Punctuation: how much",
+    "punct-first": "Punctuation: which first",
+    "gender": "Gender of articles",
+    "tense": "Tense",
+    "bigram-shift": "Neighbours swapped",
+    "coord-inv": "Clauses swapped",
+    "lang-id": "Language identity",
+}
+HELP = {
+    "subj-num": "Is the subject singular or plural?",
+    "obj-num": "Is the object singular or plural?",
+    "depth": "How deep is the syntax tree?",
+    "top-const": "Which constituents make up the sentence, such as subject and predicate? 19 sequences, or another.",
+    "word-content": "Which of up to 1,000 words is in the sentence?",
+    "length": "How many words? Six classes.",
+    "punct-num": "How many punctuation marks? 1 to 10, or more.",
+    "punct-first": "Which punctuation mark comes first?",
+    "gender": "Has one article been swapped to the other gender (le for la)?",
+    "tense": "Is the main verb in the past or in the present?",
+    "bigram-shift": "Have two neighbouring words changed places? Bigram shift in SentEval.",
+    "coord-inv": "Have two clauses joined by a conjunction changed places? Coordination inversion in SentEval.",
+    "lang-id": "Which language is the sentence in?",
+}
+
+
+def title(task: str) -> str:
+    """What a task is called; a task of the user's keeps its name."""
+    return TITLES.get(task, task)
+
+
+def group(task: str) -> str:
+    return next((name for name, tasks in GROUPS.items() if task in tasks), OTHERS)
+
+
+def defined(task: str, lang: str) -> bool:
+    """Whether the task exists in a language (or a pair of them, "en-fr"); those of the user's are taken to."""
+    if task not in TASKS:
+        return True
+    return ("texts" in TASKS[task].builds) == ("-" in lang) and lang in (TASKS[task].langs or (lang,))
+
+
+def why_not(task: str, lang: str) -> str:
+    """Why a task can't be labelled from sentences of a language alone; "" where it can."""
+    if "texts" in TASKS[task].builds:
+        return "it compares sentences of several languages: use `bgt-probe --lang en-fr`"
+    if not defined(task, lang):
+        return f"it is not defined in this language, only in {', '.join(TASKS[task].langs)}"
+    if "text" not in TASKS[task].builds:
+        return f"it can't be labelled from sentences alone: it needs {needs(TASKS[task], lang)}"
+    return ""
+
+
+def ordered(tasks: Sequence[str]) -> list[str]:
+    """By group, in the order of `GROUPS`."""
+    known = [task for members in GROUPS.values() for task in members]
+    return sorted(tasks, key=lambda task: known.index(task) if task in known else len(known))

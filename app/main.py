@@ -18,9 +18,6 @@ from app import startup, state  # noqa: E402
 from app.views import sentence  # noqa: E402
 from bgt_core.errors import BgtError, Busy  # noqa: E402
 
-# Streamlit writes on its main buttons in white, which the light blue of the dark theme leaves unreadable.
-BUTTON_STYLE = '<style>button[kind^="primary"] p, button[kind^="primary"] span { color: #0e1117 !important; }</style>'
-
 MODELS = """\
 streamlit run app/main.py -- --model PATH         # a checkpoint or run, a folder of them, or ORG/NAME on the hub
   --model sentence-transformers:NAME_OR_FOLDER    # any number of models, of any kind
@@ -56,8 +53,7 @@ def main() -> None:
         st.Page(partial(st.switch_page, start), title="A sentence", url_path=address, visibility="hidden")
         for address in ("sentence", "overview")  # the default page answers at the root alone
     ]
-    if state.theme() == "dark":
-        st.html(BUTTON_STYLE)
+    st.html(Path(__file__).with_name("style.css"))
     page = st.navigation([start, two, where, style, alike, repeats, probes, langs, several, about, *former])
     if page is start:
         sentence.heading(above)  # there while the model loads

@@ -76,6 +76,12 @@ def plain(text: str) -> str:
     return escape(text, quote=False)
 
 
+def hover_label(theme: str) -> dict[str, object]:
+    """Hover text in ink on the page's ground, framed in the colour of its mark: plotly writes on that colour."""
+    ground = {"light": "#ffffff", "dark": "#262730"}[theme]
+    return {"align": "left", "bgcolor": ground, "font": {"color": INK[theme], "size": PIXELS["small"]}}
+
+
 def finish(figure: go.Figure, title: str, height: int, theme: str, legend: bool = True) -> go.Figure:
     """The layout of every figure except maps."""
     figure.update_layout(
@@ -84,6 +90,7 @@ def finish(figure: go.Figure, title: str, height: int, theme: str, legend: bool 
         margin={"l": 8, "r": 16, "t": 40, "b": 8},
         font={"size": PIXELS["small"], "color": INK[theme]},
         showlegend=legend,
+        hoverlabel=hover_label(theme),
         legend={
             "orientation": "h",
             "x": 0,

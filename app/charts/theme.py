@@ -15,15 +15,16 @@ PALETTE = {
     "dark": ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00"),
 }
 # One colour for a latent and one for a language, whatever else a figure shows; languages have symbols of their own too.
+# Chosen by search: at least 3:1 on both grounds, and as far apart as that leaves without red or green cones.
 LATENTS = {
     "light": {SEMANTIC: "#0072b2", LANGUAGE: "#d55e00", SYNTACTIC: "#d55e00"},
     "dark": {SEMANTIC: "#56b4e9", LANGUAGE: "#ff7f33", SYNTACTIC: "#ff7f33"},
 }
 LANGUAGES = {
-    "light": {"en": "#009e73", "fr": "#c2569a", "es": "#c98500", "de": "#7f7f1f", "tr": "#882255", "ja": "#7a5fd0",
-              "ar": "#8c564b"},
-    "dark": {"en": "#00b386", "fr": "#e3a0c8", "es": "#f0b030", "de": "#b5b54a", "tr": "#d06a92", "ja": "#a794f0",
-             "ar": "#c49a8a"},
+    "light": {"en": "#2a9a83", "fr": "#ea3fd2", "es": "#a8834a", "de": "#664a00", "tr": "#63104f", "ja": "#4d2be0",
+              "ar": "#7a4348"},
+    "dark": {"en": "#1f9e60", "fr": "#f0c6e8", "es": "#ffd23f", "de": "#c9cc7a", "tr": "#c05f9f", "ja": "#8f74f5",
+             "ar": "#dfb49a"},
 }  # fmt: skip
 AMOUNTS = {
     "light": "viridis",
@@ -91,6 +92,8 @@ def finish(figure: go.Figure, title: str, height: int, theme: str, legend: bool 
         font={"size": PIXELS["small"], "color": INK[theme]},
         showlegend=legend,
         hoverlabel=hover_label(theme),
+        dragmode=False,  # a swipe scrolls the page
+        modebar={"orientation": "v", "bgcolor": "rgba(0, 0, 0, 0)"},  # beside the title, not on it
         legend={
             "orientation": "h",
             "x": 0,

@@ -36,6 +36,7 @@ PAGES = (
     "mining",
     "questions",
     "maps",
+    "app",
 )
 GROWTH = "growth"  # has curves for rows
 RESULTS, KEPT = Path(__file__).with_name("RESULTS.md"), Path(__file__).with_name("results")

@@ -1,0 +1,197 @@
+"""The app in a browser, beside an earlier version of itself: `--before FOLDER`, a checkout of that version.
+
+Both are started anew by `streamlit run app/main.py` and driven in headless Chromium, in turn, on the wall: the machine
+must be idle. Times end when what was asked for can be seen: a heading and the script at rest, every point, the number
+of selected sentences. Pairs are the first of `--data`, English and French. Memory is the server's resident set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+from urllib.error import URLError
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+import psutil
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from benchmarks.measure import Measurement, over, page
+
+OURS = Path(__file__).resolve().parent.parent
+ROUNDS = 3  # at most: 25,000 pairs take the earlier version minutes
+FEW, MANY = 300, 25_000  # pairs
+PATIENCE = 600_000  # milliseconds
+AT_REST = "[data-testid=stApp][data-test-script-state=notRunning]"
+POINTS = """least => [...document.querySelectorAll(".js-plotly-plot")].some(plot => (plot.data ?? [])
+    .filter(trace => trace.mode === "markers").reduce((sum, trace) => sum + (trace.x?.length ?? 0), 0) >= least)"""
+OTHER_HEADING = "old => ![...document.querySelectorAll('h1')].some(heading => heading.innerText === old)"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+
+
+class Times(NamedTuple):
+    """Seconds, and bytes, of one version in one round."""
+
+    first_page: float  # from the start of the server
+    page_to_page: float  # the median of the pages
+    few_lasso: float
+    many_loaded: float  # embedded, projected, drawn
+    many_lasso: float
+    many_bytes: float  # of memory, beyond what the first page takes
+
+
+LIMITS: Mapping[str, tuple[str, float]] = {
+    "first_page": ("first page, from the start of the server", 3),
+    "page_to_page": ("page to page, the median", 1),
+    "few_lasso": (f"lasso on {FEW} pairs, from release to the count", 0.5),
+    "many_loaded": (f"{MANY:,} pairs loaded: embedded, projected, drawn", 30),
+    "many_lasso": (f"lasso on {MANY:,} pairs, from release to the count", 2),
+    "many_bytes": (f"memory of {MANY:,} pairs", 1e9),
+}
+
+
+def rows(options: argparse.Namespace) -> Iterator[Measurement]:
+    """Each time against its limit, with the ratio to the earlier version's."""
+    if options.before is None or options.data is None:
+        print("--before and --data are needed: nothing measured")
+        return
+    sides: dict[str, list[Times]] = {"ours": [], "before": []}
+    folders = {"ours": OURS, "before": options.before.resolve()}
+    chromium = os.environ.get("BGT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        for number in range(min(options.rounds, ROUNDS)):
+            for side in list(sides)[:: 1 if number % 2 else -1]:
+                sides[side].append(walk(browser, folders[side], options.data))
+        browser.close()
+    for name, (work, limit) in LIMITS.items():
+        ours, before = ([getattr(times, name) for times in sides[side]] for side in ("ours", "before"))
+        unit, scale = ("MB", 1e-6) if name.endswith("bytes") else ("s", 1)
+        ratio = statistics.median(over(before, ours))
+        yield Measurement(
+            work=f"app: {work}, {unit}",
+            against=f"{limit * scale:g} {unit}",
+            ratios=[value * scale for value in ours],
+            target=f"<= {limit * scale:g}",
+            ours=f"{statistics.median(ours) * scale:.2f} {unit}",
+            peer=f"the earlier version: {statistics.median(before) * scale:.2f} {unit}, {ratio:.1f} times ours",
+            error="the same work",
+            floor="none stated",
+            reached=None,
+            bottleneck="not profiled",
+        )
+
+
+def walk(browser: Browser, folder: Path, data: Path) -> Times:
+    """What a user does, timed."""
+    begun = time.perf_counter()
+    with server(folder, data) as (address, process), browser.new_context() as context:
+        tab = context.new_page()
+        tab.set_viewport_size({"width": 1280, "height": 1000})
+        first_page = until(begun, lambda: shown(tab, address))
+        tab.wait_for_selector(AT_REST, timeout=PATIENCE)
+        page_to_page = statistics.median(switches(tab))
+        shown(tab, f"{address}/latents?{urlencode({'pairs': str(FEW)})}")
+        drawn(tab, 2 * FEW)
+        few_lasso = lasso(tab)
+        before = process.memory_info().rss
+        query = {"data": f"{data.name} (en-fr)", "pairs": f"{MANY:,}", "map": "PCA"}
+        loaded = time.perf_counter()
+        shown(tab, f"{address}/latents?{urlencode(query)}")
+        many_loaded = until(loaded, lambda: drawn(tab, 2 * MANY))
+        many_lasso = lasso(tab)
+        return Times(first_page, page_to_page, few_lasso, many_loaded, many_lasso, process.memory_info().rss - before)
+
+
+def until(begun: float, wait: Callable[[], object]) -> float:
+    """Seconds from a moment until `wait` returns."""
+    wait()
+    return time.perf_counter() - begun
+
+
+@contextmanager
+def server(folder: Path, data: Path) -> Iterator[tuple[str, psutil.Process]]:
+    """The address of a version of the app, and its process, as soon as it answers."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    options = ["--server.headless", "true", "--server.port", str(port), "--", "--data", f"en,fr={data.resolve()}"]
+    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", *options]
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        while True:
+            with suppress(URLError, OSError):
+                urlopen(f"http://localhost:{port}/_stcore/health", timeout=1)
+                break
+            time.sleep(0.02)
+        yield f"http://localhost:{port}", psutil.Process(process.pid)
+        process.kill()
+
+
+def shown(tab: Page, address: str) -> None:
+    """The page has its heading."""
+    tab.goto(address)
+    tab.get_by_role("heading", level=1).wait_for(timeout=PATIENCE)
+
+
+def drawn(tab: Page, least: int) -> None:
+    """A map has that many points, and all is at rest."""
+    tab.wait_for_function(POINTS, arg=least, timeout=PATIENCE)
+    tab.wait_for_selector(AT_REST, timeout=PATIENCE)
+
+
+def switches(tab: Page) -> list[float]:
+    """Seconds to the heading of each page of the app, the second time that it is opened."""
+    times: list[float] = []
+    links = tab.get_by_test_id("stSidebarNavLink")
+    for visit in range(2):
+        for place in [*range(1, links.count()), 0]:
+            old = tab.get_by_role("heading", level=1).first.inner_text()
+            begun = time.perf_counter()
+            links.nth(place).click()
+            tab.wait_for_function(OTHER_HEADING, arg=old)
+            tab.get_by_role("heading", level=1).first.wait_for(timeout=PATIENCE)
+            times += [time.perf_counter() - begun] * visit
+            tab.wait_for_selector(AT_REST, timeout=PATIENCE)
+            tab.wait_for_timeout(300)
+    return times
+
+
+def lasso(tab: Page) -> float:
+    """Seconds from the end of a lasso around most of the first map until the count of what it selected is there."""
+    tab.wait_for_timeout(1_000)
+    box = tab.locator(".nsewdrag").first.bounding_box()
+    assert box
+    corners: Sequence[tuple[float, float]] = [(0.02, 0.02), (0.98, 0.02), (0.98, 0.98), (0.02, 0.98), (0.02, 0.04)]
+    points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+    tab.mouse.move(*points[0])
+    tab.mouse.down()
+    for point in points[1:]:
+        tab.mouse.move(*point, steps=2)
+    begun = time.perf_counter()
+    tab.mouse.up()
+    tab.get_by_text(re.compile(r"[\d,]+ (selected )?sentences( selected)?$")).and_(
+        tab.get_by_text(re.compile("selected"))
+    ).first.wait_for(timeout=PATIENCE)
+    return time.perf_counter() - begun
+
+
+if __name__ == "__main__":
+    page(
+        rows,
+        __doc__,
+        lambda arguments: arguments.add_argument("--before", type=Path, help="a checkout of an earlier version"),
+    )

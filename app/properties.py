@@ -126,8 +126,8 @@ def read(loaded: Loaded, text: str, lang: str, name: str) -> Property:
     readings = []
     for latent in loaded.latents:
         probe, accuracy = _fitted(loaded.digest, lang, name, latent, loaded)
-        said = int(probe.predict(embed(loaded, [text], lang, latent))[0])
-        readings.append(Reading(latent, study.names[said], accuracy))
+        predicted = int(probe.predict(embed(loaded, [text], lang, latent))[0])
+        readings.append(Reading(latent, study.names[predicted], accuracy))
     rest = np.concatenate([test for _, _, test in study.cuts])
     majority = max(Counter(study.labels.tolist()).values()) / len(study.labels)
     return Property(PROPERTIES[name][0], truth(text, lang, name, study.names), readings, majority, len(rest))

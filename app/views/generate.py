@@ -47,13 +47,13 @@ def page() -> None:
     titles = [GRID, ONE, DIRECTION, BETWEEN]
     of_many, of_one, by_direction, way = st.tabs(titles, default=default, key="how", **BOUND)
     with of_many:
-        grid.page(loaded, of_many.open)
+        grid.page(loaded, bool(of_many.open))
     with of_one:
-        example(loaded, of_one.open)
+        example(loaded, bool(of_one.open))
     with by_direction:
         directions.page(loaded)
     with way:
-        interpolation.between(loaded, way.open)
+        interpolation.between(loaded, bool(way.open))
     copy_link()
 
 

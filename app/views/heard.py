@@ -21,7 +21,7 @@ def words(loaded: state.Loaded, text: str, lang: str, similarity: Page) -> None:
             f"Words are left out one at a time of sentences with 2 to {MANY} words and marks; yours has {len(table)}."
         )
         return
-    highest = float(table[list(loaded.latents)].to_numpy().max())
+    highest = max(1e-6, float(table[list(loaded.latents)].to_numpy().max()))
     keys = " ".join(f"{marked.key(latent)} {latent}" for latent in loaded.latents)
     st.html(
         f"Left out one at a time: how far does each latent move? {keys}. The highest bar is {highest:.2f}, where 0 is "

@@ -107,8 +107,8 @@ def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str)
         drawn = "".join(
             f"<i {coloured(latent, f'height:{max(1, 64 * row[latent] / highest):.0f}px')}></i>" for latent in latents
         )
-        told = ", ".join(f"{latent} {row[latent]:z.2f}" for latent in latents)
-        words.append(f'<div title="{escape(told)}"><div class="bars">{drawn}</div><b>{escape(row["word"])}</b></div>')
+        moved = ", ".join(f"{latent} {row[latent]:z.2f}" for latent in latents)
+        words.append(f'<div title="{escape(moved)}"><div class="bars">{drawn}</div><b>{escape(row["word"])}</b></div>')
     st.html(f'<div class="bgt-words" lang="{escape(lang)}" dir="auto">{"".join(words)}</div>')
 
 
@@ -120,8 +120,8 @@ def probes(known: Sequence[properties.Property]) -> None:
     for one in known:
         cells = []
         for reading in one.readings:
-            said = escape(reading.label)
-            right = f"<b>✓ {said}</b>" if reading.label == one.truth else said
+            answer = escape(reading.label)
+            right = f"<b>✓ {answer}</b>" if reading.label == one.truth else answer
             cells.append(f"<td>{right} ({reading.accuracy:.0%})</td>")
         body.append(
             f"<tr><td>{escape(one.question)}</td><td>{escape(one.truth)}</td>{''.join(cells)}"

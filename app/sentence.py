@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from app import rows, startup
-from app.state import Loaded, content, embed, inference
+from app.state import Loaded, content, embed
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.data.text import normalise
@@ -111,8 +111,7 @@ def _written(
 
     semantic = embed(_loaded, _meanings, lang, SEMANTIC)
     second = embed(_loaded, _styles, lang, _loaded.second_latent)
-    with inference():
-        texts = writing.write(_loaded, semantic, second, lang)
+    texts = writing.write(_loaded, semantic, second, lang)
     similarity = _loaded.encoder.similarity_pairwise
     return pd.DataFrame(
         {

@@ -67,6 +67,5 @@ def written(loaded: state.Loaded, latents: dict[str, np.ndarray], lang: str) -> 
 @st.cache_data(max_entries=256, show_spinner=False)
 def _written(digest: str, key: str, lang: str, _loaded: state.Loaded, _latents: dict[str, np.ndarray]) -> str:
     semantic, second = (_latents[latent][None].astype(np.float32) for latent in (SEMANTIC, _loaded.second_latent))
-    with state.inference():
-        (text,) = writing.write(_loaded, semantic, second, lang)
+    (text,) = writing.write(_loaded, semantic, second, lang)
     return text

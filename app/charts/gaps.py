@@ -107,7 +107,7 @@ def gap_by_distance(
     figure = go.Figure()
     figure.add_hline(0, line={"color": REST, "width": 1})
     part = gaps[(gaps["task"] == task) & gaps["other"].isin(distance)]
-    part = part.groupby("other", sort=False)[["points", "ci_low", "ci_high"]].mean().reset_index()
+    part = part.groupby("other", sort=False)[["points", "ci_low", "ci_high"]].mean().astype(float).reset_index()
     part = part.assign(distance=[distance[lang] for lang in part["other"]]).sort_values("distance")
     if part["distance"].nunique() > 1:
         slope, start = np.polyfit(part["distance"], part["points"], 1)

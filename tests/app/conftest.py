@@ -13,6 +13,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from app import properties
+
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 NEEDS = {  # pages that link to others
     "sentence": "st.empty(), sentence.Next(there, there, there, there, there)",
@@ -33,6 +35,13 @@ def fresh() -> Iterator[None]:
     yield
     st.cache_data.clear()
     st.cache_resource.clear()
+
+
+@pytest.fixture(autouse=True)
+def without_probes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first page fits probes for seconds: only its own tests wait for that."""
+    if request.path.stem != "test_sentence":
+        monkeypatch.setattr(properties, "names", lambda lang: [])
 
 
 @pytest.fixture
@@ -64,9 +73,9 @@ def opened(start: Callable[..., None], run: Callable[[AppTest], AppTest]) -> Cal
 
     def show(name: str) -> AppTest:
         if name == "main":
-            return run(AppTest.from_file(MAIN, default_timeout=60))
+            return run(AppTest.from_file(MAIN, default_timeout=180))
         script = SCRIPT.format(name=name, arguments=NEEDS.get(name, ""))
-        return run(AppTest.from_string(script, default_timeout=60))
+        return run(AppTest.from_string(script, default_timeout=180))
 
     return show
 

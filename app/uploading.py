@@ -18,7 +18,7 @@ from bgt_core.errors import BgtError, DataError
 GOLD, COLOUR, LEFT_OUT = "gold", "own", ""  # what a column is used as; or it is text, and this is its language
 USES = {GOLD: "Scores people gave", COLOUR: "Colour by it", LEFT_OUT: "Leave out"}
 MAX_CATEGORIES = 50  # different cells of a column that is no text
-NO_TEXT = ("id", "genre", "source", "split")  # names of columns that hold no sentences
+NO_TEXT = ("genre", "split")  # names of columns that hold no sentences
 PREVIEWED = 5
 
 

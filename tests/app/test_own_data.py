@@ -29,7 +29,7 @@ TOPICS = ["a", "b"] * 20
 @pytest.mark.parametrize(
     ("table", "uses"),
     [
-        ({"x": ENGLISH, "y": FRENCH}, ["en", "fr"]),
+        ({"source": ENGLISH, "target": FRENCH}, ["en", "fr"]),
         ({"y": FRENCH, "x": ENGLISH, "topic": TOPICS, "amount": NUMBERS}, ["fr", "en", "own", "own"]),
         ({"Column 1": NUMBERS, "Column 2": ENGLISH, "Column 3": ENGLISH[::-1]}, ["gold", "en", "en"]),
         ({"score": NUMBERS, "x": FRENCH}, ["gold", "fr"]),

@@ -78,11 +78,11 @@ def latent_map(
     paths: Mapping[str, np.ndarray] | None = None,
     svg: bool = False,
     hover: bool = True,
-    beside: bool = False,
+    side_by_side: bool = False,
     theme: str = "light",
     height: int = 520,
 ) -> go.Figure:
-    """Maps above one another, with `beside` the first at the left of the others, each with a title.
+    """Maps above one another, with `side_by_side` the first at the left of the others, each with a title.
 
     Points are rows (id, lang, text, translation, own, x, y, `colour`). `colour` is a column, one of `rows.COLOURS` or
     the user's. Symbols distinguish languages; stars are the user's own sentences. Rows whose id is in `chosen` stand
@@ -96,7 +96,7 @@ def latent_map(
     kind = go.Scatter if count <= (MAX_SVG_ON_REQUEST if svg else MAX_SVG) else go.Scattergl
     size, opacity = (6, 1.0) if count <= MAX_SVG else (4, max(0.15, (MAX_SVG / count) ** 0.5))
     style = Style(colour, order, langs, frozenset(chosen), kind, size, opacity, hover, theme)
-    figure, places = panes(list(panels), beside)
+    figure, places = panes(list(panels), side_by_side)
     in_legend = set[str]()
     for (title, table), (row, col) in zip(panels.items(), places, strict=True):
         if lines:
@@ -118,9 +118,9 @@ def latent_map(
     return figure.update_layout(coloraxis=colour_scale(values, colour, theme))
 
 
-def panes(titles: Sequence[str], beside: bool) -> tuple[go.Figure, list[tuple[int, int]]]:
+def panes(titles: Sequence[str], side_by_side: bool) -> tuple[go.Figure, list[tuple[int, int]]]:
     """An empty figure, and the row and column of each of its panes; their titles are at the left."""
-    if beside and len(titles) > 1:
+    if side_by_side and len(titles) > 1:
         others = len(titles) - 1
         specs: list[list[dict | None]] = [[{"rowspan": others}, {}], *([None, {}] for _ in range(others - 1))]
         figure = make_subplots(

@@ -165,7 +165,7 @@ def map_figures(
             lines=choice.lines and name != second_latent,
             paths={title_of[key]: steps for key, steps in paths.items()},
             svg=choice.svg,
-            beside=name == ALL and len(shown) > 1,
+            side_by_side=name == ALL and len(shown) > 1,
             theme=state.theme(),
             height=MAP_HEIGHT * max(2, len(fitted.second)),
         )

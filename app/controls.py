@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import geometry, rows, spaces, state, uploading, uploads
+from app import geometry, probe_axes, rows, spaces, state, uploading, uploads
 from app.address import BOUND
 from app.startup import ParallelText
 from bgt_core.errors import BgtError
@@ -73,7 +73,8 @@ def choose(loaded: state.Loaded) -> Choice | None:
             colours = [colour for colour in rows.COLOURS if translated or colour != "lang"]
             colours += [column for column in table if column.startswith(rows.OWN_COLUMN)]
             colour = colour_place.selectbox("Colour", colours, format_func=rows.colour_title, key="colour", **BOUND)
-            methods = ["PCA", *PROJECTIONS]
+            axes = probe_axes.offered(text.langs)
+            methods = ["PCA", *PROJECTIONS, *[probe_axes.NAME] * (len(axes) > 1)]
             opens_on = methods.index("t-SNE") if spaces.stored(loaded, table, default("t-SNE")) else 0
             method = method_place.selectbox("Method", methods, opens_on, key="map", **BOUND)
             panels = SEMANTIC_ONLY
@@ -88,7 +89,7 @@ def choose(loaded: state.Loaded) -> Choice | None:
                 "as true SVG and needs no WebGL, but it responds slowly.",
                 **BOUND,
             )
-            projection = choose_projection(method)
+            projection = choose_projection(method, axes)
         with st.popover("Add sentences"):
             add_sentences(text.langs)
         compute = st.container(width="content")
@@ -97,8 +98,12 @@ def choose(loaded: state.Loaded) -> Choice | None:
     return Choice(text, colour, count, projection, panels, lines, svg, compute)
 
 
-def choose_projection(name: str) -> geometry.Method:
-    """How many neighbours and which seed, where the method reads them."""
+def choose_projection(name: str, axes: Sequence[str]) -> geometry.Method:
+    """How many neighbours and which seed, or which axes, where the method reads them."""
+    if name == probe_axes.NAME:
+        across = st.selectbox("To the right", axes, key="axis_x", **BOUND)
+        upwards = st.selectbox("Upwards", [axis for axis in axes if axis != across], key="axis_y", **BOUND)
+        return geometry.Method(name, axes=(across, upwards))
     if name not in PROJECTIONS:
         return geometry.Method(name)
     _, number, default = PROJECTIONS[name]

@@ -43,6 +43,7 @@ class Projection:
     project: Callable[[np.ndarray], np.ndarray]
     variance: float | None  # the fraction that the map shows; only PCA has one
     axes: np.ndarray | None = None  # (D, 2) at unit length, of a map that is a projection on a plane
+    read: tuple[str, ...] = ()  # how well each axis is read from a latent, of a map on probe axes
 
 
 @threadpool_limits.wrap(limits=1)  # of OpenMP's, several that share busy cores wait for each other: 7 times as long

@@ -2,8 +2,9 @@
 
     score (N,) = unit vectors (N, D) @ weights (D,) + bias, by ridge regression on the example sentences
 
-A score is in the factor's own unit: words, or the fraction 0 to 1 of being a question. How well an axis is read is
-measured on sentences that it was not fitted on, in five folds; translations of one sentence are in one fold.
+A score is in standard deviations of the factor among those sentences, from its mean there: both axes of a map then have
+one scale. How well an axis is read is measured on sentences that it was not fitted on, in five folds; translations of
+one sentence are in one fold.
 """
 
 from __future__ import annotations
@@ -38,7 +39,6 @@ NEGATIONS = {  # words that deny; Turkish and Arabic do it inside words
 class Factor:
     """What an axis shows, and in which languages it can be told from a sentence."""
 
-    unit: str
     of: Callable[[str, str], float]  # sentence, language
     langs: Sequence[str]
 
@@ -49,9 +49,9 @@ def denies(text: str, lang: str) -> float:
 
 # A plural needs a parsed sentence to be labelled, which the example sentences are not; Japanese has no spaces.
 FACTORS = {
-    "Longer": Factor("words", lambda text, lang: float(rows.words(text)), [lang for lang in LANGS if lang != "ja"]),
-    "Question": Factor("0 to 1", lambda text, lang: float(text.rstrip()[-1:] in ("?", "？", "؟")), LANGS),
-    "Negation": Factor("0 to 1", denies, tuple(NEGATIONS)),
+    "Longer": Factor(lambda text, lang: float(rows.words(text)), [lang for lang in LANGS if lang != "ja"]),
+    "Question": Factor(lambda text, lang: float(text.rstrip()[-1:] in ("?", "？", "؟")), LANGS),
+    "Negation": Factor(denies, tuple(NEGATIONS)),
 }
 
 
@@ -65,12 +65,16 @@ class Reading:
     high: float
     sentences: int
 
+    def __str__(self) -> str:
+        return f"{self.measure} {self.value:z.2f} [{self.low:z.2f}, {self.high:z.2f}]"
+
 
 @dataclass(frozen=True, eq=False)
 class Axis:
     """A linear readout of a latent: score = vectors (N, D) at unit length @ weights (D,) + bias."""
 
     name: str
+    spread: float  # the factor's standard deviation: words, or 0 to 1, by which one more of the score differs
     weights: np.ndarray
     bias: float
     reading: Reading
@@ -112,7 +116,8 @@ def fitted(name: str, vectors: np.ndarray, values: np.ndarray, folds: np.ndarray
         weights, bias = ridge(vectors[~test], values[~test])
         # relative to the mean of the others, which is the lower, the higher these are
         held_out[test] = vectors[test] @ weights + bias - values[~test].mean()
-    return Axis(name, *ridge(vectors, values), reading(held_out, values))
+    spread = float(values.std())
+    return Axis(name, spread, *ridge(vectors, (values - values.mean()) / spread), reading(held_out, values))
 
 
 def ridge(vectors: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:
@@ -159,4 +164,5 @@ def projection(vectors: np.ndarray, pair: tuple[Axis, Axis]) -> geometry.Project
         return np.concatenate([unit(block) @ weights + bias for block in blocks])
 
     # of all moves that change the scores by one, those along these are the shortest
-    return geometry.Projection(project(vectors), project, None, np.linalg.pinv(weights).T)
+    read = tuple(f"{axis.name.lower()} {axis.reading}" for axis in pair)
+    return geometry.Projection(project(vectors), project, None, np.linalg.pinv(weights).T, read)

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import controls, exports, geometry, rows, spaces, state
-from app.address import BOUND, keep_rows
+from app import controls, exports, geometry, inspecting, rows, spaces, state
+from app.address import keep_rows
 from app.charts import maps, theme
 from app.components import maps as browser
 from app.components.copy import copy_link
-from app.views import moving, neighbours
+from app.views import moving, neighbours, search
 from bgt_core.contracts import SEMANTIC
 
 ALL = "all"  # the maps of all latents in one figure
@@ -97,13 +97,20 @@ def inspect(
     )
     moving.show(loaded, fitted, near.row, near.lang)
     near.show(choice.text.langs)
-    words = st.text_input("Find in sentences", key="find", on_change=find, args=(table,), **BOUND)
-    if words.strip() and not chosen:
-        st.caption(f"No sentence has “{words.strip()}”.")
-    if not keep_rows([] if words.strip() else chosen):
+    search.box(loaded, fitted, choose, bool(chosen))
+    by_words = st.session_state["find"].strip() and st.session_state["find_by"] == search.WORDS
+    if not keep_rows([] if by_words else chosen):
         st.caption("This selection is too scattered for a link to hold it: the link opens without it.")
     title = f"{len(chosen):,} selected sentences" if chosen else f"All {len(table):,} sentences"
     with st.expander(title, expanded=len(chosen) > 1):
+        if len(chosen) > 1:
+            st.table(
+                inspecting.described(loaded, fitted, chosen),
+                border="horizontal",
+                hide_index=True,
+                alt="The selected sentences against the rest: how many, how long, their marks, languages and words",
+            )
+            st.caption("Difference: with its 95% interval; of shares, in percentage points.")
         listed = selected(table.set_index("id", drop=False), chosen).head(MAX_LISTED)
         if len(listed) < (len(chosen) or len(table)):
             st.caption(f"The first {MAX_LISTED:,}; the export holds them all.")
@@ -193,12 +200,6 @@ def selected(table: pd.DataFrame, chosen: Sequence[str]) -> pd.DataFrame:
     return table.loc[list(chosen)] if chosen else table
 
 
-def find(table: pd.DataFrame) -> None:
-    """What contains the words becomes the selection."""
-    text = st.session_state["find"].strip()
-    choose(rows.matching(table, text) if text else [])
-
-
 def caption(method: geometry.Method, fitted: spaces.Spaces, second_latent: str) -> str:
     alone = len(fitted.second) == 1
     space_of = {SEMANTIC: fitted.semantic}
@@ -206,7 +207,10 @@ def caption(method: geometry.Method, fitted: spaces.Spaces, second_latent: str) 
     each = f"The {second_latent} latent" if alone else f"Each {second_latent} latent"
     number = {"UMAP": "neighbours", "t-SNE": "perplexity"}.get(method.name)
     how = f"{method.name}, {number} {method.neighbours}, seed {method.seed}," if number else "PCA (no seed needed)"
-    if not number:
+    if read := {name: space.projection.read for name, space in space_of.items() if space.projection.read}:
+        readings = "; ".join(f"{name}: {', '.join(texts)}" for name, texts in read.items())
+        how = f"{method.axes[0]} to the right, {method.axes[1]} upwards, read by linear probes ({readings}),"
+    elif not number:
         variance = {name: space.projection.variance for name, space in space_of.items()}
         how += f" shows {enumerated(variance, '.0%')} of the variance"
     trust = enumerated({name: spaces.trusted(space, method) for name, space in space_of.items()}, ".2f")

@@ -27,7 +27,9 @@ FOLDS = np.arange(400) % 5
 def test_a_planted_direction_is_found_and_read(vectors: np.ndarray) -> None:
     values = vectors @ np.arange(12) + 3
     axis = probe_axes.fitted("planted", vectors, values, FOLDS)
-    assert np.allclose(axis.weights, np.arange(12), atol=0.05) and axis.bias == pytest.approx(3, abs=0.05)
+    assert axis.spread == pytest.approx(values.std())
+    assert np.allclose(axis.weights * axis.spread, np.arange(12), atol=0.05)
+    assert axis.bias * axis.spread + values.mean() == pytest.approx(3, abs=0.05)
     assert axis.reading.measure == "correlation" and axis.reading.value > 0.99
 
 

@@ -110,14 +110,17 @@ def test_similarities_are_each_model_s_own(two_models: list[str], opened: Open, 
 
 
 def test_a_file_with_scores_has_correlations_and_their_difference(
-    two_models: list[str], opened: Open, run: Run
+    two_models: list[str], opened: Open, run: Run, press: Callable[[AppTest, str], AppTest]
 ) -> None:
     app = by(opened("models"), run, "Similarity")
     english = [row[0] for row in example_sentences(("en", "fr"))]
     pairs = zip(english[:40], english[40:80], range(40), strict=True)
     content = "\n".join(f"{left}\t{right}\t{number % 6}" for left, right, number in pairs).encode()
-    app.file_uploader[0].upload("pairs.tsv", content, "text/plain")
-    app = run(app)
+    app = press(app, "Upload")
+    app.file_uploader(key="own_file").set_value(("pairs.tsv", content, "text/plain"))
+    run(app)
+    (use,) = (button.label for button in app.button if button.label.startswith("Use these"))
+    app = press(app, use)
     table = app.table[0].value
     assert table["Model"].tolist() == two_models and table["Minus the first"].iloc[0] == ""
     first, second = (float(score.split()[0]) for score in table["Score"])

@@ -51,7 +51,8 @@ def page() -> None:
     with of_one:
         example(loaded, bool(of_one.open))
     with by_direction:
-        directions.page(loaded)
+        if by_direction.open:  # directions are fitted for seconds
+            directions.page(loaded)
     with way:
         interpolation.between(loaded, bool(way.open))
     copy_link()

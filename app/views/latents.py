@@ -8,7 +8,7 @@ from itertools import combinations
 import pandas as pd
 import streamlit as st
 
-from app import controls, exports, rows, spaces, state
+from app import controls, exports, measuring, rows, spaces, state
 from app.address import BOUND, ROWS, in_ranges
 from app.views import interpolation, linked_maps
 from app.views.help import how_to_read
@@ -90,7 +90,7 @@ def scores(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) ->
 
 def translation(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> pd.DataFrame:
     st.markdown("**Does the nearest sentence translate it?**")
-    retrieval = spaces.pair_table(loaded, fitted.semantic, *language_pair(langs))
+    retrieval = measuring.pair_table(loaded, fitted.semantic, *language_pair(langs))
     st.table(
         retrieval,
         border="horizontal",
@@ -102,7 +102,7 @@ def translation(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str
 
 def manner(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> pd.DataFrame:
     st.markdown("**Does the nearest sentence share its manner?**")
-    shared = spaces.agreements(loaded, fitted, list(rows.COUNTED))
+    shared = measuring.agreements(loaded, fitted, list(rows.COUNTED))
     st.table(
         shared,
         border="horizontal",

@@ -82,10 +82,12 @@ def test_a_baseline_opens_on_every_page(start: Start, opened: Open, spec: str) -
     every_page(opened)
 
 
-def test_a_function_opens_on_every_page_and_offers_every_language(python: str, start: Start, opened: Open) -> None:
+def test_a_function_opens_on_every_page_and_offers_every_language(
+    python: str, start: Start, opened: Open, figures: Callable
+) -> None:
     start("--model", python)
     apps = every_page(opened)
-    assert len(apps["latents"].get("plotly_chart")) == 1
+    assert len(figures(apps["latents"])) == 1
     loaded = state.model()
     assert set(loaded.langs) == set(LANGS) and loaded.bgt is None and not loaded.second_latent and not loaded.info
     assert "this machine" in loaded.device

@@ -24,6 +24,11 @@ def vectors() -> np.ndarray:
 FOLDS = np.arange(400) % 5
 
 
+def opened(saved: Path) -> Loaded:
+    bgt = bgt_core.load(saved)
+    return Loaded("saved", bgt, bgt.langs, bgt_core.info(saved), [], "the CPU")
+
+
 def test_a_planted_direction_is_found_and_read(vectors: np.ndarray) -> None:
     values = vectors @ np.arange(12) + 3
     axis = probe_axes.fitted("planted", vectors, values, FOLDS)
@@ -71,13 +76,13 @@ def test_axes_are_offered_where_sentences_can_be_labelled(saved: Path) -> None:
     assert probe_axes.offered(["it"]) == []
     assert probe_axes.denies("I don't know.", "en") and not probe_axes.denies("A knot, Noah.", "en")
     assert probe_axes.denies("Je n’ai pas faim.", "fr") and not probe_axes.denies("Une passe.", "fr")
-    loaded = Loaded("saved", bgt_core.load(saved), bgt_core.info(saved), [])
+    loaded = opened(saved)
     with pytest.raises(NotFound, match="No axis 'Negation' in tr"):
         probe_axes.axes(loaded, ["tr"], "language", ("Negation", "Longer"))
 
 
 def test_a_map_shows_the_scores_and_its_axes_say_how_to_move_on_it(saved: Path) -> None:
-    loaded = Loaded("saved", bgt_core.load(saved), bgt_core.info(saved), [])
+    loaded = opened(saved)
     table = rows.examples(("en", "fr"), 40)
     method = geometry.Method(probe_axes.NAME, axes=("Longer", "Question"))
     fitted = spaces.spaces(loaded, table, method)

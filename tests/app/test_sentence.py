@@ -15,6 +15,8 @@ import bgt_core
 import probes
 from app import properties, rows, sentence, state
 from bgt_core.data.examples import example_sentences
+from bgt_core.generation.rerank import candidates
+from bgt_core.generation.search import exchanged as library_exchanged
 from bgt_core.vectors.compare import cosines
 
 Open = Callable[[str], AppTest]
@@ -97,7 +99,8 @@ def test_halves_are_exchanged_as_the_library_does(loaded: state.Loaded, saved: P
     table = sentence.exchanged(loaded, TEXT, "en")
     other = table["other"].iloc[0]
     bgt = bgt_core.load(saved)
-    expected = bgt_core.transfer(bgt, [TEXT, other], [other, TEXT], lang="en", search=DEFAULT_SEARCH)
+    halves = library_exchanged(bgt, [TEXT, other], [other, TEXT], "en", "en")
+    expected = [best.text for best, *_ in candidates(bgt, halves, lang="en", search=DEFAULT_SEARCH)]
     assert [table["text"].iloc[0], table["back_text"].iloc[0]] == expected
     assert not any(text.endswith("?") for text in table["other"])
     written, meant = bgt.embed([expected[0], TEXT], lang="en")

@@ -243,5 +243,5 @@ def test_the_way_between_two_sentences_is_there_at_once(tab: Open, saved: Path) 
     app = tab("Between two sentences")
     walked = app.session_state["walked"]
     ends = [walked.table["text"].iloc[0], walked.table["text"].iloc[-1]]
-    assert ends == [written(saved, text, text, "en") for text in (walked.start, walked.end)]
+    assert ends == [written(saved, text, walked.start, "en") for text in (walked.start, walked.end)]  # meaning moves
     assert shown(app) == walked.table["text"].iloc[4]

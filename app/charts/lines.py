@@ -10,6 +10,7 @@ from app.charts.theme import EDGE, INK, PIXELS, SOFT, finish, plain
 
 UNIT = 36  # pixels
 HIGHLIGHT = "rgba(230, 159, 0, 0.16)"  # behind what was run here
+PAGE = {"light": "#ffffff", "dark": "#0e1117"}  # behind names: lines of the grid end there
 GRID = "rgba(128, 128, 128, 0.25)"
 
 
@@ -71,7 +72,7 @@ class Lines:
     def _write(self, text: str, y: float, size: int, colour: dict[str, str]) -> None:
         self.figure.add_annotation(
             x=0, xref="paper", xanchor="left", y=y, text=text, showarrow=False, align="left",
-            font={"size": size, "color": colour[self.theme]},
+            font={"size": size, "color": colour[self.theme]}, bgcolor=PAGE[self.theme],
         )  # fmt: skip
 
     def _highlight(self, y: float, height: float) -> None:

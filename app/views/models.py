@@ -102,11 +102,11 @@ def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     method = geometry.Method()
     fitted = [spaces.Spaces(spaces.space(model, table, SEMANTIC, method), {}) for model in models]
     for start in range(0, len(models), 2):
-        for column, model, space in zip(
-            st.columns(2), models[start : start + 2], fitted[start : start + 2], strict=False
+        for number, column, model, space in zip(
+            range(start, start + 2), st.columns(2), models[start : start + 2], fitted[start : start + 2], strict=False
         ):
             with column:
-                one_map(model, spaces.coloured(space, colour).semantic, colour, text.langs, selection)
+                one_map(number, model, spaces.coloured(space, colour).semantic, colour, text.langs, selection)
     if selection:
         st.button("Clear the selection", on_click=lambda: st.session_state.update(chosen=[]))
     vectors = [space.semantic.vectors for space in fitted]
@@ -125,7 +125,10 @@ def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         st.dataframe(listed[list(titles)].rename(columns=titles), hide_index=True, alt="The sentences of the maps")
 
 
-def one_map(model: Loaded, space: spaces.Space, colour: str, langs: Sequence[str], selection: Sequence[str]) -> None:
+def one_map(
+    number: int, model: Loaded, space: spaces.Space, colour: str, langs: Sequence[str], selection: Sequence[str]
+) -> None:
+    """The map of one of several models, which `number` tells apart."""
     figure = partial(
         maps.latent_map, {model.title: space.rows}, colour, langs, chosen=selection, lines=len(langs) > 1,
         theme=state.theme(), height=MAP_HEIGHT,
@@ -140,7 +143,13 @@ def one_map(model: Loaded, space: spaces.Space, colour: str, langs: Sequence[str
     )
     st.caption(f"PCA shows {space.projection.variance or 0:.0%} of the variance of {space.vectors.shape[1]:,} units.")
     draw = partial(maps.latent_map, {model.title: space.rows}, colour, langs, chosen=selection, lines=len(langs) > 1)
-    exports.offer(f"bgt-models-{model.short}", space.rows, draw, title="Export this map", caption=f"PCA, {model.name}")
+    exports.offer(
+        f"bgt-models-{number + 1}-{model.short}",  # two may have the same weights
+        space.rows,
+        draw,
+        title="Export this map",
+        caption=f"PCA, {model.name}",
+    )
 
 
 def remember(key: str) -> None:

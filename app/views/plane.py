@@ -62,7 +62,7 @@ def page(maps: StreamlitPage, alike: StreamlitPage) -> None:
         count = st.selectbox(
             "At most", COUNTS, format_func=lambda number: f"{number:,}", key="plane_count", width=110, **BOUND
         )
-        settings = st.container(horizontal=True, vertical_alignment="bottom")
+        settings = st.container(horizontal=True, vertical_alignment="bottom", width="content")
     pairs = disagreement.pairs(loaded, text, count, source)
     with settings:
         colour, colour_title = choose_colour(pairs)

@@ -23,7 +23,7 @@ from probes.cli.output import document
 from probes.results.store import Cell, all_predictions
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
-HEADINGS = {"A sentence": "A sentence, in two parts", "Change the style": "Change the style, keep the meaning"}
+HEADINGS = {"A sentence": "A sentence, in two parts"}
 FLAGS = [
     "--no-sandbox",  # CI runs as root
     "--disable-gpu",

@@ -10,6 +10,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import bgt_core
+from bgt_core.generation.rerank import candidates
+from bgt_core.generation.search import exchanged
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Visit = Callable[..., Page]
@@ -18,7 +20,7 @@ TurnTo = Callable[[Page, str], None]
 SOURCE, STYLE = "The cat sleeps.", "Is it late?"
 TITLES = (
     "Two latents",
-    "Change the style",
+    "Meaning by manner",
     "How alike?",
     "Probes",
     "Compare languages",
@@ -29,7 +31,8 @@ TITLES = (
 
 def ask(page: Page, seed: int) -> None:
     """Fill the form in and send it, with sampling from that seed."""
-    page.get_by_text("Decoding options").click()
+    page.get_by_role("tab", name="One sentence").click()
+    page.get_by_text("Decoding options").first.click()
     page.get_by_text("Sample", exact=True).click()
     page.get_by_label("Seed").fill(str(seed))
     page.get_by_label("Seed").press("Enter")
@@ -39,12 +42,13 @@ def ask(page: Page, seed: int) -> None:
 
 def output(page: Page) -> str:
     expect(page.get_by_role("heading", name="Output")).to_be_visible(timeout=30_000)
-    return page.get_by_test_id("stCode").first.inner_text()
+    return page.locator("p.written").first.inner_text()
 
 
 def alone(saved: Path, seed: int) -> str:
-    how = bgt_core.Sample(0.7, 0.9, 3, 1)
-    return bgt_core.transfer(bgt_core.load(saved), [SOURCE], [STYLE], lang="en", search=how, seed=seed)[0]
+    bgt = bgt_core.load(saved)
+    latents = exchanged(bgt, [SOURCE], [STYLE], "en", "en")
+    return candidates(bgt, latents, lang="en", search=bgt_core.Sample(0.7, 0.9, 3, 1), seed=seed)[0][0].text
 
 
 def test_two_people_write_at_once_and_a_third_changes_the_model(
@@ -52,7 +56,7 @@ def test_two_people_write_at_once_and_a_third_changes_the_model(
 ) -> None:
     pages = [visit(address) for _ in range(2)]
     for seed, page in enumerate(pages):
-        turn_to(page, "Change the style")
+        turn_to(page, "Meaning by manner")
         ask(page, seed)
         settle(page)
     third = visit(address)
@@ -89,7 +93,7 @@ def test_a_probe_can_be_stopped(visit: Visit, settle: Settle, turn_to: TurnTo, a
 
 def test_who_leaves_holds_nobody_up(visit: Visit, turn_to: TurnTo, settle: Settle, address: str, saved: Path) -> None:
     leaving, staying = visit(address), visit(address)
-    turn_to(staying, "Change the style")
+    turn_to(staying, "Meaning by manner")
     ask(staying, 5)
     begin_a_probe(leaving, turn_to, settle)
     expect(leaving.get_by_test_id("stMain").get_by_role("button", name="Stop")).to_be_attached(timeout=30_000)

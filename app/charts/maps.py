@@ -33,6 +33,7 @@ AXIS = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": 
 LAYOUT = {
     "margin": {"l": 4, "r": 4, "t": 28, "b": 56},
     "dragmode": "lasso",
+    "paper_bgcolor": "rgba(0, 0, 0, 0)",  # the page's own ground, in either theme
     "plot_bgcolor": GROUND,
     "uirevision": "map",
     "hoverlabel": {"align": "left"},

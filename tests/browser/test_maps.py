@@ -127,19 +127,18 @@ def test_a_new_sentence_is_selected_and_markup_in_it_stays_text(
     assert page.locator(".bgt-tip img").count() == 0
 
 
-def test_a_finger_scrolls_the_page_over_a_map(chromium: Browser, settle: Settle, lit: Callable, address: str) -> None:
+def test_a_finger_scrolls_the_page_over_a_map(
+    chromium: Browser, settle: Settle, lit: Callable, swipe: Callable, address: str
+) -> None:
     with chromium.new_context(viewport={"width": 400, "height": 800}, has_touch=True, is_mobile=True) as phone:
         page = phone.new_page()
         page.goto(f"{address}/latents?map=PCA")
         expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
         settle(page)
         main = page.get_by_test_id("stMain")
-        page.locator(".bgt-map").first.scroll_into_view_if_needed()
+        page.locator(".bgt-map").first.evaluate("e => e.scrollIntoView({block: 'center'})")
         before = main.evaluate("e => e.scrollTop")
-        box = page.locator(".bgt-catch").first.bounding_box()
-        assert box
-        swipe = {"x": box["x"] + 100, "y": box["y"] + 200, "yDistance": -200, "gestureSourceType": "touch"}
-        phone.new_cdp_session(page).send("Input.synthesizeScrollGesture", swipe)
+        swipe(page, 200, 400)
         page.wait_for_function(
             "top => document.querySelector('[data-testid=stMain]').scrollTop > top + 100", arg=before
         )
@@ -184,7 +183,7 @@ def test_many_points_are_painted_and_selected_in_time(
     begun = monotonic()
     lasso(page, 0, 0.005, 0.995)
     expect(page.get_by_text(re.compile(r"\d\d,\d{3} selected sentences"))).to_be_visible(timeout=180_000)
-    assert 1000 * (monotonic() - begun) < within(3)
+    assert 1000 * (monotonic() - begun) < within(5)  # drawing it included
     page.mouse.move(*middle(page))
     expect(page.locator(".bgt-tip")).to_be_visible()  # the text of a point among 50,000
 

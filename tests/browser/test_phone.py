@@ -24,7 +24,7 @@ def phone(chromium: Browser) -> Iterator[Page]:
 
 
 def test_a_swipe_over_a_chart_scrolls_the_page(
-    phone: Page, settle: Callable[[Page], None], within: Callable[[float], float], address: str
+    phone: Page, settle: Callable[[Page], None], within: Callable[[float], float], swipe: Callable, address: str
 ) -> None:
     phone.goto(f"{address}/probes")
     chart = phone.get_by_role("figure").first
@@ -37,6 +37,5 @@ def test_a_swipe_over_a_chart_scrolls_the_page(
     scrolled = "document.querySelector('[data-testid=stMain]').scrollTop"
     before = phone.evaluate(scrolled)
     middle = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
-    gesture = {**middle, "yDistance": -300, "gestureSourceType": "touch", "speed": 800}
-    phone.context.new_cdp_session(phone).send("Input.synthesizeScrollGesture", gesture)
+    swipe(phone, middle["x"], middle["y"])
     phone.wait_for_function(f"{scrolled} > {before + 100}", timeout=within(5))

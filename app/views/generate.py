@@ -51,8 +51,7 @@ def page() -> None:
     with of_one:
         example(loaded, bool(of_one.open))
     with by_direction:
-        if by_direction.open:  # directions are fitted for seconds
-            directions.page(loaded)
+        directions.page(loaded)
     with way:
         interpolation.between(loaded, bool(way.open))
     copy_link()

@@ -101,12 +101,10 @@ def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     selection = [row for row in st.session_state.get("chosen", []) if row in ids]
     method = geometry.Method()
     fitted = [spaces.Spaces(spaces.space(model, table, SEMANTIC, method), {}) for model in models]
-    for start in range(0, len(models), 2):
-        for number, column, model, space in zip(
-            range(start, start + 2), st.columns(2), models[start : start + 2], fitted[start : start + 2], strict=False
-        ):
-            with column:
-                one_map(number, model, spaces.coloured(space, colour).semantic, colour, text.langs, selection)
+    columns = [column for _ in models[::2] for column in st.columns(2)]
+    for number, (column, model, space) in enumerate(zip(columns, models, fitted, strict=False)):
+        with column:
+            one_map(number, model, spaces.coloured(space, colour).semantic, colour, text.langs, selection)
     if selection:
         st.button("Clear the selection", on_click=lambda: st.session_state.update(chosen=[]))
     vectors = [space.semantic.vectors for space in fitted]
@@ -129,27 +127,18 @@ def one_map(
     number: int, model: Loaded, space: spaces.Space, colour: str, langs: Sequence[str], selection: Sequence[str]
 ) -> None:
     """The map of one of several models, which `number` tells apart."""
-    figure = partial(
-        maps.latent_map, {model.title: space.rows}, colour, langs, chosen=selection, lines=len(langs) > 1,
-        theme=state.theme(), height=MAP_HEIGHT,
-    )  # fmt: skip
+    draw = partial(maps.latent_map, {model.title: space.rows}, colour, langs, chosen=selection, lines=len(langs) > 1)
     key = f"models_{model.title}"
     st.plotly_chart(
-        figure(),
+        draw(theme=state.theme(), height=MAP_HEIGHT),
         key=key,
         on_select=partial(remember, key),
         alt=f"Map of what {len(space.rows)} sentences mean to {model.title}; the table below lists them",
         config=theme.tools(f"bgt-models-{model.short}"),
     )
     st.caption(f"PCA shows {space.projection.variance or 0:.0%} of the variance of {space.vectors.shape[1]:,} units.")
-    draw = partial(maps.latent_map, {model.title: space.rows}, colour, langs, chosen=selection, lines=len(langs) > 1)
-    exports.offer(
-        f"bgt-models-{number + 1}-{model.short}",  # two may have the same weights
-        space.rows,
-        draw,
-        title="Export this map",
-        caption=f"PCA, {model.name}",
-    )
+    name = f"bgt-models-{number + 1}-{model.short}"  # two may have the same weights
+    exports.offer(name, space.rows, draw, title="Export this map", caption=f"PCA, {model.name}")
 
 
 def remember(key: str) -> None:

@@ -48,7 +48,8 @@ def ask(press: Callable[[AppTest, str], AppTest]) -> Callable[[AppTest, str, str
 
 def shown(app: AppTest) -> str:
     """What was written."""
-    (text,) = re.findall('<p class="written".*?>(.*?)</p>', "".join(part.proto.body for part in app.get("html")))
+    (tab,) = (tab for tab in app.tabs if tab.label == app.session_state["how"])
+    (text,) = re.findall('<p class="written".*?>(.*?)</p>', "".join(part.proto.body for part in tab.get("html")))
     return unescape(text)
 
 

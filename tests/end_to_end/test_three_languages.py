@@ -132,7 +132,7 @@ def test_the_command_says_what_the_language_of_the_source_is(
     arguments = ("--source", source, "--source-lang", "fr", "--style", style, "--lang", "de", "--model", whole)
     done = bgt("generate", *arguments, "--device", "cpu", "--beam", 1)
     assert done.code == 0, done.err
-    (written,) = bgt_core.transfer(model, [source], [style], lang="de", source_lang="fr", search=bgt_core.GREEDY)
+    (written,) = bgt_core.transfer(model, [source], [style], lang="de", source_lang="fr", search=bgt_core.Beam(1, 3, 1))
     assert done.out == f"{written}\n"
     wrong = bgt("generate", *arguments, "--source-lang", "es")
     assert (wrong.code, wrong.out) == (2, "") and "no language 'es'; it has en, fr, de" in wrong.err

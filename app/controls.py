@@ -9,10 +9,9 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import geometry, probe_axes, rows, spaces, state, uploading, uploads
+from app import geometry, own_texts, probe_axes, rows, spaces, state, uploading, uploads
 from app.address import BOUND
 from app.startup import ParallelText
-from bgt_core.errors import BgtError
 
 COUNTS = [100, 300, 1_000, 5_000, 25_000]
 BOTH, SEMANTIC_ONLY = "Both", "Semantic"  # maps; or the second latent's, by its name
@@ -52,6 +51,7 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
     if len(texts) > 1:
         name = st.selectbox("Sentences", list(texts), key="data", width=220, **BOUND)
     uploading.button()
+    uploading.remove_button(name, "data", list(texts))
     return texts[name]
 
 
@@ -135,31 +135,29 @@ def add_sentences(langs: Sequence[str]) -> None:
     """The user's own sentences, drawn as stars."""
     with st.form("add", border=False, clear_on_submit=True):
         lines = st.text_area(f"Your sentences, one per line, up to {rows.MAX_OWN}", height=140)
-        file = st.file_uploader("Or a file with one sentence per line", uploads.KINDS, max_upload_size=5)
         lang = st.segmented_control(
             "Their language", langs, default=langs[0], required=True, format_func=rows.language_name
         )
         submitted = st.form_submit_button("Draw as stars", type="primary", shortcut="ctrl+enter")
-    own = st.session_state.setdefault("own", [])
+    st.caption(f"More of them, or a file: *Upload*, for maps of your own {uploads.MAX_ROWS:,} rows.")
     if submitted:
-        try:
-            uploaded = uploads.sentences(file.name, file.getvalue()) if file else []
-        except BgtError as error:
-            st.error(str(error))
-            return
-        table, left_out = rows.typed("\n".join([lines, *uploaded]), lang, sum(map(len, own)))
-        own += [table] if len(table) else []
+        table, left_out = rows.typed(lines, lang, typed_count())
+        if len(table):
+            own_texts.add_typed(table)
         st.session_state.update(chosen=table["id"].tolist(), focus=next(iter(table["id"]), None))
         if left_out:
             st.warning(f"{left_out} lines are over the limit of {rows.MAX_OWN} and were left out.")
-    if own and st.button(f"Remove all {sum(map(len, own))}"):
-        own.clear()
-        st.rerun()
+    if count := typed_count():
+        st.button(f"Remove all {count}", on_click=own_texts.remove_typed)
+
+
+def typed_count() -> int:
+    return sum(map(len, own_texts.of_session().typed))
 
 
 def own_rows(langs: Sequence[str]) -> list[pd.DataFrame]:
     """The user's sentences in these languages."""
-    return [table for table in st.session_state.get("own", []) if table["lang"].iloc[0] in langs]
+    return [table for table in own_texts.of_session().typed if table["lang"].iloc[0] in langs]
 
 
 def fitted(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geometry.Method, spaces.Spaces]:

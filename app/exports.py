@@ -65,7 +65,10 @@ def offer(
             drawings(name, lambda: publication(figure(theme="light"), caption))
         st.markdown("**Link to this view**")
         st.code(link(), language=None, wrap_lines=True)
-        st.caption("It holds what is set here, but no file and no list of sentences that you uploaded.")
+        st.caption(
+            "It holds what is set here, and opens your own sentences and files too, for whoever has the link, as long "
+            "as the app runs and keeps them."
+        )
 
 
 @st.fragment

@@ -14,7 +14,7 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:  # Streamlit puts this folder on the path, not the one that holds `app`
     sys.path.insert(0, ROOT)
 
-from app import startup, state  # noqa: E402
+from app import own_texts, startup, state  # noqa: E402
 from app.views import sentence  # noqa: E402
 from bgt_core.errors import BgtError, Busy  # noqa: E402
 
@@ -25,6 +25,11 @@ streamlit run app/main.py -- --model PATH         # a checkpoint or run, a folde
   --model python:MODULE:OBJECT                    # your own code; it runs on this machine
   --model vectors:FILE.npy                        # with FILE.txt beside it, a sentence per line
   --model baseline:tfidf                          # or baseline:words, baseline:random"""
+
+LOST = (
+    "This link was made with sentences or files of somebody's own, which the app no longer keeps: type or upload them "
+    "once more to see them."
+)
 
 
 def main() -> None:
@@ -62,6 +67,8 @@ def main() -> None:
     except BgtError as error:
         refused("The app can't start like this", "The options after `--` are not understood.", error)
         return
+    if not own_texts.restore():
+        st.toast(LOST, icon=":material/upload_file:", duration="infinite")
     picker(encoders)
     try:
         loaded = state.model()

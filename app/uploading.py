@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import checks, rows, startup, state, uploads
+from app import checks, own_texts, rows, startup, state, uploads
 from app.startup import ParallelText
 from bgt_core.data.examples import LANGS
 from bgt_core.errors import BgtError, DataError
@@ -24,7 +24,7 @@ PREVIEWED = 5
 
 def texts_in(langs: Sequence[str]) -> dict[str, ParallelText]:
     """The texts that a model of these languages can read by their names: the user's own, then the app's."""
-    own = startup.texts_in(st.session_state.get("uploads", {}), langs)
+    own = startup.texts_in(own_texts.of_session().uploaded, langs)
     return own | startup.read().texts_in(langs)
 
 
@@ -35,8 +35,9 @@ def choose_pairs(langs: Sequence[str], key: str) -> tuple[pd.DataFrame, tuple[st
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox("Pairs", list(texts), key=key, width=400) if texts else None
         button()
-    if name is None:
-        return None
+        if name is None:
+            return None
+        remove_button(name, key, list(texts))
     text = texts[name]
     left, right = text.columns
     pairs = text.table.rename(columns=dict(zip(text.sides, ("left", "right"), strict=True)))
@@ -54,6 +55,27 @@ def button() -> None:
     )
     if st.session_state.get("uploading"):
         dialog()
+
+
+def remove_button(name: str, key: str, names: Sequence[str]) -> None:
+    """Takes a text back, if it is one of the user's; the box of that key, in which it is chosen, has these names."""
+    if name in own_texts.of_session().uploaded:
+        others = [other for other in names if other != name]
+        st.button(
+            "Remove",
+            icon=":material/delete:",
+            help=f"Take back “{name}”",
+            on_click=remove,
+            args=(name, key, others),
+            width="content",
+        )
+
+
+def remove(name: str, key: str, others: Sequence[str]) -> None:
+    """The text is none of those to choose from any more, and the first of the others is chosen."""
+    own_texts.remove_uploaded(name)
+    if others:
+        st.session_state[key] = others[0]
 
 
 def show() -> None:
@@ -76,7 +98,8 @@ def dialog() -> None:
     )
     if file is None:
         st.caption(
-            f"A file that ends in {', '.join(uploads.KINDS)}. It is read on this machine, for this session only."
+            f"A file that ends in {', '.join(uploads.KINDS)}. It stays on this machine, in memory until the app is "
+            "stopped: a reload of the page or its link opens it again."
         )
         return
     try:
@@ -102,7 +125,7 @@ def dialog() -> None:
 
 def keep(name: str, text: ParallelText) -> None:
     """From now on the text is one of those to choose from, and it is chosen."""
-    st.session_state.setdefault("uploads", {})[name] = text
+    own_texts.add_uploaded(name, text)
     st.session_state["data"] = name
     close()
 

@@ -144,8 +144,3 @@ def numbers(values: Iterable[str]) -> bool:
         return bool(values) and all(abs(float(value)) < float("inf") for value in values)
     except ValueError:
         return False
-
-
-def sentences(name: str, content: bytes) -> list[str]:
-    """The first column."""
-    return [text for text in cells(name, content).iloc[:, 0] if text]

@@ -11,14 +11,14 @@ from app import uploads
 from bgt_core.errors import BgtError
 
 
-def test_sentences_are_the_first_column_normalised() -> None:
-    assert uploads.sentences("a.txt", "One  line.\r\n\n Zwei\u200b. \n".encode()) == ["One line.", "Zwei."]
-    assert uploads.sentences("a.tsv", b'He said "no"\tx\n') == ['He said "no"']
-    assert uploads.sentences("a.csv", b'"Well, yes",x\n') == ["Well, yes"]
-
-
 def table(content: bytes, name: str = "pairs.tsv") -> dict[str, list[str]]:
     return uploads.cells(name, content).to_dict("list")
+
+
+def test_cells_are_normalised_and_quotes_are_those_of_csv_alone() -> None:
+    assert table("One  line.\r\n\n Zwei\u200b. \n".encode(), "a.txt") == {"Column 1": ["One line.", "Zwei."]}
+    assert table(b'He said "no"\tx\n')["Column 1"] == ['He said "no"']
+    assert table(b'"Well, yes",x\n', "a.csv")["Column 1"] == ["Well, yes"]
 
 
 @pytest.mark.parametrize(

@@ -56,3 +56,32 @@ def test_five_thousand_translations_are_uploaded_drawn_and_compared(
     page.get_by_role("combobox", name=re.compile("At most")).click()
     page.get_by_role("option", name="5,000", exact=True).click()
     page.wait_for_function(f"{POINTS}?.length === 10_000", timeout=180_000)
+
+
+def test_a_reload_brings_own_sentences_back_and_a_file_can_be_taken_back(
+    visit: Visit, settle: Callable, address: str, tmp_path: Path
+) -> None:
+    texts = [pair.texts["en"] for pair in pairs(30)]
+    (tmp_path / "mine.txt").write_text("\n".join(dict.fromkeys(texts)), "utf-8")
+    page = visit(f"{address}/latents", quiet_404=True)
+    page.get_by_role("button", name="Add sentences").click()
+    page.get_by_label("Your sentences").fill("A line of my own.")
+    page.get_by_role("button", name="Draw as stars").click()
+    settle(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Upload").click()
+    dialog = page.get_by_role("dialog")
+    dialog.locator("input[type=file]").set_input_files(tmp_path / "mine.txt")
+    dialog.get_by_role("button", name=re.compile("Use these")).click()
+    chosen = page.get_by_role("combobox", name=re.compile("Sentences")).first
+    expect(chosen).to_have_value("Yours: mine.txt (en)", timeout=60_000)
+    settle(page)
+    page.reload()
+    expect(chosen).to_have_value("Yours: mine.txt (en)", timeout=60_000)
+    page.wait_for_function(f"{POINTS}?.includes('own0')", timeout=60_000)
+    page.get_by_role("button", name="Remove", exact=True).click()
+    settle(page)
+    expect(chosen).to_have_value(re.compile("Example sentences"))
+    page.reload()
+    settle(page)
+    expect(chosen).to_have_value(re.compile("Example sentences"), timeout=60_000)

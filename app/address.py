@@ -39,7 +39,14 @@ def keep_rows(ids: Sequence[str]) -> bool:
             st.query_params[ROWS] = text
     elif ROWS in st.query_params:
         del st.query_params[ROWS]
+    st.session_state["kept_rows"] = text if fits else ""
     return fits
+
+
+def linked_rows() -> str:
+    """The selection that a link brought here; "" where the address has that of this session, or none."""
+    rows = st.query_params.get(ROWS, "")
+    return "" if rows == st.session_state.get("kept_rows") else rows
 
 
 def as_ranges(ids: Sequence[str]) -> str:

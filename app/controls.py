@@ -140,15 +140,19 @@ def add_sentences(langs: Sequence[str]) -> None:
         )
         submitted = st.form_submit_button("Draw as stars", type="primary", shortcut="ctrl+enter")
     st.caption(f"More of them, or a file: *Upload*, for maps of your own {uploads.MAX_ROWS:,} rows.")
-    if submitted:
-        table, left_out = rows.typed(lines, lang, typed_count())
-        if len(table):
-            own_texts.add_typed(table)
-        st.session_state.update(chosen=table["id"].tolist(), focus=next(iter(table["id"]), None))
-        if left_out:
-            st.warning(f"{left_out} lines are over the limit of {rows.MAX_OWN} and were left out.")
+    if submitted and (left_out := add(lines, lang)):
+        st.warning(f"{left_out} lines are over the limit of {rows.MAX_OWN} and were left out.")
     if count := typed_count():
         st.button(f"Remove all {count}", on_click=own_texts.remove_typed)
+
+
+def add(lines: str, lang: str) -> int:
+    """Sentences of the user's become stars, and are selected; how many lines were over the limit."""
+    table, left_out = rows.typed(lines, lang, typed_count())
+    if len(table):
+        own_texts.add_typed(table)
+    st.session_state.update(chosen=table["id"].tolist(), focus=next(iter(table["id"]), None))
+    return left_out
 
 
 def typed_count() -> int:

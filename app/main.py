@@ -34,12 +34,6 @@ LOST = (
 
 def main() -> None:
     st.set_page_config("Bilingual Generative Transformer", str(Path(__file__).with_name("icon.svg")), layout="wide")
-    st.html(Path(__file__).with_name("style.css"))
-    try:
-        options = startup.read()
-    except BgtError as error:
-        refused("The app can't start like this", "The options after `--` are not understood.", error)
-        return
     above = st.empty()
     two = st.Page(view("latents"), title="Two latents", icon=":material/scatter_plot:", url_path="latents")
     style = st.Page(view("generate"), title="Meaning by manner", icon=":material/edit_note:", url_path="style")
@@ -48,34 +42,30 @@ def main() -> None:
         partial(view("plane"), two, alike), title="Where they disagree", icon=":material/call_split:", url_path="plane"
     )
     probes = st.Page(view("probing"), title="Probes", icon=":material/science:", url_path="probes")
-    repeats = st.Page(
-        view("questions"),
-        title="Similar questions",
-        icon=":material/quiz:",
-        url_path="questions",
-        visibility="visible" if options.questions else "hidden",  # its address says how to start the app for it
-    )
+    repeats = st.Page(view("questions"), title="Similar questions", icon=":material/quiz:", url_path="questions")
     langs = st.Page(
         partial(view("compare"), probes), title="Compare languages", icon=":material/translate:", url_path="languages"
     )
     several = st.Page(view("models"), title="Compare models", icon=":material/balance:", url_path="models")
     about = st.Page(view("card"), title="Model and data", icon=":material/badge:", url_path="model")
-    start = st.Page(
-        partial(sentence.page, above, sentence.Next(two, style, alike, probes, langs)),
-        title="A sentence",
-        icon=":material/home:",
-        default=True,
-    )
-    former = [
-        st.Page(partial(st.switch_page, start), title="A sentence", url_path=address, visibility="hidden")
-        for address in ("sentence", "overview")  # the default page answers at the root alone
+    first = partial(sentence.page, above, sentence.Next(two, where, style, alike, probes))
+    start = st.Page(first, title="A sentence", icon=":material/home:", default=True)
+    former = [  # addresses of older links
+        st.Page(first, title="A sentence", url_path=address, visibility="hidden")
+        for address in ("sentence", "overview")
     ]
+    st.html(Path(__file__).with_name("style.css"))
     page = st.navigation([start, two, where, style, alike, repeats, probes, langs, several, about, *former])
-    if page is start:
+    if page in (start, *former):
         sentence.heading(above)  # there while the model loads
+    try:
+        encoders = startup.read().models
+    except BgtError as error:
+        refused("The app can't start like this", "The options after `--` are not understood.", error)
+        return
     if not own_texts.restore():
         st.toast(LOST, icon=":material/upload_file:", duration="infinite")
-    picker(options.models)
+    picker(encoders)
     try:
         loaded = state.model()
     except BgtError as error:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import rows, startup
+from app import probe_results, rows, startup
 from app.state import Loaded, content, embed
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.examples import LANGS, example_sentences
@@ -17,6 +18,7 @@ from bgt_core.data.text import normalise
 
 COMPARED = 1_000  # sentences of a language that we have no examples of
 NEAREST = 5
+SEPARABLE = 0.05  # p-value, after Holm, below which one latent knows more of something than the other
 OFFERED = 20  # sentences to exchange latents with
 POOR = 0.8  # cosine of a rewritten sentence to its source below which it mostly says something else
 CLOSE = 1  # words more or less that count as the same length
@@ -79,7 +81,8 @@ def exchanged(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
     """Sentences whose style is near, but which end in another mark, and what is written when they exchange latents.
 
     Columns: `other`; those of `written` for the text's meaning in the other's style, and, after `back_`, for the
-    reverse. First those where both outputs keep most, and are no copies of what their meaning is from.
+    reverse. First those where both outputs keep most, are no copies of what their meaning is from, and say no word
+    again.
     """
     near = nearest(loaded, text, lang, loaded.second_latent, None)
     others = near.loc[~alike(text, lang, near)["mark"], "text"].head(OFFERED).tolist()
@@ -87,10 +90,17 @@ def exchanged(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
     back = written(loaded, others, [text] * len(others), lang)
     kept = sum(
         one[["meaning", "style"]].min(axis=1) * (one["text"].str.casefold() != pd.Series(meant).str.casefold())
+        - one["text"].map(repetitions)
         for one, meant in ((forth, [text] * len(others)), (back, others))
     )
     table = pd.concat([pd.DataFrame({"other": others}), forth, back.add_prefix("back_")], axis=1)
     return table.loc[np.argsort(-kept, kind="stable")]
+
+
+def repetitions(text: str) -> int:
+    """How many words it says again."""
+    words = re.findall(r"\w+", text.casefold())
+    return len(words) - len(set(words))
 
 
 def written(loaded: Loaded, meanings: Sequence[str], styles: Sequence[str], lang: str) -> pd.DataFrame:
@@ -120,6 +130,21 @@ def _written(
             "style": similarity(embed(_loaded, texts, lang, _loaded.second_latent), second),
         }
     )
+
+
+def second_knows(loaded: Loaded) -> list[str]:
+    """The probing tasks that the second latent does better than the semantic one in most languages in which they were
+    run, by the results that are stored with the model."""
+    return _second_knows(loaded.digest, Path(loaded.info["folder"]) / startup.PROBES_FOLDER) if loaded.info else []
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _second_knows(digest: str, folder: Path) -> list[str]:
+    gaps = probe_results.gathered([folder] if folder.is_dir() else [], []).gaps
+    gaps = gaps[(gaps["first"] == SEMANTIC) & ~gaps["lang"].str.contains("-")]
+    better = (gaps["points"] < 0) & (gaps["adjusted_p"] < SEPARABLE)
+    share = better.groupby(gaps["task"], sort=False).mean()
+    return share.index[share > 0.5].tolist()
 
 
 def units(text: str, lang: str) -> list[tuple[int, int]]:

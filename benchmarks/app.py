@@ -34,8 +34,8 @@ ROUNDS = 3  # at most: 25,000 pairs take the earlier version minutes
 FEW, MANY = 300, 25_000  # pairs
 PATIENCE = 600_000  # milliseconds
 AT_REST = "[data-testid=stApp][data-test-script-state=notRunning]"
-POINTS = """least => [...document.querySelectorAll(".js-plotly-plot")].some(plot => (plot.data ?? [])
-    .filter(trace => trace.mode === "markers").reduce((sum, trace) => sum + (trace.x?.length ?? 0), 0) >= least)"""
+POINTS = """least => [...document.querySelectorAll(".js-plotly-plot")].some(plot => (plot.data ?? []).filter(
+    trace => trace.mode === "markers").reduce((sum, trace) => sum + (trace.customdata?.length ?? 0), 0) >= least)"""
 OTHER_HEADING = "old => ![...document.querySelectorAll('h1')].some(heading => heading.innerText === old)"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import exports, rows, state, writing
+from app import checks, exports, rows, state, writing
 from app.address import BOUND
 from app.components.copy import copy_link
 from app.views import decoding, directions, grid, interpolation
@@ -62,9 +62,9 @@ def example(loaded: state.Loaded, is_open: bool) -> None:
     langs = loaded.langs
     with st.container(border=True):  # a form would forget its text on another page
         left, right = st.columns(2)
-        meaning, wording = EXAMPLE if "en" in langs else ("", "")
-        source = left.text_area("Source: what to say", meaning, key="source", height=90, **BOUND)
-        style = right.text_area("Style: how to say it", wording, key="style", height=90, **BOUND)
+        meaning, manner = EXAMPLE if "en" in langs else ("", "")
+        source = left.text_area("Source: its meaning", meaning, key="source", height=90, **BOUND)
+        style = right.text_area("Style: its manner", manner, key="style", height=90, **BOUND)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             source_lang = grid.language("Language of Source", langs, "source_lang")
             lang = grid.language("Language of Style and output", langs, "lang")
@@ -79,6 +79,9 @@ def example(loaded: state.Loaded, is_open: bool) -> None:
     if mix < 1 and source_lang != lang:
         st.caption(f"The mix is left out: the {loaded.second_latent} latents of two languages share no axes.")
     source, style = bounded("Source", source), bounded("Style", style)
+    for title, text, its in (("Source", source, source_lang), ("Style", style, lang)):
+        for warning in checks.warnings(loaded, [text], its):
+            st.warning(f"{title}: {warning}", icon=":material/translate:")
     settings = {"source": source, "source_lang": source_lang, "style": style, "lang": lang, "mix": mix}
     settings |= {"search": repr(search), "seed": seed, "max_length": max_length, "model": loaded.short}
     first = is_open and not history and not decoding.stopped()
@@ -115,7 +118,7 @@ def result(loaded: state.Loaded, transferred: dict[str, Any]) -> None:
     if notice := writing.beyond(transferred["rebuilt"]):
         st.warning(notice, icon=":material/warning:")
     style = f"{loaded.second_latent.capitalize()} cosine"
-    titles = {"cosine": "Semantic cosine", "style": style, "shared": "Words shared"}
+    titles = {"cosine": "Semantic cosine", "manner": style, "shared": "Words shared"}
     measured = pd.DataFrame(transferred["measures"])
     numbers = [*titles, *rows.COUNTED]
     two = st.column_config.NumberColumn(format="%.2f", width=100)

@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import exports, rows, state, writing
+from app import checks, exports, rows, state, writing
 from app.address import BOUND
 from app.charts import grid as drawn
 from app.views import decoding
@@ -57,6 +57,9 @@ def page(loaded: state.Loaded, is_open: bool) -> None:
     if not (meanings and styles):
         st.warning("Type at least one sentence for a meaning and one for a style.", icon=":material/edit:")
         return
+    for title, texts, its in (("Meanings", meanings, meaning_lang), ("Styles", styles, lang)):
+        for warning in checks.warnings(loaded, texts, its):
+            st.warning(f"{title}: {warning}", icon=":material/translate:")
     request = (loaded.digest, tuple(meanings), meaning_lang, tuple(styles), lang)
     grids = st.session_state.setdefault("grids", {})
     if request not in grids:

@@ -48,7 +48,7 @@ def words(loaded: state.Loaded, text: str, lang: str, similarity: Page) -> None:
         similarity,
         label=f"More on two sentences: with and without “{strongest[SEMANTIC]}”",
         icon=":material/arrow_forward:",
-        query_params={"left": text, "right": without, "one_left": language, "one_right": language},
+        query_params={"left": text, "right": without, "one_left_lang": language, "one_right_lang": language},
     )
 
 

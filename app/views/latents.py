@@ -9,10 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from app import controls, exports, measuring, rows, spaces, state
-from app.address import BOUND, ROWS, in_ranges
+from app.address import BOUND, in_ranges, linked_rows
 from app.views import interpolation, linked_maps
 from app.views.help import how_to_read
 
+STAR, STAR_LANG = "star", "star_lang"  # parameters of the address: a sentence to add, and its language
 HELP = """
 - A point is a sentence, its symbol the language. The **semantic latent** holds what a sentence says: a sentence and its
   translation lie close together there. The **language latent** (or syntactic latent) holds how it is said; each
@@ -53,6 +54,7 @@ def page() -> None:
         st.caption(f"There are {count:,} {unit}; all are shown.")
     elif choice.text.file:
         st.caption(f"Shown: the first {choice.count:,} {unit} of {choice.text.file.name}.")
+    brought(langs)
     table = pd.concat([corpus, *controls.own_rows(langs)], ignore_index=True)
     restore(table)
     method, fitted = controls.fitted(loaded, table, choice)
@@ -65,18 +67,31 @@ def page() -> None:
     how_to_read(HELP)
 
 
+def brought(langs: Sequence[str]) -> None:
+    """A sentence that another page's link brings along becomes a star."""
+    text, lang = st.query_params.get(STAR, ""), st.query_params.get(STAR_LANG, "")
+    if not text or lang not in langs:
+        return
+    del st.query_params[STAR], st.query_params[STAR_LANG]
+    for table in controls.own_rows([lang]):
+        if there := table.loc[table["text"] == text, "id"].tolist():
+            linked_maps.choose(there)
+            return
+    controls.add(text, lang)
+
+
 def restore(table: pd.DataFrame) -> None:
-    """A new session takes the selection of the link that it was opened by."""
-    if "chosen" in st.session_state:
+    """The selection is that of the link by which the page was opened, if it has one."""
+    linked = linked_rows()
+    if "chosen" in st.session_state and not linked:
         return
     words = st.query_params.get("find", "").strip()
-    ids = in_ranges(st.query_params.get(ROWS, ""), table["id"].tolist())
-    linked_maps.choose(rows.matching(table, words) if words else ids)
+    linked_maps.choose(rows.matching(table, words) if words else in_ranges(linked, table["id"].tolist()))
 
 
 def scores(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> None:
     """What the maps suggest, measured in the full space: of translations, and of a model that has a second latent."""
-    parts = [translation] * (len(langs) > 1) + [style] * bool(fitted.second)
+    parts = [translation] * (len(langs) > 1) + [manner] * bool(fitted.second)
     if not parts:
         return
     st.subheader("Measured in the full space")
@@ -100,8 +115,8 @@ def translation(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str
     return retrieval
 
 
-def style(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> pd.DataFrame:
-    st.markdown("**Does the nearest sentence share its style?**")
+def manner(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> pd.DataFrame:
+    st.markdown("**Does the nearest sentence share its manner?**")
     shared = measuring.agreements(loaded, fitted, list(rows.COUNTED))
     st.table(
         shared,

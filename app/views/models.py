@@ -74,8 +74,7 @@ def chosen() -> list[Loaded]:
 
 def text_of(langs: Sequence[str], least: int = 1) -> startup.ParallelText | None:
     """Sentences in that many of the languages or more; None, with a message, where there are none."""
-    readable = startup.read().texts_in(langs)
-    texts = {name: text for name, text in readable.items() if len(text.langs) >= least}
+    texts = {name: text for name, text in uploading.texts_in(langs).items() if len(text.langs) >= least}
     if not texts:
         st.info(f"No {'translations' if least > 1 else 'sentences'} in {names_of(langs)}; give some with `--data`.")
         return None

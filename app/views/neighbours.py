@@ -67,12 +67,12 @@ def choose(loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]) -
     focus = st.session_state.get("focus")
     if focus is not None and focus not in offered:
         offered.insert(0, focus)
-    st.session_state["sentence"] = focus
+    st.session_state["nearest_of"] = focus
     row = st.selectbox(
         "Nearest sentences of",
         offered,
         format_func=lambda row: table["text"].get(row, row),
-        key="sentence",
+        key="nearest_of",
         placeholder="Click a point, choose one, or type your own",
         accept_new_options=True,
         on_change=focus_on,
@@ -104,7 +104,7 @@ def choose(loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]) -
 
 def focus_on(chosen: Sequence[str]) -> None:
     """The sentence becomes the selection, unless it is part of it."""
-    row = st.session_state["sentence"]
+    row = st.session_state["nearest_of"]
     st.session_state["focus"] = row
     if row not in chosen:
         st.session_state["chosen"] = [row] if row else []

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from app import controls, disagreement, exports, rows, startup, state
-from app.address import BOUND
+from app.address import BOUND, MAX_ROWS, ROWS, as_ranges
 from app.charts import plane as charts
 from app.charts import theme
 from app.components.copy import copy_link
@@ -58,19 +58,20 @@ def page(maps: StreamlitPage, alike: StreamlitPage) -> None:
         if text is None:
             return
         sources = {source.title: source for source in disagreement.sources(text)}
-        source = sources[st.selectbox("Pairs", list(sources), key="pairs_of", width=170, **BOUND)]
-        colour_place = st.container(width=180)
-        with st.popover("More"):
-            count = st.selectbox(
-                "Pairs at most", COUNTS, format_func=lambda number: f"{number:,}", key="plane_count", **BOUND
-            )
+        source = sources[st.selectbox("Pairs", list(sources), key="pairs_of", width=210, **BOUND)]
+        count = st.selectbox(
+            "At most", COUNTS, format_func=lambda number: f"{number:,}", key="plane_count", width=110, **BOUND
+        )
+        settings = st.container(horizontal=True, vertical_alignment="bottom", width="content")
+    pairs = disagreement.pairs(loaded, text, count, source)
+    with settings:
+        colour, colour_title = choose_colour(pairs)
+        with st.popover("Lines", icon=":material/tune:"):
             percentiles = tuple(
                 st.slider(f"Alike in {name}: above this share of random pairs, %", 50, 99, 95, key=key, **BOUND)
                 for name, key in (("meaning", "meaning_line"), ("style", "style_line"))
             )
-    pairs = disagreement.pairs(loaded, text, count, source)
-    with colour_place:
-        colour, colour_title = choose_colour(pairs)
+        copy_link()
     explore(loaded, pairs, (colour, colour_title), percentiles, source, (text, count), (maps, alike))
     if text.credit:
         st.caption(text.credit)
@@ -83,7 +84,9 @@ def choose_colour(pairs: pd.DataFrame) -> tuple[str, str]:
     titles = {"kind": "Kind of pair", "overlap": "Words in common", "length": "Difference in length", **own}
     if "own:gold" in own:  # what people said is what to look at first
         titles = {"own:gold": "", **titles} | {"own:gold": "Scores people gave"}
-    colour = st.selectbox("Colour", list(titles), format_func=titles.__getitem__, key="plane_colour", **BOUND)
+    colour = st.selectbox(
+        "Colour", list(titles), format_func=titles.__getitem__, key="plane_colour", width=180, **BOUND
+    )
     return colour, titles[colour]
 
 
@@ -124,7 +127,10 @@ def explore(
         if len(selected):
             inspect(loaded, selected, source, text, pages)
         else:
-            st.markdown("**Click a point** to read its pair; draw around points to list them.")
+            st.markdown(
+                "**Click a point** to read its pair. To list several, press *Lasso Select* above the plane and draw "
+                "around them."
+            )
             kinds = ", ".join(f"{number:,} {kind.lower()}" for kind, number in pairs["kind"].value_counts().items())
             st.caption(
                 f"{kinds}. The lines: a pair counts as alike in meaning from {cuts[0]:z.2f} on, where "
@@ -136,15 +142,13 @@ def explore(
             if len(pairs) > charts.MAX_HOVER:
                 st.caption(f"Past {charts.MAX_HOVER:,} points a text is shown on a click, not under the pointer.")
     extremes(parts)
-    with st.container(horizontal=True):
-        copy_link()
-        exports.offer(
-            f"bgt-pairs-{loaded.short}",
-            pairs,
-            figure,
-            caption=f"{len(pairs):,} pairs, {source.title}. Lines: {percentiles[0]} % and {percentiles[1]} % of random "
-            f"pairs are less alike. {loaded.name}.",
-        )
+    exports.offer(
+        f"bgt-pairs-{loaded.short}",
+        pairs,
+        figure,
+        caption=f"{len(pairs):,} pairs, {source.title}. Lines: {percentiles[0]} % and {percentiles[1]} % of random "
+        f"pairs are less alike. {loaded.name}.",
+    )
 
 
 def inspect(
@@ -172,30 +176,34 @@ def inspect(
         listing(selected.head(MAX_SELECTED), height=360)
     maps, alike = pages
     with st.container(horizontal=True):
-        if st.button("See on the maps", icon=":material/scatter_plot:"):
-            on_maps(loaded, selected, text, maps)
-        if len(selected) == 1 and st.button("How alike?", icon=":material/compare_arrows:"):
+        to_maps(selected, text[1], maps)
+        if len(selected) == 1:
             langs = {
                 f"one_{side}_lang": rows.language_name(lang)
                 for side, lang in (("left", source.left), ("right", source.right))
             }
-            st.switch_page(alike, query_params={"left": first["left"], "right": first["right"], **langs, **model()})
+            st.page_link(
+                alike,
+                label="How alike?",
+                icon=":material/compare_arrows:",
+                query_params={"left": first["left"], "right": first["right"], **langs},
+            )
 
 
-def on_maps(
-    loaded: state.Loaded, selected: pd.DataFrame, text: tuple[startup.ParallelText, int], maps: StreamlitPage
-) -> None:
-    """The sentences of the selected pairs are selected on the maps, which show as many rows as are needed."""
-    ids = list(dict.fromkeys([*selected["left_row"], *selected["right_row"]]))
-    st.session_state.update(chosen=ids, chosen_of=(loaded.digest, text[0]))
-    needed = next(size for size in controls.COUNTS if size >= min(text[1], controls.COUNTS[-1]))
+def to_maps(selected: pd.DataFrame, count: int, maps: StreamlitPage) -> None:
+    """A link that selects the sentences of the pairs on the maps, of as many as an address holds; the maps show as many
+    rows as are needed."""
+    linked = selected
+    while len(ids := as_ranges(list({*linked["left_row"], *linked["right_row"]}))) > MAX_ROWS:
+        linked = linked.head(len(linked) // 2)
+    needed = next(size for size in controls.COUNTS if size >= min(count, controls.COUNTS[-1]))
     data = {"data": st.session_state["data"]} if "data" in st.session_state else {}
-    st.switch_page(maps, query_params={"pairs": f"{needed:,}", **data, **model()})
-
-
-def model() -> dict[str, str]:
-    """The parameter of the address that says which model is shown."""
-    return {"ckpt": st.query_params["ckpt"]} if "ckpt" in st.query_params else {}
+    st.page_link(
+        maps,
+        label="See on the maps" if len(linked) == len(selected) else f"See the first {len(linked)} on the maps",
+        icon=":material/scatter_plot:",
+        query_params={"pairs": f"{needed:,}", ROWS: ids, **data},
+    )
 
 
 def extremes(parts: dict[str, pd.DataFrame]) -> None:
@@ -221,6 +229,6 @@ def listing(pairs: pd.DataFrame, height: Literal["content"] | int) -> None:
         hide_index=True,
         height=height,
         row_height=66,  # three lines of text
-        column_config={"Meaning": two, "Style": two, "Left": {"width": 112}, "Right": {"width": 112}},
+        column_config={"Meaning": two, "Style": two, "Left": {"width": 130}, "Right": {"width": 130}},
         alt="Pairs of sentences with how alike they are in meaning and in style",
     )

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import Page
 
-from app import rows, sentence, startup, state
+from app import checks, rows, sentence, startup, state
 from app.address import BOUND
 from app.components.copy import copy_link
 from app.views import heard, marked
@@ -19,8 +19,16 @@ from bgt_core.data.columns import LABEL, parse_columns
 from bgt_core.data.text import normalise
 
 MAX_CHARACTERS = 300  # far longer than what the models that ship were trained on
-EXAMPLES = {"en": "Do you like your new job?"}
+EXAMPLE = "Can I help you?"
 STYLE_OF = {LANGUAGE: "how its language says it", SYNTACTIC: "how it is built"}  # what the second latent keeps
+SUCH_AS = {  # by probing task
+    "length": "length",
+    "punct-num": "punctuation",
+    "punct-first": "punctuation",
+    "top-const": "sentence pattern",
+    "depth": "sentence pattern",
+    "gender": "gender of articles",
+}
 
 
 @dataclass(frozen=True)
@@ -28,10 +36,10 @@ class Next:
     """The pages that blocks of this one lead to."""
 
     latents: Page
+    plane: Page
     style: Page
     similarity: Page
     probes: Page
-    languages: Page
 
 
 def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
@@ -50,14 +58,23 @@ def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
                 "its encoder reads is averaged and shown as a **semantic latent**, which nothing trained it to be."
             )
         elif second:
+            more = such_as(loaded) if loaded else ""
             st.title("A sentence, in two parts")
             st.html(
                 f"{marked.STYLE}This model reads a sentence twice. {meaning}; {marked.key(second)} the "
-                f"<b>{second} latent</b> keeps <b>{style}</b>: its length, its kind, its small words.{learnt}"
+                f"<b>{second} latent</b> keeps <b>{style}</b>{more}.{learnt}"
             )
         else:
             st.title("What a sentence means")
             st.html(f"{marked.STYLE}This model reads a sentence once. {meaning}; it has no latent for style.{learnt}")
+
+
+def such_as(loaded: state.Loaded) -> str:
+    """What the second latent knows better than the semantic one, as stored probes have it."""
+    known = sentence.second_knows(loaded)
+    kept = dict.fromkeys(words for task, words in SUCH_AS.items() if task in known)
+    words = " and ".join(", ".join(kept).rsplit(", ", 1))
+    return f", such as its {words}" if kept else ""
 
 
 def learnt_from(loaded: state.Loaded) -> str:
@@ -97,12 +114,15 @@ def field(loaded: state.Loaded) -> tuple[str, str]:
     """The sentence, cleaned up, and its language."""
     langs = list(loaded.langs)
     left, right = st.columns([5, 1])
-    typed = left.text_input("Your sentence", EXAMPLES["en"], key="sentence", max_chars=MAX_CHARACTERS, **BOUND)
+    typed = left.text_input("Your sentence", EXAMPLE, key="sentence", max_chars=MAX_CHARACTERS, **BOUND)
     lang = right.selectbox(
         "Its language", langs, langs.index("en") if "en" in langs else 0, format_func=rows.language_name,
         key="language", **BOUND,
     )  # fmt: skip
-    return normalise(typed or ""), lang
+    text = normalise(typed or "")
+    for warning in checks.warnings(loaded, [text], lang):
+        st.warning(warning, icon=":material/translate:")
+    return text, lang
 
 
 def nearest(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
@@ -123,7 +143,15 @@ def nearest(loaded: state.Loaded, text: str, lang: str, following: Next) -> None
                 continue
             marked.neighbours(text, lang, near, latent, latent == SEMANTIC and several)
             st.caption(in_common(loaded, text, lang, latent, near))
-    st.page_link(following.latents, label="More on neighbours: both maps", icon=":material/arrow_forward:")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.page_link(
+            following.latents,
+            label="See it on both maps" if loaded.second_latent else "See it on the map",
+            icon=":material/arrow_forward:",
+            query_params={"star": text, "star_lang": lang},
+        )
+        if loaded.second_latent:
+            st.page_link(following.plane, label="Where the latents disagree", icon=":material/arrow_forward:")
     if any(lang in startup.LANGS for lang in loaded.langs):
         st.caption(startup.CREDIT)
 

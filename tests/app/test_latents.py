@@ -127,6 +127,26 @@ def test_the_address_holds_the_selection_and_a_link_restores_it(opened: Open, ru
     assert "rows" not in run(other).query_params
 
 
+def test_a_link_replaces_the_selection_of_the_session(opened: Open, run: Run, lit: Lit) -> None:
+    app = opened("latents")
+    app.session_state["chosen"] = ["en3", "en4"]
+    run(app)
+    app.query_params["rows"] = "fr1-3"
+    assert lit(run(app)) == {"fr1", "fr2", "fr3"}
+    app.session_state["chosen"] = ["en3", "en4"]  # and what is selected then, that of the link
+    assert lit(run(app)) == {"en3", "en4"}
+
+
+def test_a_sentence_of_another_page_becomes_a_star_once(opened: Open, run: Run, lit: Lit) -> None:
+    app = opened("latents")
+    for _ in range(2):
+        app.query_params.update({"star": "It was getting late.", "star_lang": "en"})
+        run(app)
+        assert lit(app, "chosen") == {"own0"} and "star" not in app.query_params
+    app.query_params.update({"star": "Andere Sprache.", "star_lang": "de"})  # none of the model's
+    assert lit(run(app), "chosen") == {"own0"}
+
+
 def test_a_selection_that_no_link_can_hold_is_said(opened: Open, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(address, "MAX_ROWS", 20)
     app = opened("latents")
@@ -314,7 +334,7 @@ def test_a_model_of_other_languages_is_told_how_to_bring_sentences(
     assert not app.get("bidi_component")
 
 
-@pytest.mark.parametrize(("what", "moves"), [("Meaning", {0}), ("Style", {1}), ("Both", {0, 1})])
+@pytest.mark.parametrize(("what", "moves"), [("Meaning", {0}), ("Manner", {1}), ("Both", {0, 1})])
 def test_the_way_between_two_sentences_is_written_and_drawn(
     opened: Open, press: Press, run: Run, figures: Figures, saved: Path, what: str, moves: set[int]
 ) -> None:

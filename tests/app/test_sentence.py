@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 import bgt_core
 import probes
 from app import properties, rows, sentence, state
+from app.views import sentence as page
 from bgt_core.data.examples import example_sentences
 from bgt_core.generation.rerank import candidates
 from bgt_core.generation.search import exchanged as library_exchanged
@@ -107,6 +108,26 @@ def test_halves_are_exchanged_as_the_library_does(loaded: state.Loaded, saved: P
     assert table["meaning"].iloc[0] == pytest.approx(cosines(written, meant), abs=1e-5)
 
 
+def test_words_that_are_said_again_are_counted() -> None:
+    assert sentence.repetitions("Show me everything, show everything.") == 2
+    assert sentence.repetitions("We ate dinner.") == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("bgt-small", ", such as its length, punctuation, sentence pattern and gender of articles"),
+        ("bgt-composed", ", such as its gender of articles"),  # here length and marks are in the semantic latent
+        ("translator-fr-en", ""),  # nothing was probed
+    ],
+)
+def test_what_the_second_latent_keeps_is_what_stored_probes_say(
+    start: Callable[..., None], model: str, expected: str
+) -> None:
+    start("--model", bgt_core.PRETRAINED.parent / model)
+    assert page.such_as(state.model()) == expected
+
+
 def test_the_meaning_is_written_in_every_language(loaded: state.Loaded, saved: Path) -> None:
     bgt = bgt_core.load(saved)
     table = sentence.in_every_language(loaded, TEXT, "en").set_index("lang")
@@ -186,6 +207,13 @@ def test_an_empty_sentence_is_asked_for(opened: Open, run: Run) -> None:
     app = opened("main")
     app.text_input(key="sentence").set_value("  ")
     assert "Type a sentence" in run(app).warning[0].value and not app.subheader
+
+
+def test_a_sentence_in_another_language_is_told(opened: Open, run: Run) -> None:
+    app, told = opened("main"), "This looks like French, not English."
+    assert told not in [box.value for box in app.warning]
+    app.text_input(key="sentence").set_value("Il fait très froid ce matin dans notre maison.")
+    assert told in [box.value for box in run(app).warning]
 
 
 def test_markup_is_shown_as_text(opened: Open, run: Run) -> None:

@@ -230,6 +230,16 @@ def test_a_grid_holds_five_by_five_and_needs_a_sentence(opened: Open, run: Run) 
     assert "at least one" in app.warning[0].value and not cells(app)
 
 
+def test_another_language_is_told_of_before_anything_is_written(
+    opened: Open, tab: Open, ask: Callable, run: Run
+) -> None:
+    app = ask(tab("One sentence"), "Il fait très froid ce matin dans notre maison.", "Is it late?")
+    assert "Source: This looks like French, not English." in [box.value for box in app.warning]
+    app = opened("generate")
+    app.text_area(key="styles_en").set_value("Il fait très froid ce matin dans notre maison.")
+    assert "Styles: This looks like French, not English." in [box.value for box in run(app).warning]
+
+
 def test_a_grid_that_is_stopped_is_not_begun_again(
     opened: Open, press: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,3 +1,5 @@
+const LEGEND = 52; // pixels that it takes of a drawing
+
 // All maps of a page: the same rows lit on each, one table of their texts, one row of tools.
 class View {
   constructor(root) {
@@ -24,6 +26,7 @@ class View {
     this.message.className = "bgt-message";
     this.grid = root.appendChild(document.createElement("div"));
     this.grid.className = "bgt-maps";
+    this.legend = new Legend(this, root);
     this.tooltip = root.appendChild(document.createElement("div"));
     this.tooltip.className = "bgt-tip";
     this.tooltip.hidden = true;
@@ -65,13 +68,20 @@ class View {
     }
     while (this.maps.length > data.maps.length) this.maps.pop().box.remove();
     while (this.maps.length < data.maps.length) this.maps.push(new OneMap(this, this.grid));
+    this.specs = data.maps;
     for (const [at, spec] of data.maps.entries()) await this.maps[at].draw(spec);
+    this.legend.draw(this.maps);
     const thinned = this.maps[0]?.thinned;
     this.message.textContent = thinned
       ? `This browser has no WebGL: each map shows ${thinned.toLocaleString("en")} of its points.` : "";
     this.root.dataset.drawn = data.key;
     if (this.lit) this.light(this.lit);
     else this.count();
+  }
+
+  // Hides and shows categories.
+  async redraw() {
+    for (const [at, spec] of this.specs.entries()) await this.maps[at].draw(spec, true);
   }
 
   // What Python says stands out, is ringed, and is the star.
@@ -169,8 +179,10 @@ class View {
 
   save() {
     this.maps.forEach((map) => {
-      const { clientWidth: width, clientHeight: height } = map.plot;
-      Plotly.downloadImage(map.plot, { format: "svg", width, height, filename: this.file.replace("{}", map.name) });
+      const { clientWidth: width, clientHeight } = map.plot;
+      const figure = { data: map.plot.data, layout: { ...map.plot.layout, ...map.withLegend } };
+      const height = clientHeight + LEGEND;
+      Plotly.downloadImage(figure, { format: "svg", width, height, filename: this.file.replace("{}", map.name) });
     });
   }
 }

@@ -18,7 +18,7 @@ import streamlit as st
 
 from app.components import mounted
 
-_maps = mounted("maps", "points", "onemap")
+_maps = mounted("maps", "points", "onemap", "legend")
 _wire = mounted("selection")
 WIRE = "maps_wire"
 

@@ -43,14 +43,15 @@ class OneMap {
     }).observe(this.box);
   }
 
-  // Draws a figure unless it is there already.
-  async draw(spec) {
+  // Draws a figure unless it is there already; `anew` draws it anyway.
+  async draw(spec, anew = false) {
     this.name = spec.name;
     this.box.setAttribute("aria-label", spec.alt);
-    if (spec.figure === this.json && this.drawnRows === this.view.rowOf) return;
+    if (!anew && spec.figure === this.json && this.drawnRows === this.view.rowOf) return;
     this.json = spec.figure;
     this.drawnRows = this.view.rowOf;
     const figure = JSON.parse(spec.figure);
+    figure.data.forEach((trace) => { trace.visible = !this.view.legend.hidden.has(trace.legendgroup); });
     this.thinned = webgl ? 0 : withoutWebgl(figure.data);
     this.points = readPoints(figure, this.view.rowOf);
     this.pairs = figure.data.findIndex((trace) => trace.meta === "pairs");
@@ -60,6 +61,11 @@ class OneMap {
       if (data[key][at] !== undefined) figure.data[trace][key] = data[key][at];
     }));
     this.shown = this.view.lit?.lit ?? "";
+    const { margin, height, coloraxis } = figure.layout;
+    this.withLegend = { showlegend: true, margin, height, coloraxis };
+    Object.assign(figure.layout, {
+      showlegend: false, margin: { ...margin, b: 4 }, height: height - LEGEND, coloraxis: { ...coloraxis, showscale: false },
+    });
     figure.layout.dragmode = "pan";
     figure.layout.hovermode = false;
     figure.layout.font = { ...figure.layout.font, family: getComputedStyle(this.box).fontFamily };

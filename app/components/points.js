@@ -41,7 +41,7 @@ function readPoints(figure, rowOf) {
   const points = { x: new Float64Array(size), y: new Float64Array(size), panel: new Int16Array(size).fill(-1), traces: [] };
   const panels = [...new Set(figure.data.map((trace) => trace.xaxis ?? "x"))];
   figure.data.forEach((trace, number) => {
-    if (trace.mode !== "markers" || !trace.customdata) return;
+    if (trace.mode !== "markers" || !trace.customdata || trace.visible === false) return;
     const [x, y] = [numbers(trace.x), numbers(trace.y)];
     const rows = Int32Array.from(trace.customdata, (id) => rowOf.get(id) ?? -1);
     rows.forEach((row, at) => {

@@ -156,6 +156,7 @@ def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(
     drawing = (tmp_path / "map.svg").read_text("utf-8")
     assert re.fullmatch(r"bgt-semantic-[0-9a-f]{8}\.svg", saved.value.suggested_filename)
     assert len(re.findall("<path|<use", drawing)) >= 2000 and "data:image" not in drawing
+    assert "Length in words" in drawing  # its legend
     page.get_by_role("button", name="Export").first.click()
     with page.expect_download() as saved:
         page.get_by_test_id("stPopoverBody").get_by_role("button", name="CSV").click()
@@ -215,3 +216,28 @@ def test_without_webgl_a_map_is_still_drawn(chromium: Browser, chromium_path: st
     page.wait_for_function("document.querySelectorAll('.js-plotly-plot .points path').length === 5000", timeout=60_000)
     browser.close()
     assert drawn == 600
+
+
+def test_one_legend_is_for_both_maps_and_hides_a_category_on_both(
+    visit: Visit, settle: Settle, lasso: Callable, lit: Callable, address: str
+) -> None:
+    page = visit(f"{address}/latents?colour=Final+mark&map=PCA", quiet_404=True)
+    expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
+    legend = page.get_by_role("group", name="Legend")
+    expect(legend).to_have_count(1)
+    assert page.locator(".js-plotly-plot .legend").count() == 0
+    shown = """() => [...document.querySelectorAll('.js-plotly-plot')].map(plot => plot.data
+        .filter(t => t.mode === 'markers' && t.visible !== false).reduce((n, t) => n + t.customdata.length, 0))"""
+    assert page.evaluate(shown) == [600, 600]
+    question = legend.get_by_role("button", name="question")
+    question.click()
+    expect(question).to_have_attribute("aria-pressed", "false")
+    page.wait_for_function(f"({shown})().every(n => n > 0 && n < 600)")
+    left, right = page.evaluate(shown)
+    assert left == right
+    lasso(page, 0, 0.005, 0.995)
+    expect(page.get_by_text(SELECTED)).to_be_visible(timeout=20_000)
+    settle(page)
+    assert 0 < len(lit(page, 0)) <= left  # what is hidden is not selected
+    question.click()
+    page.wait_for_function(f"({shown})().every(n => n === 600)")

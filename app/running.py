@@ -34,12 +34,13 @@ def run(
     task: str,
     lang: str,
     text: ParallelText | LabelledFile | None,
+    source: str,
     items: int,
     seeds: int,
     report: Callable[[str], None],
     curve: bool = False,
 ) -> probes.Cell:
-    """What `bgt-probe` measures, on what it takes by default where no text is given.
+    """What `bgt-probe` measures, on what it takes by default where no text is given; `source` is what a text is called.
 
     `report` is told each step; what it raises ends the work.
     """
@@ -49,10 +50,10 @@ def run(
         dataset = load_file(TASKS[task], lang, text)
     elif text == startup.GRAMMAR:
         dataset = label_sentences(TASKS[task], grammar_sentences(lang), lang, source=GRAMMAR)
-    elif text and text.file:
+    elif text:
         table = sentences(text, items)
         lines = table.loc[table["lang"] == lang, "text"].tolist()
-        dataset = label_sentences(TASKS[task], lines, lang, source=str(text.file))
+        dataset = label_sentences(TASKS[task], lines, lang, source=source)
     return probes.measure_cell(
         loaded.encoder, task, dataset, lang=lang, name=loaded.title, config=config, report=report
     )

@@ -48,7 +48,8 @@ def page() -> None:
     count, different = len(corpus) // len(langs), corpus["text"].nunique()
     unit = choice.text.unit
     if count < 3 or different < 3:
-        st.info(f"A map needs 3 {unit} and 3 different sentences; {choice.text.file} has {count} and {different}.")
+        name = choice.text.file or "this text"
+        st.info(f"A map needs 3 {unit} and 3 different sentences; {name} has {count} and {different}.")
         return
     if count < choice.count:
         st.caption(f"There are {count:,} {unit}; all are shown.")

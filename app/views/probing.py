@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import probe_results, rows, running, startup, state, task_names
+from app import own_texts, probe_results, probe_tables, rows, running, startup, state, task_names
 from app.address import BOUND
 from app.components.copy import copy_link
 from app.views import browse
@@ -98,14 +98,17 @@ def run_small(loaded: state.Loaded) -> None:
             box.update(label=f"Computing: {line}")
 
         try:
-            cell = running.run(loaded, task, lang, file or texts.get(name), items, seeds, report, curve)
+            cell = running.run(loaded, task, lang, file or texts.get(name), name, items, seeds, report, curve)
         except BgtError as error:
             slot.empty()
             st.error(str(error))
             return
         slot.empty()
-        st.session_state.setdefault("probed", []).append(probe_results.from_cells([cell], live=True))
-        st.success("Done: the result is the first one below, marked “run here”; nothing stored is changed by it.")
+        result = probe_results.from_cells([cell], live=True)
+        st.session_state.setdefault("probed", []).append(result)
+        st.success("Done: from now on this is the first result below, marked “run here”; nothing stored is changed.")
+        named = probe_results.gathered([], [result])
+        browse.listed(probe_tables.by_result(named.scores, named.gaps))
         for warning in cell.result.warnings:
             st.caption(f"Note: {warning}")
         if cell.trail["data"] == EXAMPLES:
@@ -127,10 +130,10 @@ def labelled_file() -> running.LabelledFile | None:
 
 
 def texts_of(lang: str) -> dict[str, startup.ParallelText | None]:
-    """The texts with sentences of a language; None stands for the example sentences of any pair."""
+    """The texts with sentences of a language, the user's own included; None stands for the examples of any pair."""
     examples = {startup.EXAMPLES: None} if lang in LANGS else {}
-    given = {name: text for name, text in startup.read().texts.items() if lang in text.langs and not text.credit}
-    return examples | given
+    others = {**startup.read().texts, **own_texts.of_session().uploaded}
+    return examples | {name: text for name, text in others.items() if lang in text.langs and not text.credit}
 
 
 def upload() -> None:

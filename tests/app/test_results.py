@@ -216,7 +216,7 @@ def test_a_probe_on_the_spot_is_the_commands(
 ) -> None:
     start("--model", saved)
     reports: list[str] = []
-    cell = running.run(state.model(), "length", "fr", text, 300, 1, reports.append)
+    cell = running.run(state.model(), "length", "fr", text, "", 300, 1, reports.append)
     config = probes.ProbeConfig(max_items=300, seeds=1)
     lines = grammar_sentences("fr") if text else None  # the command's own choice
     expected = probes.run(bgt_core.load(saved), "length", lines, lang="fr", config=config)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 
 from app import task_names
@@ -14,6 +16,24 @@ LATENTS = (SEMANTIC, LANGUAGE, SYNTACTIC)
 
 def p_value(p: float) -> str:
     return "" if pd.isna(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def provenance(results: pd.DataFrame) -> str:
+    """For the caption of a figure: models and the start of their weights' hashes, data, sentences and seeds."""
+    models = [f"{model} (weights {weights[:8]})" for model, weights in pairs(results, "model", "fingerprint")]
+    data = list(dict.fromkeys(results["data"]))
+    counts = [map(int, re.findall(r"\d+", run.replace(",", ""))) for run in results["run"].unique()]
+    trained, tested, seeds = (
+        f"{min(n):,}" if min(n) == max(n) else f"{min(n):,} to {max(n):,}" for n in zip(*counts, strict=True)
+    )
+    return (
+        f"{', '.join(models)}. Trained on {trained} and tested on {tested} sentences each, with {seeds} "
+        f"{'seed' if seeds == '1' else 'seeds'}, of: {'; '.join(data)}."
+    )
+
+
+def pairs(results: pd.DataFrame, *columns: str) -> list[tuple[str, ...]]:
+    return list(dict.fromkeys(results[list(columns)].itertuples(index=False, name=None)))
 
 
 def by_result(scores: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:

@@ -28,9 +28,9 @@ def texts_in(langs: Sequence[str]) -> dict[str, ParallelText]:
     return own | startup.read().texts_in(langs)
 
 
-def choose_pairs(langs: Sequence[str], key: str) -> tuple[pd.DataFrame, tuple[str, str]] | None:
-    """A file of pairs that was uploaded, columns left, right and, if there are scores, gold, and the languages of both
-    sides; None until there is one."""
+def choose_pairs(langs: Sequence[str], key: str) -> tuple[str, pd.DataFrame, tuple[str, str]] | None:
+    """A file of pairs that was uploaded: its name; columns left, right and, if there are scores, gold; the languages of
+    both sides. None until there is one."""
     texts = {name: text for name, text in texts_in(langs).items() if len(text.sides) == 2}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox("Pairs", list(texts), key=key, width=400) if texts else None
@@ -41,7 +41,7 @@ def choose_pairs(langs: Sequence[str], key: str) -> tuple[pd.DataFrame, tuple[st
     text = texts[name]
     left, right = text.columns
     pairs = text.table.rename(columns=dict(zip(text.sides, ("left", "right"), strict=True)))
-    return pairs[pairs.columns.intersection(["left", "right", "gold"])], (left, right)
+    return name, pairs[pairs.columns.intersection(["left", "right", "gold"])], (left, right)
 
 
 def button() -> None:

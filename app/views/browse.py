@@ -71,7 +71,8 @@ def page(results: probe_results.ResultTables, loaded: state.Loaded) -> None:
             placeholder="",
             alt="Accuracy of every latent and baseline, with its interval",
         )
-    exports.offer("bgt-probes", table, figure, wide)
+    caption = f"Accuracy of probes with 95% intervals; grey ticks: the best baseline. {probe_tables.provenance(table)}"
+    exports.offer("bgt-probes", table, figure, wide, caption=caption)
     curves(matching(results.curve, table))
     sentences.by_sentence({key: items for key, items in results.items.items() if key.task in set(table["task"])})
 
@@ -158,4 +159,5 @@ def curves(curve: pd.DataFrame) -> None:
     shown = part[["latent", "family", "n_train", "accuracy", "ci_low", "ci_high"]]
     with st.expander("The same as a table"):
         st.dataframe(shown, hide_index=True, alt="Accuracy for each number of training sentences, with its interval")
-    exports.offer("bgt-learning-curve", shown, figure, shown)
+    caption = f"{sentences.title(*key[:3])}. {probe_tables.provenance(part.reset_index())}"
+    exports.offer("bgt-learning-curve", shown, figure, shown, caption=caption)

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.navigation.page import Page
 
-from app import exports, languages, probe_results, rows, startup, state, task_names
+from app import exports, languages, probe_results, probe_tables, rows, state, task_names
 from app.address import BOUND
 from app.charts import gaps as charts
 from app.charts import theme
@@ -65,12 +65,9 @@ def page(probes: Page) -> None:
 
 
 def usual_models(gaps: pd.DataFrame, loaded: state.Loaded) -> list[str]:
-    """The model with results in the most languages, and the chosen one where it is the user's or has a probe run
-    here."""
+    """The chosen model, and the one with results in the most languages."""
     counts = gaps.groupby("model")["lang"].nunique()
-    widest = max(counts.index, key=lambda model: (counts[model], model == loaded.title))
-    own = loaded.title not in startup.shipped() or loaded.title in set(gaps.loc[gaps["live"], "model"])
-    return [loaded.title, widest] if own else [widest]
+    return [loaded.title, max(counts.index, key=lambda model: (counts[model], model == loaded.title))]
 
 
 def shown(results: probe_results.ResultTables, gaps: pd.DataFrame, loaded: state.Loaded) -> None:
@@ -112,6 +109,11 @@ def empty(loaded: state.Loaded, probes: Page) -> None:
 
 def difference(gaps: pd.DataFrame, note: str) -> None:
     second = charts.second_latents(gaps)
+    models = list(gaps["model"].unique())
+    numbered = ", ".join(f"{number} {model}" for number, model in enumerate(models, 1))
+    numbered = f"The numbers are models: {numbered}. " if len(models) > 1 else ""
+    if numbered:
+        st.caption(numbered)
     figure = partial(charts.gap_dots, gaps, theme=state.theme())
     st.plotly_chart(
         figure(),
@@ -119,12 +121,11 @@ def difference(gaps: pd.DataFrame, note: str) -> None:
         "the table has the same",
         config=theme.tools("bgt-separation"),
     )
-    models = list(gaps["model"].unique())
-    numbered = " Models: " + ", ".join(f"{number} {model}" for number, model in enumerate(models, 1)) + "."
-    st.caption(CLAIM.format(second=second) + note + numbered * (len(models) > 1))
+    st.caption(CLAIM.format(second=second) + note)
     cells = [f"{row.points:+z.1f} [{row.ci_low:+z.1f}, {row.ci_high:+z.1f}]" for row in gaps.itertuples()]
     shown = table(gaps.assign(cell=cells, paper=gaps["paper_gap"]), f"Semantic minus {second} in points", "{:+.1f}")
-    exports.offer("bgt-separation", gaps, figure, shown)
+    caption = f"Semantic minus {second} accuracy with 95% intervals; open and grey: the paper's. {numbered}"
+    exports.offer("bgt-separation", gaps, figure, shown, caption=caption + probe_tables.provenance(gaps))
 
 
 def accuracy(latents: pd.DataFrame, gaps: pd.DataFrame, note: str) -> None:
@@ -146,7 +147,8 @@ def accuracy(latents: pd.DataFrame, gaps: pd.DataFrame, note: str) -> None:
         "Accuracy of each latent in percent",
         "{:.1f}",
     )
-    exports.offer("bgt-accuracies", latents, figure, shown)
+    caption = f"Accuracy of probes with 95% intervals; open and grey: the paper's. {probe_tables.provenance(latents)}"
+    exports.offer("bgt-accuracies", latents, figure, shown, caption=caption)
 
 
 def compression(latents: pd.DataFrame, loaded: state.Loaded) -> None:
@@ -167,7 +169,7 @@ def compression(latents: pd.DataFrame, loaded: state.Loaded) -> None:
     )
     cells = [f"{value:.2f}" for value in latents["compression"]]
     shown = table(latents.assign(cell=cells, paper=None), "Compression by each latent", "")
-    exports.offer("bgt-compression", latents, figure, shown)
+    exports.offer("bgt-compression", latents, figure, shown, caption=probe_tables.provenance(latents))
 
 
 def table(cells: pd.DataFrame, what: str, form: str) -> pd.DataFrame:

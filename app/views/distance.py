@@ -11,7 +11,7 @@ from app import exports, languages, state, task_names
 from app.address import BOUND
 from app.charts import gaps as charts
 from app.charts import theme
-from app.probe_tables import p_value
+from app.probe_tables import p_value, provenance
 
 TITLES = {"weeks": "Weeks to learn", "syntax": "Syntax", "paper": "The paper's order"}
 
@@ -69,4 +69,5 @@ def trends(gaps: pd.DataFrame) -> None:
         "p by permutation of the languages: with five of them none can be below 1/60. The interval is of languages "
         "drawn again, and rough for so few. `bgt-probe compare-languages` judges the paper's claims on such results."
     )
-    exports.offer("bgt-distance", table, figure, table, "Export distance")
+    caption = f"Semantic minus language accuracy with 95% intervals. {provenance(gaps[gaps['task'] == task])}"
+    exports.offer("bgt-distance", table, figure, table, "Export distance", caption)

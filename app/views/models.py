@@ -174,7 +174,7 @@ def similarity(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     chosen = uploading.choose_pairs(langs, "cmp_pairs")
     if chosen is None:
         return
-    pairs, (one_lang, other_lang) = chosen
+    _, pairs, (one_lang, other_lang) = chosen
     try:
         scores = comparing.similarities(models, pairs, (one_lang, other_lang))
         if "gold" not in pairs:

@@ -49,15 +49,15 @@ def upload(loaded: state.Loaded) -> None:
     if chosen is None:
         st.info("Nothing yet: upload a file. STS files with the score first are read as they are.")
         return
-    pairs, langs = chosen
+    name, pairs, langs = chosen
     try:
         scored = scoring.similarities(loaded, pairs, *langs)
-        judged(loaded, scored) if "gold" in scored else unjudged(loaded, scored)
+        judged(loaded, scored, name) if "gold" in scored else unjudged(loaded, scored, name)
     except BgtError as error:
         st.error(str(error))
 
 
-def judged(loaded: state.Loaded, scored: pd.DataFrame) -> None:
+def judged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:
     """Pairs with people's scores: correlations, their differences, and where the model is farthest from people."""
     parts = {name: scoring.split(scored, name) for name in scoring.SPLITS}
     name = st.segmented_control(
@@ -82,7 +82,12 @@ def judged(loaded: state.Loaded, scored: pd.DataFrame) -> None:
         listing(scored.loc[scored["misjudged"].abs().sort_values(ascending=False).index[:WORST]], whole=True)
         st.caption("Misjudged: its standard score less people's; above 0, the model finds the pair too much alike.")
     table = pd.concat([correlations, differences.rename(columns={"difference": "system"})], ignore_index=True)
-    everything(loaded, scored, "gold", table.rename(columns={"system": "System", "pearson": "Pearson x 100"}))
+    pearson = ", ".join(
+        f"{row.system} {row.pearson:z.1f} [{row.ci_low:z.1f}, {row.ci_high:z.1f}]" for row in correlations.itertuples()
+    )
+    caption = f"Pairs of {file} ({name}); gold scores spread a little. Pearson x 100 and its 95% interval: {pearson}."
+    latex = table.rename(columns={"system": "System", "pearson": "Pearson x 100"})
+    everything(loaded, scored, "gold", caption, latex)
 
 
 def metric(label: str, value: str, row: object) -> None:
@@ -90,14 +95,14 @@ def metric(label: str, value: str, row: object) -> None:
     st.metric(label, value, interval, "off", border=True, delta_arrow="off")
 
 
-def unjudged(loaded: state.Loaded, scored: pd.DataFrame) -> None:
+def unjudged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:
     """Pairs without scores: each other system against the semantic latent, the second latent's plane among them."""
     names = scoring.systems(scored)
     others = {system: title for system, title in names.items() if system != SEMANTIC}
     charts(loaded, scored, SEMANTIC, "semantic cosine", others)
     if loaded.second_latent:
         st.caption("*Where they disagree* shows the same pairs with quadrants and the most extreme of them.")
-    everything(loaded, scored, SEMANTIC, None)
+    everything(loaded, scored, SEMANTIC, f"Pairs of {file}.")
 
 
 def charts(loaded: state.Loaded, scored: pd.DataFrame, x: str, x_title: str, systems: dict[str, str]) -> pd.DataFrame:
@@ -122,13 +127,16 @@ def charts(loaded: state.Loaded, scored: pd.DataFrame, x: str, x_title: str, sys
     return chosen
 
 
-def everything(loaded: state.Loaded, scored: pd.DataFrame, x: str, latex: pd.DataFrame | None) -> None:
-    """All pairs, and the export of them."""
+def everything(
+    loaded: state.Loaded, scored: pd.DataFrame, x: str, caption: str, latex: pd.DataFrame | None = None
+) -> None:
+    """All pairs, and the export of them; the figure's caption says which model, too."""
     st.markdown(f"**All {len(scored):,} pairs**")
     listing(scored)
     systems = {system: title for system, title in scoring.systems(scored).items() if system != x}
     figure = partial(scores.alike_scatter, scored, x, "gold score" if x == "gold" else "semantic cosine", systems)
-    exports.offer(f"bgt-similarity-{loaded.short}", scored, figure, latex)
+    caption = f"n = {len(scored):,}. {caption} {loaded.title}, weights {loaded.short}."
+    exports.offer(f"bgt-similarity-{loaded.short}", scored, figure, latex, caption=caption)
 
 
 def listing(scored: pd.DataFrame, whole: bool = False) -> None:

@@ -19,7 +19,7 @@ import pytest
 from pyarrow import parquet
 from streamlit.testing.v1 import AppTest
 
-from app import exports, rows, state
+from app import exports, own_texts, rows, startup, state
 from app.charts import maps, theme
 from app.charts.publication import publication
 from probes.cli.output import document
@@ -109,7 +109,7 @@ def test_a_figure_for_paper_is_light_and_says_what_it_shows() -> None:
     assert many.layout.width is None  # the one on the screen stays as it is
 
 
-@pytest.mark.parametrize(("page", "at_least"), {"latents": 1, "probing": 1, "compare": 1}.items())
+@pytest.mark.parametrize(("page", "at_least"), {"latents": 1, "probing": 1, "compare": 1, "similarity": 1}.items())
 def test_every_figure_can_be_drawn_for_paper(
     start: Callable[..., None],
     opened: Callable[[str], AppTest],
@@ -121,13 +121,18 @@ def test_every_figure_can_be_drawn_for_paper(
     page: str,
     at_least: int,
 ) -> None:
-    """In the colours of the light theme, whatever the page's are."""
+    """In the colours of the light theme, whatever the page's are, with its model, its data and its numbers."""
     drawn: list[go.Figure] = []
     monkeypatch.setattr(exports, "save_drawing", lambda figure, name, kind, dots: drawn.append(figure))
     monkeypatch.setattr(state, "theme", lambda: "dark")
     (tmp_path / "en.json").write_text(json.dumps(document([cell], [], [])), "utf-8")
     start("--model", saved, "--results", tmp_path)
     app = opened(page)
+    if page == "similarity":
+        pairs = pd.DataFrame({"0": ["One.", "Two.", "Three."], "1": ["Uno.", "2.", "Four."], "gold": [1.0, 4.5, 2.0]})
+        text = startup.ParallelText(("en",), None, columns=("en", "en"), table=pairs, digest="pairs")
+        app.session_state["own"] = own_texts.OwnTexts(uploaded={"Yours: pairs.tsv": text})
+        run(app)
     buttons = [button.key for button in app.button if button.label == "PNG"]
     assert len(buttons) >= at_least
     for key in buttons:
@@ -135,5 +140,5 @@ def test_every_figure_can_be_drawn_for_paper(
         run(app)
     assert len(drawn) == len(buttons)
     assert not any(theme.INK["dark"] in figure.to_json() for figure in drawn)
-    if page == "latents":
-        assert all("seed" in figure.layout.title.text for figure in drawn)
+    facts = {"similarity": "(weights|Yours: pairs.tsv|n = 3).*" * 3}.get(page, "(weights|seed).*" * 2)
+    assert all(re.search(facts, figure.layout.title.text) for figure in drawn)

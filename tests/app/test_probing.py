@@ -7,13 +7,14 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from pyarrow import parquet
 from streamlit.testing.v1 import AppTest
 
-from app import probe_results, startup
+from app import own_texts, probe_results, probe_tables, startup
 from app.charts.gaps import PAPER
-from bgt_core.data.examples import CREDIT
+from bgt_core.data.examples import CREDIT, example_sentences
 from probes.cli.output import document
 from probes.results.store import Cell, all_predictions
 
@@ -70,7 +71,7 @@ def test_a_probe_runs_on_the_spot_and_reaches_both_pages(opened: Open, press: Ca
     app.selectbox(key="pseeds").set_value(1)
     press(app, "Run")
     assert app.success and CREDIT in [caption.value for caption in app.caption]
-    shown = app.dataframe[1].value
+    shown = app.dataframe[2].value
     assert set(shown["Task"]) == {"length"} and set(shown["Latent or baseline"]) >= {"semantic", "language", "majority"}
     compare = opened("compare")
     compare.session_state["probed"] = app.session_state["probed"]
@@ -89,9 +90,10 @@ def test_a_run_leaves_what_is_stored_as_it_is(
     assert set(stored["Model"]) == {"bgt-small, as shipped"} and len(stored) == 23
     app.selectbox(key="items").set_value(500)
     press(app, "Run")
-    after = app.dataframe[0].value
+    result, after = (app.dataframe[at].value for at in range(2))
     live = after["Mark"].str.startswith("run here")
     assert live.sum() == 1 and live[0] and after.loc[0, "Task"] == "Length"  # it comes first
+    assert result.loc[0, "Mark"] == after.loc[0, "Mark"] and len(result) == 1  # and stands below the button
     numbers = ["Task", "Language", "Semantic, %", "Best baseline, %", "Trained + tested on"]
     assert after[~live][numbers].to_numpy().tolist() == stored[numbers].to_numpy().tolist()
 
@@ -120,12 +122,16 @@ def test_what_was_not_run_says_so(opened: Open, run: Run, plain: dict) -> None:
     assert list(table["English, paper"]) == ["-7.2", ""]
 
 
-def test_languages_of_all_stored_results_are_compared_whatever_model_is_chosen(
-    opened: Open, start: Callable, figures: Figures
+def test_the_chosen_models_results_and_those_in_the_most_languages_are_compared(
+    opened: Open, start: Callable, run: Run, figures: Figures
 ) -> None:
     start()
     app = opened("compare")
-    assert app.multiselect(key="languages_of").value == ["bgt-multilingual, as shipped"]
+    box = app.multiselect(key="languages_of")
+    assert box.value == ["bgt-small, as shipped", "bgt-multilingual, as shipped"]
+    assert {"English · bgt-small, as shipped", "English · bgt-multilingual, as shipped"} <= set(app.dataframe[0].value)
+    box.set_value(["bgt-multilingual, as shipped"])
+    run(app)
     table = app.dataframe[0].value.set_index("Task")
     assert {"English", "French", "Spanish", "German", "Turkish", "Japanese", "Arabic"} <= set(table)
     assert table.loc["Gender of articles", "Japanese"] == "no such task"
@@ -203,3 +209,28 @@ def test_sentences_are_sorted_by_what_a_latent_knows_of_them(
     app.button_group(key="items_order").set_value("Least first")
     run(app)
     assert app.dataframe[-1].value["Bits"].iloc[0] == bits.min()
+
+
+def test_a_probe_runs_on_a_file_of_ones_own(opened: Open, press: Callable, run: Run) -> None:
+    app = opened("probing")
+    table = pd.DataFrame({"0": [en for en, _ in example_sentences(("en", "fr"))[:600]]})
+    text = startup.ParallelText(("en",), None, columns=("en",), table=table, digest="mine")
+    app.session_state["own"] = own_texts.OwnTexts(uploaded={"Yours: mine.txt (en)": text})
+    run(app)
+    app.selectbox(key="pdata").set_value("Yours: mine.txt (en)")
+    app.selectbox(key="items").set_value(500)
+    press(app, "Run")
+    assert app.dataframe[0].value.loc[0, "Data"] == "Yours: mine.txt (en)"
+    app.button_group(key="plang").set_value("fr")  # in which the file has no sentences
+    run(app)
+    assert "Yours: mine.txt (en)" not in app.selectbox(key="pdata").options
+
+
+def test_a_figure_says_of_which_models_data_and_seeds_it_is(plain: dict) -> None:
+    cell = plain["results"][0]
+    first = cell["rows"][0]
+    caption = probe_tables.provenance(read(plain).scores)
+    assert f"Trained on {first['n_train']:,} and tested on {first['n_test']:,} sentences" in caption
+    assert caption.startswith("model") or "model (weights" in caption
+    more = pd.concat([read(plain).scores, read(plain).scores.assign(run="4,000 + 987 sentences, 5 seeds", data="b")])
+    assert "to 4,000 and tested" in probe_tables.provenance(more) and "; b." in probe_tables.provenance(more)

@@ -34,6 +34,12 @@ LOST = (
 
 def main() -> None:
     st.set_page_config("Bilingual Generative Transformer", str(Path(__file__).with_name("icon.svg")), layout="wide")
+    st.html(Path(__file__).with_name("style.css"))
+    try:
+        options = startup.read()
+    except BgtError as error:
+        refused("The app can't start like this", "The options after `--` are not understood.", error)
+        return
     above = st.empty()
     two = st.Page(view("latents"), title="Two latents", icon=":material/scatter_plot:", url_path="latents")
     style = st.Page(view("generate"), title="Meaning by manner", icon=":material/edit_note:", url_path="style")
@@ -42,7 +48,13 @@ def main() -> None:
         partial(view("plane"), two, alike), title="Where they disagree", icon=":material/call_split:", url_path="plane"
     )
     probes = st.Page(view("probing"), title="Probes", icon=":material/science:", url_path="probes")
-    repeats = st.Page(view("questions"), title="Similar questions", icon=":material/quiz:", url_path="questions")
+    repeats = st.Page(
+        view("questions"),
+        title="Similar questions",
+        icon=":material/quiz:",
+        url_path="questions",
+        visibility="visible" if options.questions else "hidden",  # its address says how to start the app for it
+    )
     langs = st.Page(
         partial(view("compare"), probes), title="Compare languages", icon=":material/translate:", url_path="languages"
     )
@@ -54,18 +66,12 @@ def main() -> None:
         st.Page(first, title="A sentence", url_path=address, visibility="hidden")
         for address in ("sentence", "overview")
     ]
-    st.html(Path(__file__).with_name("style.css"))
     page = st.navigation([start, two, where, style, alike, repeats, probes, langs, several, about, *former])
     if page in (start, *former):
         sentence.heading(above)  # there while the model loads
-    try:
-        encoders = startup.read().models
-    except BgtError as error:
-        refused("The app can't start like this", "The options after `--` are not understood.", error)
-        return
     if not own_texts.restore():
         st.toast(LOST, icon=":material/upload_file:", duration="infinite")
-    picker(encoders)
+    picker(options.models)
     try:
         loaded = state.model()
     except BgtError as error:

@@ -1,4 +1,4 @@
-"""What maps suggest, measured in the full space: do translations find each other, do neighbours share their manner?"""
+"""What maps suggest, measured in the full space: do translations find each other, do neighbours share their style?"""
 
 from __future__ import annotations
 

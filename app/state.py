@@ -87,9 +87,9 @@ class Loaded:
         if not self.bgt:
             return "This encoder reads sentences and writes none."
         if self.translates:
-            return f"This model translates {self.translates}, and has no manner that could be changed."
+            return f"This model translates {self.translates}, and has no style that could be changed."
         if not self.second_latent:
-            return "This model has no language latents, so it has no manner that could be changed."
+            return "This model has no language latents, so it has no style that could be changed."
         if not can_write(self.bgt):
             return "This model cannot write sentences: its decoder is a bag of words, without an order."
         return ""

@@ -79,10 +79,10 @@ def transfer(
     max_length: int = 60,
     report: Report = quiet,
 ) -> dict[str, Any]:
-    """The meaning of `source` in the manner of `style`, with measures of all three, and of both sentences written
+    """The meaning of `source` in the style of `style`, with measures of all three, and of both sentences written
     again from their own latents: the best that the decoder does.
 
-    `mix` below 1 keeps that much of the source's own manner: only where both are of one language, for the second
+    `mix` below 1 keeps that much of the source's own style: only where both are of one language, for the second
     latents of two languages share no axes.
     """
     source_lang = source_lang or lang
@@ -211,7 +211,7 @@ def measures(loaded: Loaded, texts: Mapping[str, tuple[str, str]]) -> list[dict[
             "sentence": name,
             "text": text,
             "cosine": None if name == "Output" else to_output(text, lang, SEMANTIC),
-            "manner": None if name == "Output" or lang != output_lang else to_output(text, lang, loaded.second_latent),
+            "style": None if name == "Output" or lang != output_lang else to_output(text, lang, loaded.second_latent),
             "shared": None if name == "Source" else rows.overlap(text, source),
             **rows.counts(text),
         }

@@ -3,7 +3,7 @@ export default function ({ data, parentElement }) {
   let button = parentElement.querySelector("button");
   if (!button) {
     button = document.createElement("button");
-    button.className = "bgt-copy";
+    button.className = "bgt-button";
     parentElement.querySelector("div").appendChild(button);
   }
   const idle = () => { button.textContent = "Copy link"; };

@@ -35,7 +35,7 @@ class View {
 
   tool(text, title, action) {
     const button = this.bar.appendChild(document.createElement("button"));
-    [button.type, button.textContent, button.title] = ["button", text, title];
+    [button.type, button.className, button.textContent, button.title] = ["button", "bgt-button", text, title];
     button.setAttribute("aria-label", title);
     button.addEventListener("click", action);
     return button;

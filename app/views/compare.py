@@ -54,7 +54,7 @@ def page(probes: Page) -> None:
     results = all_results()
     gaps = languages.with_paper(results.gaps)
     second = loaded.second_latent or LANGUAGE
-    st.markdown(f"Does the semantic latent keep meaning, and the {second} latent manner, in every language and model?")
+    st.markdown(f"Does the semantic latent keep meaning, and the {second} latent style, in every language and model?")
     if len(loaded.langs) == 1:
         st.caption(f"This model reads one language, {loaded.languages}: there is no other of its own to compare.")
     if loaded.title not in set(gaps["model"]):

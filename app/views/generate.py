@@ -62,9 +62,9 @@ def example(loaded: state.Loaded, is_open: bool) -> None:
     langs = loaded.langs
     with st.container(border=True):  # a form would forget its text on another page
         left, right = st.columns(2)
-        meaning, manner = EXAMPLE if "en" in langs else ("", "")
-        source = left.text_area("Source: its meaning", meaning, key="source", height=90, **BOUND)
-        style = right.text_area("Style: its manner", manner, key="style", height=90, **BOUND)
+        meaning, wording = EXAMPLE if "en" in langs else ("", "")
+        source = left.text_area("Source: what to say", meaning, key="source", height=90, **BOUND)
+        style = right.text_area("Style: how to say it", wording, key="style", height=90, **BOUND)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             source_lang = grid.language("Language of Source", langs, "source_lang")
             lang = grid.language("Language of Style and output", langs, "lang")
@@ -118,7 +118,7 @@ def result(loaded: state.Loaded, transferred: dict[str, Any]) -> None:
     if notice := writing.beyond(transferred["rebuilt"]):
         st.warning(notice, icon=":material/warning:")
     style = f"{loaded.second_latent.capitalize()} cosine"
-    titles = {"cosine": "Semantic cosine", "manner": style, "shared": "Words shared"}
+    titles = {"cosine": "Semantic cosine", "style": style, "shared": "Words shared"}
     measured = pd.DataFrame(transferred["measures"])
     numbers = [*titles, *rows.COUNTED]
     two = st.column_config.NumberColumn(format="%.2f", width=100)

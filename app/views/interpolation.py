@@ -116,7 +116,7 @@ def form(
 
 def what_moves(second_latent: str) -> dict[str, tuple[str, ...]]:
     """What can be chosen to move, and which latents that is."""
-    names = ("Meaning", "Manner") if second_latent == LANGUAGE else (SEMANTIC.capitalize(), second_latent.capitalize())
+    names = ("Meaning", "Style") if second_latent == LANGUAGE else (SEMANTIC.capitalize(), second_latent.capitalize())
     return {names[0]: (SEMANTIC,), names[1]: (second_latent,), "Both": (SEMANTIC, second_latent)}
 
 

@@ -92,7 +92,7 @@ def restore(table: pd.DataFrame) -> None:
 
 def scores(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> None:
     """What the maps suggest, measured in the full space: of translations, and of a model that has a second latent."""
-    parts = [translation] * (len(langs) > 1) + [manner] * bool(fitted.second)
+    parts = [translation] * (len(langs) > 1) + [style] * bool(fitted.second)
     if not parts:
         return
     st.subheader("Measured in the full space")
@@ -116,8 +116,8 @@ def translation(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str
     return retrieval
 
 
-def manner(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> pd.DataFrame:
-    st.markdown("**Does the nearest sentence share its manner?**")
+def style(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> pd.DataFrame:
+    st.markdown("**Does the nearest sentence share its style?**")
     shared = measuring.agreements(loaded, fitted, list(rows.COUNTED))
     st.table(
         shared,

@@ -110,7 +110,7 @@ def charts(loaded: state.Loaded, scored: pd.DataFrame, x: str, x_title: str, sys
     places: list[int] = []
     for column, (system, title) in zip(st.columns(len(systems)), systems.items(), strict=True):
         event = column.plotly_chart(
-            scores.alike_scatter(scored, x, x_title, {system: title}, state.theme()),
+            scores.alike_scatter(scored, x, x_title, {system: title}, theme=state.theme()),
             key=f"alike {x} {system} {len(scored)}",
             on_select="rerun",
             selection_mode=("points", "lasso"),

@@ -58,20 +58,19 @@ def page(maps: StreamlitPage, alike: StreamlitPage) -> None:
         if text is None:
             return
         sources = {source.title: source for source in disagreement.sources(text)}
-        source = sources[st.selectbox("Pairs", list(sources), key="pairs_of", width=210, **BOUND)]
-        count = st.selectbox(
-            "At most", COUNTS, format_func=lambda number: f"{number:,}", key="plane_count", width=110, **BOUND
-        )
-        settings = st.container(horizontal=True, vertical_alignment="bottom", width="content")
-    pairs = disagreement.pairs(loaded, text, count, source)
-    with settings:
-        colour, colour_title = choose_colour(pairs)
-        with st.popover("Lines", icon=":material/tune:"):
+        source = sources[st.selectbox("Pairs", list(sources), key="pairs_of", width=170, **BOUND)]
+        colour_place = st.container(width=180)
+        with st.popover("More"):
+            count = st.selectbox(
+                "Pairs at most", COUNTS, format_func=lambda number: f"{number:,}", key="plane_count", **BOUND
+            )
             percentiles = tuple(
                 st.slider(f"Alike in {name}: above this share of random pairs, %", 50, 99, 95, key=key, **BOUND)
                 for name, key in (("meaning", "meaning_line"), ("style", "style_line"))
             )
-        copy_link()
+    pairs = disagreement.pairs(loaded, text, count, source)
+    with colour_place:
+        colour, colour_title = choose_colour(pairs)
     explore(loaded, pairs, (colour, colour_title), percentiles, source, (text, count), (maps, alike))
     if text.credit:
         st.caption(text.credit)
@@ -84,9 +83,7 @@ def choose_colour(pairs: pd.DataFrame) -> tuple[str, str]:
     titles = {"kind": "Kind of pair", "overlap": "Words in common", "length": "Difference in length", **own}
     if "own:gold" in own:  # what people said is what to look at first
         titles = {"own:gold": "", **titles} | {"own:gold": "Scores people gave"}
-    colour = st.selectbox(
-        "Colour", list(titles), format_func=titles.__getitem__, key="plane_colour", width=180, **BOUND
-    )
+    colour = st.selectbox("Colour", list(titles), format_func=titles.__getitem__, key="plane_colour", **BOUND)
     return colour, titles[colour]
 
 
@@ -142,13 +139,15 @@ def explore(
             if len(pairs) > charts.MAX_HOVER:
                 st.caption(f"Past {charts.MAX_HOVER:,} points a text is shown on a click, not under the pointer.")
     extremes(parts)
-    exports.offer(
-        f"bgt-pairs-{loaded.short}",
-        pairs,
-        figure,
-        caption=f"{len(pairs):,} pairs, {source.title}. Lines: {percentiles[0]} % and {percentiles[1]} % of random "
-        f"pairs are less alike. {loaded.name}.",
-    )
+    with st.container(horizontal=True):
+        copy_link()
+        exports.offer(
+            f"bgt-pairs-{loaded.short}",
+            pairs,
+            figure,
+            caption=f"{len(pairs):,} pairs, {source.title}. Lines: {percentiles[0]} % and {percentiles[1]} % of random "
+            f"pairs are less alike. {loaded.name}.",
+        )
 
 
 def inspect(
@@ -229,6 +228,6 @@ def listing(pairs: pd.DataFrame, height: Literal["content"] | int) -> None:
         hide_index=True,
         height=height,
         row_height=66,  # three lines of text
-        column_config={"Meaning": two, "Style": two, "Left": {"width": 130}, "Right": {"width": 130}},
+        column_config={"Meaning": two, "Style": two, "Left": {"width": 112}, "Right": {"width": 112}},
         alt="Pairs of sentences with how alike they are in meaning and in style",
     )

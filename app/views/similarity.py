@@ -31,7 +31,7 @@ EXAMPLE = ("Where is the station?", "Tell me how to get to the train station.")
 def page() -> None:
     loaded = state.model()
     st.title("How alike?")
-    st.markdown("Do two sentences mean the same, and is it the meaning or the manner that they share?")
+    st.markdown("Do two sentences mean the same, and is it the meaning or the style that they share?")
     two_sentences, file_of_pairs = st.tabs(["Two sentences", "A file of pairs"], key="alike", **BOUND)
     with two_sentences:
         pair(loaded)

@@ -334,7 +334,7 @@ def test_a_model_of_other_languages_is_told_how_to_bring_sentences(
     assert not app.get("bidi_component")
 
 
-@pytest.mark.parametrize(("what", "moves"), [("Meaning", {0}), ("Manner", {1}), ("Both", {0, 1})])
+@pytest.mark.parametrize(("what", "moves"), [("Meaning", {0}), ("Style", {1}), ("Both", {0, 1})])
 def test_the_way_between_two_sentences_is_written_and_drawn(
     opened: Open, press: Press, run: Run, figures: Figures, saved: Path, what: str, moves: set[int]
 ) -> None:

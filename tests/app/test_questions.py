@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
@@ -49,6 +50,23 @@ def test_a_store_of_another_model_is_refused(opened: Open, start: Callable, save
 def test_an_absent_store_is_said(opened: Open, start: Callable, saved_siamese: Path, tmp_path: Path) -> None:
     start("--model", saved_siamese, "--questions", tmp_path / "none")
     assert "holds no store of questions" in opened("questions").code[0].value
+
+
+def test_the_page_is_listed_only_with_a_store(
+    start: Callable, opened: Open, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = []
+    real = st.navigation
+
+    def navigation(pages: list) -> object:
+        listed.append([page.title for page in pages if page.visibility == "visible"])
+        return real(pages)
+
+    monkeypatch.setattr(st, "navigation", navigation)
+    opened("main")
+    start("--model", saved, "--questions", tmp_path)
+    opened("main")
+    assert ["Similar questions" in titles for titles in listed] == [False, True] and "Probes" in listed[0]
 
 
 def test_the_nearest_questions_are_the_stores(

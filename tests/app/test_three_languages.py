@@ -115,7 +115,7 @@ def test_sentences_between_two_are_written_in_any_of_them(opened: Open, press: P
     app = opened("latents")
     assert group(app, "way_lang") == list(NAMES)
     app.button_group(key="way_lang").set_value("de")
-    app.button_group(key="move").set_value("Manner")
+    app.button_group(key="move").set_value("Style")
     press(app, "Interpolate")
     assert app.session_state["walked"].lang == "de"
     _, language = figures(app)

@@ -45,7 +45,7 @@ def test_it_says_that_it_translates_and_what_its_latent_is(opened: Open) -> None
 
 
 def test_pages_for_two_latents_say_why_they_are_empty(opened: Open) -> None:
-    assert "translates French into English, and has no manner" in opened("generate").info[0].value
+    assert "translates French into English, and has no style" in opened("generate").info[0].value
     assert "one latent" in opened("compare").info[0].value
     assert "one latent" in opened("latents").caption[0].value
 

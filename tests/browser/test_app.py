@@ -106,9 +106,9 @@ def test_the_first_sentence_leads_to_the_page_that_writes(
     page.get_by_role("link", name="More on writing").first.click()
     expect(page.get_by_role("heading", level=1, name="Meaning by manner")).to_be_visible()
     settle(page)
-    source = page.get_by_label("Source: its meaning")
+    source = page.get_by_label("Source: what to say")
     expect(source).to_have_value("The cat sleeps.")
-    style = page.get_by_label("Style: its manner").input_value()
+    style = page.get_by_label("Style: how to say it").input_value()
     source.press("Control+Enter")
     expect_output(page, expected_output(saved, "The cat sleeps.", style, "en"))
 
@@ -120,16 +120,16 @@ def test_a_style_is_changed_with_the_keyboard_alone(
     turn_to(page, "Meaning by manner")
     page.get_by_role("tab", name="One sentence").click()
     settle(page)
-    for name in ("Source: its meaning", "Style: its manner"):  # fields are code of their own, fetched when first needed
+    for name in ("Source: what to say", "Style: how to say it"):  # fields are code of their own
         expect(page.get_by_label(name)).to_be_visible(timeout=20_000)
-    for name, text in (("Source: its meaning", "The cat sleeps."), ("Style: its manner", "Is it late?")):
+    for name, text in (("Source: what to say", "The cat sleeps."), ("Style: how to say it", "Is it late?")):
         page.get_by_label(name).focus()
         page.keyboard.press("Control+A")  # the example that is there
         page.keyboard.type(text)
         page.keyboard.press("Tab")
         settle(page)
         expect(page.get_by_label(name)).to_have_value(text)
-    page.get_by_label("Style: its manner").press("Control+Enter")
+    page.get_by_label("Style: how to say it").press("Control+Enter")
     expect_output(page, expected_output(saved, "The cat sleeps.", "Is it late?", "en"))
 
 
@@ -140,7 +140,7 @@ def test_what_is_typed_stays_while_another_page_is_looked_at(
     turn_to(page, "Meaning by manner")
     page.get_by_role("tab", name="One sentence").click()
     settle(page)
-    fields = {"Source: its meaning": "The cat sleeps.", "Style: its manner": "Is it late?"}
+    fields = {"Source: what to say": "The cat sleeps.", "Style: how to say it": "Is it late?"}
     for name, text in fields.items():
         page.get_by_label(name).fill(text)
         page.get_by_label(name).press("Tab")

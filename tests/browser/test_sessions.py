@@ -32,8 +32,8 @@ def ask(page: Page, seed: int) -> None:
     page.get_by_text("Sample", exact=True).click()
     page.get_by_label("Seed").fill(str(seed))
     page.get_by_label("Seed").press("Enter")
-    page.get_by_label("Source: its meaning").fill(SOURCE)
-    page.get_by_label("Style: its manner").fill(STYLE)
+    page.get_by_label("Source: what to say").fill(SOURCE)
+    page.get_by_label("Style: how to say it").fill(STYLE)
 
 
 def expect_output(page: Page, text: str) -> None:

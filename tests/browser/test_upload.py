@@ -53,7 +53,8 @@ def test_five_thousand_translations_are_uploaded_drawn_and_compared(
     page.get_by_role("option", name="English and French").click()
     settle(page)
     page.wait_for_function(f"{POINTS}?.length === 600", timeout=60_000)  # 300 translations, as many random pairs
-    page.get_by_role("combobox", name=re.compile("At most")).click()
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("combobox", name=re.compile("Pairs at most")).click()
     page.get_by_role("option", name="5,000", exact=True).click()
     page.wait_for_function(f"{POINTS}?.length === 10_000", timeout=180_000)
 

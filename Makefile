@@ -10,7 +10,7 @@ WORKERS := --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-r
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help app test check docs bench clean
+.PHONY: help app test check attack docs bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -31,12 +31,15 @@ check: .venv/with-dev ## lint, formatting, import contracts, types
 docs: .venv/with-dev ## the API pages, from the docstrings, into docs/api
 	$(BIN)/python docs/build.py $(ARGS)
 
+attack: .venv/with-dev ## kill, fill disks, fuzz every reader: twenty minutes; ARGS="fuzz --replay 7" tries one alone
+	$(BIN)/python -m attack $(ARGS)
+
 bench: .venv/with-bench ## measure every figure of benchmarks/RESULTS.md anew; ARGS="training updates" only these pages
 	$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove the environment and every cache; runs and data stay
 	rm -rf .venv dist docs/api *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
-	find app bgt_core probes tests benchmarks analysis docs examples -name __pycache__ -prune -exec rm -rf {} +
+	find app attack bgt_core probes tests benchmarks analysis docs examples -name __pycache__ -prune -exec rm -rf {} +
 
 # .venv/with-EXTRA is a stamp: it is made again when the wanted versions change, and costs nothing otherwise.
 .venv/with-%: .venv/with-torch pyproject.toml

@@ -15,6 +15,7 @@ if ROOT not in sys.path:  # Streamlit puts this folder on the path, not the one 
     sys.path.insert(0, ROOT)
 
 from app import own_texts, startup, state  # noqa: E402
+from app.verbatim import problem, verbatim  # noqa: E402
 from app.views import sentence  # noqa: E402
 from bgt_core.errors import BgtError, Busy  # noqa: E402
 
@@ -91,10 +92,10 @@ def shown(page: Callable[[], None]) -> None:
     try:
         page()
     except Busy as error:
-        st.warning(str(error), icon=":material/hourglass:")
+        st.warning(verbatim(error), icon=":material/hourglass:")
         st.button("Try again")
     except BgtError as error:  # a file can't be read, or an encoder has no vector for a sentence
-        st.error(str(error), icon=":material/error:")
+        problem(error)
 
 
 def view(name: str) -> Callable[..., None]:
@@ -120,7 +121,7 @@ def picker(models: dict[str, str]) -> None:
         if linked is not None and linked not in models:
             st.session_state["unknown_model"] = linked[:80]
         if unknown := st.session_state.pop("unknown_model", None):
-            st.warning(f"This app was not started with a model called “{unknown}”.")
+            st.warning(f"This app was not started with a model called “{verbatim(unknown)}”.")
 
 
 def describe(loaded: state.Loaded) -> None:

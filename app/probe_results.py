@@ -20,7 +20,8 @@ from pyarrow import compute, parquet
 
 from app import startup
 from app.predictions import Key
-from bgt_core.errors import DataError, NotFound
+from bgt_core.errors import BgtError, DataError, NotFound
+from bgt_core.files.parquet import reading_parquet
 from probes.results.store import SCHEMA as STORED
 from probes.results.store import Cell, all_predictions, document_cells
 
@@ -35,6 +36,7 @@ OPTIONAL = ["selectivity", "capacity", "compression", "information"]  # only whe
 GAPS = [*SOURCE, *"langs first second points ci_low ci_high p n_test".split()]  # langs: of the model, "en fr"
 CURVE = [*SOURCE, *"latent family n_train accuracy ci_low ci_high".split()]
 PREDICTED = ("model", "task", "lang", "probe")  # all that predictions say about their source: no fingerprint
+PREDICTIONS = pa.schema([*((name, pa.string()) for name in PREDICTED), *STORED])
 COMMAND = "bgt-probe --lang {lang} --model {model} --json > {lang}.json"
 
 
@@ -130,8 +132,10 @@ def read_csv(name: str, content: bytes) -> ResultTables:
 def read_predictions(name: str, content: bytes) -> ResultTables:
     """What was predicted of each item; the file does not say which training it comes from."""
     try:
-        return ResultTables(items=by_key(parquet.read_table(io.BytesIO(content)).select([*PREDICTED, *STORED.names])))
-    except (pa.ArrowException, KeyError, ValueError):
+        with reading_parquet(name):
+            stored = parquet.read_table(io.BytesIO(content))
+            return ResultTables(items=by_key(stored.select(PREDICTIONS.names).cast(PREDICTIONS)))
+    except BgtError:
         raise DataError(f"{name}: no predictions of bgt-probe; make them with: bgt-probe --predictions FILE") from None
 
 

@@ -18,7 +18,7 @@ from bgt_core.evaluation.sts.hard import RULES, extreme, negated, swer
 from bgt_core.vectors.compare import cosines
 
 RESAMPLES = 2_000
-AT_ONCE = 1_000  # pairs whose bags of words are in memory
+AT_ONCE = 100  # pairs whose bags of words are in memory
 WORDS = "words"  # the column of the baseline
 OTHERS = ("left", "right", "gold", "swer", "overlap", "misjudged")  # columns that hold no system's similarity
 NEGATION = "negation"

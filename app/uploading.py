@@ -12,6 +12,7 @@ import streamlit as st
 
 from app import checks, own_texts, rows, startup, state, uploads
 from app.startup import ParallelText
+from app.verbatim import problem, verbatim
 from bgt_core.data.examples import LANGS
 from bgt_core.errors import BgtError, DataError
 
@@ -64,7 +65,7 @@ def remove_button(name: str, key: str, names: Sequence[str]) -> None:
         st.button(
             "Remove",
             icon=":material/delete:",
-            help=f"Take back “{name}”",
+            help=f"Take back “{verbatim(name)}”",
             on_click=remove,
             args=(name, key, others),
             width="content",
@@ -112,7 +113,7 @@ def dialog() -> None:
         drop = st.toggle("Drop rows whose sentences repeat an earlier row's", GOLD not in uses, key="drop_repeated")
         name, text, left_out = made(file.name, table, uses, drop)
     except BgtError as error:
-        st.error(str(error))
+        problem(error)
         return
     for side, lang in enumerate(text.columns):
         for warning in checks.warnings(loaded, text.table[str(side)].tolist(), lang):
@@ -142,7 +143,12 @@ def choose_uses(table: pd.DataFrame, langs: Sequence[str], file: str) -> list[st
     with st.container(horizontal=True):
         return [
             st.selectbox(
-                title, options, options.index(use), format_func=names.__getitem__, key=f"use {file} {at}", width=190
+                verbatim(title),
+                options,
+                options.index(use),
+                format_func=names.__getitem__,
+                key=f"use {file} {at}",
+                width=190,
             )
             for at, (title, use) in enumerate(zip(table, guessed_uses(table, tuple(langs)), strict=True))
         ]

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
-import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
 
 from app.rows import LANGUAGE_NAMES
 from bgt_core.data.text import normalise
 from bgt_core.errors import DataError
+from bgt_core.files import parse_json
+from bgt_core.files.parquet import reading_parquet
 
 KINDS = ["tsv", "csv", "txt", "jsonl", "parquet"]
 MAX_MEGABYTES = 20
-MAX_ROWS = 50_000
+MAX_ROWS, MAX_COLUMNS = 50_000, 100
+MAX_TEXT = 2**28  # bytes of all cells
+BATCH = 16  # rows decompressed together: few, as each may be as long as the file is large
 MAX_CHARACTERS = 2_000  # of a sentence
 SCORES = ("gold", "score", "label", "similarity", "relatedness")  # names of columns of scores that people gave
 TITLES = {  # a first row that has one of these holds names
@@ -28,8 +33,8 @@ TITLES = {  # a first row that has one of these holds names
 def cells(name: str, content: bytes, header: bool | None = None) -> pd.DataFrame:
     """A file's columns by name, every cell a string, cleaned up by `normalise`; blank rows are dropped.
 
-    .csv is quoted, .tsv and .txt have tabs and no quoting, .jsonl has an object a line; columns of lists in .parquet
-    are left out. `header`: whether the first row of the first three holds names; None decides by the row.
+    .csv is quoted, .tsv and .txt have tabs and no quoting, .jsonl has an object a line; columns of lists and records in
+    .parquet are left out. `header`: whether the first row of the first three holds names; None decides by the row.
     Raises DataError for another kind of file, what is no text or not UTF-8, no rows, too many, or of different widths.
     """
     kind = name.rpartition(".")[2].lower()
@@ -45,12 +50,16 @@ def cells(name: str, content: bytes, header: bool | None = None) -> pd.DataFrame
     table = table[(table != "").any(axis=1)].reset_index(drop=True)
     if table.empty:
         raise DataError(f"{name}: no rows; expected a sentence, or a translation or pair of sentences, a line.")
-    if len(table) > MAX_ROWS:
-        raise DataError(
-            f"{name}: {len(table):,} rows, more than {MAX_ROWS:,}; give the first {MAX_ROWS:,}, or use the command "
-            "line."
-        )
+    bounded(name, len(table), len(columns))
     return table
+
+
+def bounded(name: str, rows: int, columns: int) -> None:
+    """DataError for more than a page can take."""
+    if rows > MAX_ROWS:
+        raise DataError(f"{name}: more than {MAX_ROWS:,} rows; give the first {MAX_ROWS:,}, or use the command line.")
+    if columns > MAX_COLUMNS:
+        raise DataError(f"{name}: {columns:,} columns, more than {MAX_COLUMNS}; leave out those that are not needed.")
 
 
 def decoded(name: str, content: bytes) -> str:
@@ -64,12 +73,21 @@ def decoded(name: str, content: bytes) -> str:
 
 
 def from_parquet(name: str, content: bytes) -> dict[str, list[str]]:
-    try:
-        table = pd.read_parquet(io.BytesIO(content))
-    except (OSError, ValueError):  # pyarrow's errors are of both kinds
-        raise DataError(f"{name}: not a Parquet file, or a damaged one.") from None
-    plain = (title for title in table if not isinstance(table[title].iloc[0] if len(table) else "", list | np.ndarray))
-    return {str(title): list(map(string, table[title].tolist())) for title in plain}
+    """The columns that are neither lists nor records, in bounded memory, however much a small file says it holds."""
+    size = 0
+    with reading_parquet(name), parquet.ParquetFile(io.BytesIO(content)) as file:
+        fields = [field for field in file.schema_arrow if not pa.types.is_nested(field.type)]
+        bounded(name, file.metadata.num_rows, len(fields))
+        titles = [field.name for field in fields if not field.name.startswith("__index_level_")]  # pandas's own
+        columns: list[list[str]] = [[] for _ in titles]
+        for batch in file.iter_batches(BATCH, columns=titles):
+            for column, values in zip(columns, batch.columns, strict=True):
+                values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+                size += values.nbytes
+                if size > MAX_TEXT:
+                    raise DataError(f"{name}: holds more than {MAX_TEXT >> 20} MiB of cells; give fewer rows.")
+                column.extend(map(string, values.to_pylist()))
+    return dict(zip(distinct(titles), columns, strict=True))
 
 
 def from_objects(name: str, text: str) -> dict[str, list[str]]:
@@ -77,13 +95,15 @@ def from_objects(name: str, text: str) -> dict[str, list[str]]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                row = json.loads(line)
-            except ValueError:
+                row = parse_json(line, name)
+            except DataError:
                 row = None
             if not isinstance(row, dict):
                 raise DataError(f'{name}:{number}: expected a JSON object, as {{"en": "Yes.", "fr": "Oui."}}.')
             rows.append(row)
+            bounded(name, len(rows), 0)
     titles = dict.fromkeys(title for row in rows for title in row)
+    bounded(name, len(rows), len(titles))
     return {title: [string(row.get(title)) for row in rows] for title in titles}
 
 
@@ -95,13 +115,14 @@ def string(value: object) -> str:
 def split(name: str, text: str, kind: str) -> list[list[str]]:
     """The rows that are not blank, all of the same width."""
     if kind == "csv":
-        try:
-            rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-        except csv.Error as error:
-            raise DataError(f"{name}: not CSV ({error}); quote cells that hold a comma or a quote.") from None
+        lines: Iterable[list[str]] = csv.reader(io.StringIO(text, newline=""), strict=True)
     else:
-        rows = [line.removesuffix("\r").split("\t") for line in text.split("\n")]
-    rows = [row for row in rows if any(map(str.strip, row))]
+        lines = (line.removesuffix("\r").split("\t") for line in text.split("\n"))
+    try:
+        rows = list(islice((row for row in lines if any(map(str.strip, row))), MAX_ROWS + 2))  # names, and one too many
+    except csv.Error as error:
+        raise DataError(f"{name}: not CSV ({error}); quote cells that hold a comma or a quote.") from None
+    bounded(name, 0, len(rows[0]) if rows else 0)
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
             width = f"{len(row)} column{'s' * (len(row) != 1)}"

@@ -10,11 +10,18 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib.util import find_spec
 
+LONGEST = 1_200  # characters of a message
+
 
 class BgtError(ValueError):
     """What was given can't be used; the root of all errors that this package raises on purpose."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        """The message in one line of a readable length, whatever a file or a user put into it."""
+        line = " ".join("".join(char if char.isprintable() else " " for char in super().__str__()).split())
+        return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 3 :]}"
 
 
 class UsageError(BgtError):
@@ -37,6 +44,12 @@ class DataError(BgtError):
     """A file or an array holds what it should not: a damaged checkpoint, text that is not UTF-8, NaN."""
 
     exit_code = 4
+
+
+class Diverged(BgtError):
+    """A training went astray: a loss is no number, or explodes; what was saved before is kept."""
+
+    exit_code = 8
 
 
 class Interrupted(BgtError):

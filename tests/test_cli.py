@@ -137,7 +137,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, what the line
     "a third language": (f"{TRAIN} --data pairs.tsv --langs en,fr,es", 4, "2 columns, expected 3"),
     "too many pieces": (f"{TRAIN} --data pairs.tsv --set vocab_size=90000", 4, "vocab_size 90000 is too large"),
     "no tokenizer": (f"{TRAIN} --data pairs.tsv --tokenizer absent.model", 3, "absent.model"),
-    "a file in the way": ("train bgt-small --data pairs.tsv --out mine", 3, "mine: can't be made a folder"),
+    "a file in the way": ("train bgt-small --data pairs.tsv --out mine", 3, "mine: can't be written"),
     "a folder in use": ("train bgt-small --data pairs.tsv --out sts", 2, "sts: not empty"),
     "nothing to resume": ("train --resume --out run", 3, "run: nothing to resume"),
     "resume and more": ("train --resume --out run --data pairs.tsv", 2, "--resume"),

@@ -132,6 +132,7 @@ def test_the_wheel_holds_the_library_and_nothing_else() -> None:
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert set(PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == packages - {
         "app",
+        "attack",
         "benchmarks",
         "tests",
     }

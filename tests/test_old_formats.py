@@ -223,6 +223,7 @@ def test_the_models_that_ship_are_converted(folder: Path) -> None:
     assert set(settings) - set(config["arguments"]) <= {
         "data.character_coverage",
         "train.micro_batches",
+        "train.explosion",
         "train.composition_l2",
         "train.table_l2",
         "train.sampling_temperature",

@@ -13,6 +13,7 @@ import streamlit as st
 import bgt_core
 from app import exports, state
 from app.components.copy import copy_link
+from app.verbatim import verbatim, written_out
 from app.views import measured
 from app.views.help import how_to_read
 
@@ -209,12 +210,12 @@ def records(card: Mapping[str, object]) -> None:
     """The model's card: lists of records as tables (data, licences), anything else as a line."""
     for name, value in card.items():
         title = TITLES.get(name, name.capitalize())
-        st.subheader(title)
+        st.subheader(verbatim(title))
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
             table = pd.DataFrame(value).map(readable).rename(columns=sentence_case)
             if len(table) > LONG:
                 st.dataframe(table, hide_index=True, height=360, alt=f"The model's card: {title}")
             else:
-                st.table(table, border="horizontal", hide_index=True, alt=f"The model's card: {title}")
+                st.table(written_out(table), border="horizontal", hide_index=True, alt=f"The model's card: {title}")
         else:
             st.text(readable(value))

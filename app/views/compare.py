@@ -15,6 +15,7 @@ from app.charts import gaps as charts
 from app.charts import theme
 from app.charts.probes import probe_dots
 from app.components.copy import copy_link
+from app.verbatim import verbatim
 from app.views.browse import chosen_models
 from app.views.distance import trends
 from app.views.help import how_to_read
@@ -74,7 +75,9 @@ def shown(results: probe_results.ResultTables, gaps: pd.DataFrame, loaded: state
     """The results of the chosen models."""
     models = chosen_models(gaps, loaded, usual_models(gaps, loaded), "languages_of")
     counts = gaps.groupby("model")["lang"].nunique()
-    st.caption("Languages with results: " + ", ".join(f"{counts[model]} of {model}" for model in counts.index) + ".")
+    st.caption(
+        "Languages with results: " + ", ".join(f"{counts[model]} of {verbatim(model)}" for model in counts.index) + "."
+    )
     gaps = gaps[gaps["model"].isin(models)]
     latents = languages.of_latents(results.scores)
     latents = latents[latents["model"].isin(gaps["model"])]
@@ -113,7 +116,7 @@ def difference(gaps: pd.DataFrame, note: str) -> None:
     numbered = ", ".join(f"{number} {model}" for number, model in enumerate(models, 1))
     numbered = f"The numbers are models: {numbered}. " if len(models) > 1 else ""
     if numbered:
-        st.caption(numbered)
+        st.caption(verbatim(numbered))
     figure = partial(charts.gap_dots, gaps, theme=state.theme())
     st.plotly_chart(
         figure(),

@@ -9,6 +9,7 @@ import streamlit as st
 
 from app import exports, rows, startup, state, writing
 from app.address import BOUND
+from app.verbatim import problem
 from app.views import decoding
 from app.views.help import how_to_read
 from bgt_core.errors import BgtError
@@ -53,7 +54,7 @@ def page(loaded: state.Loaded) -> None:
         sliders(loaded, directions, source, lang)
         steps(loaded, directions, source, lang, text.credit)
     except BgtError as error:
-        st.error(str(error))
+        problem(error)
 
 
 @st.fragment
@@ -67,7 +68,7 @@ def sliders(loaded: state.Loaded, directions: Directions, source: str, lang: str
         with st.spinner("Writing"):
             (text,) = writing.write_moved(loaded, directions, source, lang, [moves])
     except BgtError as error:
-        st.error(str(error))
+        problem(error)
         return
     decoding.sentence(text)
     st.caption(described({"Before": source, "After": text}))

@@ -11,6 +11,7 @@ import streamlit as st
 from app import checks, exports, rows, state, writing
 from app.address import BOUND
 from app.components.copy import copy_link
+from app.verbatim import problem
 from app.views import decoding, directions, grid, interpolation
 from app.views.help import how_to_read
 from bgt_core.contracts import SEMANTIC
@@ -94,7 +95,7 @@ def example(loaded: state.Loaded, is_open: bool) -> None:
                 )  # fmt: skip
             history.insert(0, transferred)
         except BgtError as error:
-            st.error(str(error))
+            problem(error)
         del history[REMEMBERED:]
     if history and settings.items() <= history[0].items():
         result(loaded, history[0])

@@ -10,6 +10,7 @@ import streamlit as st
 from app import checks, exports, rows, state, writing
 from app.address import BOUND
 from app.charts import grid as drawn
+from app.verbatim import problem
 from app.views import decoding
 from app.views.help import how_to_read
 from bgt_core.data.examples import LANGS, example_sentences
@@ -73,7 +74,7 @@ def page(loaded: state.Loaded, is_open: bool) -> None:
             with decoding.progress() as report:
                 grids[request] = writing.grid(loaded, meanings, meaning_lang, styles, lang, report=report)
         except BgtError as error:
-            st.error(str(error))
+            problem(error)
             return
         while len(grids) > REMEMBERED:
             del grids[next(iter(grids))]

@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit.navigation.page import Page
 
 from app import properties, rows, sentence, state
+from app.verbatim import verbatim
 from app.views import marked
 from bgt_core.contracts import SEMANTIC
 
@@ -29,7 +30,7 @@ def words(loaded: state.Loaded, text: str, lang: str, similarity: Page) -> None:
     )
     marked.bars(table, list(loaded.latents), highest, lang)
     strongest = {latent: table["word"].iloc[int(table[latent].to_numpy().argmax())] for latent in loaded.latents}
-    heard = "; ".join(f"the {latent} latent most for “{word}”" for latent, word in strongest.items())
+    heard = "; ".join(f"the {latent} latent most for “{verbatim(word)}”" for latent, word in strongest.items())
     st.caption(f"Listens: {heard}.")
     with st.expander("The same as a table"):
         st.dataframe(
@@ -46,7 +47,7 @@ def words(loaded: state.Loaded, text: str, lang: str, similarity: Page) -> None:
     language = rows.language_name(lang)
     st.page_link(
         similarity,
-        label=f"More on two sentences: with and without “{strongest[SEMANTIC]}”",
+        label=f"More on two sentences: with and without “{verbatim(strongest[SEMANTIC])}”",
         icon=":material/arrow_forward:",
         query_params={"left": text, "right": without, "one_left_lang": language, "one_right_lang": language},
     )

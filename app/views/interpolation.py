@@ -11,6 +11,7 @@ import streamlit as st
 
 from app import exports, geometry, rows, spaces, state, writing
 from app.address import BOUND
+from app.verbatim import problem, verbatim
 from app.views import decoding
 from app.views.help import how_to_read
 from bgt_core.contracts import LANGUAGE, SEMANTIC
@@ -104,7 +105,7 @@ def form(
             with st.spinner("Writing"):
                 written, latents = writing.interpolate(loaded, start, end, lang, moves[moved], STEPS)
         except BgtError as error:
-            st.error(str(error))
+            problem(error)
             return None
         st.session_state["walked"] = Interpolation(loaded.digest, start, end, lang, written, latents)
     walk = st.session_state.get("walked")
@@ -124,7 +125,9 @@ def what_moves(second_latent: str) -> dict[str, tuple[str, ...]]:
 def follow(walk: Interpolation) -> None:
     """A slider along the steps; moving it computes nothing."""
     steps = len(walk.table)
-    step = st.slider(f"Step, from “{short(walk.start)}” to “{short(walk.end)}”", 1, steps, 1 + steps // 2)
+    step = st.slider(
+        f"Step, from “{verbatim(short(walk.start))}” to “{verbatim(short(walk.end))}”", 1, steps, 1 + steps // 2
+    )
     row = walk.table.iloc[step - 1]
     decoding.sentence(row["text"])
     st.caption(f"Meaning: cosine {row['to_start']:z.2f} to the first sentence, {row['to_end']:z.2f} to the last.")

@@ -10,6 +10,7 @@ import streamlit as st
 
 from app import controls, exports, measuring, rows, spaces, state
 from app.address import BOUND, in_ranges, linked_rows
+from app.verbatim import verbatim
 from app.views import interpolation, linked_maps
 from app.views.help import how_to_read
 
@@ -48,13 +49,13 @@ def page() -> None:
     count, different = len(corpus) // len(langs), corpus["text"].nunique()
     unit = choice.text.unit
     if count < 3 or different < 3:
-        name = choice.text.file or "this text"
+        name = verbatim(choice.text.file or "this text")
         st.info(f"A map needs 3 {unit} and 3 different sentences; {name} has {count} and {different}.")
         return
     if count < choice.count:
         st.caption(f"There are {count:,} {unit}; all are shown.")
     elif choice.text.file:
-        st.caption(f"Shown: the first {choice.count:,} {unit} of {choice.text.file.name}.")
+        st.caption(f"Shown: the first {choice.count:,} {unit} of {verbatim(choice.text.file.name)}.")
     brought(langs)
     table = pd.concat([corpus, *controls.own_rows(langs)], ignore_index=True)
     restore(table)

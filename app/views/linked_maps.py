@@ -14,6 +14,7 @@ from app.address import keep_rows
 from app.charts import maps, theme
 from app.components import maps as browser
 from app.components.copy import copy_link
+from app.verbatim import written_out
 from app.views import moving, neighbours, search
 from bgt_core.contracts import SEMANTIC
 
@@ -105,7 +106,7 @@ def inspect(
     with st.expander(title, expanded=len(chosen) > 1):
         if len(chosen) > 1:
             st.table(
-                inspecting.described(loaded, fitted, chosen),
+                written_out(inspecting.described(loaded, fitted, chosen)),
                 border="horizontal",
                 hide_index=True,
                 alt="The selected sentences against the rest: how many, how long, their marks, languages and words",

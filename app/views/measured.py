@@ -11,6 +11,7 @@ import streamlit as st
 
 from app import exports, rows, state
 from app.charts import curves, theme
+from app.verbatim import written_out
 from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
 
@@ -36,7 +37,7 @@ def scores(loaded: state.Loaded) -> None:
         ],
         columns=["Measure", *map(str.capitalize, columns)],
     )  # fmt: skip
-    st.table(shown, border="horizontal", hide_index=True, alt="Scores of this model, one row per measure")
+    st.table(written_out(shown), border="horizontal", hide_index=True, alt="Scores of this model, one row per measure")
     st.caption(
         "In brackets: 95% intervals, where the card keeps what they follow from. Untrained: the same model before "
         "training. Retrieval is of a published test set of 1,000 pairs; what is found among the pairs held out of "

@@ -13,6 +13,7 @@ from app.address import BOUND
 from app.charts import maps, theme
 from app.components.copy import copy_link
 from app.state import Loaded
+from app.verbatim import problem, verbatim
 from app.views import probing
 from app.views.help import how_to_read
 from bgt_core.contracts import SEMANTIC
@@ -64,7 +65,7 @@ def chosen() -> list[Loaded]:
         try:
             models.append(state.opened(name))
         except BgtError as error:
-            st.error(f"{name} can't be opened: {error}", icon=":material/error:")
+            st.error(verbatim(f"{name} can't be opened: {error}"), icon=":material/error:")
     if len(models) < 2:
         st.info(
             "Choose two models or more." if len(titles) > 1 else "This app has one model; name more with `--model`."
@@ -110,10 +111,11 @@ def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     if len(table) > comparing.NEIGHBOURS:
         first = vectors[0]
         same = [
-            f"{model.title} shares {comparing.same_neighbours(first, other):.0%}"
+            f"{verbatim(model.title)} shares {comparing.same_neighbours(first, other):.0%}"
             for model, other in zip(models[1:], vectors[1:], strict=True)
         ]
-        st.caption(f"Of the {comparing.NEIGHBOURS} nearest of a sentence to {models[0].title}: {'; '.join(same)}.")
+        title = verbatim(models[0].title)
+        st.caption(f"Of the {comparing.NEIGHBOURS} nearest of a sentence to {title}: {'; '.join(same)}.")
     if text.credit:
         st.caption(text.credit)
     listed = table[table["id"].isin(selection)] if selection else table
@@ -165,7 +167,7 @@ def similarity(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         scores = comparing.similarities(models, pair, (one_lang, other_lang))
         with st.container(horizontal=True):
             for title, score in scores.items():
-                st.metric(title, f"{score[0]:z.2f}", border=True, help="Similarity in meaning, 1 at most.")
+                st.metric(verbatim(title), f"{score[0]:z.2f}", border=True, help="Similarity in meaning, 1 at most.")
         st.caption("Models use their scales differently: compare which pair is nearer, not one number with another.")
     else:
         st.caption("Type two sentences.")
@@ -184,7 +186,7 @@ def similarity(models: Sequence[Loaded], langs: Sequence[str]) -> None:
             differences(comparing.correlations(scores, pairs["gold"].to_numpy(float)), "Pearson × 100", "sts")
         exports.offer("bgt-models-pairs", pairs.assign(**scores), title="Export the pairs")
     except BgtError as error:
-        st.error(str(error), icon=":material/error:")
+        problem(error)
 
 
 def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
@@ -212,7 +214,7 @@ def written(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     writers = [model for model in models if not model.cannot_write]
     for model in models:
         if model.cannot_write:
-            st.caption(f"{model.title}: {model.cannot_write}")
+            st.caption(f"{verbatim(model.title)}: {model.cannot_write}")
     if not writers:
         st.info("None of these models writes sentences.")
         return
@@ -248,7 +250,7 @@ def probes(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     first, *others = models
     for other in others:
         table = comparing.probe_differences(results, first.title, other.title, SEMANTIC)
-        st.subheader(f"{other.title} minus {first.title}", anchor=False)
+        st.subheader(verbatim(f"{other.title} minus {first.title}"), anchor=False)
         if table.empty:
             st.info(
                 "No task was probed on the same sentences in both: run one on each on the page of probes, or name "
@@ -275,7 +277,7 @@ def differences(table: pd.DataFrame, title: str, name: str) -> None:
     st.markdown(f"**{title}**")
     shown = pd.DataFrame(
         {
-            "Model": table["model"],
+            "Model": table["model"].map(verbatim),
             "Score": [f"{row.value:.1f} [{row.low:.1f}, {row.high:.1f}]" for row in table.itertuples()],
             "Minus the first": [
                 "" if pd.isna(row.difference)

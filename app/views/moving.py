@@ -8,6 +8,7 @@ import streamlit as st
 from app import rows, spaces, state, writing
 from app.components import maps as browser
 from app.spaces import digest
+from app.verbatim import problem
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
 
@@ -47,7 +48,7 @@ def show(loaded: state.Loaded, fitted: spaces.Spaces, row: str | None, lang: str
         before = written(loaded, latents, lang)
         after = written(loaded, latents | {latent: goal}, lang)
     except BgtError as error:
-        st.error(str(error))
+        problem(error)
         return
     st.markdown(f"**The {latent} latent, moved**")
     st.caption("Written from its own latents")

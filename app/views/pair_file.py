@@ -11,6 +11,7 @@ import streamlit as st
 from app import exports, rows, scoring, state, uploading
 from app.address import BOUND
 from app.charts import scores, theme
+from app.verbatim import problem
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
 
@@ -54,7 +55,7 @@ def upload(loaded: state.Loaded) -> None:
         scored = scoring.similarities(loaded, pairs, *langs)
         judged(loaded, scored, name) if "gold" in scored else unjudged(loaded, scored, name)
     except BgtError as error:
-        st.error(str(error))
+        problem(error)
 
 
 def judged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:

@@ -14,6 +14,7 @@ from app.address import BOUND, MAX_ROWS, ROWS, as_ranges
 from app.charts import plane as charts
 from app.charts import theme
 from app.components.copy import copy_link
+from app.verbatim import verbatim
 from app.views.help import how_to_read
 from bgt_core.contracts import SEMANTIC
 
@@ -169,7 +170,7 @@ def inspect(
             st.metric("Words in common", f"{first['overlap']:.0%}", width="content")
         own = {name.removeprefix("own:"): first[name] for name in selected if name.startswith("own:")}
         if own and first["kind"] != disagreement.RANDOM:
-            st.caption("; ".join(f"{name}: {value}" for name, value in own.items()))
+            st.caption("; ".join(verbatim(f"{name}: {value}") for name, value in own.items()))
     else:
         st.markdown(f"**{len(selected):,} selected pairs**")
         listing(selected.head(MAX_SELECTED), height=360)

@@ -7,6 +7,7 @@ import streamlit as st
 from app import own_texts, probe_results, probe_tables, rows, running, startup, state, task_names
 from app.address import BOUND
 from app.components.copy import copy_link
+from app.verbatim import problem, verbatim
 from app.views import browse
 from app.views.help import how_to_read
 from bgt_core.data.examples import CREDIT, LANGS
@@ -101,7 +102,7 @@ def run_small(loaded: state.Loaded) -> None:
             cell = running.run(loaded, task, lang, file or texts.get(name), name, items, seeds, report, curve)
         except BgtError as error:
             slot.empty()
-            st.error(str(error))
+            problem(error)
             return
         slot.empty()
         result = probe_results.from_cells([cell], live=True)
@@ -110,7 +111,7 @@ def run_small(loaded: state.Loaded) -> None:
         named = probe_results.gathered([], [result])
         browse.listed(probe_tables.by_result(named.scores, named.gaps))
         for warning in cell.result.warnings:
-            st.caption(f"Note: {warning}")
+            st.caption(f"Note: {verbatim(warning)}")
         if cell.trail["data"] == EXAMPLES:
             st.caption(CREDIT)
         elif not file and texts.get(name) is None:
@@ -144,7 +145,7 @@ def upload() -> None:
         try:
             uploaded.append(probe_results.read(file.name, file.getvalue()))
         except BgtError as error:
-            st.error(str(error))
+            problem(error)
 
 
 def all_results() -> probe_results.ResultTables:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import exports, retrieving, startup, state, uploads
 from app.address import BOUND
+from app.verbatim import verbatim
 from bgt_core.errors import BgtError
 from bgt_core.questions import QuestionStore
 
@@ -66,7 +67,7 @@ def answer(
         st.subheader(f"Taken for duplicates: {near['Duplicate'].sum()} of the nearest {len(near)}", anchor=False)
     shares = retrieving.topic_shares(store, question)
     if shares:
-        st.caption("Its topics: " + "; ".join(f"{words} ({100 * share:.0f}%)" for words, share in shares))
+        st.caption("Its topics: " + "; ".join(f"{verbatim(words)} ({100 * share:.0f}%)" for words, share in shares))
     elif store.topics:
         st.caption("No word of it has a topic, so all questions are searched.")
     three = st.column_config.NumberColumn(format="%.3f", width="small")
@@ -96,5 +97,7 @@ def explanation(store: QuestionStore) -> str:
             "the probability that both questions mean the same."
         )
     if store.card.calibrated_on:
-        ranked += f" Probabilities are calibrated on {store.card.calibrated_on}, and hold for pairs like those."
+        ranked += (
+            f" Probabilities are calibrated on {verbatim(store.card.calibrated_on)}, and hold for pairs like those."
+        )
     return f"{stored} {ranked}"

@@ -8,6 +8,7 @@ import streamlit as st
 
 from app import inspecting, rows, spaces, state, uploads
 from app.address import BOUND
+from app.verbatim import verbatim
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
 
@@ -38,7 +39,7 @@ def box(loaded: state.Loaded, fitted: spaces.Spaces, select: Select, any_chosen:
             args=arguments,
         )
     if text and way == WORDS and not any_chosen:
-        st.caption(f"No sentence has “{text}”. Find by meaning takes any words.")
+        st.caption(f"No sentence has “{verbatim(text)}”. Find by meaning takes any words.")
     elif text and way != WORDS and any_chosen:
         st.caption(f"Selected: the {NEAREST} nearest in the {latent_of(way, loaded)} latent, the nearest first.")
 

@@ -12,6 +12,7 @@ from app import exports, predictions, rows, task_names
 from app.address import BOUND
 from app.predictions import Key
 from app.probe_tables import p_value
+from app.verbatim import verbatim
 from bgt_core.errors import BgtError
 
 MAX_LISTED = 200  # sentences shown from either end; the export has them all
@@ -74,8 +75,8 @@ def compare(key: Key, table: pa.Table, name: str, other: str) -> None:
     try:
         gap = predictions.difference(key, table, name, other)
     except BgtError as error:
-        st.caption(str(error))
+        st.caption(verbatim(error))
         return
     interval = f"95%: {gap.ci_low:+.1f} to {gap.ci_high:+.1f}; p {p_value(gap.p)}"
-    st.metric(f"{name} minus {other}, points", f"{gap.points:+z.1f}", interval, "off", border=True, delta_arrow="off",
-              width="content")  # fmt: skip
+    gap_title = verbatim(f"{name} minus {other}, points")
+    st.metric(gap_title, f"{gap.points:+z.1f}", interval, "off", border=True, delta_arrow="off", width="content")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,7 +10,8 @@ import torch
 from bgt_core import checkpoint
 from bgt_core.adapters.modelcard import model_card
 from bgt_core.checkpoint import Checkpoint, hub
-from bgt_core.errors import DataError, NotFound, UsageError, needs
+from bgt_core.errors import DataError, UsageError, needs
+from bgt_core.files import read_json
 from bgt_core.models.translator import Translator
 
 CHECKPOINT, SENTENCE_TRANSFORMERS, ONNX = FORMS = ("checkpoint", "sentence-transformers", "onnx")
@@ -101,10 +101,7 @@ def push(path: Path | str, name: str, *, private: bool = False) -> str:
 
 def read_figures(path: Path) -> dict[str, object]:
     """The measured figures of a model card, a JSON object; NotFound or DataError where `path` holds none."""
-    try:
-        figures = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise NotFound(f"{path}: no readable JSON ({error}).") from None
+    figures = read_json(path)
     if not isinstance(figures, dict):
         raise DataError(f"{path}: expected a JSON object of figures.")
     return figures

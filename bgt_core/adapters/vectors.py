@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ import numpy as np
 from bgt_core.adapters.external import ExternalEncoder, checked
 from bgt_core.data.parallel import lines
 from bgt_core.data.text import normalise
-from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.errors import BgtError, DataError, NotFound, UsageError
+from bgt_core.vectors.arrays import DAMAGE, read_npy
 
 
 def look_up(path: Path) -> ExternalEncoder:
@@ -56,7 +58,7 @@ def read(path: Path) -> tuple[list[str], np.ndarray]:
         raise UsageError(f"{path}: expected NAME.npy with NAME.txt beside it, or NAME.npz.")
     try:
         if path.suffix == ".npy":
-            vectors, sentences = np.load(path, allow_pickle=False), None
+            vectors, sentences = np.array(read_npy(path)), None
         else:
             with np.load(path, allow_pickle=False) as file:
                 vectors, sentences = file["vectors"], file["sentences"]
@@ -64,7 +66,9 @@ def read(path: Path) -> tuple[list[str], np.ndarray]:
         raise NotFound(f"{path}: can't be read ({error.strerror or error}).") from None
     except KeyError:
         raise DataError(f'{path}: expected two arrays, "vectors" and "sentences".') from None
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+    except BgtError:
+        raise
+    except (*DAMAGE, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{path}: not a NumPy file of numbers or text, or damaged ({error}).") from None
     if sentences is None:
         return _text(path.with_suffix(".txt")), vectors

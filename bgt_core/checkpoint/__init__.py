@@ -12,6 +12,7 @@ Nothing is ever unpickled. A folder is written under another name and renamed, s
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,20 +20,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from bgt_core import __version__, recipes
 from bgt_core.checkpoint import hub
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import BgtError, DataError, NotFound, UsageError
-from bgt_core.files import atomic_folder, sha256_file
+from bgt_core.errors import DataError, Diverged, NotFound, UsageError
+from bgt_core.files import atomic_folder, read_json, sha256_file
 from bgt_core.models.latent import LatentModel
 from bgt_core.recipes import Recipe, legacy
 
 CONFIG, WEIGHTS, TOKENIZER, OPTIMIZER = "config.json", "model.safetensors", "tokenizer.model", "optimizer.safetensors"
 METRICS = "metrics.jsonl"
+PLAIN = re.compile(r"[\w-][\w.-]*")  # the name of a file in the checkpoint's own folder
 FORMAT = 2  # 1 named its settings without their parts
 
 
@@ -58,7 +60,8 @@ def save(
     metrics: bytes = b"",
     card: Mapping[str, object] | None = None,
 ) -> None:
-    """Write a new folder, whole or not at all; UsageError if it is there already.
+    """Write a new folder, whole or not at all. UsageError if it is there already, Diverged for weights that are no
+    numbers, NotFound where it can't be written.
 
     `metrics` are the rows of the run that led here, `card` what the model was measured to score. With its optimiser a
     model can be trained on.
@@ -67,13 +70,15 @@ def save(
         name: value.detach().to("cpu", dtype if value.is_floating_point() else value.dtype).contiguous()
         for name, value in tensors(model)
     }
+    if wrong := next((name for name, value in weights.items() if not finite(value)), None):
+        raise Diverged(f"{folder}: not saved: weights of '{wrong}' are no numbers any more")
     with atomic_folder(folder) as partial:
-        save_file(weights, partial / WEIGHTS)
+        save_tensors(weights, partial / WEIGHTS)
         tokenizer.save(partial / TOKENIZER)
         if metrics:
             (partial / METRICS).write_bytes(metrics)
         if optimizer is not None:
-            save_file(optimizer_state(model, optimizer), partial / OPTIMIZER)
+            save_tensors(optimizer_state(model, optimizer), partial / OPTIMIZER)
         config = {
             "format": FORMAT,
             "version": __version__,
@@ -98,8 +103,10 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
     tokenizer = Tokenizer.load(folder / TOKENIZER)
     try:
         recipe = recipes.build(config["recipe"], config["arguments"])
+        with torch.device("meta"):  # no memory is taken for sizes that the weights don't have
+            check_shapes(recipe.build(tokenizer), folder / WEIGHTS)
         model = recipe.build(tokenizer)
-    except BgtError as error:
+    except UsageError as error:
         raise DataError(f"{folder / CONFIG}: {error}") from None
     fill(model, load_tensors(folder / WEIGHTS), folder / WEIGHTS)
     return Checkpoint(folder, config, recipe, model.to(device), tokenizer)
@@ -137,9 +144,9 @@ def kind_of_folder(folder: Path) -> str:
 def read_config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: not valid JSON ({error}). Copy the checkpoint again.") from None
+        config = read_json(path)
+    except DataError as error:
+        raise DataError(f"{error} Copy the checkpoint again.") from None
     kinds = {"format": int, "recipe": str, "arguments": dict, "files": dict, "step": int}
     config = config if isinstance(config, dict) else {}
     wrong = [key for key, kind in kinds.items() if not isinstance(config.get(key), kind)]
@@ -161,6 +168,8 @@ def verify(folder: Path, config: Mapping[str, Any]) -> None:
         if name not in files:
             raise DataError(f"{folder / CONFIG}: names no {name}; a checkpoint needs one.")
     for name, expected in files.items():
+        if not PLAIN.fullmatch(name):
+            raise DataError(f"{folder / CONFIG}: names {name!r}; expected the names of files beside it.")
         if not (folder / name).is_file():
             raise DataError(f"{folder / name}: missing. Copy the checkpoint again.")
         actual = sha256_file(folder / name)
@@ -169,6 +178,14 @@ def verify(folder: Path, config: Mapping[str, Any]) -> None:
                 f"{folder / name}: damaged: its hash is {actual[:12]}, {CONFIG} says {str(expected)[:12]}. "
                 "Copy the checkpoint again."
             )
+
+
+def save_tensors(values: Mapping[str, Tensor], path: Path) -> None:
+    """A safetensors file; NotFound where it can't be written."""
+    try:
+        save_file(dict(values), path)
+    except SafetensorError as error:  # what the system says, in other words
+        raise NotFound(f"{path}: can't be written ({error}).") from None
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
@@ -186,6 +203,21 @@ def tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
         if id(tensor) not in seen:
             seen.add(id(tensor))
             yield name, tensor
+
+
+def check_shapes(outline: nn.Module, path: Path) -> None:
+    """DataError where the model and the file do not name the same tensors with the same shapes; reads no values."""
+    try:
+        with safe_open(path, "pt") as file:
+            stored = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise DataError(f"{path}: not a safetensors file ({error}). Copy the checkpoint again.") from None
+    own = {name: list(tensor.shape) for name, tensor in tensors(outline)}
+    for name in sorted(own.keys() ^ stored.keys()):
+        raise DataError(f"{path}: parameter '{name}' is {'missing' if name in own else 'not in this recipe'}.")
+    for name, shape in own.items():
+        if shape != stored[name]:
+            raise DataError(f"{path}: parameter '{name}' has shape {stored[name]}, the recipe makes {shape}.")
 
 
 def fill(model: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
@@ -211,8 +243,15 @@ def warm_start(model: nn.Module, folder: Path) -> list[str]:
     return [name for name in own if name not in weights]
 
 
+def finite(value: Tensor) -> bool:
+    """Whether every entry is a finite number."""
+    return bool(value.isfinite().all())
+
+
 def copy(tensor: Tensor, value: Tensor, name: str, path: Path) -> None:
-    """The value of one tensor; DataError where the shapes differ."""
+    """The value of one tensor; DataError where the shapes differ, or an entry is no finite number."""
+    if not finite(value):
+        raise DataError(f"{path}: parameter '{name}' holds entries that are no numbers: its training diverged.")
     if tensor.shape != value.shape:
         shapes = f"has shape {list(value.shape)}, the recipe makes {list(tensor.shape)}"
         raise DataError(f"{path}: parameter '{name}' {shapes}.")

@@ -29,7 +29,7 @@ def folder(name: str | Path) -> Path:
     if re.fullmatch(r"\w[\w.-]*", str(name)) and (SHIPPED / name).is_dir():
         return SHIPPED / name
     match = NAME.fullmatch(str(name))
-    if not match:
+    if not match or Path(name).parent.is_dir():  # in a folder that is here, it is a path and not a name on the hub
         return Path(name)
     try:
         needs("huggingface_hub", "hub")

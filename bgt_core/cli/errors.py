@@ -7,17 +7,20 @@ calls them otherwise says so with `in_flags`.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperCommand
 
-from bgt_core.errors import BgtError
+from bgt_core.errors import BgtError, NotFound
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 _NAME = re.compile(r"`(\w+)`|^(\w+)(?= )")
 
 
@@ -56,3 +59,20 @@ def run(app: typer.Typer, program: str) -> None:
     except BrokenPipeError:  # the reader left, as `head` does
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        if error.errno not in FULL or error.filename:
+            raise
+        unwritten(program, error)
+    finally:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            pass
+        except OSError as error:
+            unwritten(program, error)
+
+
+def unwritten(program: str, error: OSError) -> NoReturn:
+    """Ends the program, whose stdout is full."""
+    print(f"{program}: what is printed can't be written ({error.strerror}).", file=sys.stderr, flush=True)
+    os._exit(NotFound.exit_code)  # at its usual end Python would try again, and fail with a traceback

@@ -39,6 +39,9 @@ class Progress:
             for example in row["skipped"]:
                 self.print(f"skipped {example}")
             return
+        if row["kind"] == "note":
+            self.print(row["text"])
+            return
         values = " ".join(
             f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
             for name, value in row.items()

@@ -78,9 +78,12 @@ def train(
 
     with Progress() as report:
         if resume:
-            if recipe or data or overrides or langs or columns or init_from or tokenizer or teacher:
-                raise UsageError("--resume continues the run as it was started: give it --out and nothing else.")
-            folder = run.resume(out, device=device, workers=workers, report=report)
+            if recipe or data or langs or columns or init_from or tokenizer or teacher:
+                raise UsageError(
+                    "--resume continues the run as it was started: give it --out, and --set for what may change."
+                )
+            changed = parse_overrides(overrides or [])
+            folder = run.resume(out, device=device, workers=workers, report=report, overrides=changed)
         else:
             if recipe is None or not data:
                 example = "bgt train bgt-small --data pairs.tsv --out runs/mine"

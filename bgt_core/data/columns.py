@@ -63,7 +63,7 @@ def parse_source(text: str, columns: Sequence[str] = (), targets: Path | None = 
     `columns` are the names that are known; none: whatever the text says. Raises UsageError for an unknown column.
     """
     head, equals, path = text.partition("=")
-    if not equals or Path(text).exists() or not (named := re.fullmatch(rf"(?:({KIND})/)?([A-Za-z0-9_,-]+)", head)):
+    if not equals or is_file(text) or not (named := re.fullmatch(rf"(?:({KIND})/)?([A-Za-z0-9_,-]+)", head)):
         if not columns:
             raise UsageError(f"data '{text}': say its columns, as en-fr={text}")
         return Source(Path(text), tuple(columns), targets)
@@ -71,6 +71,14 @@ def parse_source(text: str, columns: Sequence[str] = (), targets: Path | None = 
     if columns and (unknown := [name for name in names if name not in (*columns, SKIPPED)]):
         raise UsageError(f"data '{text}': no column '{unknown[0]}'; there are {', '.join(columns)}")
     return Source(Path(path), names, targets, named[1] or "")
+
+
+def is_file(text: str) -> bool:
+    """Whether there is a file or folder of that name; no name that the system refuses is one."""
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):
+        return False
 
 
 def parse_weights(text: str) -> dict[str, float]:

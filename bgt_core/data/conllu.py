@@ -17,6 +17,7 @@ from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError
 
 COLUMNS = 10
+FIELDS = ("id", "form", "upos", "feats", "head", "deprel", "misc")  # that are read here
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,11 @@ def _parsed(rows: list[str], location: str) -> Parsed:
     surfaces: list[Surface] = []
     try:
         (tokens,) = conllu.parse("\n".join(rows))
-    except ParseException as error:
+    except (ParseException, ValueError) as error:
         raise DataError(f"{location}: sentence with a bad number: {error}") from None
     for token in tokens:
+        if missing := [name for name in FIELDS if name not in token]:
+            raise DataError(f"{location}: sentence with a word that has no {missing[0]}.")
         space = (token["misc"] or {}).get("SpaceAfter") != "No"
         number = token["id"]
         if not isinstance(number, int):

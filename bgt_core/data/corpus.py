@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ import numpy as np
 
 from bgt_core.data.columns import LABEL
 from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.files import read_json, sha256_file
 
 Json = dict[str, Any]
 
@@ -25,10 +25,18 @@ def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
     if not (folder / MIXTURE).exists():
         return Corpus.open(folder, split)
     try:
-        names = json.loads((folder / MIXTURE).read_text(encoding="utf-8"))["corpora"]
+        names = read_json(folder / MIXTURE)["corpora"]
         return Mixture([Corpus.open(folder / name, split) for name in names])
     except (ValueError, KeyError, TypeError):
         raise DataError(f"{folder} is damaged: {MIXTURE}; prepare it again") from None
+
+
+def verify_corpus(corpus: Corpus | Mixture) -> None:
+    """DataError where a file of the store is not what `prepare` wrote; stores from before it kept hashes pass."""
+    for part in corpus.corpora if isinstance(corpus, Mixture) else [corpus]:
+        for name, expected in part.store.get("files", {}).items():
+            if sha256_file(part.folder / name) != expected:
+                raise DataError(f"{part.folder / name}: changed since it was prepared; prepare it again")
 
 
 class Stratum(NamedTuple):
@@ -68,10 +76,10 @@ class Corpus:
         if split not in SPLITS:
             raise UsageError(f"no split {split!r}; choose from {', '.join(SPLITS)}")
         try:
-            store = as_format_2(json.loads((folder / STORE).read_text(encoding="utf-8")))
+            store = as_format_2(read_json(folder / STORE))
             sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
             wrong = [name for name, size in _sizes(store).items() if sizes.get(name) != size]
-        except (FileNotFoundError, NotADirectoryError) as error:
+        except (NotFound, FileNotFoundError, NotADirectoryError) as error:
             raise NotFound(f"{folder} holds no token store") from error
         except (ValueError, KeyError, TypeError):
             wrong = [STORE]

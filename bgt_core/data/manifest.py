@@ -8,7 +8,6 @@ A manifest has these parts:
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +25,20 @@ def read_manifest(folder: Path) -> Json:
     """The manifest of `folder`, an empty one where it has none; DataError for a damaged one."""
     path = folder / NAME
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        if not path.exists():
+            return {"schema": SCHEMA, "sources": {}, "files": {}}
+        manifest = files.read_json(path)
         if (
             manifest["schema"] != SCHEMA
             or not isinstance(manifest["sources"], dict)
             or not isinstance(manifest["files"], dict)
         ):
             raise ValueError("not a manifest of this version")
-    except FileNotFoundError:
-        return {"schema": SCHEMA, "sources": {}, "files": {}}
-    except OSError as error:
-        raise NotFound(f"{path}: can't be read ({error.strerror}).") from None
+        for record in [*manifest["sources"].values(), *manifest["files"].values()]:
+            if not isinstance(record, dict):
+                raise ValueError("an entry is no object")
+    except NotFound:
+        raise
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path}: damaged ({error}); remove it, and download again what it listed.") from None
     return manifest
@@ -63,12 +65,12 @@ def card_path(path: Path) -> Path:
 def read_card(path: Path) -> Json | None:
     """The card of a prepared file, None where it has none; DataError for a damaged one."""
     try:
-        card = json.loads(card_path(path).read_text(encoding="utf-8"))
+        if not card_path(path).exists():
+            return None
+        card = files.read_json(card_path(path))
         if card["schema"] != CARD or not isinstance(card["file"], dict):
             raise ValueError("not a card of this version")
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{card_path(path)}: damaged ({error}); prepare {path.name} again.") from None
     return card
 

@@ -22,6 +22,7 @@ import zstandard
 from bgt_core.data.columns import SKIPPED, read_columns
 from bgt_core.data.text import normalise
 from bgt_core.errors import DataError, NotFound
+from bgt_core.files.parquet import reading_parquet
 
 SUFFIXES = ("", ".gz", ".xz", ".zst")
 LONGEST_LINE = 16 * 2**20  # bytes; a longer one is no text, and would fill the memory
@@ -189,21 +190,18 @@ def _parquet(file: Path, langs: Sequence[str]) -> Iterator[Row]:
     import pyarrow as pa  # slow to import, and only this format needs it
     import pyarrow.parquet as pq
 
-    try:
-        with pq.ParquetFile(file) as table:
-            types = dict(zip(table.schema_arrow.names, table.schema_arrow.types, strict=True))
-            names = read_columns(langs)
-            for lang in names:
-                if lang not in types:
-                    raise DataError(f"{file} has no column {lang!r}; its columns are {', '.join(types)}")
-                if not (pa.types.is_string(types[lang]) or pa.types.is_large_string(types[lang])):
-                    raise DataError(f"column {lang!r} of {file} holds {types[lang]}, expected text")
-            for rows in table.iter_batches(ROWS, columns=list(names)):
-                # as bytes, so that bad UTF-8 is a bad line here too
-                texts = {lang: rows.column(lang).fill_null("").cast(pa.large_binary()).to_pylist() for lang in names}
-                yield from zip(*(texts.get(lang, [b""] * len(rows)) for lang in langs), strict=True)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{file} is not a Parquet file, or is damaged: {error}") from error
+    with reading_parquet(file), pq.ParquetFile(file) as table:
+        types = dict(zip(table.schema_arrow.names, table.schema_arrow.types, strict=True))
+        names = read_columns(langs)
+        for lang in names:
+            if lang not in types:
+                raise DataError(f"{file} has no column {lang!r}; its columns are {', '.join(types)}")
+            if not (pa.types.is_string(types[lang]) or pa.types.is_large_string(types[lang])):
+                raise DataError(f"column {lang!r} of {file} holds {types[lang]}, expected text")
+        for rows in table.iter_batches(ROWS, columns=list(names)):
+            # as bytes, so that bad UTF-8 is a bad line here too
+            texts = {lang: rows.column(lang).fill_null("").cast(pa.large_binary()).to_pylist() for lang in names}
+            yield from zip(*(texts.get(lang, [b""] * len(rows)) for lang in langs), strict=True)
 
 
 def lines(file: Path) -> Iterator[bytes]:

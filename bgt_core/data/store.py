@@ -147,6 +147,7 @@ def _write(
     limit = _held_out_limit(folders, settings[0]["valid_pairs"])
     for folder, store in zip(folders, stores, strict=True):
         _split(folder, store, limit)
+        store["files"] = {file.name: sha256_file(file) for file in sorted(folder.iterdir())}
     if not sum(store["splits"]["train"]["pairs"] for store in stores):
         size = sum(store["pairs"]["kept"] for store in stores)
         held_out = f"valid_pairs={settings[0]['valid_pairs']} leaves no pair to train on; the sources give {size}"

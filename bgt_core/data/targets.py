@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from bgt_core.data.columns import Source
-from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.errors import DataError, UsageError
+from bgt_core.vectors.arrays import read_npy
 
 
 def target_width(sources: Sequence[Source]) -> int:
@@ -25,13 +26,7 @@ def target_width(sources: Sequence[Source]) -> int:
 
 def read_targets(path: Path) -> np.ndarray:
     """A file of vectors, floats (rows, D), mapped; NotFound or DataError where there is none."""
-    try:
-        targets = np.load(path, mmap_mode="r", allow_pickle=False)
-    except OSError as error:
-        raise NotFound(f"{path}: can't be read ({error.strerror or error})") from None
-    except ValueError as error:
-        raise DataError(f"{path}: no array of vectors ({error})") from None
-    if not isinstance(targets, np.ndarray) or targets.ndim != 2 or targets.dtype.kind != "f" or not targets.shape[1]:
-        shape = f"{targets.dtype} {targets.shape}" if isinstance(targets, np.ndarray) else "several arrays"
-        raise DataError(f"{path}: {shape}; expected floats (rows, D)")
+    targets = read_npy(path)
+    if targets.ndim != 2 or targets.dtype.kind != "f" or not targets.shape[1]:
+        raise DataError(f"{path}: {targets.dtype} {targets.shape}; expected floats (rows, D)")
     return targets

@@ -13,10 +13,11 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, NoReturn
 
 from filelock import FileLock, Timeout
 
-from bgt_core.errors import NotFound, UsageError
+from bgt_core.errors import DataError, NotFound, UsageError
 
 PARTIAL = ".partial"  # what the name of an unfinished file or folder ends in
 
@@ -52,22 +53,58 @@ def atomic_file(path: Path, way_out: str = "") -> Iterator[Path]:
 def atomic_folder(folder: Path) -> Iterator[Path]:
     """A folder to fill, which becomes `folder` when the block ends well, and is gone when it does not.
 
-    Raises UsageError where `folder` is there already.
+    Raises UsageError where `folder` is there already, NotFound where it can't be written.
     """
     if folder.exists():
         raise UsageError(f"{folder}: is there already; name another folder or remove it.")
     partial = folder.with_name(folder.name + PARTIAL)
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
+    with writing(folder):
+        remove(partial)
+        partial.mkdir(parents=True)
+        try:
+            yield partial
+            for path in partial.iterdir():
+                sync(path)
+            partial.rename(folder)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+        sync(folder.parent)
+
+
+def remove(path: Path) -> None:
+    """A file, a link, or a folder with all it holds, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def parse_json(text: str | bytes, source: str) -> Any:
+    """The value of a JSON document, by the standard alone: no NaN, no infinity.
+
+    Raises DataError, which names `source`, for anything else, for nesting deeper than Python reads, and for whole
+    numbers of thousands of digits.
+    """
     try:
-        yield partial
-        for path in partial.iterdir():
-            sync(path)
-        partial.rename(folder)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
-    sync(folder.parent)
+        return json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        reason = "nested too deeply"
+    except ValueError as error:
+        reason = "a number is too long" if "integer string conversion" in str(error) else str(error)
+    raise DataError(f"{source}: not valid JSON ({reason}).")
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number")
+
+
+def read_json(path: Path) -> Any:
+    """The value of a JSON file in UTF-8. Raises NotFound where it can't be read, DataError as `parse_json`."""
+    try:
+        return parse_json(path.read_bytes(), str(path))
+    except OSError as error:
+        raise NotFound(f"{path}: can't be read ({error.strerror or error}).") from None
 
 
 def write_text(path: Path, text: str) -> None:

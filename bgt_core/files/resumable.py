@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import errno
 import glob
-import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-from bgt_core.errors import DataError, UsageError
-from bgt_core.files import PARTIAL, file_lock, sync, write_json, writing
+from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.files import PARTIAL, file_lock, read_json, sync, write_json, writing
 
 
 class ResumableFile:
@@ -132,9 +131,9 @@ class ResumableFile:
     def _recorded(self) -> dict[str, int]:
         """How far OUT.partial has come on disk."""
         try:
-            record = json.loads(record_path(self.partial).read_text(encoding="utf-8"))
+            record = read_json(record_path(self.partial))
             counts = counts_of(record, self.counts)
-        except FileNotFoundError:
+        except NotFound:
             return dict.fromkeys(self.counts, 0)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise DataError(f"{record_path(self.partial)}: damaged; remove {self.partial} to begin anew.") from None

@@ -11,10 +11,11 @@ import numpy as np
 
 from bgt_core.data.parallel import lines
 from bgt_core.data.text import normalise
-from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.errors import DataError, UsageError
 from bgt_core.files import atomic_file
 from bgt_core.mining.margin import Pairs
 from bgt_core.mining.neighbours import BLOCK, Rows
+from bgt_core.vectors.arrays import read_npy
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +66,8 @@ def read_vectors(path: Path, sentences: Sentences) -> Rows:
 
     Raises NotFound where it can't be read, DataError unless it holds finite numbers, a row for each line.
     """
-    try:
-        vectors = np.load(path, mmap_mode="r")
-    except OSError as error:
-        raise NotFound(f"{path}: can't be read ({error.strerror}).") from None
-    except (ValueError, EOFError) as error:
-        raise DataError(f"{path}: not a .npy file of vectors, or damaged ({error}).") from None
-    count = len(sentences.of_line)
-    if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.dtype.kind != "f" or len(vectors) != count:
+    vectors, count = read_npy(path), len(sentences.of_line)
+    if vectors.ndim != 2 or vectors.dtype.kind != "f" or len(vectors) != count:
         raise DataError(f"{path}: expected a row of numbers for each of {count} lines of text.")
     for start in range(0, count, BLOCK):
         bad = np.flatnonzero(~np.isfinite(vectors[start : start + BLOCK]).all(1))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from bgt_core.errors import DataError, NotFound
-from bgt_core.files import write_json
+from bgt_core.files import read_json, write_json
 from bgt_core.questions.calibration import Platt
 
 SCHEMA = "bgt-questions/1"
@@ -41,8 +40,8 @@ class StoreCard:
     def load(cls, folder: Path) -> StoreCard:
         """What `save` wrote. Raises NotFound where the folder holds no store, DataError where its card is damaged."""
         try:
-            return cls._read(json.loads((folder / CARD).read_text(encoding="utf-8")))
-        except OSError:
+            return cls._read(read_json(folder / CARD))
+        except NotFound:
             raise NotFound(
                 f"{folder}: holds no store of questions; make one: bgt retrieve-similar build QUESTIONS --out {folder}"
             ) from None

@@ -16,6 +16,7 @@ from bgt_core.mining.neighbours import load_faiss
 from bgt_core.questions.card import MAIN_TOPICS, QUESTIONS, TOPICS, VECTORS, StoreCard
 from bgt_core.questions.ranking import Ranking, identity, ranking_of
 from bgt_core.questions.topics import TopicModel
+from bgt_core.vectors.arrays import read_npy
 from bgt_core.vectors.file import read
 
 CANDIDATES = 500  # nearest by distance, which the model then ranks
@@ -178,7 +179,7 @@ def nearest_points(
 def load_main_topics(folder: Path, questions: int, topics: int) -> np.ndarray:
     """The topic that each question is most of, (N,); DataError where they are damaged."""
     try:
-        main_topics = np.load(folder / MAIN_TOPICS, allow_pickle=False)
+        main_topics = read_npy(folder / MAIN_TOPICS)
         if main_topics.shape != (questions,) or not 0 <= main_topics.min() <= main_topics.max() < topics:
             raise ValueError(f"no {questions} topics below {topics}")
     except (OSError, ValueError, EOFError) as error:

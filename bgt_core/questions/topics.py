@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import atomic_file
+from bgt_core.vectors.arrays import DAMAGE
 
 MAX_WORDS = 10_000  # of the vocabulary, the most frequent ones
 MAX_FITTED = 50_000  # questions that topics are fitted on; more make them no better, and take as much longer
@@ -68,7 +70,7 @@ class TopicModel:
                 return cls(arrays["vocabulary"].tolist(), arrays["components"], str(arrays["lang"]))
         except OSError as error:
             raise NotFound(f"{path}: can't be read ({error.strerror or error}).") from None
-        except (ValueError, KeyError, EOFError, BadZipFile) as error:
+        except (*DAMAGE, BadZipFile, zlib.error) as error:
             raise DataError(f"{path}: no topics, or damaged ({error}); build the store again.") from None
 
 

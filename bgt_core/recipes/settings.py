@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from bgt_core.errors import UsageError, did_you_mean
+from bgt_core.errors import DataError, UsageError, did_you_mean
+from bgt_core.files import parse_json
 
+LARGEST = 2**31
+MOST = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}  # by how a setting's name ends
 HIDDEN = ("name", "arguments")  # of a recipe: not set, but made
 
 
@@ -51,9 +54,18 @@ def checked(name: str, value: Any, default: Any) -> Any:
     kinds: Any = {float: (float, int), tuple: (list, tuple)}.get(type(default), type(default))
     if not isinstance(value, kinds) or isinstance(value, bool) != isinstance(default, bool):
         raise UsageError(f"{name}={value!r} should be like its default, {default!r}.")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise UsageError(f"{name}={value!r} should be a finite number.")
+    if isinstance(value, int) and abs(value) >= most(name):
+        raise UsageError(f"{name}={str(value)[:40]} should be a number below {most(name):,}.")
+    if isinstance(default, float):
+        if not math.isfinite(value):
+            raise UsageError(f"{name}={value!r} should be a finite number.")
+        return float(value)
     return tuple(value) if isinstance(default, tuple) else value
+
+
+def most(name: str) -> int:
+    """What a setting of that name must be below: sizes so large make no model that any machine holds."""
+    return next((limit for ending, limit in MOST.items() if name.endswith(ending)), LARGEST)
 
 
 def full_name(config: Any, name: str) -> str:
@@ -77,8 +89,7 @@ def parse_overrides(texts: list[str]) -> dict[str, object]:
         key, equals, value = text.partition("=")
         if not (key and equals and value):
             raise UsageError(f"'{text}' is not of the form NAME=VALUE, as in d_model=128.")
-        try:
-            overrides[key] = json.loads(value)
-        except json.JSONDecodeError:
-            overrides[key] = value
+        overrides[key] = value
+        with suppress(DataError):  # text
+            overrides[key] = parse_json(value, text)
     return overrides

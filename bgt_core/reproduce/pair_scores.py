@@ -19,6 +19,7 @@ from bgt_core.evaluation.pairs import LabelledPairs
 from bgt_core.evaluation.pairs.baselines import TfIdfClassifier
 from bgt_core.evaluation.pairs.bench import ACCURACY, AUC, EncoderScore, bootstrapped, measured
 from bgt_core.files import atomic_file
+from bgt_core.files.parquet import reading_parquet
 from bgt_core.models.var_siamese import VarSiamese
 from bgt_core.posterior.distances import DISTANCES
 
@@ -60,7 +61,7 @@ def read_pair_scores(path: Path) -> dict[str, np.ndarray]:
     """Empty where a training's data have no labelled pairs."""
     if not path.exists():
         return {}
-    with parquet.ParquetFile(path) as file:
+    with reading_parquet(path), parquet.ParquetFile(path) as file:
         table = file.read()
     return {name: table[name].to_numpy() for name in table.column_names}
 

@@ -17,6 +17,7 @@ reports; a run begun by some number of them may be resumed by any other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,10 @@ from bgt_core import checkpoint, recipes
 from bgt_core.data.columns import Source, parse_source, read_columns
 from bgt_core.errors import UsageError
 from bgt_core.recipes import Recipe
-from bgt_core.run.folder import Report, prepare_run, share, silent, sources_of
+from bgt_core.run.folder import Report, locked, prepare_run, share, silent, sources_of
 from bgt_core.run.helpers import check_workers, train_together
 from bgt_core.run.session import Run
+from bgt_core.run.settings import RunSettings, change
 from bgt_core.run.teaching import Teacher, settings_for, with_targets
 from bgt_core.training.workers import Workers
 
@@ -139,7 +141,7 @@ def start(
 
     Raises BgtError for text that can't be used; nothing of `out` is left behind then.
     """
-    with Workers.from_environment() as launched:
+    with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
         if launched.is_main:
             check_workers(workers, device, launched)
             tokenizer = Path(tokenizer) if tokenizer else None
@@ -155,10 +157,19 @@ def resume(
     workers: int | None = 1,
     report: Report = silent,
     save_every: int | None = None,
+    overrides: Mapping[str, Any] | None = None,
 ) -> Path:
     """Continue the run in `out` from its newest whole checkpoint; returns its last checkpoint.
 
-    `save_every` are the updates between checkpoints, where not the recipe's; `workers` as in `train`.
+    `save_every` are the updates between checkpoints, where not the recipe's; `workers` as in `train`. `overrides`
+    change settings of `train` and `objective` from here on, and are kept with the run: {"train.learning_rate": 1e-4}.
+    Raises UsageError for other settings and where another process trains in `out`.
     """
-    with Workers.from_environment() as launched:
-        return train_together(Run(Path(out), device, report, launched, save_every), workers)
+    out = Path(out)
+    RunSettings.read(out)
+    with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
+        if overrides and launched.is_main:
+            saved = checkpoint.steps_of(out)
+            change(out, int(saved[-1].name[5:]) if saved else 0, overrides)
+        launched.wait()
+        return train_together(Run(out, device, report, launched, save_every), workers)

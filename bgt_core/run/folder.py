@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from bgt_core.data.corpus import SPLITS, Corpus, Mixture, open_corpus
 from bgt_core.data.parallel import sentences
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import NotFound, UsageError
-from bgt_core.files import write_json
+from bgt_core.errors import UsageError
+from bgt_core.files import PARTIAL, file_lock, remove, writing
 from bgt_core.recipes import Recipe
 from bgt_core.run.initial import outline, rehearse
+from bgt_core.run.settings import SETTINGS, write_settings
 from bgt_core.run.teaching import check_targets
 
-SETTINGS = "run.json"
+LOCK = "run.lock"  # there while a process trains, or after it was killed
 
 Report = Callable[[dict[str, Any]], None]  # told each row of metrics
 
@@ -35,6 +37,34 @@ def sources_of(recipe: Recipe, data: Sequence[str | Path | Source]) -> list[Sour
     return [source if isinstance(source, Source) else parse_source(str(source), names) for source in data]
 
 
+@contextmanager
+def locked(out: Path) -> Iterator[None]:
+    """No other process trains in `out`, made if need be, until the block ends, or this one does.
+
+    What a killed preparation left is removed, and a new folder that stays empty. UsageError where another trains.
+    """
+    lock, made = out / LOCK, not out.exists()
+    with ExitStack() as held:
+        with writing(out, "; name another folder"):
+            out.mkdir(parents=True, exist_ok=True)
+            left = lock.exists()  # no process that ends by itself leaves one
+            if not held.enter_context(file_lock(lock)):
+                raise UsageError(f"{out}: another process trains here; wait for it, or name another folder.")
+            held.callback(release, lock, made)
+            if left and not (out / SETTINGS).exists():
+                for path in (out / "data", out / checkpoint.TOKENIZER, *out.glob(f"*{PARTIAL}")):
+                    remove(path)
+        yield
+
+
+def release(lock: Path, made: bool) -> None:
+    """Removes a lock, and the folder `made` for it where that holds nothing else."""
+    with suppress(OSError):
+        lock.unlink()
+        if made:
+            lock.parent.rmdir()
+
+
 def prepare_run(
     recipe: Recipe, sources: Sequence[Source], out: Path, tokenizer: Path | None, strict: bool, report: Report
 ) -> None:
@@ -43,12 +73,7 @@ def prepare_run(
         raise UsageError(f"{out}: holds a run. Continue it with `resume`, or name another folder.")
     check_kinds(recipe.train.kind_weights, sources)
     check_targets(recipe, sources)
-    existed = out.exists()
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NotFound(f"{out}: can't be made a folder ({error.strerror}); name another.") from None
-    if any(out.iterdir()):
+    if any(path.name != LOCK for path in out.iterdir()):
         raise UsageError(f"{out}: not empty, and no run to continue. Remove it, or name another folder.")
     try:
         pieces = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
@@ -64,9 +89,8 @@ def prepare_run(
         write_settings(recipe, sources, out)
     except BaseException:
         for path in out.iterdir():
-            remove(path)
-        if not existed:
-            out.rmdir()
+            if path.name != LOCK:
+                remove(path)
         raise
 
 
@@ -89,15 +113,6 @@ def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, 
     (out / "data").symlink_to(os.path.relpath(corpus, out))
     shutil.copy(tokenizer, out / checkpoint.TOKENIZER)
     write_settings(recipe, sources_of(recipe, data), out)
-
-
-def write_settings(recipe: Recipe, sources: Sequence[Source], out: Path) -> None:
-    """What makes a folder a run; written last."""
-    settings: dict[str, object] = {"recipe": recipe.name, "arguments": dict(recipe.arguments or {})}
-    settings["data"] = list(map(str, sources))
-    if any(source.targets for source in sources):
-        settings["teacher"] = [str(source.targets) if source.targets else None for source in sources]
-    write_json(out / SETTINGS, settings)
 
 
 def train_tokenizer(recipe: Recipe, sources: Sequence[Source], strict: bool) -> Tokenizer:
@@ -131,8 +146,3 @@ def store(
         seed=recipe.train.seed,
         strict=strict,
     )
-
-
-def remove(path: Path) -> None:
-    """A file, or a folder with all it holds."""
-    shutil.rmtree(path) if path.is_dir() else path.unlink()

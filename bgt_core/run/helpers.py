@@ -135,7 +135,7 @@ def reason(helpers: Sequence[Helper], out: Path) -> BgtError | None:
     while time.monotonic() < deadline:
         if ended := [helper for helper in helpers if helper.process.poll() is not None]:
             first = min(ended, key=lambda helper: helper.process.returncode)  # a signal before what it led to
-            return BgtError(f"{first.reason()}\nContinue with: bgt train --resume --out {out}")
+            return BgtError(f"{first.reason()} Continue with: bgt train --resume --out {out}")
         time.sleep(0.005)
     return None
 

@@ -9,18 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save_file
-
-from bgt_core import checkpoint, recipes
-from bgt_core.data.corpus import open_corpus
+from bgt_core import checkpoint
+from bgt_core.data.corpus import Corpus, Mixture, open_corpus, verify_corpus
 from bgt_core.data.text import Tokenizer
 from bgt_core.device import keep_memory, pick_device
-from bgt_core.errors import DataError, Interrupted, NotFound
-from bgt_core.files import PARTIAL, atomic_file, write_text
+from bgt_core.errors import DataError, Diverged, Interrupted, NotFound
+from bgt_core.files import PARTIAL, atomic_file, remove, write_text, writing
 from bgt_core.models.latent import LatentModel
-from bgt_core.recipes import Recipe, legacy
-from bgt_core.run.folder import SETTINGS, Report, remove
+from bgt_core.recipes import Recipe
+from bgt_core.run.folder import Report
 from bgt_core.run.initial import freeze, fresh
+from bgt_core.run.settings import RunSettings
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.loop import Hooks, make_optimizer, total_steps
 from bgt_core.training.loop import train as train_loop
@@ -29,6 +28,7 @@ from bgt_core.training.step import Trainer
 from bgt_core.training.workers import Workers
 
 START = "start.safetensors"
+DAMAGED = ".damaged"  # what the name of a checkpoint that can't be read ends in, once another took its place
 KEEP = 2  # checkpoints of a run; the one before the newest survives a kill during the write
 
 
@@ -44,10 +44,15 @@ class Run:
 
     def train(self) -> Path:
         """From the newest checkpoint, or the start, to the last one."""
-        recipe, tokenizer = self.recipe(), Tokenizer.load(self.out / checkpoint.TOKENIZER)
-        saved = checkpoint.steps_of(self.out)
-        newest = checkpoint.load(saved[-1]) if saved else None
+        settings = RunSettings.read(self.out)
+        recipe, tokenizer = settings.build(self.out), Tokenizer.load(self.out / checkpoint.TOKENIZER)
+        newest = self.newest()
         corpus, held_out = (open_corpus(self.out / "data", split) for split in ("train", "valid"))
+        if newest:
+            settings.check(newest.config, self.out)
+            check_tokenizers(newest.tokenizer, tokenizer, corpus, self.out)
+            if self.workers.is_main:
+                verify_corpus(corpus)
         model: LatentModel = newest.model if newest else fresh(recipe, tokenizer, corpus)
         step = newest.config["step"] if newest else 0
         device = pick_device(self.device)
@@ -72,7 +77,10 @@ class Run:
         trainer = Trainer(model, optimizer, recipe.objective, config, device, self.workers, penalty)
         with Signals() as signals:
             hooks = Hooks(self.record, save, signals.came)
-            done = train_loop(trainer, corpus, held_out, hooks, step, informations)
+            try:
+                done = train_loop(trainer, corpus, held_out, hooks, step, informations)
+            except Diverged as error:
+                raise Diverged(f"{error}. {self.way_out()}") from None
         self.workers.wait()  # for the last checkpoint
         if done < total_steps(corpus, recipe.train):
             raise Interrupted(f"Stopped; the state is saved. Continue with: bgt train --resume --out {self.out}")
@@ -87,7 +95,7 @@ class Run:
                 start = {name: table.detach().clone() for name, table in piece_tables(model).items()}
                 if self.workers.is_main:
                     with atomic_file(path) as partial:
-                        save_file({name: table.cpu() for name, table in start.items()}, partial)
+                        checkpoint.save_tensors({name: table.cpu() for name, table in start.items()}, partial)
             elif not path.is_file():
                 raise NotFound(f"{path}: missing: train.table_l2 holds tables to where they began. Start a new run.")
             else:
@@ -95,18 +103,43 @@ class Run:
         return Penalty.of(model, config, start)
 
     def recipe(self) -> Recipe:
-        """What was asked for; NotFound where there is no run, DataError where it can't be read."""
-        path = self.out / SETTINGS
-        try:
-            settings = json.loads(path.read_text(encoding="utf-8"))
-            arguments = settings["arguments"]
-            if "langs" in arguments:  # written before settings were nested
-                arguments = legacy.convert(arguments)
-            return recipes.build(settings["recipe"], arguments)
-        except (FileNotFoundError, NotADirectoryError):
-            raise NotFound(f"{self.out}: nothing to resume: no {SETTINGS}. Start the run without resume.") from None
-        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"{path}: damaged ({error!r}). Start a new run.") from None
+        """What was asked for, with what was changed since; errors as `RunSettings.read` and `build`."""
+        return RunSettings.read(self.out).build(self.out)
+
+    def newest(self) -> checkpoint.Checkpoint | None:
+        """The newest checkpoint that is whole, or None before the first. A damaged one is set aside, and said so.
+
+        Raises DataError where there are some and all are damaged.
+        """
+        loaded = self.newest_whole() if self.workers.is_main else None
+        self.workers.wait()  # until damaged ones are out of the way
+        if loaded or not (saved := checkpoint.steps_of(self.out)):
+            return loaded
+        return checkpoint.load(saved[-1])
+
+    def newest_whole(self) -> checkpoint.Checkpoint | None:
+        """See `newest`."""
+        saved = checkpoint.steps_of(self.out)
+        for folder in reversed(saved):
+            try:
+                loaded = checkpoint.load(folder)
+            except DataError as error:
+                if folder == saved[0]:
+                    raise
+                aside = folder.with_name(folder.name + DAMAGED)
+                remove(aside)
+                folder.rename(aside)
+                self.report({"kind": "note", "text": f"{error} Going on from the checkpoint before it."})
+            else:
+                return loaded
+        return None
+
+    def way_out(self) -> str:
+        """What to do about a training that has diverged."""
+        if not (saved := checkpoint.steps_of(self.out)):
+            return "Nothing was saved yet: start anew with a lower train.learning_rate"
+        lower = f"bgt train --resume --out {self.out} --set train.learning_rate=..."
+        return f"The state after update {int(saved[-1].name[5:])} is kept; go on from there with a lower rate: {lower}"
 
     def tidy(self, step: int) -> list[float]:
         """Drops what a kill left and what will be done again; the mutual information reported so far, nats."""
@@ -124,7 +157,8 @@ class Run:
         """Keeps and reports a row of metrics."""
         if not self.workers.is_main:
             return
-        with (self.out / checkpoint.METRICS).open("a", encoding="utf-8") as file:
+        metrics = self.out / checkpoint.METRICS
+        with writing(metrics), metrics.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
         self.report(row)
 
@@ -153,9 +187,26 @@ class Signals:
             signal.signal(number, handler)
 
 
+def check_tokenizers(saved: Tokenizer, own: Tokenizer, corpus: Corpus | Mixture, out: Path) -> None:
+    """DataError where OUT/tokenizer.model is not what the checkpoint and the token store were made with."""
+    parts = corpus.corpora if isinstance(corpus, Mixture) else [corpus]
+    if {saved.sha256, *(part.store["settings"]["tokenizer"] for part in parts)} != {own.sha256}:
+        raise DataError(
+            f"{out / checkpoint.TOKENIZER}: not the tokenizer that the run began with. Copy it from the checkpoint "
+            f"and keep {out / 'data'} as it was made, or start a new run."
+        )
+
+
 def rows_until(metrics: Path, step: int) -> list[str]:
-    """The rows of no later step, without one cut off by a kill."""
+    """The rows of no later step, without one cut off by a kill, or that is no row."""
     if not metrics.exists():
         return []
-    rows = metrics.read_text(encoding="utf-8").splitlines(keepends=True)
-    return [row for row in rows if row.endswith("\n") and json.loads(row)["step"] <= step]
+    rows = []
+    for line in metrics.read_bytes().splitlines(keepends=True):
+        try:
+            row = json.loads(line)
+            if line.endswith(b"\n") and row["kind"] and row["step"] <= step:
+                rows.append(line.decode("utf-8"))
+        except (ValueError, RecursionError, KeyError, TypeError):  # half written, or not by us
+            continue
+    return rows

@@ -25,6 +25,7 @@ class TrainConfig:
     # loss (Wieting et al. 2017, eq. 4: lambda_c); 0: nothing
     table_l2: float = 0.0  # and half of it times the squared distance of piece tables to where the run began (lambda_w)
     clip: float = 25.0  # the gradient's largest norm, nats per pair
+    explosion: float = 100.0  # the run stops where its loss is so many times what it was at first (`Guard`); 0: never
     sampling_temperature: float = 1.0  # above 1 small corpora (files of other columns) have more than their share
     kind_weights: str = ""  # as in news:3,docs:0.5, of kinds that the data name: how often a token of one counts
     scramble: float = 0.0  # share of the sentences trained on whose pieces are permuted
@@ -60,6 +61,7 @@ class TrainConfig:
             "mega_batch_warmup",
             "mega_batch_start",
             "aggressive_steps",
+            "explosion",
         ):
             if getattr(self, name) < 0:
                 raise UsageError(f"{name} {getattr(self, name)} must not be negative")

@@ -14,8 +14,10 @@ from bgt_core.data.batching import Batching, StepBatch, prefetch, validation
 from bgt_core.data.columns import parse_weights
 from bgt_core.data.corpus import Corpus, Mixture
 from bgt_core.device import release_memory
+from bgt_core.errors import Diverged
 from bgt_core.training.aggressive import Aggressive
 from bgt_core.training.config import TrainConfig
+from bgt_core.training.guard import Guard
 from bgt_core.training.meter import Meter
 from bgt_core.training.negatives import mined
 from bgt_core.training.schedule import learning_rate
@@ -131,17 +133,26 @@ def loop(
     start: int,
     steps: int,
 ) -> int:
-    """One `step_fn` for each of `updates`, from number `start` on; returns how many of all `steps` are done."""
+    """One `step_fn` for each of `updates`, from number `start` on; returns how many of all `steps` are done.
+
+    Raises Diverged, in all workers, where one of them sees it (`Guard`): before anything of that update is saved.
+    """
     config, meter, unsaved = trainer.config, Meter(trainer.workers), False
+    guard = Guard(config.explosion, trainer.device)
     for step, update in enumerate(updates, start):
         # One update, at its learning rate.
         for group in trainer.optimizer.param_groups:
             group["lr"] = learning_rate(step, steps, config)
-        meter.add(step_fn(step, update))
+        sums = step_fn(step, update)
+        meter.add(sums)
+        guard.add(sums)
 
         # Is it the last? All workers agree.
         done = step + 1
-        due, stopped = trainer.workers.any(meter.due, hooks.stopped())
+        looked = meter.due or done == steps or done % config.save_every == 0
+        due, stopped, diverged = trainer.workers.any(meter.due, hooks.stopped(), guard.diverged(looked))
+        if diverged:
+            raise Diverged(f"update {done}: {guard.reason or 'another worker has diverged'}")
         last = done == steps or (stopped and update.closes_mega_batch)
 
         # Report every few seconds what was trained; validate when it is time. That time does not count.

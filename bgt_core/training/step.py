@@ -41,9 +41,11 @@ class Sums:
     tokens: int = 0
     inner_updates: int | None = None  # of the encoders alone; None in ordinary training
     gradient_norm: Tensor | None = None  # of the newest update, before it was clipped, nats per row
+    micro_batches: dict[int, Mapping[str, Tensor]] = field(default_factory=dict)  # the newest update's terms
 
-    def add(self, terms: Mapping[str, Tensor], batch: Batch) -> None:
+    def add(self, number: int, terms: Mapping[str, Tensor], batch: Batch) -> None:
         """The terms of one more micro-batch."""
+        self.micro_batches[number] = terms
         for name, value in terms.items():
             self.terms[name] = self.terms[name] + value if name in self.terms else value
             self.rows[name] += len(batch)
@@ -56,7 +58,7 @@ class Sums:
         self.tokens += other.tokens
         if other.inner_updates is not None:
             self.inner_updates = (self.inner_updates or 0) + other.inner_updates
-        self.gradient_norm = other.gradient_norm
+        self.gradient_norm, self.micro_batches = other.gradient_norm, other.micro_batches
         return self
 
 
@@ -70,7 +72,7 @@ def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> S
         if trainer.penalty:
             loss = trainer.penalty.added_to(loss, len(batch))
         (loss.total / update.pairs).backward()
-        sums.add({"loss": loss.total.detach(), **loss.terms}, batch)
+        sums.add(number, {"loss": loss.total.detach(), **loss.terms}, batch)
     trainer.workers.sum_gradients(trainer.model)
     sums.gradient_norm = nn.utils.clip_grad_norm_(trainer.model.parameters(), config.clip)
     trainer.optimizer.step()

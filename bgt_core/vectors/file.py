@@ -13,6 +13,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
+from bgt_core.files import read_json
 from bgt_core.files.resumable import ResumableFile, record_path
 
 SUFFIXES = (".npy", ".safetensors")
@@ -63,13 +64,15 @@ def read(path: Path) -> tuple[dict[str, Any], np.ndarray]:
     Raises NotFound where the file or its record is absent, DataError where they do not belong together.
     """
     try:
-        provenance = json.loads(record_path(path).read_text(encoding="utf-8"))
+        provenance = read_json(record_path(path))
         shape = provenance.pop("rows"), provenance["width"]
         head = _header(path.suffix, *shape)
         with path.open("rb") as file:
             if file.read(len(head)) != head or path.stat().st_size != len(head) + 4 * shape[0] * shape[1]:
                 raise ValueError(f"no {shape[0]} x {shape[1]} float32")
         return provenance, np.memmap(path, "<f4", "r", len(head), shape)
+    except NotFound:
+        raise
     except OSError as error:
         raise NotFound(f"{error.filename}: can't be read ({error.strerror}).") from None
     except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:

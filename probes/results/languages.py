@@ -7,7 +7,6 @@ A gap is semantic minus language, in points: of a probe's accuracy, or of the ST
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import numpy as np
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.bootstrap import holm
+from bgt_core.files import read_json
 from bgt_core.reproduce.contrasts import verdict
 from bgt_core.reproduce.distance import Trend, trend
 from bgt_core.reproduce.results import NOT_RUN
@@ -98,15 +98,15 @@ def sts_gap(other: str, path: Path) -> LanguageGap:
     """Of what `bgt sts --json` printed of one model with both latents: of the average, or of the only set; DataError
     for anything else."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
         gaps = [row for row in document["differences"] if is_gap(row)]
         (row,) = [row for row in gaps if row["dataset"] == "average"] or gaps
         sign = 1 if row["first"].endswith(SEMANTIC) else -1
         return LanguageGap(
             other, STS_TASK, sign * row["value"], standard_error(row["ci_low"], row["ci_high"], document["level"])
         )
-    except OSError as error:
-        raise NotFound(f"--sts {path}: {error.strerror}.") from None
+    except NotFound as error:
+        raise NotFound(f"--sts {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DataError(
             f"--sts {path}: expected the JSON of one model with both latents, an average or one set, as in: "

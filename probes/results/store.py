@@ -18,7 +18,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute, parquet
 
-from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.errors import BgtError, DataError, NotFound, UsageError
+from bgt_core.files import parse_json
+from bgt_core.files.parquet import reading_parquet
 from probes.result import SCHEMA as DOCUMENT
 from probes.result import CurvePoint, Difference, Erasure, ProbeResult, ProbeScore
 
@@ -102,11 +104,12 @@ def write_cell(path: Path, cell: Cell) -> None:
 def read_cell(path: Path, model: str) -> Cell | None:
     """What `write_cell` wrote; None where it is absent or damaged."""
     try:
-        table = parquet.read_table(path, memory_map=False)
-        document = json.loads(table.schema.metadata[METADATA])
-        result, trail = as_result(document["result"]), document["trail"]
-        os.utime(path)
-    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):
+        with reading_parquet(path):
+            table = parquet.read_table(path, memory_map=False)
+            document = parse_json(table.schema.metadata[METADATA], str(path))
+            result, trail = as_result(document["result"]), document["trail"]
+            os.utime(path)
+    except BgtError:
         return None
     return Cell(model, result, table.replace_schema_metadata(None), trail)
 
@@ -139,12 +142,14 @@ def read_document(path: Path) -> list[Cell]:
 def document_cells(name: str, content: bytes) -> list[Cell]:
     """The same of a file's content; `name` is for errors."""
     try:
-        document = json.loads(content)
+        document = parse_json(content, name)
         schema = document["schema"]
-    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError):
+    except (DataError, KeyError, TypeError):
         raise DataError(f"{name}: no JSON document of bgt-probe; make one with: bgt-probe --json > FILE") from None
     if schema not in (DOCUMENT, FORMER):
-        raise DataError(f"{name}: its schema is {schema}, this version reads {DOCUMENT}; run bgt-probe again.")
+        raise DataError(
+            f"{name}: its schema is {str(schema)[:40]!r}, this version reads {DOCUMENT}; run bgt-probe again."
+        )
     try:
         return [document_cell(entry) for entry in document["results"]]
     except (AttributeError, KeyError, TypeError) as error:

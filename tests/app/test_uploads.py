@@ -71,7 +71,7 @@ def test_any_script_and_any_markup_survive() -> None:
         ("a.tsv", b"", "no rows"),
         ("a.tsv", b" \t \n", "no rows"),
         ("a.tsv", b"a\tb\nc\n", "row 2 has 1 column, the first has 2"),
-        ("a.tsv", b"a\tb\n" * 50_001, "50,001 rows, more than 50,000"),
+        ("a.tsv", b"a\tb\n" * 50_001, "more than 50,000 rows"),
         ("a.csv", b'"open,b\n', "not CSV"),
         ("a.tsv", b"score\tleft\tright\n", "no rows"),
     ],

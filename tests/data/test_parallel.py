@@ -170,7 +170,7 @@ def test_unusable_parquet_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BgtError, match=r"column 'fr' .* holds int64, expected text"):
         read(source)
     source.write_bytes(source.read_bytes()[:-20])
-    with pytest.raises(BgtError, match="not a Parquet file, or is damaged"):
+    with pytest.raises(BgtError, match="not a Parquet file, or damaged"):
         read(source)
 
 

@@ -112,7 +112,7 @@ def test_a_part_that_lacks_nothing_is_taken(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(transfer.os, "replace", stop)
+        patch.setattr(Path, "replace", stop)
         with pytest.raises(KeyboardInterrupt):
             get()
     get()

@@ -67,7 +67,7 @@ def test_a_card_holds_every_figure_and_what_it_was_told(measured: Callable[..., 
     [
         (("--transfers", "7"), 4, "12 sentences of 'en'; --transfers 7 needs twice as many"),
         (("--transfers", "3", "--sentences", "absent.txt"), 3, "absent.txt: can't be read"),
-        (("--about", "absent.json"), 3, "absent.json: no readable JSON"),
+        (("--about", "absent.json"), 3, "absent.json: can't be read"),
     ],
 )
 def test_bad_input_is_one_line(

@@ -134,7 +134,7 @@ def test_the_command(results: Callable, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--sts", "FILE"], "expected fr=FILE"),
-        (["--sts", "fr=absent.json"], "absent.json: No such file"),
+        (["--sts", "fr=absent.json"], "absent.json: can't be read (No such file"),
         (["--pairs", "fr-es=x.tsv"], "expected English and one other"),
         (["absent.json"], "can't be read"),
     ],

@@ -206,7 +206,7 @@ def test_a_killed_helper_ends_the_run_which_can_be_resumed(
     out = tmp_path / "run"
     shutil.copytree(alone, out)
     shutil.rmtree(out / last(out))
-    with pytest.raises(BgtError, match=f"worker 2 of 3 was killed by signal 9.\nContinue .* --resume --out {out}$"):
+    with pytest.raises(BgtError, match=f"worker 2 of 3 was killed by signal 9. Continue .* --resume --out {out}$"):
         run.resume(out, device="cpu", workers=3, report=lambda row: os.kill(started[1].process.pid, signal.SIGKILL))
     assert all(helper.process.returncode is not None for helper in started)
     assert not torch.distributed.is_initialized()

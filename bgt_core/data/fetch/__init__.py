@@ -21,6 +21,7 @@ from bgt_core.data.fetch import layouts, transfer
 from bgt_core.data.fetch.request import Converted, DataSource, Request
 from bgt_core.data.fetch.sources import PUBLISHED, SOURCES, source
 from bgt_core.errors import DataError, NotFound
+from bgt_core.files import read_json, write_json
 
 __all__ = ["PUBLISHED", "SOURCES", "DataSource", "Downloaded", "Offer", "Request", "download", "source"]
 
@@ -72,7 +73,8 @@ def download(
         trusted = {a: archive for entry in records["sources"].values() for a, archive in entry["archives"].items()}
         record = {}
         for address, archive, size in zip(addresses, archives.values(), sizes, strict=True):
-            fetched = _kept(archive, size) or transfer.fetch(http, address, archive, report=report)
+            fetched = _kept(archive) or transfer.fetch(http, address, archive, most=size, report=report)
+            write_json(_complete(archive), fetched._asdict())
             record[address] = {**fetched._asdict(), "trusted": _verify(address, fetched, trusted, archive)}
     try:
         converted = (layouts.as_is if request.raw else request.source.convert)(archives, request, out)
@@ -114,11 +116,18 @@ def _name(address: str) -> str:
     return name
 
 
-def _kept(archive: Path, size: int | None) -> transfer.Fetched | None:
-    """An archive that an earlier call downloaded and could not convert, for want of room."""
-    if size is None or not archive.is_file() or archive.stat().st_size != size:
+def _complete(archive: Path) -> Path:
+    """Says of a complete archive what it was when it arrived."""
+    return archive.with_name(archive.name + ".complete.json")
+
+
+def _kept(archive: Path) -> transfer.Fetched | None:
+    """An archive that an earlier call downloaded and could not convert, for want of room; None where it has changed."""
+    try:
+        fetched = transfer.Fetched(**read_json(_complete(archive)))
+    except (ValueError, TypeError):
         return None
-    return transfer.Fetched(**manifest.facts(archive))
+    return fetched if archive.is_file() and manifest.facts(archive) == fetched._asdict() else None
 
 
 def _present(records: manifest.Json, entry: str, out: Path) -> list[Path]:
@@ -137,6 +146,7 @@ def _verify(address: str, fetched: transfer.Fetched, trusted: dict[str, manifest
         why, expected = trusted[address]["trusted"], trusted[address]["sha256"]
     if fetched.sha256 != expected:
         archive.unlink()
+        _complete(archive).unlink(missing_ok=True)
         raise DataError(
             f"{address}: SHA-256 is {fetched.sha256}, expected {expected} ({why}): the file there was changed, or what "
             f"arrived was. To accept a new one of a first download, remove its source from {manifest.NAME}."

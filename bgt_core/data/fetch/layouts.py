@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from bgt_core.data.fetch.request import Archives, Converted, OutputFile, Request
-from bgt_core.data.fetch.unpack import damaged, unpack
+from bgt_core.data.fetch.unpack import check_size, damaged, unpack
 from bgt_core.data.pairfile import pair_file
 from bgt_core.data.parallel import LONGEST_LINE, Row, lines
 from bgt_core.errors import DataError
@@ -60,6 +60,7 @@ def moses(archives: Archives, request: Request, out: Path) -> Converted:
     table = out / f"{request.stem}.tsv.zst"
     left_out: Counter[str] = Counter()
     with damaged(archive), zipfile.ZipFile(archive) as inside:
+        check_size(archive, inside)
         names = [_only(inside, archive, f".{lang}") for lang in request.langs]
         rows = _full(_rows(inside, names, archive), left_out)
         if request.max_pairs is not None:

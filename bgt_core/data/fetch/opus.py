@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,8 +10,10 @@ import requests
 
 from bgt_core.data.fetch.transfer import TIMEOUT
 from bgt_core.errors import NotFound, UsageError
+from bgt_core.files import parse_json
 
 API = "https://opus.nlpl.eu/opusapi/"
+LABEL = r"[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?"  # of a corpus or release: also a part of our files' names
 CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # fr, pt_BR
 ISO = {  # two letters -> three, as LASER's files are named; the rest is spelled out by the user
     "ar": "ara",
@@ -71,6 +72,21 @@ def languages(pair: str) -> tuple[str, str]:
     return codes[1], codes[2]
 
 
+def label(text: str) -> str:
+    """The name of a corpus or release; ValueError for one that could lead a file's name astray."""
+    if not isinstance(text, str) or not re.fullmatch(LABEL, text) or ".." in text:
+        raise ValueError(f"{text!r}: expected letters, digits, '.', '_' and '-'")
+    return text
+
+
+def protected(address: str) -> str:
+    """An address at least as protected as the index itself; ValueError for any other."""
+    schemes = ("https://", API.partition("//")[0] + "//")
+    if not isinstance(address, str) or not address.startswith(schemes):
+        raise ValueError(f"{address!r}: expected an address that begins with {schemes[0]}")
+    return address
+
+
 def corpora(
     http: requests.Session, langs: Sequence[str], name: str | None = None, release: str = "latest"
 ) -> list[OpusEntry]:
@@ -85,17 +101,17 @@ def corpora(
         response.raise_for_status()
         entries = [
             OpusEntry(
-                item["corpus"],
-                item["version"],
+                label(item["corpus"]),
+                label(item["version"]),
                 int(item["alignment_pairs"] or 0),
                 1024 * int(item["size"]),  # OPUS counts in KiB
-                item["url"],
+                protected(item["url"]),
             )
-            for item in json.loads(response.content)["corpora"]
+            for item in parse_json(response.content, API)["corpora"]
         ]
     except requests.RequestException as error:
         raise NotFound(f"{API}: OPUS can't be asked ({type(error).__name__}); try later.") from error
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise NotFound(f"{API}: OPUS answers in another form than expected ({error!r}).") from error
     if not entries:
         raise NotFound(f"OPUS has {f'no {name} {release}' if name else 'nothing'} for {source}-{target}.")

@@ -75,6 +75,11 @@ class Request:
         pair = pair or only
         langs = opus.languages(pair) if pair else ()
         name = source.name
+        if release:
+            try:
+                opus.label(release)
+            except ValueError as error:
+                raise UsageError(f"`release` {error}, as in v2018.") from None
         for wrong, message in (
             (raw and max_pairs is not None, "`max_pairs` makes a new file, `raw` keeps the old ones: leave one out."),
             (source.pairs and not pair, f"{name}: say which two languages in `pair`, as in en-fr."),

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
@@ -23,8 +23,8 @@ import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 
-from bgt_core.errors import NotFound, UsageError
-from bgt_core.files import file_lock, writing
+from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.files import file_lock, read_json, write_json, writing
 
 BLOCK = 2**20  # bytes read, hashed and written together
 RETRIES = urllib3.Retry(  # of one request, and of a file without progress: after 0, 2, 4, 8 and 16 seconds
@@ -34,6 +34,8 @@ RETRIES = urllib3.Retry(  # of one request, and of a file without progress: afte
     raise_on_status=False,
     retry_after_max=120,  # seconds, whatever the server asks for
 )
+UNPROMISED = 2**30  # bytes of a file whose size the server does not say, at most
+SAFE = 2**26  # bytes after which what has arrived is put on disk and recorded
 TIMEOUT = (15.0, 60.0)  # seconds: to connect, and between two blocks
 FULL = {errno.ENOSPC, errno.EDQUOT}
 HEADERS = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # as stored, so that parts and sizes fit the file
@@ -67,16 +69,23 @@ def size(http: requests.Session, url: str) -> int | None:
         if response.status_code in (HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED):
             return None
         _refuse(response, url)
-        length = response.headers.get("Content-Length")
-    return int(length) if length else None
+        return _length(response)
 
 
-def fetch(http: requests.Session, url: str, out: Path, *, report: Report = lambda done, total: None) -> Fetched:
+def fetch(
+    http: requests.Session,
+    url: str,
+    out: Path,
+    *,
+    most: int | None = None,
+    report: Report = lambda done, total: None,
+) -> Fetched:
     """Downloads `url` to `out`, replacing it, and continues with what an earlier call has left.
 
-    Raises NotFound where the address has no such file, where the server fails after every attempt, and where the disk
-    is full or `out` can't be written; OUT.part stays, and the same call continues from there. Raises UsageError while
-    another process downloads to `out`.
+    The file may have `most` bytes, those that the server promised before; where it promised none, a gibibyte. Raises
+    DataError for more, NotFound where the address has no such file, where the server fails after every attempt, and
+    where the disk is full or `out` can't be written; OUT.part stays, and the same call continues from there. Raises
+    UsageError while another process downloads to `out`.
     """
     part, retries = out.with_name(out.name + ".part"), RETRIES
     with _alone(part):
@@ -84,7 +93,7 @@ def fetch(http: requests.Session, url: str, out: Path, *, report: Report = lambd
             while True:
                 before = part.stat().st_size
                 try:
-                    fetched = _attempt(http, url, file, part, report)
+                    fetched = _attempt(http, url, file, part, UNPROMISED if most is None else most, report)
                     break
                 except _Broken as error:
                     if part.stat().st_size > before:
@@ -100,10 +109,11 @@ def fetch(http: requests.Session, url: str, out: Path, *, report: Report = lambd
     return fetched
 
 
-def _attempt(http: requests.Session, url: str, file: IO[bytes], part: Path, report: Report) -> Fetched:
+def _attempt(http: requests.Session, url: str, file: IO[bytes], part: Path, most: int, report: Report) -> Fetched:
     """The rest of the file, or all of it; _Broken where it breaks off or is not what was asked for."""
-    version = _version(part, url)
-    have = part.stat().st_size if version else 0
+    version, safe = _recorded(part, url)
+    have = min(part.stat().st_size, safe) if version else 0
+    file.truncate(have)  # what was not on disk for certain may be anything
     ask = {"Range": f"bytes={have}-", "If-Range": version} if version and have else {}
     with _request(http, "GET", url, ask) as response:
         if response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and have:
@@ -121,23 +131,49 @@ def _attempt(http: requests.Session, url: str, file: IO[bytes], part: Path, repo
             have = 0
             with _room(part):
                 file.truncate(0)
-                record = {"url": url, "version": _version_of(response)}
-                _record(part).write_text(json.dumps(record), encoding="utf-8")
-        digest, rest = _hash(file), response.headers.get("Content-Length")
-        total = have + int(rest) if rest else None
+        version = _version_of(response)
+        _keep(part, file, url, version)
+        digest, rest = _hash(file), _length(response)
+        total = None if rest is None else have + rest
+        _check_most(url, total or 0, most)
         report(have, total)
         try:
             for block in response.raw.stream(
                 BLOCK, decode_content=False
             ):  # raises where fewer bytes come than promised
                 digest.update(block)
+                _check_most(url, have + len(block), most)
                 with _room(part):
                     _write(file, block)
                 have += len(block)
+                if have % SAFE < len(block):
+                    _keep(part, file, url, version)
                 report(have, total)
         except urllib3.exceptions.HTTPError as error:
             raise _Broken(f"the connection broke after {have:,} bytes ({type(error).__name__})") from error
+        finally:
+            with suppress(NotFound):  # a full disk refuses again what it refused before
+                _keep(part, file, url, version)
     return Fetched(have, digest.hexdigest())
+
+
+def _length(response: requests.Response) -> int | None:
+    """The bytes that the server promises; None where it says nothing that is a number."""
+    length = response.headers.get("Content-Length", "")
+    return int(length) if re.fullmatch(r"[0-9]{1,18}", length) else None
+
+
+def _check_most(url: str, size: int, most: int) -> None:
+    if size > most:
+        raise DataError(f"{url}: sends {size:,} bytes or more, expected at most {most:,}; stopped.")
+
+
+def _keep(part: Path, file: IO[bytes], url: str, version: str | None) -> None:
+    """Puts what the part holds on disk, and records how many bytes of which version that is."""
+    with _room(part):
+        os.fsync(file.fileno())
+        have = os.fstat(file.fileno()).st_size
+        write_json(_record(part), {"url": url, "version": version, "bytes": have})
 
 
 def _request(http: requests.Session, method: str, url: str, headers: dict[str, str]) -> requests.Response:
@@ -145,12 +181,22 @@ def _request(http: requests.Session, method: str, url: str, headers: dict[str, s
         response = http.request(method, url, headers=headers, stream=True, timeout=TIMEOUT, allow_redirects=True)
     except (requests.ConnectionError, requests.Timeout) as error:
         raise NotFound(f"{url}: no connection ({type(error).__name__}); gave up. Try again later.") from error
-    except requests.RequestException as error:
-        raise NotFound(f"{url}: can't be requested ({error}).") from error
-    if url.startswith("https:") and not response.url.startswith("https:"):
-        response.close()
-        raise NotFound(f"{url}: leads to {response.url}, which is not protected; nothing was read.")
+    except (
+        requests.RequestException,
+        urllib3.exceptions.HTTPError,
+        ValueError,
+    ) as error:  # ValueError: of a host's name
+        raise NotFound(f"{url}: can't be requested ({one_line(error)}).") from error
+    for hop in [*response.history, response]:
+        if url.startswith("https:") and not hop.url.startswith("https:"):
+            response.close()
+            raise NotFound(f"{url}: leads to {hop.url}, which is not protected; nothing was read.")
     return response
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, short."""
+    return " ".join(str(error).split())[:200]
 
 
 def _refuse(response: requests.Response, url: str) -> None:
@@ -167,13 +213,13 @@ def _version_of(response: requests.Response) -> str | None:
     return response.headers.get("Last-Modified") if tag.startswith("W/") else tag
 
 
-def _version(part: Path, url: str) -> str | None:
-    """The version that the part is of; None where it can't be continued."""
+def _recorded(part: Path, url: str) -> tuple[str | None, int]:
+    """The version that the part is of, None where it can't be continued, and its bytes that are on disk for certain."""
     try:
-        record = json.loads(_record(part).read_text(encoding="utf-8"))
-        return record["version"] if record["url"] == url else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+        record = read_json(_record(part))
+        return (record["version"], int(record["bytes"])) if record["url"] == url else (None, 0)
+    except (ValueError, KeyError, TypeError):
+        return None, 0
 
 
 def _record(part: Path) -> Path:

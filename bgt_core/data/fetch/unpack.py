@@ -21,6 +21,8 @@ from tempfile import TemporaryDirectory
 from bgt_core.errors import DataError
 from bgt_core.files import writing
 
+BLOCK = 2**20  # bytes unpacked together
+SMALL, MOST = 2**26, 100  # bytes that any archive may become; beyond, how many times its own: text takes 3 to 20
 JUNK = ("__MACOSX", "._", ".DS_Store")  # what one system leaves in its archives
 
 
@@ -55,18 +57,44 @@ def damaged(archive: Path) -> Iterator[None]:
 def _extract(archive: Path, folder: Path) -> None:
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as inside:
-            links = [(e.filename, stat.S_ISLNK(e.external_attr >> 16)) for e in inside.infolist() if not e.is_dir()]
-            inside.extractall(folder, _wanted(archive, links))
+            check_size(archive, inside)
+            files = [entry for entry in inside.infolist() if not entry.filename.endswith("/")]
+            inside.extractall(
+                folder, _wanted(archive, [(e.filename, stat.S_ISLNK(e.external_attr >> 16)) for e in files])
+            )
     elif tarfile.is_tarfile(archive):
         with tarfile.open(archive) as tar:
-            members = [member for member in tar if not member.isdir()]
+            members, size = [], 0
+            for member in tar:  # in a compressed one, looking is unpacking
+                size += member.size
+                check_bytes(archive, size)
+                members += [] if member.isdir() else [member]
             names = _wanted(archive, [(member.name, not member.isfile()) for member in members])
             tar.extractall(folder, [member for member in members if member.name in names], filter="data")
     elif archive.suffix == ".gz":
         with gzip.open(archive) as packed, (folder / archive.stem).open("wb") as file:
-            shutil.copyfileobj(packed, file, 2**20)
+            size = 0
+            while block := packed.read(BLOCK):
+                size += len(block)
+                check_bytes(archive, size)
+                file.write(block)
     else:
         raise DataError(f"{archive}: no zip, tar or gzip file; is the address still right?")
+
+
+def check_size(archive: Path, inside: zipfile.ZipFile) -> None:
+    """As `check_bytes`, of all files in a zip; none gives more bytes than it declares."""
+    check_bytes(archive, sum(entry.file_size for entry in inside.infolist()))
+
+
+def check_bytes(archive: Path, size: int) -> None:
+    """DataError where an archive becomes more than text does: it was made to fill a disk."""
+    allowed = max(SMALL, MOST * archive.stat().st_size)
+    if size > allowed:
+        raise DataError(
+            f"{archive}: becomes {size:,} bytes or more, expected at most {allowed:,}, {MOST} times its size; nothing "
+            "was unpacked."
+        )
 
 
 def _wanted(archive: Path, entries: Sequence[tuple[str, bool]]) -> set[str]:

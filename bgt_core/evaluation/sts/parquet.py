@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from bgt_core.errors import DataError, NotFound
+from bgt_core.errors import DataError
 from bgt_core.evaluation.sts.parse import named
 from bgt_core.evaluation.sts.score import StsScores, StsSet
 from bgt_core.files import atomic_file
+from bgt_core.files.parquet import reading_parquet
 
 WORDS = ("system", "year", "dataset", "left_lang", "right_lang")  # the same for all rows of a set
 COLUMNS = pa.schema(
@@ -42,14 +43,8 @@ def table(system: str, data: StsSet, cosine: np.ndarray) -> pa.Table:
 
 def read_scores(path: Path) -> dict[str, StsScores]:
     """The systems of a file, by name. NotFound where it can't be read, DataError where it is no file of scores."""
-    try:
-        with parquet.ParquetFile(path) as file:
-            stored = file.read()
-        columns = stored.select(COLUMNS.names).cast(COLUMNS).to_pydict()
-    except OSError as error:
-        raise NotFound(f"{path}: can't be read ({error.strerror or error}).") from None
-    except (pa.ArrowException, KeyError) as error:
-        raise DataError(f"{path}: not a file that bgt sts --scores writes ({str(error)[:200]}).") from None
+    with reading_parquet(path, "a file that bgt sts --scores writes"), parquet.ParquetFile(path) as file:
+        columns = file.read().select(COLUMNS.names).cast(COLUMNS).to_pydict()
     rows_of: dict[tuple[str, ...], list[int]] = {}
     for row, words in enumerate(zip(*(columns[name] for name in WORDS), strict=True)):
         rows_of.setdefault(words, []).append(row)

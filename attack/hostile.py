@@ -1,0 +1,105 @@
+"""Checkpoints and archives made to do harm: other sizes, names, kinds, depths; links, bombs, paths that lead out.
+
+Held: one clear line within seconds, nothing outside the folder is touched, and memory stays bounded.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import random
+import resource
+import shutil
+import tarfile
+import time
+import zipfile
+from pathlib import Path
+
+from bgt_core import checkpoint
+from bgt_core.data.fetch.unpack import unpack
+from bgt_core.errors import BgtError
+
+COUNT = 120
+SECONDS, BYTES = 10.0, 512 * 2**20  # that reading one may take
+VALUES = [10**9, 10**30, -1, 0, 1e308, "x" * 10**5, "../../x", "/etc/passwd", None, [], {}, True, "\0", [[[[]]]], 2**31]
+NAMES = ["../out", "/etc/passwd", "a/../../b", "", ".", "..", "x\0y", "C:\\x", "a" * 400, "con", "~/x", "./x"]
+
+
+def prepare(data: Path, folder: Path) -> Path:
+    return data / "model"
+
+
+def attack(seed: int, model: Path, folder: Path) -> str:
+    draw = random.Random(seed)
+    folder.mkdir(parents=True)
+    (folder / "canary").write_text("here", "utf-8")
+    begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    what = archive if draw.random() < 0.5 else damaged_checkpoint
+    failure = ""
+    try:
+        failure = what(draw, model, folder / "inside")
+    except BgtError as error:
+        if "\n" in str(error) or len(str(error)) > 2_000:
+            failure = f"an error of {len(str(error))} characters: {str(error)[:80]!r}"
+    except Exception as error:  # noqa: BLE001  this is what is looked for
+        failure = f"{type(error).__name__}: {str(error)[:200]}"
+    if time.monotonic() - begun > SECONDS:
+        failure = failure or f"took {time.monotonic() - begun:.0f} seconds"
+    if 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) > BYTES:
+        failure = failure or "took more than half a gigabyte"
+    left = {path.name for path in folder.iterdir()} - {"inside", "canary"}
+    if left or (folder / "canary").read_text("utf-8") != "here":
+        failure = failure or f"wrote outside its folder: {left}"
+    shutil.rmtree(folder)
+    return f"{what.__name__}: {failure}" if failure else ""
+
+
+def damaged_checkpoint(draw: random.Random, model: Path, folder: Path) -> str:
+    """One value of its configuration is another; hashes are right."""
+    shutil.copytree(model, folder)
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    kind = draw.randrange(5)
+    if kind == 0:
+        config["arguments"][draw.choice(list(config["arguments"]))] = draw.choice(VALUES)
+    elif kind == 1:
+        config[draw.choice(list(config))] = draw.choice(VALUES)
+    elif kind == 2:
+        config["files"][draw.choice(NAMES)] = config["files"]["model.safetensors"]
+    elif kind == 3:
+        header = json.dumps({"w": {"dtype": "F32", "shape": [10**9, 10**9], "data_offsets": [0, 4]}}).encode()
+        content = len(header).to_bytes(8, "little") + header + bytes(4)
+        (folder / "model.safetensors").write_bytes(draw.choice([content, b"", b"\xff" * 64, draw.randbytes(99)]))
+        config["files"]["model.safetensors"] = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    text = json.dumps(config)
+    if kind == 4:
+        text = draw.choice(["[" * 10**5, "1" * 10**5, text[: draw.randrange(len(text))], text.replace("1", "NaN", 1)])
+    (folder / "config.json").write_text(text, "utf-8")
+    checkpoint.load(folder)
+    return ""  # a value that changes nothing
+
+
+def archive(draw: random.Random, model: Path, folder: Path) -> str:
+    """A zip, tar or gz with a name, a link or a size that does harm."""
+    folder.mkdir()
+    kind, name = draw.choice(("zip", "tar", "gz")), draw.choice(NAMES)
+    path = folder / f"a.{kind}"
+    content = b"a line\n" * draw.choice((1, 10**7 + 5 * 10**6))
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as inside:
+            entry = zipfile.ZipInfo(name or "x")
+            entry.external_attr = draw.choice((0, 0o120777 << 16))
+            inside.writestr(entry, content, zipfile.ZIP_DEFLATED)
+    elif kind == "tar":
+        with tarfile.open(path, "w") as tar:
+            member = tarfile.TarInfo(name.replace("\0", "") or "x")
+            member.type = draw.choice((tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE))
+            member.linkname = draw.choice(("/etc/passwd", "../canary"))
+            member.size = 7 if member.type == tarfile.REGTYPE else 0
+            tar.addfile(member, io.BytesIO(content[:7]))
+    else:
+        path.write_bytes(gzip.compress(content))
+    files = unpack(path, folder / "out")
+    outside = [file for file in files if (folder / "out").resolve() not in file.resolve().parents]
+    return f"unpacked {outside}" if outside else ""

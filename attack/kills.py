@@ -1,0 +1,59 @@
+"""`kill -9` at a random moment, once or twice, of every command that writes; then the command again.
+
+Held: it ends well, and every file is the one that an undisturbed run leaves.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import time
+from pathlib import Path
+
+from attack import commands
+
+COUNT = 300
+
+
+class Prepared:
+    """Each command's undisturbed results, and the seconds it takes."""
+
+    def __init__(self, data: Path, folder: Path):
+        self.data, self.seconds, self.results = data, {}, {}
+        self.commands = commands.commands()
+        for name, command in self.commands.items():
+            out, begun = folder / name.replace(" ", "-"), time.monotonic()
+            end = commands.run(command.arguments, out, data)
+            if end.code:
+                raise RuntimeError(f"{name}: {end.errors[-500:]}")
+            self.seconds[name], self.results[name] = time.monotonic() - begun, commands.results(out)
+
+
+def prepare(data: Path, folder: Path) -> Prepared:
+    return Prepared(data, folder)
+
+
+def attack(seed: int, prepared: Prepared, folder: Path) -> str:
+    draw = random.Random(seed)
+    name = list(prepared.commands)[seed % len(prepared.commands)]
+    command, out = prepared.commands[name], folder / "out"
+    out.mkdir(parents=True)
+    arguments = command.arguments
+    for _ in range(draw.choice((1, 1, 2))):
+        process = commands.started(arguments, out, prepared.data)
+        time.sleep(draw.uniform(0, 1.05 * prepared.seconds[name]))
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+        if command.again and (out / "run" / "run.json").exists():
+            arguments = command.again
+    end = commands.run(arguments, out, prepared.data)
+    if end.code == 2 and "there already" in end.errors:  # the kill came after the last byte
+        end = commands.Ended(0, "")
+    if end.code:
+        return f"{name}: {commands.unclean(end, ())}"
+    left, expected = commands.results(out), prepared.results[name]
+    shutil.rmtree(folder)
+    wrong = [file for file in expected if left.get(file) != expected[file]]
+    return f"{name}: {', '.join(wrong)} differ from an undisturbed run's" if wrong else ""

@@ -1,0 +1,62 @@
+"""Notices a training that diverges: a loss, a term or a gradient that is no number, or a loss that explodes."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from statistics import fmean
+
+import torch
+
+from bgt_core.training.step import Sums
+
+WINDOW = 20  # updates whose mean loss is compared
+
+
+class Guard:
+    """Looks at each update of this process.
+
+    The rule for a loss that explodes without being infinite: the mean loss per row of the last 20 updates is more than
+    `explosion` times that of the first 20 since the run began or was resumed, where that is above 0. 0 turns it off.
+    """
+
+    def __init__(self, explosion: float, device: torch.device):
+        self.explosion, self.device = explosion, device
+        self.first: list[torch.Tensor] = []
+        self.last: deque[torch.Tensor] = deque(maxlen=WINDOW)
+        self.reason = ""  # why the training has diverged, once it has
+
+    def add(self, sums: Sums) -> None:
+        """An update's sums. On a GPU nothing is read yet, so that nothing waits for it."""
+        self.newest = sums
+        if "loss" not in sums.terms:  # a worker without a micro-batch
+            return
+        loss = sums.terms["loss"] / sums.rows["loss"]
+        if len(self.first) < WINDOW:
+            self.first.append(loss)
+        self.last.append(loss)
+
+    def diverged(self, due: bool) -> bool:
+        """Whether this process has seen it; on a GPU only looked for where that is `due`."""
+        if due or self.device.type == "cpu":
+            self.reason = self.reason or not_finite(self.newest) or self.exploded()
+        return bool(self.reason)
+
+    def exploded(self) -> str:
+        """What the rule finds; "" where the loss behaves."""
+        if not self.explosion or len(self.last) < WINDOW:
+            return ""
+        before, now = (fmean(map(float, losses)) for losses in (self.first, self.last))
+        if before <= 0 or now <= self.explosion * before:
+            return ""
+        return f"the loss per row, {now:.4g}, is more than {self.explosion:g} times what it was at first, {before:.4g}"
+
+
+def not_finite(sums: Sums) -> str:
+    """The first term that is no finite number, and its micro-batch; "" where all are."""
+    for number, terms in sums.micro_batches.items():
+        for name, value in terms.items():
+            if not math.isfinite(value):
+                return f"{name} of micro-batch {number} is {float(value)}"
+    norm = sums.gradient_norm
+    return f"the norm of the gradient is {float(norm)}" if norm is not None and not math.isfinite(norm) else ""

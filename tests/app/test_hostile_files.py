@@ -1,0 +1,114 @@
+"""Files that are damaged, or made to harm: each is refused in one line, and takes nothing else with it."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import tracemalloc
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from streamlit.testing.v1 import AppTest
+
+from app import probe_results, scoring, state, uploads
+from bgt_core.errors import BgtError
+from probes.cli.output import document
+from probes.results.store import Cell, all_predictions
+
+
+def as_parquet(table: pa.Table) -> bytes:
+    file = io.BytesIO()
+    parquet.write_table(table, file)
+    return file.getvalue()
+
+
+def damaged(content: bytes, seed: int) -> bytes:
+    draw, changed = random.Random(seed), bytearray(content)
+    for _ in range(draw.choice((1, 1, 2, 20))):
+        changed[draw.randrange(len(changed))] = draw.randrange(256)
+    return bytes(changed[: draw.choice((None, len(changed), draw.randrange(len(changed))))])
+
+
+@pytest.mark.parametrize("start", range(0, 600, 100))
+def test_a_damaged_parquet_file_is_read_or_refused(start: int, cell: Cell) -> None:
+    kept = all_predictions([cell]).slice(0, 40)
+    table = pa.table({"en": ["a b", None], "n": [1, 2], "x": [0.5, 1.5], "d": pa.array(["u", "v"]).dictionary_encode()})
+    for seed in range(start, start + 100):
+        with suppress(BgtError):  # any other error fails
+            uploads.cells("a.parquet", damaged(as_parquet(table), seed))
+        with suppress(BgtError):
+            probe_results.read("a.parquet", damaged(as_parquet(kept), seed))
+
+
+def test_predictions_of_other_types_are_refused(cell: Cell) -> None:
+    table = all_predictions([cell])
+    changed = table.set_column(table.schema.get_field_index("predictor"), "predictor", pa.array([[1]] * len(table)))
+    with pytest.raises(BgtError, match="no predictions of bgt-probe"):
+        probe_results.read("a.parquet", as_parquet(changed))
+
+
+def test_a_small_file_does_not_become_a_large_table() -> None:
+    long = pa.array(["x" * 2**20]).dictionary_encode()
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), long.dictionary)
+    content = as_parquet(pa.table({"en": column}))
+    assert len(content) < 2**21
+    with pytest.raises(BgtError, match="more than 256 MiB of cells"):
+        uploads.cells("a.parquet", content)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.parquet", as_parquet(pa.table({"en": ["x"] * 50_001})), "more than 50,000 rows"),
+        ("a.parquet", as_parquet(pa.table({f"c{at}": ["x"] for at in range(101)})), "101 columns, more than 100"),
+        ("a.tsv", b"\t".join([b"x"] * 101), "101 columns"),
+        ("a.csv", b",".join([b"x"] * 101), "101 columns"),
+        ("a.jsonl", b'{"en": "x"}\n' * 50_002, "more than 50,000 rows"),
+        ("a.jsonl", b'{"en": ' + b"[" * 100_000 + b"\n", "a.jsonl:1: expected a JSON object"),
+        ("a.jsonl", b'{"en": ' + b"1" * 6_000 + b"}\n", "a.jsonl:1: expected a JSON object"),
+    ],
+)
+def test_what_a_page_cannot_take_is_refused(name: str, content: bytes, message: str) -> None:
+    with pytest.raises(BgtError, match=message):
+        uploads.cells(name, content)
+
+
+@pytest.mark.parametrize("bad", [b'{"schema": ' + b"[" * 100_000, b"9" * 6_000, b"PAR1"], ids=("deep", "long", "cut"))
+def test_a_file_that_cannot_be_read_hides_no_other(
+    bad: bytes, opened: Callable[[str], AppTest], run: Callable[[AppTest], AppTest], cell: Cell
+) -> None:
+    app = opened("probing")
+    good = json.dumps(document([cell], [], [])).encode()
+    name = "bad.parquet" if bad == b"PAR1" else "bad.json"
+    (uploader,) = (part for part in app.file_uploader if part.label.startswith("Files of"))
+    uploader.set_value([(name, bad, "application/json"), ("good.json", good, "application/json")])
+    run(app)
+    assert [name in part.value for part in app.error] == [True]
+    assert len(app.session_state["uploaded"]) == 1 and app.get("plotly_chart")
+
+
+@pytest.mark.parametrize("pairs", ["9" * 5_000, "-" + "9" * 5_000, "٣" * 9, "1e999", "NaN", "9" * 9])
+def test_any_number_of_rows_may_be_asked_for_by_a_link(opened: Callable[[str], AppTest], pairs: str) -> None:
+    app = AppTest.from_file(opened("latents")._script_path, default_timeout=60)
+    app.query_params["pairs"] = pairs
+    app.query_params["rows"] = f"en{pairs}.{pairs}-{pairs}~fr1-{pairs}"
+    app.run()
+    assert not app.exception
+
+
+def test_many_short_pairs_take_little_memory(saved: Path, start: Callable[..., None]) -> None:
+    """460 kB of 19,999 rows once took two gigabytes."""
+    pairs = pd.DataFrame({"left": [f"w{at}" for at in range(4_000)], "right": [f"v{at}" for at in range(4_000)]})
+    loaded = state.model()
+    scoring.similarities(loaded, pairs[:200], "en", "en")  # what is kept for all
+    tracemalloc.start()
+    scored = scoring.similarities(loaded, pairs, "en", "en")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(scored) == 4_000 and peak < 100 * 2**20

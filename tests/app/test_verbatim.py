@@ -1,0 +1,142 @@
+"""What users, files and addresses bring stands on a page letter by letter."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from streamlit.testing.v1 import AppTest
+
+from app import startup
+from app.own_texts import OwnTexts
+from app.uploading import made
+from app.verbatim import JOINER, verbatim, written_out
+from app.views import generate
+
+MARKDOWN = MarkdownIt("commonmark")
+STRANGER = "http://stranger.test"
+HOSTILE = f"![x]({STRANGER}/p.png) [click]({STRANGER}) {STRANGER} $x$ **b**"
+SHOWN_AS_MARKDOWN = ("body", "label", "help", "text", "value_string", "delta")  # fields of what Streamlit is sent
+PLAIN = ("text", "code", "iframe", "bidi_component", "arrow_data_frame", "page_link", "html")
+
+
+@given(
+    st.text(st.characters(codec="ascii", exclude_characters="\0") | st.sampled_from("“é中"), max_size=60)
+    | st.sampled_from([HOSTILE, "1. x"])
+)
+def test_markdown_shows_every_character_of_it(text: str) -> None:
+    shown = MARKDOWN.render(verbatim(text)).strip().removeprefix("<p>").removesuffix("</p>")
+    assert html.unescape(shown).replace(JOINER, "") == " ".join(text.split())
+
+
+@pytest.mark.parametrize("text", [STRANGER, "HTTPS://stranger.test", "www.stranger.test", "me@stranger.test"])
+def test_an_address_that_is_written_out_becomes_no_link(text: str) -> None:
+    assert not re.search(r"https?://|www\.|\w@\w", verbatim(text), re.IGNORECASE)
+    assert verbatim(text, addresses=True) == text
+
+
+def test_tables_are_written_out() -> None:
+    table = written_out(pd.DataFrame({"[a](b)": [HOSTILE, 1]}))
+    assert list(table) == [r"\[a\](b)"] and table.iloc[1, 0] == "1"
+    assert "[click](" not in table.iloc[0, 0]
+
+
+def hostile_in(app: AppTest) -> list[tuple[str, str]]:
+    """What of `HOSTILE` the browser would read as Markdown."""
+    shown = list(markdown_of(app))
+    assert shown
+    return [(kind, text) for kind, text in shown if re.search(r"\[click\]\(|!\[x|http://stranger|\*\*b", text)]
+
+
+def markdown_of(app: AppTest) -> Iterator[tuple[str, str]]:
+    """All that a page asks the browser to show as Markdown, by the kind of element."""
+    for element in app._tree:
+        proto = getattr(element, "proto", None)
+        if proto is None or element.type in PLAIN:
+            continue
+        for field, value in proto.ListFields():
+            if field.name in SHOWN_AS_MARKDOWN and isinstance(value, str):
+                yield element.type, value
+
+
+def again(app: AppTest) -> AppTest:
+    """The same page, not opened yet."""
+    return AppTest.from_file(app._script_path, default_timeout=180)
+
+
+@pytest.fixture
+def hostile(opened: Callable[[str], AppTest], run: Callable[[AppTest], AppTest]) -> Callable[..., AppTest]:
+    """hostile(page, name=value, ...): the page, opened by a link with these parameters; nothing of them is Markdown."""
+
+    def go(page: str, **parameters: str) -> AppTest:
+        app = again(opened(page))
+        for name, value in parameters.items():
+            app.query_params[name] = value
+        run(app)
+        assert not hostile_in(app)
+        return app
+
+    return go
+
+
+def test_an_unknown_model_is_named_as_it_is_written(hostile: Callable[..., AppTest]) -> None:
+    app = hostile("main", ckpt=HOSTILE)
+    (warning,) = (part.value for part in app.sidebar.warning)
+    assert "was not started with a model called" in warning
+
+
+def test_ends_of_an_interpolation(hostile: Callable[..., AppTest]) -> None:
+    app = hostile("generate", how=generate.BETWEEN, start=HOSTILE, end=HOSTILE)
+    (label,) = (slider.label for slider in app.slider if slider.label.startswith("Step"))
+    assert "stranger" in label
+
+
+def test_a_text_that_is_searched_for(hostile: Callable[..., AppTest]) -> None:
+    app = hostile("latents", find=HOSTILE)
+    assert any("No sentence has" in caption.value for caption in app.caption)
+
+
+@pytest.mark.parametrize("page", ["similarity", "generate", "probing", "compare", "models", "plane", "sentence"])
+def test_every_other_field_of_text(hostile: Callable[..., AppTest], page: str) -> None:
+    names = (
+        "left",
+        "right",
+        "source",
+        "style",
+        "sentence",
+        "cmp_left",
+        "cmp_right",
+        "cmp_source",
+        "meanings",
+        "styles",
+    )
+    hostile(page, **dict.fromkeys(names, HOSTILE), ckpt=HOSTILE)
+
+
+def test_columns_and_cells_of_a_file(
+    opened: Callable[[str], AppTest], run: Callable[[AppTest], AppTest], tmp_path: Path
+) -> None:
+    rows = {"en": ["One.", "Two.", "Three.", HOSTILE], "fr": ["Un.", "Deux.", "Trois.", HOSTILE]}
+    table = pd.DataFrame({**rows, HOSTILE: ["a", HOSTILE, "a", "a"]})
+    name, text, _ = made(f"{HOSTILE}.tsv", table, ["en", "fr", "own"], False)
+    assert isinstance(text, startup.ParallelText)
+    for page in ("latents", "plane"):
+        app = again(opened(page))
+        app.session_state["own"], app.session_state["own_key"] = OwnTexts(uploaded={name: text}), ""
+        app.query_params["data"] = name
+        run(app)
+        assert not hostile_in(app)
+    app = opened("latents")
+    app.session_state["uploading"] = True
+    run(app)
+    content = table.to_csv(sep="\t", index=False).encode()
+    app.file_uploader(key="own_file").set_value((f"{HOSTILE[:20]}.tsv".replace("/", ""), content, "text/plain"))
+    run(app)
+    assert any("stranger" in text for _, text in markdown_of(app)) and not hostile_in(app)

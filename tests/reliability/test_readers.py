@@ -1,0 +1,157 @@
+"""Files from elsewhere: whatever they hold, the answer is a result or one clear line."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bgt_core import checkpoint, recipes
+from bgt_core.data import manifest
+from bgt_core.errors import BgtError, DataError, NotFound, UsageError
+from bgt_core.files import parse_json, read_json
+from bgt_core.recipes import Recipe
+from bgt_core.vectors.arrays import read_npy
+from probes.results.store import document_cells
+
+DEEP, LONG = "[" * 100_000, "1" * 6_000
+
+
+@pytest.mark.parametrize("text", [DEEP, LONG, "NaN", '{"a": -Infinity}', "", "{", b"\xff\xfe", "\0", '{"a": 1} x'])
+def test_what_is_no_json_is_one_line(text: str | bytes) -> None:
+    with pytest.raises(DataError, match=r"^file: not valid JSON") as error:
+        parse_json(text, "file")
+    assert "\n" not in str(error.value) and len(str(error.value)) < 300
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+
+
+@given(st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_json_comes_back(value: object) -> None:
+    assert parse_json(json.dumps(value), "value") == value
+
+
+@pytest.mark.parametrize("text", [DEEP, LONG, '{"format": NaN}'])
+def test_a_configuration_beyond_limits_is_refused(text: str, saved: Path, tmp_path: Path) -> None:
+    shutil.copytree(saved, tmp_path / "model")
+    (tmp_path / "model" / "config.json").write_text(text)
+    with pytest.raises(DataError, match="not valid JSON"):
+        checkpoint.load(tmp_path / "model")
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(DataError):
+        read_json(tmp_path / "x.json")
+    with pytest.raises(DataError):
+        document_cells("x.json", text.encode())
+
+
+@pytest.mark.parametrize(
+    "setting", ["d_model=1000000000", "model.decoder_layers=10000", f"seed={10**30}", f"log_variance={10**400}"]
+)
+def test_sizes_are_bounded(setting: str) -> None:
+    with pytest.raises(UsageError, match="should be a number below"):
+        recipes.build("bgt-small", recipes.parse_overrides([setting]))
+
+
+def test_a_whole_number_may_stand_for_a_float(tiny: Callable[..., Recipe], tokenizer: object) -> None:
+    recipe = recipes.build("bgt-small", {**(tiny("bgt-small").arguments or {}), "log_variance": -3})
+    recipe.build(tokenizer)  # type: ignore[arg-type]
+    assert isinstance((recipe.arguments or {})["model.log_variance"], float)
+
+
+def test_shapes_are_compared_before_anything_is_built(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(saved, folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["arguments"]["model.d_model"] = 4096
+    (folder / "config.json").write_text(json.dumps(config))
+
+    def never(*_: object) -> None:
+        raise AssertionError("values were read")
+
+    monkeypatch.setattr(checkpoint, "load_tensors", never)
+    with pytest.raises(DataError, match=r"has shape .*, the recipe makes"):
+        checkpoint.load(folder)
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../model.safetensors", "a/b", "..", ".", "x\0", ""])
+def test_a_checkpoint_names_only_files_beside_it(name: str, saved: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(saved, folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["files"][name] = config["files"]["model.safetensors"]
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(DataError, match="expected the names of files beside it"):
+        checkpoint.load(folder)
+
+
+def test_a_path_in_a_folder_that_is_here_is_not_asked_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "runs").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: pytest.fail("the hub was asked"))
+    with pytest.raises(NotFound, match="no such checkpoint"):
+        checkpoint.find("runs/typo")
+
+
+def npy(array: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(place=st.integers(0, 200), byte=st.integers(0, 255), cut=st.integers(0, 300), insert=st.binary(max_size=8))
+def test_a_damaged_array_is_read_or_refused(place: int, byte: int, cut: int, insert: bytes, tmp_path: Path) -> None:
+    content = bytearray(npy(np.arange(24, dtype=np.float32).reshape(6, 4)))
+    content[place % len(content)] = byte
+    content[place:place] = insert
+    path = tmp_path / "x.npy"
+    path.write_bytes(content[: len(content) - cut % len(content)])
+    with suppress(BgtError):  # any other error fails
+        assert read_npy(path).nbytes <= len(content)
+
+
+def test_an_array_is_as_long_as_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    path.write_bytes(npy(np.zeros((3, 2))).replace(b"(3, 2)", b"(9999999999999, 2)"))
+    with pytest.raises(DataError):
+        read_npy(path)
+    path.write_bytes(npy(np.ones((3, 2))))
+    assert (read_npy(path) == np.ones((3, 2))).all()
+    path.write_bytes(npy(np.ones((3, 2))) + b"more")
+    with pytest.raises(DataError, match="its size"):
+        read_npy(path)
+
+
+@pytest.mark.parametrize(
+    "content", ["[]", "{}", '{"schema": "bgt-data/1", "sources": {"a": 1}, "files": {}}', DEEP, "7"]
+)
+def test_a_damaged_manifest_is_said_to_be(content: str, tmp_path: Path) -> None:
+    (tmp_path / manifest.NAME).write_text(content)
+    with pytest.raises(DataError, match="damaged"):
+        manifest.read_manifest(tmp_path)
+
+
+def test_what_cannot_be_printed_is_said_once(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as out:
+        command = [
+            sys.executable,
+            "-c",
+            "from bgt_core.cli import main; import sys; sys.argv=['bgt','data','list']; main()",
+        ]
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 3 and done.stderr.count("\n") == 1 and "can't be written" in done.stderr

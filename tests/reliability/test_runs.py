@@ -1,0 +1,242 @@
+"""A run stops before it spoils what it has: divergence, a second process, damaged or changed files, a full disk."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from bgt_core import checkpoint, run
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import DataError, Diverged, NotFound, UsageError
+from bgt_core.files import file_lock
+from bgt_core.recipes import Recipe
+from bgt_core.training.guard import WINDOW, Guard
+from bgt_core.training.step import Sums
+
+
+@pytest.fixture(scope="module")
+def recipe(tiny: Callable[..., Recipe]) -> Recipe:
+    return tiny("bgt-small", epochs=1.0, batch_tokens=350, micro_tokens=250, save_every=3)
+
+
+@pytest.fixture(scope="module")
+def whole(recipe: Recipe, tsv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("whole") / "run"
+    run.start(recipe, [tsv], out, device="cpu")
+    return out
+
+
+@pytest.fixture
+def begun(whole: Path, tmp_path: Path) -> Path:
+    """The run as it was before its last checkpoint."""
+    out = tmp_path / "run"
+    shutil.copytree(whole, out)
+    shutil.rmtree(checkpoint.steps_of(out)[-1])
+    return out
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "model.safetensors").read_bytes()
+
+
+def test_a_rate_that_diverges_keeps_the_last_good_state(begun: Path, whole: Path) -> None:
+    (kept,) = checkpoint.steps_of(begun)
+    before = weights(kept)
+    with pytest.raises(
+        Diverged, match=rf"update \d+: .* is (nan|inf).*after update {int(kept.name[5:])} is kept"
+    ) as error:
+        run.resume(begun, device="cpu", overrides={"train.learning_rate": 1e30})
+    assert error.value.exit_code == 8 and "--resume" in str(error.value)
+    assert weights(kept) == before and checkpoint.steps_of(begun) == [kept]
+    last = run.resume(begun, device="cpu", overrides={"train.learning_rate": 1e-4})  # a lower rate goes on from there
+    assert all(value.isfinite().all() for value in load_file(last / "model.safetensors").values())
+    assert last.name == checkpoint.steps_of(whole)[-1].name
+    assert [change["overrides"] for change in json.loads((begun / "run.json").read_text())["changes"]] == [
+        {"train.learning_rate": 1e30},
+        {"train.learning_rate": 1e-4},
+    ]
+
+
+def test_a_run_that_diverges_at_once_leaves_no_checkpoint(
+    tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path
+) -> None:
+    wild = tiny("bgt-small", learning_rate=1e30, warmup_steps=0, epochs=1.0)
+    with pytest.raises(Diverged, match="Nothing was saved yet"):
+        run.start(wild, [tsv], tmp_path / "run", device="cpu")
+    assert not checkpoint.steps_of(tmp_path / "run")
+
+
+def sums(loss: float, rows: int = 4) -> Sums:
+    return Sums({"loss": torch.tensor(rows * loss)}, {"loss": rows})
+
+
+def test_a_loss_explodes_where_it_is_so_many_times_what_it_was() -> None:
+    guard = Guard(10.0, torch.device("cpu"))
+    for loss in [2.0] * WINDOW + [19.0] * WINDOW:
+        guard.add(sums(loss))
+        assert not guard.diverged(True)
+    for _ in range(WINDOW):
+        guard.add(sums(21.0))
+    assert guard.diverged(True) and "21" in guard.reason and "10 times" in guard.reason
+    patient = Guard(0.0, torch.device("cpu"))
+    for loss in [2.0] * WINDOW + [1e9] * WINDOW:
+        patient.add(sums(loss))
+    assert not patient.diverged(True)
+
+
+def test_what_is_no_number_is_named_with_its_micro_batch() -> None:
+    update = sums(1.0)
+    update.micro_batches = {
+        4: {"loss": torch.tensor(1.0)},
+        5: {"loss": torch.tensor(2.0), "kl/en": torch.tensor(math.nan)},
+    }
+    guard = Guard(0.0, torch.device("cpu"))
+    guard.add(update)
+    assert guard.diverged(False) and guard.reason == "kl/en of micro-batch 5 is nan"
+
+
+def test_weights_that_are_no_numbers_are_neither_saved_nor_read(saved: Path, tmp_path: Path) -> None:
+    loaded = checkpoint.load(saved)
+    with torch.no_grad():
+        next(loaded.model.parameters()).view(-1)[3] = math.nan
+    with pytest.raises(Diverged, match="not saved: weights of"):
+        checkpoint.save(tmp_path / "new", loaded.recipe, loaded.model, loaded.tokenizer, 3)
+    assert not any(tmp_path.iterdir())
+    folder = tmp_path / "copy"
+    shutil.copytree(saved, folder)
+    tensors = load_file(folder / "model.safetensors")
+    next(iter(tensors.values())).view(-1)[0] = math.inf
+    save_file(tensors, folder / "model.safetensors")
+    config = json.loads((folder / "config.json").read_text())
+    config["files"]["model.safetensors"] = checkpoint.sha256_file(folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(DataError, match="no numbers: its training diverged"):
+        checkpoint.load(folder)
+
+
+def test_two_processes_do_not_train_in_one_folder(begun: Path, recipe: Recipe, tsv: Path, tmp_path: Path) -> None:
+    for folder in (begun, tmp_path / "new"):
+        with file_lock(folder / "run.lock"), pytest.raises(UsageError, match="another process trains here"):
+            run.resume(begun, device="cpu") if folder == begun else run.start(recipe, [tsv], folder, device="cpu")
+    run.resume(begun, device="cpu")
+    assert not (begun / "run.lock").exists()
+
+
+def test_what_a_killed_preparation_left_is_no_obstacle(recipe: Recipe, tsv: Path, whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    (out / "data").mkdir(parents=True)
+    (out / ".data.99.partial").mkdir()
+    for name in ("run.lock", "data/train.ids", "tokenizer.model"):
+        (out / name).write_text("half")
+    last = run.start(recipe, [tsv], out, device="cpu")
+    assert weights(last) == weights(checkpoint.steps_of(whole)[-1])
+    assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in whole.iterdir())
+
+
+def test_a_folder_of_others_is_left_as_it_is(recipe: Recipe, tsv: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with pytest.raises(UsageError, match="not empty, and no run"):
+        run.start(recipe, [tsv], tmp_path, device="cpu")
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(whole, out)
+    older, newest = checkpoint.steps_of(out)
+    expected = weights(newest)
+    (newest / "model.safetensors").write_bytes(b"\0" * 100)
+    notes: list[dict] = []
+    assert run.resume(out, device="cpu", report=notes.append) == newest
+    assert weights(newest) == expected  # trained again to the same weights
+    assert next(row["text"] for row in notes if row["kind"] == "note").endswith(
+        "Going on from the checkpoint before it."
+    )
+    assert (out / f"{newest.name}.damaged").is_dir()
+    for folder in (older, newest):
+        if folder.exists():
+            (folder / "model.safetensors").write_bytes(b"\0")
+    with pytest.raises(DataError, match="damaged"):
+        run.resume(out, device="cpu")
+
+
+@pytest.mark.parametrize(("name", "value"), [("train.learning_rate", 0.5), ("model.d_model", 32), ("train.seed", 9)])
+def test_settings_changed_by_hand_are_not_taken(begun: Path, name: str, value: float) -> None:
+    settings = json.loads((begun / "run.json").read_text())
+    settings["arguments"][name] = value
+    (begun / "run.json").write_text(json.dumps(settings))
+    with pytest.raises(DataError, match=name):
+        run.resume(begun, device="cpu")
+
+
+@pytest.mark.parametrize("name", ["model.d_model", "data.vocab_size", "train.seed"])
+def test_what_decides_the_past_cannot_change(begun: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=f"{name} can't change"):
+        run.resume(begun, device="cpu", overrides={name: 500})
+    assert "changes" not in json.loads((begun / "run.json").read_text())
+
+
+def test_a_store_or_tokenizer_that_changed_is_noticed(begun: Path, tiny: Callable[..., Recipe], tmp_path: Path) -> None:
+    ids = next((begun / "data").glob("*.ids"))
+    content = bytearray(ids.read_bytes())
+    content[:4] = content[4:8]
+    ids.write_bytes(content[::-1])
+    with pytest.raises(DataError, match="changed since it was prepared"):
+        run.resume(begun, device="cpu")
+
+
+def test_another_tokenizer_is_noticed(begun: Path) -> None:
+    own = Tokenizer.load(begun / "tokenizer.model")
+    text = [f"{one} {two}" for one in "abcdefghij" * 9 for two in ("other words", "than those", "of the run")]
+    other = Tokenizer.train([" ".join(text[at : at + 7]) for at in range(200)], 25, lowercase=True)
+    assert own.sha256 != other.sha256
+    other.save(begun / "tokenizer.model")
+    with pytest.raises(DataError, match="not the tokenizer that the run began with"):
+        run.resume(begun, device="cpu")
+
+
+def test_metrics_that_are_no_rows_are_dropped(begun: Path) -> None:
+    metrics = begun / "metrics.jsonl"
+    rows = metrics.read_bytes()
+    metrics.write_bytes(b"\0\0\0\n[1]\n\xff\xfe\n" + rows)
+    run.resume(begun, device="cpu")
+    kept = [json.loads(line) for line in metrics.read_text("utf-8").splitlines()]
+    assert all(row["kind"] for row in kept) and len(kept) >= len(rows.splitlines())
+
+
+def test_a_link_that_a_stranger_left_is_removed_and_not_followed(begun: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "file").write_text("mine")
+    (begun / "step-0000099.partial").symlink_to(elsewhere)
+    run.resume(begun, device="cpu")
+    assert (elsewhere / "file").read_text() == "mine" and not (begun / "step-0000099.partial").exists()
+
+
+def full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_is_one_line_and_the_older_state_stays(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (kept,) = checkpoint.steps_of(begun)
+
+    def full_of_tensors(*_: object) -> None:
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    for failing in (full, full_of_tensors):
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoint, "save_file", failing)
+            with pytest.raises(NotFound, match=r"can't be written .*[Nn]o space left"):
+                run.resume(begun, device="cpu")
+        assert checkpoint.steps_of(begun) == [kept] and not list(begun.glob("*.partial"))
+    run.resume(begun, device="cpu")

@@ -9,7 +9,7 @@ from textwrap import wrap
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.charts.theme import finish, latent_colour
+from app.charts.theme import PAGE, finish, latent_colour
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 
 WRAP = 22  # characters of a line in a cell of the figure
@@ -70,7 +70,7 @@ def figure(table: pd.DataFrame, second_latent: str, *, theme: str = "light") -> 
         texttemplate="%{text}",
         zmin=0,
         zmax=2,  # pale enough to read on
-        colorscale=[[0, "#ffffff" if theme == "light" else "#0e1117"], [1, latent_colour(LANGUAGE, theme)]],
+        colorscale=[[0, PAGE[theme]], [1, latent_colour(LANGUAGE, theme)]],
         showscale=False,
         xgap=2,
         ygap=2,

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 
 import plotly.graph_objects as go
 
-from app.charts.theme import EDGE, INK, PIXELS, SOFT, finish, plain
+from app.charts.theme import EDGE, INK, PAGE, PIXELS, SOFT, finish, plain
 
 UNIT = 36  # pixels
 HIGHLIGHT = "rgba(230, 159, 0, 0.16)"  # behind what was run here
-PAGE = {"light": "#ffffff", "dark": "#0e1117"}  # behind names: lines of the grid end there
 GRID = "rgba(128, 128, 128, 0.25)"
 
 

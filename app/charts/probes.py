@@ -57,7 +57,7 @@ def probe_dots(
     if paper is not None and paper["paper_gap"].notna().any():
         add_paper(figure, paper.dropna(subset=["paper_gap"]), y, theme)
     figure = lines.finished(TITLES[by])
-    figure.update_xaxes(title=None, range=[0, 100] if by == "accuracy" else None)
+    figure.update_xaxes(title=None, **{"range": [0, 100], "dtick": 25} if by == "accuracy" else {})
     return figure
 
 

@@ -30,6 +30,7 @@ AMOUNTS = {
     "light": "viridis",
     "dark": ("#39568c", "#287d8e", "#20a386", "#55c667", "#b8de29", "#fde725"),
 }  # its bright part
+PAGE = {"light": "#ffffff", "dark": "#171614"}  # the page's own ground, as in `.streamlit/config.toml`
 REST = "#999999"
 INK = {"light": "#31333f", "dark": "#fafafa"}  # Streamlit's own greys for titles are too pale to read
 SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # quoted numbers, and what was not run

@@ -11,8 +11,9 @@ from app import checks, exports, rows, state, writing
 from app.address import BOUND
 from app.charts import grid as drawn
 from app.verbatim import problem
-from app.views import decoding
+from app.views import decoding, marked
 from app.views.help import how_to_read
+from bgt_core.contracts import SEMANTIC
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.errors import BgtError
 
@@ -81,7 +82,11 @@ def page(loaded: state.Loaded, is_open: bool) -> None:
     table, rebuilt = grids[request]
     notices = {meaning: writing.beyond(again) for meaning, again in zip(meanings, rebuilt, strict=True)}
     st.html(drawn.html(table, notices, loaded.second_latent, state.theme()))
-    st.caption(f"Bars: cosine to the row's semantic latent, and to the column's {loaded.second_latent} latent.")
+    second = loaded.second_latent
+    st.html(
+        f"{marked.STYLE}{marked.key(SEMANTIC)} meaning kept: cosine to the row's semantic latent &emsp; "
+        f"{marked.key(second)} style kept: cosine to the column's {second} latent"
+    )
     exports.offer(
         f"bgt-grid-{loaded.short}",
         table.rename(columns={"second": loaded.second_latent}),

@@ -237,10 +237,10 @@ def written(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     pairs = pd.DataFrame({"left": source, "right": outputs})
     judged = comparing.similarities(models, pairs, (source_lang, lang))
     table = pd.DataFrame({"Written by": [model.title for model in writers], "Output": outputs})
-    table = table.assign(**{f"Meaning kept, to {title}": scores for title, scores in judged.items()})
-    two = st.column_config.NumberColumn(format="%.2f", width="small")
-    st.dataframe(table, hide_index=True, column_config=dict.fromkeys(table.columns[2:], two),
-                 alt="What each model writes, and how alike each model finds it to the source")  # fmt: skip
+    table = table.assign(**{f"Meaning kept, by {title}": scores for title, scores in judged.items()})
+    shown = table.map(lambda cell: cell if isinstance(cell, str) else f"{cell:z.2f}")
+    alt = "What each model writes, and how alike each model finds it to the source"
+    st.table(shown, border="horizontal", hide_index=True, alt=alt)
     st.caption("Each model is a judge of all outputs: of its own it may be the kindest.")
     exports.offer("bgt-models-written", table, latex=table)
 

@@ -71,7 +71,7 @@ def pair(loaded: state.Loaded) -> None:
     st.subheader("What means nearly the same")
     table, near = spaces.sentences(text, SEARCHED), []
     vectors = spaces.vectors_of(loaded, table, SEMANTIC)
-    left_out = ["To"] if len(text.langs) > 1 else ["To", "In"]
+    left_out = ["id", "To"] if len(text.langs) > 1 else ["id", "To", "In"]
     for column, sentence, lang in zip(st.columns(2), (left, right), langs, strict=True):
         near.append(spaces.nearest_to(loaded, sentence, lang, SEMANTIC, table, vectors, NEAREST).assign(To=sentence))
         column.markdown("**Nearest to**")

@@ -9,8 +9,9 @@ import pandas as pd
 import pyarrow as pa
 import streamlit as st
 
-from app import probe_results, spaces, state
+from app import probe_results, spaces, state, task_names
 from app.predictions import Key
+from app.probe_tables import language_names
 from app.startup import ParallelText
 from app.state import Loaded
 from bgt_core.contracts import SEMANTIC
@@ -133,7 +134,8 @@ def probe_differences(results: probe_results.ResultTables, first: str, second: s
             interval = (points, points - half, points + half, "unpaired")
         else:
             interval = (measured.points, measured.ci_low, measured.ci_high, "paired")
-        rows.append((row.lang, row.task, 100 * row.accuracy, 100 * row.accuracy_second, *interval))
+        names = language_names(row.lang), task_names.title(row.task)
+        rows.append((*names, 100 * row.accuracy, 100 * row.accuracy_second, *interval))
     return pd.DataFrame(rows, columns=["lang", "task", "first", "second", "points", "low", "high", "interval"])
 
 

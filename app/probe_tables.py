@@ -14,6 +14,11 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 LATENTS = (SEMANTIC, LANGUAGE, SYNTACTIC)
 
 
+def language_names(lang: str) -> str:
+    """Of the language of a result, or of its two: "en-fr" -> "English and French"."""
+    return " and ".join(map(language_name, lang.split("-")))
+
+
 def p_value(p: float) -> str:
     return "" if pd.isna(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
@@ -52,9 +57,10 @@ def by_result(scores: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
     differences = gaps.assign(p=[p_value(p) for p in gaps["p"]])[[*keys, "points", "ci_low", "ci_high", "p"]]
     table = table.merge(differences, "left", keys)
     table["task"] = [task_names.title(task) for task in table["task"]]
-    table["lang"] = [" and ".join(map(language_name, lang.split("-"))) for lang in table["lang"]]
+    table["lang"] = table["lang"].map(language_names)
     order = [
         "task",
+        "lang",
         *latents,
         "points",
         "ci_low",
@@ -62,7 +68,6 @@ def by_result(scores: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
         "p",
         "best",
         "which",
-        "lang",
         "model",
         "run",
         "data",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from typing import Any
 
@@ -117,6 +118,7 @@ def gap_by_distance(
                        line={"color": SOFT[theme], "width": 1.5, "dash": "dash"}, hoverinfo="skip")
         )  # fmt: skip
     for row in part.itertuples():
+        right = row.distance > part["distance"].mean()  # where a name would leave the figure
         near = (part["distance"] == row.distance) & (part["points"] > row.points)
         figure.add_trace(
             go.Scatter(
@@ -125,7 +127,7 @@ def gap_by_distance(
                 name=language_name(row.other),
                 mode="markers+text",
                 text=[language_name(row.other)],
-                textposition="middle left" if near.any() else "middle right",
+                textposition="middle left" if right or near.any() else "middle right",
                 marker=edge(11, cycled(SYMBOLS, lang_place(row.other)), lang_colour(row.other, theme)),
                 error_y={"type": "data", "symmetric": False, "array": [row.ci_high - row.points],
                          "arrayminus": [row.points - row.ci_low], "width": 0},
@@ -133,7 +135,7 @@ def gap_by_distance(
                 showlegend=False,
             )
         )  # fmt: skip
-    figure = finish(figure, f"{task_names.title(task)}: separation against distance to English", 380, theme)
-    figure.update_xaxes(title_text=axis, showgrid=True, gridcolor=GRID)
+    figure = finish(figure, f"{task_names.title(task)}: separation", 380, theme)
+    figure.update_xaxes(title_text="<br>".join(textwrap.wrap(axis, 40)), showgrid=True, gridcolor=GRID)
     figure.update_yaxes(title_text="points", zeroline=False, gridcolor=GRID)
     return figure

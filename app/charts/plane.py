@@ -57,15 +57,16 @@ def plane(
     figure.add_vline(cuts[0], line={"width": 1, "dash": "dash", "color": INK[theme]})
     figure.add_hline(cuts[1], line={"width": 1, "dash": "dash", "color": INK[theme]})
     for (x, y), (name, count) in zip(CORNERS, counts.items(), strict=True):
+        lines = name.replace(", ", ",<br>")  # on a phone the names would meet
         figure.add_annotation(
-            x=x, y=y, xref="paper", yref="paper", text=f"<b>{name}</b><br>{count:,} pairs", showarrow=False,
+            x=x, y=y, xref="paper", yref="paper", text=f"<b>{lines}</b><br>{count:,} pairs", showarrow=False,
             xanchor="left" if x < 0.5 else "right", yanchor="top" if y > 0.5 else "bottom",
             align="left" if x < 0.5 else "right", font_color=INK[theme],
         )  # fmt: skip
     finish(figure, "", HEIGHT, theme)
     figure.update_xaxes(title_text=titles[0], zeroline=False, gridcolor=EDGE, griddash="dot")
     low, high = pairs["style"].min(), pairs["style"].max()
-    room = 0.14 * max(high - low, 0.1)  # for the names of the quadrants
+    room = 0.18 * max(high - low, 0.1)  # for the names of the quadrants
     vertical = [float(low - room), float(high + room)]
     figure.update_yaxes(title_text=titles[1], zeroline=False, gridcolor=EDGE, griddash="dot", range=vertical)
     return figure.update_layout(margin={"l": 8, "r": 8, "t": 8, "b": 84}, dragmode="pan")

@@ -99,12 +99,15 @@ def narrowed(table: pd.DataFrame, column: str, title: str, name: Callable[[str],
 def listed(wide: pd.DataFrame) -> None:
     """A row per result, its numbers beside the task, where a phone shows them too."""
     latents = {name: f"{name.capitalize()}, %" for name in probe_tables.LATENTS if name in wide}
-    number = st.column_config.NumberColumn(format="%.1f", width=90)
+    number = st.column_config.NumberColumn(format="%.1f", width=74)
     signed = st.column_config.NumberColumn(format="%+.1f", width=85)
     st.dataframe(
         wide.rename(columns=TITLES | latents).style.apply(highlighted, axis=1),
         hide_index=True,
-        column_config={"Task": st.column_config.TextColumn(width=150, pinned=True)}
+        column_config={
+            "Task": st.column_config.TextColumn(width=150, pinned=True),
+            "Language": st.column_config.TextColumn(width=66),
+        }
         | dict.fromkeys(latents.values(), number)
         | {TITLES["best"]: number, "p": st.column_config.TextColumn(width=70, alignment="right")}
         | dict.fromkeys((TITLES[name] for name in ("points", "ci_low", "ci_high")), signed),

@@ -155,10 +155,10 @@ def ours(loaded: state.Loaded) -> None:
         columns=["Setting", "Value", "Meaning"],
     )
     st.dataframe(settings, hide_index=True, height=420, alt="The settings of the recipe that trained this model",
-                 column_config={"Meaning": st.column_config.TextColumn(width="large")})  # fmt: skip
+                 column_config={"Value": {"width": 95}, "Meaning": {"width": "large"}})  # fmt: skip
     exports.offer(f"bgt-settings-{loaded.short}", settings, latex=settings)
     st.subheader("Cite")
-    st.code(paper(loaded).bibtex, language="bibtex")
+    st.code(paper(loaded).bibtex, language="bibtex", wrap_lines=True)
 
 
 def facts(loaded: state.Loaded) -> None:

@@ -206,7 +206,8 @@ def table(cells: pd.DataFrame, what: str, form: str) -> pd.DataFrame:
         styled.map(lambda _: grey, subset=[*paper]),
         hide_index=True,
         column_config={"Task": text(width=150, pinned=True), "Latent": text(width=85)}
-        | {name: text(width=70 if name in paper else 165, alignment="right") for name in (*own, *paper)},
+        | {name: text(width=215, alignment="left") if several else text(width=165, alignment="right") for name in own}
+        | {name: text(width=70, alignment="right") for name in paper},
         alt=f"{what}, with its interval, one row per task",
     )
     return shown

@@ -43,7 +43,7 @@ def page(loaded: state.Loaded) -> None:
         lang = st.segmented_control(
             "Language", usable, default=usable[0], required=True, format_func=rows.language_name, key="dlang", **BOUND
         )
-        source = st.text_input("Sentence", EXAMPLES.get(lang, ""), key=f"sentence_{lang}", **BOUND)
+        source = st.text_input("Sentence", EXAMPLES.get(lang, ""), key=f"sentence_{lang}", width=420, **BOUND)
     if not source.strip():
         st.warning("Type a sentence to say in another way.", icon=":material/edit:")
         return
@@ -87,15 +87,20 @@ def steps(loaded: state.Loaded, directions: Directions, source: str, lang: str, 
     titles = {
         "direction": "Direction",
         "step": "Step",
+        "text": "Written there",
         "words": "Words",
         "punctuation": "Marks",
-        "text": "Written there",
     }
     st.dataframe(
         table[list(titles)].rename(columns=titles),
         hide_index=True,
         height="content",
-        column_config={name: st.column_config.Column(width=70) for name in ("Step", "Words", "Marks")},
+        row_height=66,  # three lines of text
+        column_config={
+            "Direction": st.column_config.Column(width=118),
+            "Written there": st.column_config.Column(width=190),
+            **{name: st.column_config.Column(width=52) for name in ("Step", "Words", "Marks")},
+        },
         alt="What is written at every step of every direction",
     )
     names = [title.lower() for title, _, _ in writing.FACTORS.values()]

@@ -122,7 +122,7 @@ def result(loaded: state.Loaded, transferred: dict[str, Any]) -> None:
     titles = {"cosine": "Semantic cosine", "style": style, "shared": "Words shared"}
     measured = pd.DataFrame(transferred["measures"])
     numbers = [*titles, *rows.COUNTED]
-    two = st.column_config.NumberColumn(format="%.2f", width=100)
+    two = st.column_config.NumberColumn(format="%.2f", width=112)
     st.dataframe(
         measured[["sentence", *numbers, "text"]].rename(
             columns={"sentence": "", "text": "Text", **titles, **rows.COUNTED}

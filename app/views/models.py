@@ -257,13 +257,14 @@ def probes(models: Sequence[Loaded], langs: Sequence[str]) -> None:
                 "results of `bgt-probe` with `--results`."
             )
             continue
-        table["lang"] = table["lang"].map(rows.language_name)
-        titles = {"lang": "Language", "task": "Task", "points": "Difference, points", "low": "from", "high": "to"}
+        titles = {"task": "Task", "lang": "Language", "points": "Points", "low": "from", "high": "to"}
         titles |= {"first": f"{first.title}, %", "second": f"{other.title}, %", "interval": "Interval"}
         shown = table[list(titles)].rename(columns=titles)
-        signed, plain = (st.column_config.NumberColumn(format=form) for form in ("%+.1f", "%.1f"))
-        columns = {"Difference, points": signed, "from": signed, "to": signed}
-        st.dataframe(shown, hide_index=True, column_config=dict.fromkeys(shown.columns[5:7], plain) | columns,
+        number = st.column_config.NumberColumn
+        columns = dict.fromkeys(("Points", "from", "to"), number(format="%+.1f", width=52))
+        columns |= dict.fromkeys(shown.columns[5:7], number(format="%.1f"))
+        widths = {name: st.column_config.Column(width=width) for name, width in (("Task", 146), ("Language", 62))}
+        st.dataframe(shown, hide_index=True, column_config=widths | columns,
                      alt="Accuracy of probes on the semantic latents of both models, and the difference")  # fmt: skip
         exports.offer(f"bgt-models-probes-{other.short}", table, latex=shown)
     st.caption(

@@ -73,7 +73,7 @@ def choose(loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]) -
         offered,
         format_func=lambda row: table["text"].get(row, row),
         key="nearest_of",
-        placeholder="Click a point, choose one, or type your own",
+        placeholder="Click a point, or type one",
         accept_new_options=True,
         on_change=focus_on,
         args=(chosen,),

@@ -228,7 +228,7 @@ def listing(pairs: pd.DataFrame, height: Literal["content"] | int) -> None:
         pairs[list(titles)].rename(columns=titles),
         hide_index=True,
         height=height,
-        row_height=66,  # three lines of text
+        row_height=84,  # four lines of text
         column_config={"Meaning": two, "Style": two, "Left": {"width": 112}, "Right": {"width": 112}},
         alt="Pairs of sentences with how alike they are in meaning and in style",
     )

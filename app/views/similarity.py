@@ -79,7 +79,12 @@ def pair(loaded: state.Loaded) -> None:
         column.dataframe(
             near[-1].drop(columns=left_out),
             hide_index=True,
-            column_config={"Cosine": st.column_config.NumberColumn(format="%.2f", width="small")},
+            row_height=66,  # three lines of text
+            column_config={
+                "Cosine": st.column_config.NumberColumn(format="%.2f", width=66),
+                "In": st.column_config.Column(width=40),
+                "Sentence": st.column_config.Column(width=250),
+            },
             alt=f"The {NEAREST} sentences nearest in meaning, with their cosines",
         )
     if text.credit:

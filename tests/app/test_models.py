@@ -148,10 +148,10 @@ def test_probes_of_shipped_models_are_compared_on_the_same_sentences(start: Star
     app = by(opened("models"), run, "Probes")
     table = app.dataframe[0].value
     names = app.multiselect(key="models").value
-    assert len(table) > 5 and (table["from"] <= table["Difference, points"]).all()
+    assert len(table) > 5 and (table["from"] <= table["Points"]).all()
     row = table.iloc[0]
     difference = row[f"{names[1]}, %"] - row[f"{names[0]}, %"]
-    assert row["Difference, points"] == pytest.approx(difference, abs=0.06)
+    assert row["Points"] == pytest.approx(difference, abs=0.06)
 
 
 def test_a_model_that_cannot_be_opened_is_named_and_left_out(saved: Path, start: Start, opened: Open) -> None:

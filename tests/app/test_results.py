@@ -319,7 +319,7 @@ def test_gaps_are_drawn_for_each_language_and_distance(document_of: Callable) ->
 def test_a_row_per_result_has_both_latents_their_difference_and_the_best_baseline(document_of: Callable) -> None:
     tables = probe_results.gathered([], [read(document_of())])
     row = probe_tables.by_result(tables.scores, tables.gaps).iloc[0].to_dict()
-    assert list(row)[:4] == ["task", "semantic", "language", "points"]  # where a phone shows them
+    assert list(row)[:5] == ["task", "lang", "semantic", "language", "points"]  # a phone shows the first ones
     expected = {"semantic": 40, "language": 70, "points": -30, "best": 20, "which": "majority", "p": "0.010"}
     assert {name: row[name] for name in expected} == pytest.approx(expected)
     assert row["task"] == "Length" and row["run"] == "800 + 100 sentences, 1 seed"

@@ -26,14 +26,16 @@ def p_value(p: float) -> str:
 def provenance(results: pd.DataFrame) -> str:
     """For the caption of a figure: models and the start of their weights' hashes, data, sentences and seeds."""
     models = [f"{model} (weights {weights[:8]})" for model, weights in pairs(results, "model", "fingerprint")]
-    data = list(dict.fromkeys(results["data"]))
+    if len(models) > 1:  # as figures number them
+        models = [f"{number} {model}" for number, model in enumerate(models, 1)]
+    data = dict.fromkeys(source for sources in results["data"] for source in sources.split(", "))
     counts = [map(int, re.findall(r"\d+", run.replace(",", ""))) for run in results["run"].unique()]
     trained, tested, seeds = (
         f"{min(n):,}" if min(n) == max(n) else f"{min(n):,} to {max(n):,}" for n in zip(*counts, strict=True)
     )
     return (
         f"{', '.join(models)}. Trained on {trained} and tested on {tested} sentences each, with {seeds} "
-        f"{'seed' if seeds == '1' else 'seeds'}, of: {'; '.join(data)}."
+        f"{'seed' if seeds == '1' else 'seeds'}, of: {', '.join(data)}."
     )
 
 

@@ -127,7 +127,7 @@ def difference(gaps: pd.DataFrame, note: str) -> None:
     st.caption(CLAIM.format(second=second) + note)
     cells = [f"{row.points:+z.1f} [{row.ci_low:+z.1f}, {row.ci_high:+z.1f}]" for row in gaps.itertuples()]
     shown = table(gaps.assign(cell=cells, paper=gaps["paper_gap"]), f"Semantic minus {second} in points", "{:+.1f}")
-    caption = f"Semantic minus {second} accuracy with 95% intervals; open and grey: the paper's. {numbered}"
+    caption = f"Semantic minus {second} accuracy with 95% intervals; open and grey: the paper's. "
     exports.offer("bgt-separation", gaps, figure, shown, caption=caption + probe_tables.provenance(gaps))
 
 

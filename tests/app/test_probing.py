@@ -233,4 +233,4 @@ def test_a_figure_says_of_which_models_data_and_seeds_it_is(plain: dict) -> None
     assert f"Trained on {first['n_train']:,} and tested on {first['n_test']:,} sentences" in caption
     assert caption.startswith("model") or "model (weights" in caption
     more = pd.concat([read(plain).scores, read(plain).scores.assign(run="4,000 + 987 sentences, 5 seeds", data="b")])
-    assert "to 4,000 and tested" in probe_tables.provenance(more) and "; b." in probe_tables.provenance(more)
+    assert "to 4,000 and tested" in probe_tables.provenance(more) and ", b." in probe_tables.provenance(more)

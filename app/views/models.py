@@ -13,7 +13,7 @@ from app.address import BOUND
 from app.charts import maps, theme
 from app.components.copy import copy_link
 from app.state import Loaded
-from app.verbatim import problem, verbatim
+from app.verbatim import problem, verbatim, written_out
 from app.views import probing
 from app.views.help import how_to_read
 from bgt_core.contracts import SEMANTIC
@@ -238,7 +238,7 @@ def written(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     judged = comparing.similarities(models, pairs, (source_lang, lang))
     table = pd.DataFrame({"Written by": [model.title for model in writers], "Output": outputs})
     table = table.assign(**{f"Meaning kept, by {title}": scores for title, scores in judged.items()})
-    shown = table.map(lambda cell: cell if isinstance(cell, str) else f"{cell:z.2f}")
+    shown = written_out(table.map(lambda cell: cell if isinstance(cell, str) else f"{cell:z.2f}"))
     alt = "What each model writes, and how alike each model finds it to the source"
     st.table(shown, border="horizontal", hide_index=True, alt=alt)
     st.caption("Each model is a judge of all outputs: of its own it may be the kindest.")

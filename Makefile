@@ -10,7 +10,7 @@ WORKERS := --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-r
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help app test check attack docs bench clean
+.PHONY: help app test check attack mutants docs bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -33,6 +33,9 @@ docs: .venv/with-dev ## the API pages, from the docstrings, into docs/api
 
 attack: .venv/with-dev ## kill, fill disks, fuzz every reader: twenty minutes; ARGS="fuzz --replay 7" tries one alone
 	$(BIN)/python -m attack $(ARGS)
+
+mutants: .venv/with-mutants ## change one thing of a core formula at a time: a test must fail for each; an hour
+	$(BIN)/python -m attack.mutants $(ARGS)
 
 bench: .venv/with-bench ## measure every figure of benchmarks/RESULTS.md anew; ARGS="training updates" only these pages
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -23,11 +23,9 @@ from typing import NamedTuple
 
 import torch
 
-from attack import commands
+from attack import commands, pages
 
 PARTS = ("fuzz", "hostile", "states", "disks", "together", "kills")
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "reliability.md"
-MARKS = ("<!-- table -->", "<!-- end of table -->")
 BLOCK = 2_000  # tries of a fast part handed out together
 
 
@@ -81,14 +79,6 @@ def table(rows: list[Tried]) -> str:
     return "\n".join(lines)
 
 
-def write(rows: list[Tried], seed: int) -> None:
-    """Puts the table into docs/reliability.md."""
-    before, _, rest = PAGE.read_text("utf-8").partition(MARKS[0])
-    after = rest.partition(MARKS[1])[2]
-    trail = f"`python -m attack --seed {seed}`, {datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores."
-    PAGE.write_text(f"{before}{MARKS[0]}\n{table(rows)}\n\n{trail}\n{MARKS[1]}{after}", "utf-8")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m attack", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all of them unless named")
@@ -112,7 +102,8 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
     print(f"\n{table(rows)}")
     if options.write:
-        write(rows, options.seed)
+        trail = f"`python -m attack --seed {options.seed}`, {datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores."
+        pages.write("table", f"{table(rows)}\n\n{trail}")
     sys.exit(any(row.failures for row in rows))
 
 

@@ -89,7 +89,7 @@ def test_each_two_of_three_languages_are_compared() -> None:
     assert Margin(0.6)(Outputs(sides, {}, []), 0).total.item() == pytest.approx(sum(parts), rel=1e-6)
 
 
-@pytest.mark.parametrize("margin", [0.0, 2.0])
+@pytest.mark.parametrize("margin", [-0.1, 0.0, 2.0, 3.0])
 def test_a_margin_that_cosines_never_or_always_keep_is_refused(margin: float) -> None:
     with pytest.raises(BgtError, match=f"margin {margin}"):
         Margin(margin)
@@ -123,3 +123,12 @@ def test_with_mined_negatives_only_a_batch_without_any_costs_nothing() -> None:
     hinges = [0.6 - cos(20) + cos(10), 0.6 - cos(20) + cos(15)]  # en 0 to fr 10, fr 20 to en 35; the others are far
     expected = sum(hinges) + max(0, 0.6 - cos(30) + cos(140)) + max(0, 0.6 - cos(30) + cos(110))
     assert waiting(given, step=0).total.item() == pytest.approx(expected)
+
+
+def test_the_margin_is_the_papers_unless_given() -> None:
+    assert Margin().margin == 0.4
+
+
+def test_of_one_column_nothing_is_compared() -> None:
+    loss = Margin()(Outputs({"en": angles(0, 60)}, {}, []), step=0)
+    assert loss.total.item() == 0 and not loss.terms

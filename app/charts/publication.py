@@ -7,7 +7,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from app.charts.theme import INK, PIXELS, SOFT
+from app.charts.theme import INK, PIXELS, SOFT, plain
 
 WIDTH_MM = 180  # two columns of a journal, or the text of an A4 page
 DOTS_PER_INCH = 300
@@ -23,14 +23,14 @@ def publication(figure: go.Figure, caption: str = "") -> go.Figure:
 
     Points that the browser would paint (WebGL) become vectors, up to 20,000 of them.
     """
-    plain: dict[str, Any] = figure.to_dict()
+    drawing: dict[str, Any] = figure.to_dict()
     points = sum(len(trace["x"]) for trace in figure.data if trace.type == "scattergl")
-    for trace in plain["data"]:
+    for trace in drawing["data"]:
         if trace["type"] == "scattergl" and points <= MAX_VECTORS:
             trace["type"] = "scatter"
-    paper = go.Figure(plain)
+    paper = go.Figure(drawing)
     title = paper.layout.title.text
-    lines = textwrap.wrap(caption, CAPTION["letters"])
+    lines = [plain(line) for line in textwrap.wrap(caption, CAPTION["letters"])]  # names of files may be in it
     heading = f'<span style="font-size:{PIXELS["title"]}px;color:{INK["light"]}"><b>{title}</b></span>'
     above = CAPTION["line"] * (len(lines) + (2 if title else 1))
     between = paper.layout.margin.t if title is None and paper.layout.margin.t else 12  # titles of panels

@@ -105,6 +105,7 @@ def test_a_figure_for_paper_is_light_and_says_what_it_shows() -> None:
     assert {trace.type for trace in paper.data} == {"scatter"}
     assert paper.layout.paper_bgcolor == paper.layout.plot_bgcolor == "white"
     assert " ".join(re.sub("<[^>]+>", " ", paper.layout.title.text).split()) == caption.strip()
+    assert "&lt;b&gt;.tsv" in publication(many, "Pairs of <b>.tsv").layout.title.text
     assert paper.layout.width == pytest.approx(180 / 25.4 * 96, abs=1)
     assert many.layout.width is None  # the one on the screen stays as it is
 

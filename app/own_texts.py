@@ -71,6 +71,12 @@ def in_address() -> None:
         del st.query_params[PARAMETER]
 
 
+def in_link() -> dict[str, str]:
+    """The parameter by which another tab has them too."""
+    key = st.session_state.get("own_key", "")
+    return {PARAMETER: key} if key else {}
+
+
 def restore() -> bool:
     """Once in a session: takes what the key of its address names. False where that is no longer kept."""
     if "own_key" in st.session_state:

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from app import controls, disagreement, exports, rows, startup, state
+from app import controls, disagreement, exports, own_texts, rows, startup, state
 from app.address import BOUND, MAX_ROWS, ROWS, as_ranges
 from app.charts import plane as charts
 from app.charts import theme
@@ -198,11 +198,12 @@ def to_maps(selected: pd.DataFrame, count: int, maps: StreamlitPage) -> None:
         linked = linked.head(len(linked) // 2)
     needed = next(size for size in controls.COUNTS if size >= min(count, controls.COUNTS[-1]))
     data = {"data": st.session_state["data"]} if "data" in st.session_state else {}
+    own = own_texts.in_link()  # for a tab of its own
     st.page_link(
         maps,
         label="See on the maps" if len(linked) == len(selected) else f"See the first {len(linked)} on the maps",
         icon=":material/scatter_plot:",
-        query_params={"pairs": f"{needed:,}", ROWS: ids, **data},
+        query_params={"pairs": f"{needed:,}", ROWS: ids, **data, **own},
     )
 
 

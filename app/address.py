@@ -11,7 +11,10 @@ import streamlit as st
 
 
 class Bound(TypedDict):
-    """Arguments of a widget whose value the address keeps."""
+    """Arguments of a widget whose value the address keeps.
+
+    An address may leave a parameter empty: then even a choice that is required is of nothing, and `or` says of what.
+    """
 
     bind: Literal["query-params"]
 

@@ -80,7 +80,7 @@ def choose(loaded: state.Loaded) -> Choice | None:
             panels = SEMANTIC_ONLY
             if second_latent:
                 options = [BOTH, SEMANTIC_ONLY, second_latent.capitalize()]
-                panels = st.segmented_control("Maps", options, default=BOTH, required=True, key="maps", **BOUND)
+                panels = st.segmented_control("Maps", options, default=BOTH, required=True, key="maps", **BOUND) or BOTH
             lines = translated and st.toggle("Join translations", True, key="lines", **BOUND)
             svg = st.toggle(
                 "Draw sharply up to 20,000 points",

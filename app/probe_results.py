@@ -36,6 +36,8 @@ OPTIONAL = ["selectivity", "capacity", "compression", "information"]  # only whe
 GAPS = [*SOURCE, *"langs first second points ci_low ci_high p n_test".split()]  # langs: of the model, "en fr"
 CURVE = [*SOURCE, *"latent family n_train accuracy ci_low ci_high".split()]
 PREDICTED = ("model", "task", "lang", "probe")  # all that predictions say about their source: no fingerprint
+FLOATS = [*"accuracy ci_low ci_high sd points p adjusted_p".split(), *OPTIONAL]
+INTEGERS = ["n_train", "n_test", "classes"]
 PREDICTIONS = pa.schema([*((name, pa.string()) for name in PREDICTED), *STORED])
 COMMAND = "bgt-probe --lang {lang} --model {model} --json > {lang}.json"
 
@@ -57,7 +59,11 @@ def read(name: str, content: bytes) -> ResultTables:
         return read_csv(name, content)
     if name.endswith(".parquet"):
         return read_predictions(name, content)
-    return from_cells(document_cells(name, content))
+    cells = document_cells(name, content)
+    try:
+        return from_cells(cells)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise DataError(f"{name}: holds results of another form than bgt-probe's; run bgt-probe again.") from None
 
 
 def from_cells(cells: Iterable[Cell], live: bool = False) -> ResultTables:
@@ -119,13 +125,13 @@ def read_csv(name: str, content: bytes) -> ResultTables:
         table = table.assign(
             fingerprint=table["fingerprint"].map(weights),
             probe=probe,
-            items=[items_name(str(row.items_sha256), str(row.data)) for row in table.itertuples()],
-            run=[run_text(row.n_train, row.n_test, row.seeds) for row in table.itertuples()],
+            items=[items_name(*map(str, row)) for row in table[["items_sha256", "data"]].itertuples(index=False)],
+            run=[run_text(*row) for row in table[["n_train", "n_test", "seeds"]].itertuples(index=False)],
             live=False,
             mark="",
         )
-        return ResultTables(table[[*SCORES, *OPTIONAL]])
-    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError, KeyError, TypeError, ValueError):
+        return ResultTables(of_kinds(table[[*SCORES, *OPTIONAL]]))
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, AttributeError, KeyError, TypeError, ValueError):
         raise DataError(f"{name}: no table of bgt-probe; make one with: bgt-probe --csv FILE") from None
 
 
@@ -156,9 +162,18 @@ def content(rows: pa.Table) -> str:
 
 
 def framed(rows: list[dict[str, Any]], columns: list[str], optional: Sequence[str] = ()) -> pd.DataFrame:
-    """A table of these columns, the optional ones as numbers, NaN where a row has None."""
-    table = pd.DataFrame(rows, columns=[*columns, *optional])
-    return table.astype(dict.fromkeys(optional, float))
+    """A table of these columns, the optional ones as numbers, NaN where a row has None; TypeError or ValueError where
+    a value is of another kind than its column."""
+    return of_kinds(pd.DataFrame(rows, columns=[*columns, *optional]))
+
+
+def of_kinds(table: pd.DataFrame) -> pd.DataFrame:
+    """The same with every column's kind of value: numbers as such, no lists or records in any."""
+    for name in table:
+        if table[name].map(lambda value: isinstance(value, list | dict)).any():
+            raise TypeError(f"{name} holds lists or records")
+    kinds = dict.fromkeys(FLOATS, float) | dict.fromkeys(INTEGERS, int)
+    return table.astype({name: kind for name, kind in kinds.items() if name in table})
 
 
 def gathered(paths: Iterable[Path], more: Iterable[ResultTables]) -> ResultTables:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import threading
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ import bgt_core
 from app import kept_vectors, rows, startup
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.errors import Busy, UsageError
+from bgt_core.files import json_lines
 
 PATIENCE = 60  # seconds to wait for another session's request
 FEW = 64  # sentences that are embedded faster than they are looked up
@@ -149,9 +149,16 @@ def _load(title: str, path: str) -> Loaded:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """The complete rows of a training log; the last may be half written."""
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    return [json.loads(line) for line in lines if line.endswith("\n")]
+    """The rows of a training log whose values are numbers, as a training reports them; the last may be half written."""
+    rows = [row for _, row in json_lines(path)]
+    return [row for row in rows if row.get("kind") and isinstance(row.get("step"), int) and reported(row)]
+
+
+def reported(row: Mapping[str, Any]) -> bool:
+    """Whether a row of a log holds numbers alone, where pages count on it."""
+    return row["kind"] != "valid" or all(
+        isinstance(value, int | float) for name, value in row.items() if name != "kind"
+    )
 
 
 @contextmanager

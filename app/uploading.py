@@ -32,7 +32,7 @@ def texts_in(langs: Sequence[str]) -> dict[str, ParallelText]:
 def choose_pairs(langs: Sequence[str], key: str) -> tuple[str, pd.DataFrame, tuple[str, str]] | None:
     """A file of pairs that was uploaded: its name; columns left, right and, if there are scores, gold; the languages of
     both sides. None until there is one."""
-    texts = {name: text for name, text in texts_in(langs).items() if len(text.sides) == 2}
+    texts = {name: text for name, text in texts_in(langs).items() if text.table is not None and len(text.sides) == 2}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox("Pairs", list(texts), key=key, width=400) if texts else None
         button()

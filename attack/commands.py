@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import os
+import pkgutil
+import re
 import signal
 import sys
 import time
@@ -15,14 +18,23 @@ from typing import NamedTuple
 import torch
 
 import bgt_core
+import probes
 from bgt_core import checkpoint
 from bgt_core.grammar import pairs
+from bgt_core.reproduce import comparisons
+from bgt_core.reproduce.experiments import Comparison, ExperimentSpec
 
 PATIENCE = 120.0  # seconds that a command may take, until it counts as hanging
 TINY = (
     "vocab_size=300 d_model=16 semantic_dim=12 language_dim=6 ffn_dim=24 heads=2 valid_pairs=20 batch_tokens=400 "
     "micro_tokens=400 save_every=3 valid_every=5 epochs=1.0"
 )
+OTHERS = (  # files that hold a time or a path, and those beside the results
+    r"^cache|\.lock$|/lock$|\.log$|metrics\.jsonl$|run\.json$|time\.json$|"
+    r"^r/(.*/(config|result)\.json|.*\.zst\.json|results/toy(-cells\.csv|\.md))$"
+)
+TOY = "toy"  # a comparison of one small training
+SIZES = ("d_model", "semantic_dim", "language_dim", "ffn_dim", "heads")
 PROBE = ["--lang", "en", "--task", "length", "--max-items", "300", "--seeds", "1", "--json"]
 
 
@@ -62,6 +74,10 @@ def commands() -> dict[str, Command]:
             "bgt sts --data {data}/sts --sets 2014 --model {data}/model --scores {out}/s.parquet --json".split()
         ),
         "probe": Command(["bgt-probe", *PROBE, "--model", "{data}/model", "--csv", "{out}/p.csv"]),
+        "reproduce": Command(
+            f"bgt reproduce {TOY} --scale {TOY} --data {{data}} --out {{out}}/r --resamples 100 --threads 1 "
+            "--device cpu".split()
+        ),
         "store": Command(
             "bgt retrieve-similar build {data}/english.txt --lang en --model {data}/model --out {out}/store".split()
         ),
@@ -74,22 +90,50 @@ def shared_data(folder: Path) -> Path:
     from bgt_core.data.text import Tokenizer
 
     folder.mkdir(parents=True)
-    texts = [(pair.texts["en"], pair.texts["fr"]) for pair in pairs(400, seed=3)]
+    texts = [(pair.texts["en"], pair.texts["fr"]) for pair in pairs(200, seed=3)]
     (folder / "pairs.tsv").write_text("".join(f"{en}\t{fr}\n" for en, fr in texts), "utf-8")
     (folder / "few.tsv").write_text("".join(f"{en}\t{fr}\n" for en, fr in texts[:12]), "utf-8")
     for name, side in (("english", 0), ("french", 1)):
         (folder / f"{name}.txt").write_text("".join(f"{pair[side]}\n" for pair in texts), "utf-8")
-    (folder / "sts" / "2014").mkdir(parents=True)
-    rows = [f"{at % 6}\t{left[0]}\t{right[0]}\n" for at, (left, right) in enumerate(itertools.pairwise(texts))]
-    (folder / "sts" / "2014" / "grammar.tsv").write_text("".join(rows), "utf-8")
+    others = [(pair.texts["en"], pair.texts["fr"]) for pair in pairs(120, seed=9)]  # nothing is tested on its own data
+    judged = [f"{at % 6}\t{left[0]}\t{right[0]}\n" for at, (left, right) in enumerate(itertools.pairwise(others))]
+    rows = {
+        "parallel/en-fr.toy.tsv": [f"{en}\t{fr}\n" for en, fr in texts],
+        "retrieval/en-fr.toy.tsv": [f"{en}\t{fr}\n" for en, fr in others[:40]],
+        "sts/2014/grammar.tsv": judged,
+        "stsb/dev.tsv": [f"{row.rstrip()}\tmain/news/2014\n" for row in judged],
+    }
+    for name, lines in rows.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("".join(lines), "utf-8")
     sizes = dict(setting.split("=") for setting in TINY.split())
-    names = ("d_model", "semantic_dim", "language_dim", "ffn_dim", "heads")
-    recipe = recipes.build("bgt-small", {f"model.{name}": int(sizes[name]) for name in names})
+    recipe = recipes.build("bgt-small", {f"model.{name}": int(sizes[name]) for name in SIZES})
     tokenizer = Tokenizer.train([text for pair in texts for text in pair], 300, lowercase=True)
     torch.manual_seed(0)
     checkpoint.save(folder / "model", recipe, recipe.build(tokenizer), tokenizer, step=1)
     (folder / "translator").symlink_to(bgt_core.PRETRAINED.parent / "translator-fr-en")
     return folder
+
+
+def warm() -> None:
+    """Imports everything, so that a command in a forked process takes no longer than its work."""
+    for package in (bgt_core, probes):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
+    small = dict(setting.split("=") for setting in TINY.split())
+    parts = {"train": ("batch_tokens", "micro_tokens", "epochs"), "data": ("vocab_size", "valid_pairs")}
+    scale: dict[str, object] = {
+        f"{part}.{name}": parsed(small.pop(name)) for part, names in parts.items() for name in names
+    }
+    scale |= {f"model.{name}": parsed(small[name]) for name in SIZES} | {"train.learning_rate": 1e-2}
+    comparisons.COMPARISONS[TOY] = Comparison("One toy", (ExperimentSpec("BGT", "bgt-small"),))
+    comparisons.SCALES[TOY] = {comparisons.EVERY: scale}
+    comparisons.SAVE_EVERY[TOY] = 3
+
+
+def parsed(number: str) -> float:
+    return float(number) if "." in number else int(number)
 
 
 def started(arguments: Sequence[str], out: Path, data: Path, before: Callable[[], None] = lambda: None) -> int:
@@ -146,16 +190,12 @@ def unclean(end: Ended, allowed: Sequence[int] = (0, 2, 3, 4, 8)) -> str:
     return f"exit code {end.code}: {end.errors.strip()[-300:]}"
 
 
+def names(out: Path) -> set[str]:
+    """Of all files."""
+    return {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+
+
 def results(out: Path) -> dict[str, bytes]:
-    """The content of every file that a command is for, by name: logs, locks, caches and timings aside."""
-    kept = {}
-    for path in sorted(out.rglob("*")):
-        name = path.relative_to(out).as_posix()
-        if (
-            not path.is_file()
-            or name.startswith("cache")
-            or name.endswith((".lock", ".log", "metrics.jsonl", "run.json"))
-        ):
-            continue
-        kept[name] = path.read_bytes()
-    return kept
+    """The content of every file that a command is for, by name: but those that hold times or the path of `out`."""
+    files = {path.relative_to(out).as_posix(): path for path in sorted(out.rglob("*")) if path.is_file()}
+    return {name: path.read_bytes() for name, path in files.items() if not re.search(OTHERS, name)}

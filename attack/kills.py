@@ -1,6 +1,6 @@
 """`kill -9` at a random moment, once or twice, of every command that writes; then the command again.
 
-Held: it ends well, and every file is the one that an undisturbed run leaves.
+Held: it ends well, and every file is the one that an undisturbed run leaves, and no other file is left.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ class Prepared:
     """Each command's undisturbed results, and the seconds it takes."""
 
     def __init__(self, data: Path, folder: Path):
-        self.data, self.seconds, self.results = data, {}, {}
+        self.data, self.seconds, self.results, self.names = data, {}, {}, {}
         self.commands = commands.commands()
         for name, command in self.commands.items():
             out, begun = folder / name.replace(" ", "-"), time.monotonic()
             end = commands.run(command.arguments, out, data)
             if end.code:
                 raise RuntimeError(f"{name}: {end.errors[-500:]}")
-            self.seconds[name], self.results[name] = time.monotonic() - begun, commands.results(out)
+            self.seconds[name] = time.monotonic() - begun
+            self.results[name], self.names[name] = commands.results(out), commands.names(out)
 
 
 def prepare(data: Path, folder: Path) -> Prepared:
@@ -54,6 +55,9 @@ def attack(seed: int, prepared: Prepared, folder: Path) -> str:
     if end.code:
         return f"{name}: {commands.unclean(end, ())}"
     left, expected = commands.results(out), prepared.results[name]
+    if wrong := [file for file in expected if left.get(file) != expected[file]]:
+        return f"{name}: {', '.join(wrong)} differ from an undisturbed run's"
+    if more := [file for file in commands.names(out) - prepared.names[name] if not file.startswith("cache")]:
+        return f"{name}: {', '.join(more)} are left"
     shutil.rmtree(folder)
-    wrong = [file for file in expected if left.get(file) != expected[file]]
-    return f"{name}: {', '.join(wrong)} differ from an undisturbed run's" if wrong else ""
+    return ""

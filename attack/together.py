@@ -1,7 +1,7 @@
 """Processes that meet: two commands that write the same files, and workers of `torchrun` of which one is killed.
 
 Held: one of the two says that the other is there, or both leave what one would; a run whose worker was killed goes on
-to the weights of an undisturbed one.
+to its end by one process alone.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from bgt_core import checkpoint
 
 COUNT = 40
 WORKERS = 4  # of COUNT: each starts torch anew, for half a minute
+EPOCHS = "20.0"  # of those, so that there is something to kill
 
 
 def prepare(data: Path, folder: Path) -> Prepared:
@@ -54,19 +55,26 @@ def killed_worker(draw: random.Random, prepared: Prepared, out: Path) -> str:
     command = prepared.commands["train"]
     arguments = [part.format(out=out, data=prepared.data) for part in command.arguments[1:]]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "bgt_core", *arguments]
+    longer = ["--set", f"epochs={EPOCHS}"]  # so that there is something to kill
     with subprocess.Popen(
-        torchrun, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        [*torchrun, *longer], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     ) as both:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and not checkpoint.steps_of(out / "run"):
+        deadline = time.monotonic() + commands.PATIENCE
+        while time.monotonic() < deadline and both.poll() is None and not checkpoint.steps_of(out / "run"):
             time.sleep(0.05)
-        time.sleep(draw.uniform(0, 1))
-        children = subprocess.run(["pgrep", "-P", str(both.pid)], capture_output=True, text=True, check=False)
-        for child in draw.sample(children.stdout.split(), min(1, len(children.stdout.split()))):
-            os.kill(int(child), signal.SIGKILL)
-        both.wait(timeout=120)
+        time.sleep(draw.uniform(0, 2))
+        workers = Path(f"/proc/{both.pid}/task/{both.pid}/children").read_text("utf-8").split()
+        os.kill(int(draw.choice(workers)), signal.SIGKILL)
+        try:
+            both.wait(timeout=commands.PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(both.pid, signal.SIGKILL)
+            return "the other worker hangs"
+    before = checkpoint.steps_of(out / "run")
     end = commands.run(command.again, out, prepared.data)
     if end.code:
         return f"after a worker was killed: {commands.unclean(end, ())}"
-    last = checkpoint.steps_of(out / "run")[-1]
-    return "" if last.name in {path.split("/")[1] for path in prepared.results["train"] if "/" in path} else "other end"
+    if not before or checkpoint.steps_of(out / "run")[-1] == before[-1]:
+        return "nothing was left to go on with"
+    shutil.rmtree(out.parent)
+    return ""

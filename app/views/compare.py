@@ -81,7 +81,7 @@ def shown(results: probe_results.ResultTables, gaps: pd.DataFrame, loaded: state
     gaps = gaps[gaps["model"].isin(models)]
     latents = languages.of_latents(results.scores)
     latents = latents[latents["model"].isin(gaps["model"])]
-    kind = st.segmented_control("Show", KINDS, default=KINDS[0], required=True, key="gaps", **BOUND)
+    kind = st.segmented_control("Show", KINDS, default=KINDS[0], required=True, key="gaps", **BOUND) or KINDS[0]
     note = PAPER if gaps["paper_gap"].notna().any() else ""
     if kind == KINDS[0]:
         difference(gaps, note)

@@ -15,7 +15,10 @@ from app.address import BOUND
 
 def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int]:
     """The search, its seed, and the maximum number of tokens."""
-    kind = st.segmented_control("Search", ["Beam", "Sample"], default="Beam", required=True, key="search", **BOUND)
+    kind = (
+        st.segmented_control("Search", ["Beam", "Sample"], default="Beam", required=True, key="search", **BOUND)
+        or "Beam"
+    )
     left, middle, right = st.columns(3)
     ngram = middle.slider(
         "No repeated run of tokens", 0, 5, 3, key="ngram", help="Never the same so many tokens twice; 0: any.", **BOUND

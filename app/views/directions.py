@@ -40,8 +40,17 @@ def page(loaded: state.Loaded) -> None:
         "mark, or being a question adds to it. The meaning is left alone."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        lang = st.segmented_control(
-            "Language", usable, default=usable[0], required=True, format_func=rows.language_name, key="dlang", **BOUND
+        lang = (
+            st.segmented_control(
+                "Language",
+                usable,
+                default=usable[0],
+                required=True,
+                format_func=rows.language_name,
+                key="dlang",
+                **BOUND,
+            )
+            or usable[0]
         )
         source = st.text_input("Sentence", EXAMPLES.get(lang, ""), key=f"sentence_{lang}", width=420, **BOUND)
     if not source.strip():

@@ -37,7 +37,7 @@ def trends(gaps: pd.DataFrame) -> None:
         by = st.segmented_control(
             "Distance", list(languages.DISTANCES), default="weeks", required=True, key="distance", **BOUND,
             format_func=TITLES.__getitem__,
-        )  # fmt: skip
+        ) or "weeks"  # fmt: skip
     measure, title = languages.DISTANCES[by]
     figure = partial(charts.gap_by_distance, gaps, task, measure, title, theme=state.theme())
     st.plotly_chart(

@@ -98,8 +98,11 @@ def page(loaded: state.Loaded, is_open: bool) -> None:
 
 
 def language(title: str, langs: Sequence[str], key: str) -> str:
-    return st.segmented_control(
-        title, langs, default=langs[0], required=True, format_func=rows.language_name, key=key, **BOUND
+    return (
+        st.segmented_control(
+            title, langs, default=langs[0], required=True, format_func=rows.language_name, key=key, **BOUND
+        )
+        or langs[0]
     )
 
 

@@ -91,11 +91,11 @@ def form(
                 required=True,
                 key="move",
                 **BOUND,
-            )
+            ) or next(iter(moves))
             lang = st.segmented_control(
                 "Language of both", langs, default=langs[0], required=True, format_func=rows.language_name,
                 key="way_lang", **BOUND,
-            )  # fmt: skip
+            ) or langs[0]  # fmt: skip
             st.space("stretch")
             submitted = st.form_submit_button("Interpolate", type="primary")
     walk = st.session_state.get("walked")

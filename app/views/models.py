@@ -42,7 +42,10 @@ def page() -> None:
     if len(models) > 1:
         langs = comparing.languages(models)
         if langs:
-            by = st.segmented_control("Compare by", list(VIEWS), default="Maps", required=True, key="by", **BOUND)
+            by = (
+                st.segmented_control("Compare by", list(VIEWS), default="Maps", required=True, key="by", **BOUND)
+                or "Maps"
+            )
             VIEWS[by](models, langs)
         else:
             st.info("These models have no language in common, so no sentence can be read by all of them.")

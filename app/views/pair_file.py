@@ -36,7 +36,7 @@ def languages(loaded: state.Loaded, key: str) -> tuple[str, str]:
         column.segmented_control(
             f"Language of the {side}", langs, default=langs[0], required=True, format_func=rows.language_name,
             key=f"{key}_{side}_lang", **BOUND,
-        )
+        ) or langs[0]
         for column, side in zip(st.columns(2), ("left", "right"), strict=True)
     )  # fmt: skip
     return left, right
@@ -61,8 +61,11 @@ def upload(loaded: state.Loaded) -> None:
 def judged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:
     """Pairs with people's scores: correlations, their differences, and where the model is farthest from people."""
     parts = {name: scoring.split(scored, name) for name in scoring.SPLITS}
-    name = st.segmented_control(
-        "Which of them", scoring.SPLITS, default="all", required=True, key="split", help=SPLIT_HELP, **BOUND
+    name = (
+        st.segmented_control(
+            "Which of them", scoring.SPLITS, default="all", required=True, key="split", help=SPLIT_HELP, **BOUND
+        )
+        or "all"
     )
     st.caption(f"Pairs in each: {', '.join(f'{split} {len(part):,}' for split, part in parts.items())}.")
     scored = parts[name].reset_index(drop=True)

@@ -67,8 +67,17 @@ def run_small(loaded: state.Loaded) -> None:
         st.markdown("**Run a small probe**")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             langs = loaded.langs
-            lang = st.segmented_control(
-                "Language", langs, default=langs[0], required=True, format_func=rows.language_name, key="plang", **BOUND
+            lang = (
+                st.segmented_control(
+                    "Language",
+                    langs,
+                    default=langs[0],
+                    required=True,
+                    format_func=rows.language_name,
+                    key="plang",
+                    **BOUND,
+                )
+                or langs[0]
             )
             tasks = task_names.ordered([*TASKS])
             task = st.selectbox(

@@ -53,7 +53,7 @@ def by_sentence(items: Mapping[Key, pa.Table]) -> None:
         key="items_order",
         **BOUND,
     )
-    shown = sentences if order == "Most first" else sentences[::-1]
+    shown = sentences[::-1] if order == "Least first" else sentences
     st.dataframe(
         shown.head(MAX_LISTED)[list(TITLES)].rename(columns=TITLES),
         hide_index=True,

@@ -14,7 +14,7 @@ import zstandard
 
 from bgt_core.data.parallel import Row
 from bgt_core.errors import UsageError
-from bgt_core.files import atomic_file
+from bgt_core.files import alone, atomic_file
 
 SUFFIXES = (".tsv", ".tsv.gz", ".tsv.xz", ".tsv.zst", ".parquet")
 GROUP = 2**16  # pairs of a Parquet row group
@@ -27,11 +27,12 @@ Add = Callable[[Sequence[Row]], None]
 def pair_file(out: Path, langs: Sequence[str]) -> Iterator[Add]:
     """A function that adds rows of UTF-8 to `out`, which is there, whole, when the `with` block ends well.
 
-    Raises UsageError for a name with another ending than `SUFFIXES`, and NotFound where it can't be written.
+    What a killed process left of it is removed. Raises UsageError for a name with another ending than `SUFFIXES` and
+    while another process writes it, NotFound where it can't be written.
     """
     suffix(out)
     opened = _parquet if out.suffix == ".parquet" else _tsv
-    with atomic_file(out) as partial, opened(partial, out.suffix, langs) as add:
+    with alone(out), atomic_file(out) as partial, opened(partial, out.suffix, langs) as add:
         yield add
 
 

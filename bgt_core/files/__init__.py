@@ -6,12 +6,13 @@ file or the new one, never half of either, whenever the process or the machine s
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -47,6 +48,23 @@ def atomic_file(path: Path, way_out: str = "") -> Iterator[Path]:
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """No other process writes `path` by this until the block ends; what killed ones left of it is removed.
+
+    Raises UsageError while another does, NotFound where it can't be written.
+    """
+    lock = path.with_name(f"{path.name}{PARTIAL}.lock")
+    with ExitStack() as held:
+        with writing(path):
+            if not held.enter_context(file_lock(lock)):
+                raise UsageError(f"{path}: another process is writing it; wait for it, or choose another file.")
+            held.callback(lock.unlink, missing_ok=True)
+            for leftover in path.parent.glob(f"{glob.escape(path.name)}.[0-9]*{PARTIAL}"):
+                leftover.unlink(missing_ok=True)
+        yield
 
 
 @contextmanager
@@ -105,6 +123,27 @@ def read_json(path: Path) -> Any:
         return parse_json(path.read_bytes(), str(path))
     except OSError as error:
         raise NotFound(f"{path}: can't be read ({error.strerror or error}).") from None
+
+
+def json_lines(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """The objects of a file of JSON lines, each with its line.
+
+    Left out are lines that hold none, as a kill or a stranger leaves them, and one cut off at the end. NotFound where
+    the file can't be read.
+    """
+    try:
+        lines = path.read_bytes().splitlines(keepends=True)
+    except OSError as error:
+        raise NotFound(f"{path}: can't be read ({error.strerror or error}).") from None
+    objects = []
+    for line in lines:
+        try:
+            value = parse_json(line, str(path))
+            if isinstance(value, dict) and line.endswith(b"\n"):
+                objects.append((line.decode("utf-8"), value))
+        except (DataError, UnicodeDecodeError):  # JSON may be UTF-16; we write none
+            continue
+    return objects
 
 
 def write_text(path: Path, text: str) -> None:

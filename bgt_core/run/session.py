@@ -14,7 +14,7 @@ from bgt_core.data.corpus import Corpus, Mixture, open_corpus, verify_corpus
 from bgt_core.data.text import Tokenizer
 from bgt_core.device import keep_memory, pick_device
 from bgt_core.errors import DataError, Diverged, Interrupted, NotFound
-from bgt_core.files import PARTIAL, atomic_file, remove, write_text, writing
+from bgt_core.files import PARTIAL, atomic_file, json_lines, remove, write_text, writing
 from bgt_core.models.latent import LatentModel
 from bgt_core.recipes import Recipe
 from bgt_core.run.folder import Report
@@ -201,12 +201,5 @@ def rows_until(metrics: Path, step: int) -> list[str]:
     """The rows of no later step, without one cut off by a kill, or that is no row."""
     if not metrics.exists():
         return []
-    rows = []
-    for line in metrics.read_bytes().splitlines(keepends=True):
-        try:
-            row = json.loads(line)
-            if line.endswith(b"\n") and row["kind"] and row["step"] <= step:
-                rows.append(line.decode("utf-8"))
-        except (ValueError, RecursionError, KeyError, TypeError):  # half written, or not by us
-            continue
-    return rows
+    rows = json_lines(metrics)
+    return [line for line, row in rows if row.get("kind") and isinstance(row.get("step"), int) and row["step"] <= step]

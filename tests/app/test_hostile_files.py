@@ -18,8 +18,10 @@ from streamlit.testing.v1 import AppTest
 
 from app import probe_results, scoring, state, uploads
 from bgt_core.errors import BgtError
+from bgt_core.tables import save
 from probes.cli.output import document
 from probes.results.store import Cell, all_predictions
+from probes.results.tables import long_table
 
 
 def as_parquet(table: pa.Table) -> bytes:
@@ -51,6 +53,22 @@ def test_predictions_of_other_types_are_refused(cell: Cell) -> None:
     changed = table.set_column(table.schema.get_field_index("predictor"), "predictor", pa.array([[1]] * len(table)))
     with pytest.raises(BgtError, match="no predictions of bgt-probe"):
         probe_results.read("a.parquet", as_parquet(changed))
+
+
+@pytest.mark.parametrize(("name", "value"), [("accuracy", "high"), ("n_train", [1]), ("latent", {"a": 1}), ("sd", {})])
+def test_results_of_other_types_are_refused(cell: Cell, name: str, value: object) -> None:
+    changed = json.loads(json.dumps(document([cell], [], [])))
+    changed["results"][0]["rows"][0][name] = value
+    with pytest.raises(BgtError, match=r"a\.json: holds results of another form|incomplete"):
+        probe_results.read("a.json", json.dumps(changed).encode())
+
+
+def test_a_table_of_results_without_a_column_is_refused(cell: Cell, tmp_path: Path) -> None:
+    save(long_table([cell]), {"csv": tmp_path / "a.csv"})
+    content = (tmp_path / "a.csv").read_bytes()
+    for old, new in ((b"n_train", b"n<train"), (b"accuracy", b"akkuracy"), (b"0.", b"x.")):
+        with pytest.raises(BgtError, match="no table of bgt-probe"):
+            probe_results.read("a.csv", content.replace(old, new))
 
 
 def test_a_small_file_does_not_become_a_large_table() -> None:

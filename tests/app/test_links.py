@@ -90,6 +90,11 @@ def test_nonsense_in_a_link_gives_the_usual_view(follow: Callable, page: str) ->
     assert follow(page, dict.fromkeys(LINKS[page].keys() - TEXTS, "../../<b>-1")) == follow(page, {})
 
 
+@pytest.mark.parametrize("page", LINKS)
+def test_a_parameter_that_is_empty_is_no_choice_of_nothing(follow: Callable, page: str) -> None:
+    assert follow(page, dict.fromkeys(LINKS[page].keys() - TEXTS, "")).keys() == follow(page, {}).keys()
+
+
 def test_two_sessions_share_one_model(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = []
     real = bgt_core.load

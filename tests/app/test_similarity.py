@@ -66,6 +66,14 @@ def test_across_languages_only_meaning_is_compared(opened: Open, run: Run) -> No
     assert any("share no axes" in caption.value for caption in app.caption)
 
 
+def test_translations_named_at_the_start_are_no_file_of_pairs(
+    opened: Open, start: Callable[..., None], saved: Path, tsv: Path
+) -> None:
+    start("--model", saved, "--data", f"en,fr={tsv}")
+    app = opened("similarity")
+    assert any(info.value.startswith("Nothing yet") for info in app.info)
+
+
 def test_an_empty_side_is_asked_for(opened: Open, run: Run) -> None:
     app = opened("similarity")
     app.text_area(key="left").set_value(" ")

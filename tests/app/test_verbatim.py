@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,16 +16,14 @@ from markdown_it import MarkdownIt
 from streamlit.testing.v1 import AppTest
 
 from app import startup
+from app.charts.publication import publication
 from app.own_texts import OwnTexts
 from app.uploading import made
 from app.verbatim import JOINER, verbatim, written_out
 from app.views import generate
+from attack.addresses import HOSTILE, STRANGER, hostile_in, markdown_of
 
 MARKDOWN = MarkdownIt("commonmark")
-STRANGER = "http://stranger.test"
-HOSTILE = f"![x]({STRANGER}/p.png) [click]({STRANGER}) {STRANGER} $x$ **b**"
-SHOWN_AS_MARKDOWN = ("body", "label", "help", "text", "value_string", "delta")  # fields of what Streamlit is sent
-PLAIN = ("text", "code", "iframe", "bidi_component", "arrow_data_frame", "page_link", "html")
 
 
 @given(
@@ -46,24 +45,6 @@ def test_tables_are_written_out() -> None:
     table = written_out(pd.DataFrame({"[a](b)": [HOSTILE, 1]}))
     assert list(table) == [r"\[a\](b)"] and table.iloc[1, 0] == "1"
     assert "[click](" not in table.iloc[0, 0]
-
-
-def hostile_in(app: AppTest) -> list[tuple[str, str]]:
-    """What of `HOSTILE` the browser would read as Markdown."""
-    shown = list(markdown_of(app))
-    assert shown
-    return [(kind, text) for kind, text in shown if re.search(r"\[click\]\(|!\[x|http://stranger|\*\*b", text)]
-
-
-def markdown_of(app: AppTest) -> Iterator[tuple[str, str]]:
-    """All that a page asks the browser to show as Markdown, by the kind of element."""
-    for element in app._tree:
-        proto = getattr(element, "proto", None)
-        if proto is None or element.type in PLAIN:
-            continue
-        for field, value in proto.ListFields():
-            if field.name in SHOWN_AS_MARKDOWN and isinstance(value, str):
-                yield element.type, value
 
 
 def again(app: AppTest) -> AppTest:
@@ -139,4 +120,9 @@ def test_columns_and_cells_of_a_file(
     content = table.to_csv(sep="\t", index=False).encode()
     app.file_uploader(key="own_file").set_value((f"{HOSTILE[:20]}.tsv".replace("/", ""), content, "text/plain"))
     run(app)
-    assert any("stranger" in text for _, text in markdown_of(app)) and not hostile_in(app)
+    assert any("stranger" in text for element in app._tree for text in markdown_of(element)) and not hostile_in(app)
+
+
+def test_a_caption_of_a_figure_is_no_markup() -> None:
+    paper = publication(go.Figure(), '<a href="http://stranger.test">click</a> & more')
+    assert "<a" not in paper.layout.title.text and "&lt;a" in paper.layout.title.text

@@ -16,8 +16,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from bgt_core import checkpoint, run
+from bgt_core.data.clean import clean
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, Diverged, NotFound, UsageError
+from bgt_core.evaluation.sts import read_sets
 from bgt_core.files import file_lock
 from bgt_core.recipes import Recipe
 from bgt_core.training.guard import WINDOW, Guard
@@ -240,3 +242,18 @@ def test_a_full_disk_is_one_line_and_the_older_state_stays(begun: Path, monkeypa
                 run.resume(begun, device="cpu")
         assert checkpoint.steps_of(begun) == [kept] and not list(begun.glob("*.partial"))
     run.resume(begun, device="cpu")
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next(tsv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "clean.tsv"
+    for name in ("clean.tsv.99.partial", "clean.tsv.partial.lock", "clean.tsv.gz.99.partial"):
+        (tmp_path / name).write_text("half")
+    clean([tsv], ("en", "fr"), out)
+    assert {path.name for path in tmp_path.iterdir()} == {"clean.tsv", "clean.tsv.json", "clean.tsv.gz.99.partial"}
+    with file_lock(tmp_path / "clean.tsv.partial.lock"), pytest.raises(UsageError, match="another process is writing"):
+        clean([tsv], ("en", "fr"), out)
+
+
+def test_a_name_of_a_set_is_no_pattern(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match=r"no stsb/\(/dev\.tsv"):
+        read_sets(tmp_path, ["stsb-dev-("])

@@ -1,0 +1,220 @@
+"""What reads files and texts from elsewhere, each with an input that is right."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import requests
+import torch
+from pyarrow import parquet
+from safetensors.torch import save
+
+from app import address, probe_results, state, uploads
+from bgt_core import checkpoint
+from bgt_core.adapters.vectors import look_up
+from bgt_core.data import manifest
+from bgt_core.data.columns import parse_columns, parse_source, parse_weights
+from bgt_core.data.conllu import read_conllu
+from bgt_core.data.corpus import open_corpus
+from bgt_core.data.fetch import opus
+from bgt_core.data.fetch.unpack import unpack
+from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.data.targets import read_targets
+from bgt_core.data.text import Tokenizer
+from bgt_core.data.trees import read_trees
+from bgt_core.evaluation.pairs.files import read_labelled
+from bgt_core.evaluation.sts import read_sets
+from bgt_core.evaluation.sts.parquet import COLUMNS, read_scores
+from bgt_core.files import parse_json
+from bgt_core.questions.card import CARD, StoreCard
+from bgt_core.recipes import build, parse_overrides
+from bgt_core.run.session import rows_until
+from bgt_core.run.settings import SETTINGS, RunSettings
+from bgt_core.tables import save as save_table
+from bgt_core.vectors.file import read as read_vectors
+from probes.cli.output import document
+from probes.data.labelled import read_labelled as read_items
+from probes.data.texts import read_sentences
+from probes.results.languages import sts_gap
+from probes.results.store import all_predictions, document_cells, read_cell
+from probes.results.tables import long_table
+
+
+class Reader(NamedTuple):
+    """A right input, the name of its file, and what reads that."""
+
+    right: bytes
+    file: str
+    read: Callable[[Path], object]
+
+
+TREE = b"(ROOT (S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. .)))\n"
+CONLLU = (
+    b"# text = The cat sleeps.\n1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\n2\tcat\tcat\tNOUN\tNN\t_\t3\tnsubj\t_\t_\n"
+    b"3\tsleeps\tsleep\tVERB\tVBZ\t_\t0\troot\t_\t_\n\n"
+)
+PAIRS = b"Hello.\tBonjour.\nYes.\tOui.\n"
+OVERRIDES = b'model.d_model=64\nobjective.language.weight=0.4\ntrain.seed=3\ndata.columns=["en","fr"]'
+CONFIG = {"format": 2, "recipe": "bgt-small", "arguments": {"model.d_model": 64}, "files": {"a": "0"}, "step": 1}
+RUN = {"recipe": "bgt-small", "arguments": {"train.seed": 3}, "changes": [{"step": 2, "overrides": {"train.seed": 1}}]}
+CORPORA = {"corpora": [{"corpus": "B", "version": "v1", "alignment_pairs": 1, "size": 2, "url": "https://x.org/a"}]}
+GAP = {"level": 0.95, "differences": [{"dataset": "average", "first": "a semantic", "second": "a language"}]}
+STORE = {"questions": 2, "text": "0", "encoder": "e", "model": "m", "by": "cosine", "lang": "en", "topics": 0}
+
+
+def as_json(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+def array() -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.arange(12, dtype=np.float32).reshape(3, 4))
+    return file.getvalue()
+
+
+def npz() -> bytes:
+    file = io.BytesIO()
+    np.savez(file, vectors=np.ones((2, 3), np.float32), sentences=np.array(["a", "b"]))
+    return file.getvalue()
+
+
+def as_parquet(**columns: object) -> bytes:
+    file = io.BytesIO()
+    parquet.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+def scores() -> bytes:
+    file = io.BytesIO()
+    rows = {
+        field.name: pa.array(["2014" if field.type == pa.string() else 1] * 2).cast(field.type) for field in COLUMNS
+    }
+    parquet.write_table(pa.table(rows, schema=COLUMNS), file)
+    return file.getvalue()
+
+
+def archive() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as inside:
+        inside.writestr("a/b.txt", "a line\n" * 20)
+        inside.writestr("c.txt", "another")
+    return file.getvalue()
+
+
+def text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "replace")
+
+
+def overrides(path: Path) -> None:
+    build("bgt-small", parse_overrides([line for line in text(path).split("\n") if line]))
+
+
+def rows(path: Path) -> object:
+    return list(read_pairs(path, ("en", "fr"), Skipped()))
+
+
+def answer(path: Path) -> object:
+    """OPUS's index, as a server sends it."""
+    response = requests.Response()
+    response.status_code, response._content = 200, path.read_bytes()
+    http = requests.Session()
+    http.get = lambda *_, **__: response  # type: ignore[method-assign]
+    return opus.corpora(http, ("en", "fr"))
+
+
+def upload(path: Path) -> object:
+    return uploads.cells(path.name, path.read_bytes())
+
+
+def results(path: Path) -> object:
+    return probe_results.read(path.name, path.read_bytes())
+
+
+def with_lines(path: Path) -> object:
+    path.with_suffix(".txt").write_text("a\nb\nc\n", "utf-8")
+    return look_up(path)
+
+
+def with_record(path: Path) -> object:
+    vectors = path.with_name("x.npy")
+    vectors.write_bytes(array())
+    return read_vectors(vectors)
+
+
+@cache
+def readers(prepared: Path) -> dict[str, Reader]:
+    """By name; `prepared` holds a cell of results, a tokenizer and the description of a token store."""
+    cell = read_cell(prepared / "cell.parquet", "m")
+    assert cell
+    table = prepared / "table.csv"
+    save_table(long_table([cell]), {"csv": table})
+    predictions = io.BytesIO()
+    parquet.write_table(all_predictions([cell]).slice(0, 40), predictions)
+    return {
+        "pairs": Reader(PAIRS, "x.tsv", rows),
+        "packed pairs": Reader(gzip.compress(PAIRS, mtime=0), "x.tsv.gz", rows),
+        "parquet": Reader(as_parquet(en=["Hello.", "Yes."], fr=["Bonjour.", "Oui."]), "x.parquet", rows),
+        "npy": Reader(array(), "x.npy", read_targets),
+        "vectors": Reader(array(), "x.npy", with_lines),
+        "npz": Reader(npz(), "x.npz", look_up),
+        "record": Reader(as_json({"rows": 3, "width": 4, "text": "0"}), "x.npy.json", with_record),
+        "conllu": Reader(CONLLU, "x.conllu", lambda path: read_conllu([path])),
+        "trees": Reader(TREE, "x.mrg", lambda path: read_trees([path])),
+        "labelled pairs": Reader(b"1\tA cat.\tThe cat.\n0\tA dog.\tNo.\n", "x.tsv", read_labelled),
+        "items": Reader(
+            b"tr\t1\tA cat .\nva\t0\tDogs .\nte\t1\tA hen .\n", "x.txt", lambda path: read_items(path, "en")
+        ),
+        "sentences": Reader(b"A cat.\nThe dog sleeps.\n", "x.txt", read_sentences),
+        "sts": Reader(
+            b"3.5\tA cat.\tThe cat.\n1\tNo.\tYes.\n", "2014/x.tsv", lambda path: read_sets(path.parent.parent, ["2014"])
+        ),
+        "sets": Reader(b"stsb-dev", "x", lambda path: read_sets(path.parent, [text(path)])),
+        "scores": Reader(scores(), "x.parquet", read_scores),
+        "sts gap": Reader(as_json(GAP), "x.json", partial(sts_gap, "fr")),
+        "manifest": Reader(
+            as_json({"schema": "bgt-data/1", "sources": {}, "files": {}}),
+            manifest.NAME,
+            lambda path: manifest.read_manifest(path.parent),
+        ),
+        "card": Reader(
+            as_json({"schema": "bgt-pairs/1", "file": {}}),
+            "x.tsv.json",
+            lambda path: manifest.read_card(path.with_suffix("")),
+        ),
+        "questions": Reader(as_json(STORE), CARD, lambda path: StoreCard.load(path.parent)),
+        "opus": Reader(as_json(CORPORA), "x", answer),
+        "archive": Reader(archive(), "x.zip", lambda path: unpack(path, path.parent / "unpacked")),
+        "json": Reader(as_json({"a": [1, 2.5, "x"]}), "x.json", lambda path: parse_json(path.read_bytes(), "x.json")),
+        "configuration": Reader(as_json(CONFIG), checkpoint.CONFIG, lambda path: checkpoint.read_config(path.parent)),
+        "weights": Reader(save({"w": torch.ones(2, 3)}), "x.safetensors", checkpoint.load_tensors),
+        "tokenizer": Reader((prepared / "tokenizer.model").read_bytes(), "x.model", Tokenizer.load),
+        "run": Reader(as_json(RUN), SETTINGS, lambda path: RunSettings.read(path.parent).build(path.parent)),
+        "metrics": Reader(
+            b'{"kind": "train", "step": 1}\n', "x.jsonl", lambda path: (rows_until(path, 9), state.read_log(path))
+        ),
+        "store": Reader((prepared / "store.json").read_bytes(), "store.json", lambda path: open_corpus(path.parent)),
+        "overrides": Reader(OVERRIDES, "x", overrides),
+        "columns": Reader(b"a:en,b:fr", "x", lambda path: parse_columns(text(path).split(","))),
+        "source": Reader(b"news/en-fr=x.tsv", "x", lambda path: parse_source(text(path))),
+        "kinds": Reader(b"news:3,docs:0.5", "x", lambda path: parse_weights(text(path))),
+        "probe json": Reader(
+            as_json(document([cell], [], [])), "x.json", lambda path: document_cells("x.json", path.read_bytes())
+        ),
+        "probe csv": Reader(table.read_bytes(), "x.csv", results),
+        "probe parquet": Reader(predictions.getvalue(), "x.parquet", results),
+        "probe cell": Reader((prepared / "cell.parquet").read_bytes(), "x.parquet", partial(read_cell, model="m")),
+        "upload tsv": Reader(b"en\tfr\n" + PAIRS, "x.tsv", upload),
+        "upload csv": Reader(b'en,fr\n"Yes, he is.",Oui.\n', "x.csv", upload),
+        "upload jsonl": Reader(b'{"en": "Yes.", "n": 1}\n{"en": "No."}\n', "x.jsonl", upload),
+        "upload parquet": Reader(as_parquet(en=["Yes.", None], n=[1, 2]), "x.parquet", upload),
+        "rows of a link": Reader(b"en3-4.7~fr2", "x", lambda path: address.in_ranges(text(path), ["en3", "fr2"])),
+    }

@@ -42,11 +42,8 @@ def page() -> None:
     if len(models) > 1:
         langs = comparing.languages(models)
         if langs:
-            by = (
-                st.segmented_control("Compare by", list(VIEWS), default="Maps", required=True, key="by", **BOUND)
-                or "Maps"
-            )
-            VIEWS[by](models, langs)
+            by = st.segmented_control("Compare by", list(VIEWS), default="Maps", required=True, key="by", **BOUND)
+            VIEWS[by or "Maps"](models, langs)
         else:
             st.info("These models have no language in common, so no sentence can be read by all of them.")
     how_to_read(HELP)

@@ -75,7 +75,7 @@ def attack(seed: int, options: list[str], folder: Path) -> str:
     app = opened(page, link)
     wrong = [element.message[:200] for element in app.exception]
     wrong += [f"{kind} shows Markdown: {text[:80]}" for kind, text in hostile_in(app)]
-    return f"{page} with {shortened(link)}: {'; '.join(wrong)}" if wrong else ""
+    return f"{page} with {outlined(link)}: {'; '.join(wrong)}" if wrong else ""
 
 
 @cache
@@ -93,7 +93,7 @@ def opened(page: str, link: Mapping[str, str]) -> AppTest:
     return app.run()
 
 
-def shortened(link: Mapping[str, str]) -> str:
+def outlined(link: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value[:20]!r}" for name, value in link.items())[:300]
 
 

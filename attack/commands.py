@@ -146,6 +146,7 @@ def started(arguments: Sequence[str], out: Path, data: Path, before: Callable[[]
         log = os.open(out.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for stream in (1, 2):
             os.dup2(log, stream)
+        sys.stdout, sys.stderr = (os.fdopen(stream, "w", 1, closefd=False) for stream in (1, 2))
         os.environ["BGT_CACHE"] = str(out / "cache")
         before()
         sys.argv = [part.format(out=out, data=data) for part in arguments]

@@ -161,13 +161,14 @@ def write_json(path: Path, value: object, indent: int | None = 2) -> None:
 def file_lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
     """Whether the lock is ours until the block ends: always after waiting, else not while another process has it.
 
-    The lock goes with its process, however that ends; the lock file stays.
+    The lock goes with its process, however that ends; the lock file stays. NotFound where it can't be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, timeout=-1 if wait else 0.25)  # who only looks holds a lock for less
-    try:
-        lock.acquire()
-    except Timeout:
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(Timeout):
+            lock.acquire()
+    if not lock.is_locked:
         yield False
         return
     try:

@@ -12,7 +12,7 @@ from bgt_core.bulk import embed_file
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.pairs import LabelledPairs
-from bgt_core.files import atomic_file, sha256_file, write_text
+from bgt_core.files import atomic_file, sha256_file, write_text, writing
 from bgt_core.mining.files import read_sentences
 from bgt_core.mining.neighbours import load_faiss
 from bgt_core.questions.calibration import UNCALIBRATED, Platt, fit_platt
@@ -49,10 +49,12 @@ def build(
     questions = read_sentences(source).texts
     check_folder(out)
     calibration = calibrate(ranking, dev, lang)
-    out.mkdir(parents=True, exist_ok=True)
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
     text = "\n".join(questions) + "\n"
     keep_other_stores(out, identity(encoder), text)
-    (out / CARD).unlink(missing_ok=True)  # until all is there again
+    with writing(out):
+        (out / CARD).unlink(missing_ok=True)  # until all is there again
     write_text(out / QUESTIONS, text)
     embed_file(ranking.encoder, out / QUESTIONS, out / VECTORS, lang=lang, report=report)
     if topics:

@@ -33,7 +33,7 @@ from bgt_core.errors import NotFound
 from bgt_core.evaluation.sts.files import read_sets, walk, year_files
 from bgt_core.evaluation.sts.hard import hard_splits
 from bgt_core.evaluation.sts.score import StsSet
-from bgt_core.files import atomic_file, file_lock, write_text
+from bgt_core.files import atomic_file, file_lock, write_text, writing
 from bgt_core.recipes import Recipe
 from bgt_core.reproduce.shares import Shares
 from bgt_core.run.folder import train_tokenizer
@@ -194,8 +194,9 @@ def prepare(
     with file_lock(out / f"{dataset.name}.lock", wait=True):
         files = TrainingData(dataset.pairs(out, say, device), folder / "tokenizer.model", folder / "store")
         if tokenizer:
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.copy(tokenizer, files.tokenizer)
+            with writing(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                shutil.copy(tokenizer, files.tokenizer)
         elif not files.tokenizer.exists():
             say(f"{dataset.name}: training a tokenizer of {recipe.data.vocab_size:,} pieces")
             pieces = train_tokenizer(recipe, [dataset.text(out, say, device)], strict=False)

@@ -108,10 +108,11 @@ def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, 
 
     OUT/data is a link to the store. What a kill left in `out` is written over.
     """
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "data").unlink(missing_ok=True)
-    (out / "data").symlink_to(os.path.relpath(corpus, out))
-    shutil.copy(tokenizer, out / checkpoint.TOKENIZER)
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "data").unlink(missing_ok=True)
+        (out / "data").symlink_to(os.path.relpath(corpus, out))
+        shutil.copy(tokenizer, out / checkpoint.TOKENIZER)
     write_settings(recipe, sources_of(recipe, data), out)
 
 

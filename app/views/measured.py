@@ -16,6 +16,7 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
 
 COLLAPSED = 0.1  # nats: a latent that costs less carries next to nothing
+UNTRAINED = "untrained "  # starts the columns of a card that are of the model before training
 ENDS = ("low", "high")  # columns of a card that hold an interval of its column "score"
 ONE_DIGIT = re.compile(r"%|x 100|chrF|BLEU")  # scores of these units have one decimal, cosines and correlations two
 
@@ -28,15 +29,16 @@ def scores(loaded: state.Loaded) -> None:
     st.subheader("Measured")
     table = {name: value if isinstance(value, Mapping) else {"score": value} for name, value in measures.items()}
     intervals = {**retrieval_intervals(loaded), **probe_intervals(loaded)}
-    columns = list(dict.fromkeys(column for row in table.values() for column in row if column not in ENDS))
-    shown = pd.DataFrame(
-        [
-            [measure, *(cell(measure, row.get(column), intervals.get((measure, column)) or own_ends(row, column))
-                        for column in columns)]
-            for measure, row in table.items()
-        ],
-        columns=["Measure", *map(str.capitalize, columns)],
-    )  # fmt: skip
+    names = dict.fromkeys(column.removeprefix(UNTRAINED) for row in table.values() for column in row)
+    columns = [column for column in names if column not in ENDS]
+    lines = []
+    for measure, row in table.items():
+        for before, title in (("", measure), (UNTRAINED, f"{measure}, untrained")):  # more columns would fit no phone
+            keys = [before + column for column in columns]
+            ends = [intervals.get((measure, key)) or own_ends(row, key) for key in keys]
+            if {*keys} & {*row}:
+                lines.append([title, *(cell(measure, row.get(key), end) for key, end in zip(keys, ends, strict=True))])
+    shown = pd.DataFrame(lines, columns=["Measure", *map(str.capitalize, columns)])
     st.table(written_out(shown), border="horizontal", hide_index=True, alt="Scores of this model, one row per measure")
     st.caption(
         "In brackets: 95% intervals, where the card keeps what they follow from. Untrained: the same model before "

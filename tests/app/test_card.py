@@ -72,7 +72,8 @@ def test_the_shipped_scores_have_intervals_that_follow_from_what_is_stored(start
     assert scores.loc["Retrieval en to fr, %", "Semantic"] == verbatim(f"87.4 [{100 * low:.1f}, {100 * high:.1f}]")
     assert scores.loc["Length probe, accuracy %", "Language"] == verbatim("67.8 [66.5, 69.1]")  # as its README has it
     assert scores.loc["Generated text, cosine to its style", "Semantic"] == "0.02"
-    assert not scores.isin(["nan"]).any().any()
+    assert scores.loc["STS 2012-2015, Pearson x 100, untrained", "Semantic"] == "64.8"
+    assert list(scores) == ["Semantic", "Language", "Baseline"] and not scores.isin(["nan"]).any().any()
 
 
 def test_a_score_is_written_with_the_decimals_of_its_unit() -> None:

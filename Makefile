@@ -34,14 +34,14 @@ docs: .venv/with-dev ## the API pages, from the docstrings, into docs/api
 attack: .venv/with-dev ## kill, fill disks, fuzz every reader: twenty minutes; ARGS="fuzz --replay 7" tries one alone
 	$(BIN)/python -m attack $(ARGS)
 
-mutants: .venv/with-mutants ## change one thing of a core formula at a time: a test must fail for each; an hour
+mutants: .venv/with-mutants ## change one thing of a core formula at a time: a test must fail for each; ten minutes
 	$(BIN)/python -m attack.mutants $(ARGS)
 
 bench: .venv/with-bench ## measure every figure of benchmarks/RESULTS.md anew; ARGS="training updates" only these pages
 	$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove the environment and every cache; runs and data stay
-	rm -rf .venv dist docs/api *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
+	rm -rf .venv dist docs/api mutants *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
 	find app attack bgt_core probes tests benchmarks analysis docs examples -name __pycache__ -prune -exec rm -rf {} +
 
 # .venv/with-EXTRA is a stamp: it is made again when the wanted versions change, and costs nothing otherwise.

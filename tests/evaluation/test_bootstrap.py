@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bgt_core.evaluation.bootstrap import holm, interval, pearson, ranks, resample, spearman, two_sided_p
+from bgt_core.evaluation.bootstrap import (
+    bootstrapped_shares,
+    holm,
+    interval,
+    pearson,
+    ranks,
+    resample,
+    spearman,
+    two_sided_p,
+    wilson,
+)
 
 CORRELATIONS = [(pearson, stats.pearsonr), (spearman, stats.spearmanr)]
 
@@ -84,6 +94,40 @@ def test_p_is_that_of_a_normal_with_the_resamples_error(rng: np.random.Generator
     draws = rng.normal(0.5, 0.2, (100_000, 1))
     assert two_sided_p(np.array([0.392]), draws)[0] == pytest.approx(0.05, abs=0.001)  # 1.96 x 0.2
     assert two_sided_p(np.array([0.0]), np.zeros((9, 1)))[0] == 1  # a system and itself
+
+
+def test_p_of_each_column_is_from_its_own_few_resamples(rng: np.random.Generator) -> None:
+    draws = rng.normal([0.1, 0.4], [0.1, 0.5], (12, 2))
+    difference = np.array([0.15, -0.6])
+    expected = [2 * stats.norm.sf(abs(difference[at]) / stats.tstd(draws[:, at])) for at in (0, 1)]
+    np.testing.assert_allclose(two_sided_p(difference, draws), expected)
+
+
+def test_an_interval_is_of_each_column(rng: np.random.Generator) -> None:
+    draws = rng.normal([0, 100], 1, (401, 2))
+    low, high = interval(draws, 0.9)
+    ordered = np.sort(draws, axis=0)
+    np.testing.assert_allclose([low, high], [ordered[20], ordered[380]])  # 5 % and 95 % of 400 steps
+
+
+@pytest.mark.parametrize(("right", "n"), [(8, 10), (0, 7), (7, 7), (412, 1_000)])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_wilsons_interval_is_scipys(right: int, n: int, level: float) -> None:
+    expected = stats.binomtest(right, n).proportion_ci(level, method="wilson")
+    assert wilson(right, n, level) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_shares_are_of_the_items_that_were_drawn() -> None:
+    part, whole = np.array([[1.0, 0, 3], [2, 2, 0]]), np.array([[2.0, 1, 4], [2, 4, 5]])
+    shares, draws = bootstrapped_shares({"exact": (part, whole)}, resamples=250, seed=4)  # in three chunks
+    np.testing.assert_allclose(shares["exact"], [100 * 4 / 7, 100 * 4 / 11])
+    weights = np.concatenate(
+        [resample(rng, 3, size) for rng in [np.random.default_rng([4, 1])] for size in (100, 100, 50)]
+    )
+    expected = [
+        [100 * (row * one).sum() / (row * of).sum() for one, of in zip(part, whole, strict=True)] for row in weights
+    ]
+    np.testing.assert_allclose(draws["exact"], expected)
 
 
 def test_holm_by_hand() -> None:

@@ -18,10 +18,11 @@ import zipfile
 from pathlib import Path
 
 from bgt_core import checkpoint
+from bgt_core.adapters.modelcard import model_card
 from bgt_core.data.fetch.unpack import unpack
 from bgt_core.errors import BgtError
 
-COUNT = 120
+COUNT = 240
 SECONDS, BYTES = 10.0, 512 * 2**20  # that reading one may take
 VALUES = [10**9, 10**30, -1, 0, 1e308, "x" * 10**5, "../../x", "/etc/passwd", None, [], {}, True, "\0", [[[[]]]], 2**31]
 NAMES = ["../out", "/etc/passwd", "a/../../b", "", ".", "..", "x\0y", "C:\\x", "a" * 400, "con", "~/x", "./x"]
@@ -60,7 +61,7 @@ def damaged_checkpoint(draw: random.Random, model: Path, folder: Path) -> str:
     """One value of its configuration is another; hashes are right."""
     shutil.copytree(model, folder)
     config = json.loads((folder / "config.json").read_text("utf-8"))
-    kind = draw.randrange(5)
+    kind = draw.randrange(6)
     if kind == 0:
         config["arguments"][draw.choice(list(config["arguments"]))] = draw.choice(VALUES)
     elif kind == 1:
@@ -72,11 +73,14 @@ def damaged_checkpoint(draw: random.Random, model: Path, folder: Path) -> str:
         content = len(header).to_bytes(8, "little") + header + bytes(4)
         (folder / "model.safetensors").write_bytes(draw.choice([content, b"", b"\xff" * 64, draw.randbytes(99)]))
         config["files"]["model.safetensors"] = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    elif kind == 5:
+        name, value = draw.choice(("scores", "probes", "protocol", "data", "fidelity", "x")), draw.choice(VALUES)
+        config["card"] = {name: draw.choice((value, [value], {"a": value}, {"a": {"b": value}}, [{"score": value}]))}
     text = json.dumps(config)
     if kind == 4:
         text = draw.choice(["[" * 10**5, "1" * 10**5, text[: draw.randrange(len(text))], text.replace("1", "NaN", 1)])
     (folder / "config.json").write_text(text, "utf-8")
-    checkpoint.load(folder)
+    model_card("x", checkpoint.load(folder), "")
     return ""  # a value that changes nothing
 
 

@@ -211,7 +211,7 @@ def records(card: Mapping[str, object]) -> None:
     for name, value in card.items():
         title = TITLES.get(name, name.capitalize())
         st.subheader(verbatim(title))
-        if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
             table = pd.DataFrame(value).map(readable).rename(columns=sentence_case)
             if len(table) > LONG:
                 st.dataframe(table, hide_index=True, height=360, alt=f"The model's card: {title}")

@@ -63,12 +63,15 @@ def model_card(name: str, checkpoint: Checkpoint, use: str) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _scores(scores: Mapping[str, Mapping[str, Any]]) -> str:
-    columns = list(dict.fromkeys(column for row in scores.values() for column in row))
-    rows = [
-        [name, *(f"{row[column]:.4g}" if column in row else "" for column in columns)] for name, row in scores.items()
-    ]
+def _scores(scores: Mapping[str, Any]) -> str:
+    measured = {name: row if isinstance(row, Mapping) else {"score": row} for name, row in scores.items()}
+    columns = list(dict.fromkeys(column for row in measured.values() for column in row))
+    rows = [[name, *(_cell(row.get(column)) for column in columns)] for name, row in measured.items()]
     return _table(["measured", *columns], rows)
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else f"{value:.4g}" if isinstance(value, int | float) else str(value)
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

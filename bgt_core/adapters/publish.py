@@ -10,6 +10,7 @@ import torch
 from bgt_core import checkpoint
 from bgt_core.adapters.modelcard import model_card
 from bgt_core.checkpoint import Checkpoint, hub
+from bgt_core.checkpoint.card import checked
 from bgt_core.errors import DataError, UsageError, needs
 from bgt_core.files import read_json
 from bgt_core.models.translator import Translator
@@ -104,4 +105,4 @@ def read_figures(path: Path) -> dict[str, object]:
     figures = read_json(path)
     if not isinstance(figures, dict):
         raise DataError(f"{path}: expected a JSON object of figures.")
-    return figures
+    return dict(checked(figures, str(path)))

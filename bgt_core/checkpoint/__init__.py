@@ -25,6 +25,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from bgt_core import __version__, recipes
+from bgt_core.checkpoint import card as cards
 from bgt_core.checkpoint import hub
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, Diverged, NotFound, UsageError
@@ -34,7 +35,8 @@ from bgt_core.recipes import Recipe, legacy
 
 CONFIG, WEIGHTS, TOKENIZER, OPTIMIZER = "config.json", "model.safetensors", "tokenizer.model", "optimizer.safetensors"
 METRICS = "metrics.jsonl"
-PLAIN = re.compile(r"[\w-][\w.-]*")  # the name of a file in the checkpoint's own folder
+PLAIN = re.compile(r"[\w-][\w.-]{0,199}")  # the name of a file in the checkpoint's own folder
+MAYBE = {"version": str, "parameters": int}  # what a configuration may say of itself
 FORMAT = 2  # 1 named its settings without their parts
 
 
@@ -150,10 +152,12 @@ def read_config(folder: Path) -> dict[str, Any]:
     kinds = {"format": int, "recipe": str, "arguments": dict, "files": dict, "step": int}
     config = config if isinstance(config, dict) else {}
     wrong = [key for key, kind in kinds.items() if not isinstance(config.get(key), kind)]
+    wrong += [key for key, kind in MAYBE.items() if not isinstance(config.get(key, kind()), kind)]
     if wrong:
         raise DataError(f"{path}: not a checkpoint's configuration: {', '.join(wrong)} missing or of a wrong kind.")
     if config["format"] == 1:
         config = {**config, "format": FORMAT, "arguments": legacy.convert(config["arguments"])}
+    cards.checked(config.get("card", {}), str(path))
     if config["format"] != FORMAT:
         raise DataError(
             f"{path}: format {config['format']}, this version reads 1 and {FORMAT}. Install the version that wrote it."

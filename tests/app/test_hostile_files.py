@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import shutil
 import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
@@ -109,6 +110,25 @@ def test_a_file_that_cannot_be_read_hides_no_other(
     run(app)
     assert [name in part.value for part in app.error] == [True]
     assert len(app.session_state["uploaded"]) == 1 and app.get("plotly_chart")
+
+
+def test_whatever_a_card_adds_is_shown(
+    saved: Path, tmp_path: Path, start: Callable[..., None], opened: Callable
+) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(saved, model)
+    config = json.loads((model / "config.json").read_text("utf-8"))
+    more = {
+        "scores": {"x": 1, "y": {"a": None, "b": "c"}},
+        "mine": [{"a": 1}, 3],
+        "deep": {"a": [[{}]]},
+        "": 0,
+        "z": [[]],
+    }
+    (model / "config.json").write_text(json.dumps(config | {"card": more}), "utf-8")
+    (model / "metrics.jsonl").write_text('{"kind": "valid", "step": 1, "elbo": "x"}\n{"kind": "valid"}\n[]\n\0\n')
+    start("--model", model)
+    assert "Mine" in [head.value for head in opened("card").subheader]
 
 
 @pytest.mark.parametrize("pairs", ["9" * 5_000, "-" + "9" * 5_000, "٣" * 9, "1e999", "NaN", "9" * 9])

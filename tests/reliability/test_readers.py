@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bgt_core import checkpoint, recipes
+from bgt_core.adapters.modelcard import model_card
 from bgt_core.data import manifest
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from bgt_core.files import parse_json, read_json
@@ -86,7 +87,34 @@ def test_shapes_are_compared_before_anything_is_built(
         checkpoint.load(folder)
 
 
-@pytest.mark.parametrize("name", ["/etc/passwd", "../model.safetensors", "a/b", "..", ".", "x\0", ""])
+CARDS = [
+    [], {"scores": []}, {"scores": {"STS": []}}, {"probes": {"a": 1}}, {"probes": [{"task": "length"}]},
+    {"protocol": ["x"]}, {"data": [{"pairs": 3}]}, {"fidelity": [{"a": 1}, {"b": 1}]},
+    {"scores": {"STS": {"semantic": {"deep": 1}}}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("card", CARDS, ids=str)
+def test_a_card_of_another_form_is_refused(card: object, saved: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(saved, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"card": card}))
+    with pytest.raises(DataError, match="card"):
+        checkpoint.load(folder)
+
+
+def test_scores_of_any_allowed_kind_make_a_card(saved: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(saved, folder)
+    config = json.loads((folder / "config.json").read_text())
+    scores = {"one": 1.5, "two": {"semantic": 2, "note": "rough", "language": None}}
+    (folder / "config.json").write_text(json.dumps(config | {"card": {"scores": scores, "mine": [1, "x"]}}))
+    card = model_card("x", checkpoint.load(folder), "")
+    assert "1.5" in card and "rough" in card
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../model.safetensors", "a/b", "..", ".", "x\0", "", "a" * 300])
 def test_a_checkpoint_names_only_files_beside_it(name: str, saved: Path, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     shutil.copytree(saved, folder)

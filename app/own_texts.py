@@ -19,7 +19,7 @@ from app.startup import ParallelText
 PARAMETER = "own"  # of the address: the key
 KEY_BYTES = 16  # random ones: nobody guesses another's key
 MAX_KEPT = 1_000  # states of all sessions
-MAX_ROWS = 500_000  # of all kept files together
+MAX_BYTES = 300_000_000  # of all that is kept
 # Not a cache of Streamlit's: what is emptied from there can be computed again.
 _kept: OrderedDict[str, OwnTexts] = OrderedDict()
 _lock = threading.Lock()
@@ -90,11 +90,11 @@ def restore() -> bool:
 
 
 def kept(own: OwnTexts) -> str:
-    """The key of a new state. The states longest unused go once there are too many, or too many rows."""
+    """The key of a new state. The states longest unused go once there are too many, or they take too much memory."""
     key = secrets.token_urlsafe(KEY_BYTES)
     with _lock:
         _kept[key] = own
-        while len(_kept) > 1 and (len(_kept) > MAX_KEPT or _rows() > MAX_ROWS):
+        while len(_kept) > 1 and (len(_kept) > MAX_KEPT or _bytes() > MAX_BYTES):
             _kept.popitem(last=False)
     return key
 
@@ -106,7 +106,9 @@ def recalled(key: str) -> OwnTexts | None:
         return _kept.get(key)
 
 
-def _rows() -> int:
-    """Of the files of all states; one that is in several is in memory once."""
-    tables = {id(text.table): len(text.table) for own in _kept.values() for text in own.uploaded.values()}
-    return sum(tables.values())
+def _bytes() -> int:
+    """Of the sentences of all states; a table that is in several is in memory once."""
+    tables = [
+        table for own in _kept.values() for table in (*own.typed, *(text.table for text in own.uploaded.values()))
+    ]
+    return sum(int(table.memory_usage(deep=True).sum()) for table in {id(table): table for table in tables}.values())

@@ -84,9 +84,10 @@ def test_what_was_not_asked_for_longest_goes_first(monkeypatch: pytest.MonkeyPat
     assert [own_texts.recalled(key) is not None for key in keys] == [True, False, True]
 
 
-def test_rows_of_files_are_bounded_and_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_texts, "MAX_ROWS", 100)
+def test_memory_is_bounded_and_what_is_shared_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
     shared = state(60)
+    size = int(shared.uploaded["mine"].table.memory_usage(deep=True).sum())
+    monkeypatch.setattr(own_texts, "MAX_BYTES", size + size // 2)
     keys = [own_texts.kept(shared), own_texts.kept(shared)]
     assert all(map(own_texts.recalled, keys))
     keys.append(own_texts.kept(state(60)))

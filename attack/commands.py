@@ -137,13 +137,13 @@ def parsed(number: str) -> float:
 
 
 def started(arguments: Sequence[str], out: Path, data: Path, before: Callable[[], None] = lambda: None) -> int:
-    """Starts a command, its output in OUT.log; its process. `before` runs in it first."""
+    """Starts a command; its process. `before` runs in it first."""
     sys.stdout.flush()
     if process := os.fork():
         return process
     try:
         os.setsid()
-        log = os.open(out.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        log = os.open(log_of(os.getpid(), out), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for stream in (1, 2):
             os.dup2(log, stream)
         sys.stdout, sys.stderr = (os.fdopen(stream, "w", 1, closefd=False) for stream in (1, 2))
@@ -165,13 +165,18 @@ def started(arguments: Sequence[str], out: Path, data: Path, before: Callable[[]
         os._exit(1)
 
 
+def log_of(process: int, out: Path) -> Path:
+    """Where the output of a command's process goes, beside OUT."""
+    return out.with_name(f"{out.name}.{process}.log")
+
+
 def ended(process: int, out: Path, patience: float = PATIENCE) -> Ended:
     """Waits for a command; one that hangs is killed."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         done, status = os.waitpid(process, os.WNOHANG)
         if done:
-            return Ended(os.waitstatus_to_exitcode(status), out.with_suffix(".log").read_text("utf-8", "replace"))
+            return Ended(os.waitstatus_to_exitcode(status), log_of(process, out).read_text("utf-8", "replace"))
         time.sleep(0.005)
     os.kill(process, signal.SIGKILL)
     os.waitpid(process, 0)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from attack import commands
 
-COUNT = 60
+COUNT = 120
 
 
 def prepare(data: Path, folder: Path) -> Path:

@@ -14,7 +14,7 @@ from attack import commands
 from attack.readers import readers
 from bgt_core.errors import BgtError
 
-COUNT = 100_000
+COUNT = 300_000
 SECONDS, LONGEST = 5.0, 2_000  # of one input; characters of a message
 TOKENS = [
     b"\t",

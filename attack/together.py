@@ -19,7 +19,7 @@ from attack import commands
 from attack.kills import Prepared
 from bgt_core import checkpoint
 
-COUNT = 40
+COUNT = 80
 WORKERS = 4  # of COUNT: each starts torch anew, for half a minute
 EPOCHS = "20.0"  # of those, so that there is something to kill
 

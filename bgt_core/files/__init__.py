@@ -71,12 +71,12 @@ def alone(path: Path) -> Iterator[None]:
 def atomic_folder(folder: Path) -> Iterator[Path]:
     """A folder to fill, which becomes `folder` when the block ends well, and is gone when it does not.
 
-    Raises UsageError where `folder` is there already, NotFound where it can't be written.
+    Raises UsageError where `folder` is there already or another process writes it, NotFound where it can't be written.
     """
-    if folder.exists():
-        raise UsageError(f"{folder}: is there already; name another folder or remove it.")
     partial = folder.with_name(folder.name + PARTIAL)
-    with writing(folder):
+    with alone(folder), writing(folder):
+        if folder.exists():
+            raise UsageError(f"{folder}: is there already; name another folder or remove it.")
         remove(partial)
         partial.mkdir(parents=True)
         try:

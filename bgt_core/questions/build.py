@@ -12,7 +12,7 @@ from bgt_core.bulk import embed_file
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.pairs import LabelledPairs
-from bgt_core.files import atomic_file, sha256_file, write_text, writing
+from bgt_core.files import alone, atomic_file, sha256_file, write_text, writing
 from bgt_core.mining.files import read_sentences
 from bgt_core.mining.neighbours import load_faiss
 from bgt_core.questions.calibration import UNCALIBRATED, Platt, fit_platt
@@ -49,34 +49,33 @@ def build(
     questions = read_sentences(source).texts
     check_folder(out)
     calibration = calibrate(ranking, dev, lang)
-    with writing(out):
-        out.mkdir(parents=True, exist_ok=True)
-    text = "\n".join(questions) + "\n"
-    keep_other_stores(out, identity(encoder), text)
-    with writing(out):
-        (out / CARD).unlink(missing_ok=True)  # until all is there again
-    write_text(out / QUESTIONS, text)
-    embed_file(ranking.encoder, out / QUESTIONS, out / VECTORS, lang=lang, report=report)
-    if topics:
-        topic_model = fit_topics(questions, topics, lang, seed)
-        topic_model.save(out / TOPICS)
-        with atomic_file(out / MAIN_TOPICS) as partial, partial.open("wb") as file:
-            np.save(file, topic_model.shares(questions).argmax(1).astype(np.int16))
-    card = StoreCard(
-        questions=len(questions),
-        text=sha256_file(out / QUESTIONS),
-        encoder=identity(encoder),
-        model=model,
-        by=ranking.by,
-        lang=lang,
-        topics=topics,
-        calibration=calibration,
-        calibrated_on=dev.name if dev else "",
-        seed=seed,
-        version=__version__,
-    )
-    card.save(out)
-    return card
+    with alone(out / CARD):
+        text = "\n".join(questions) + "\n"
+        keep_other_stores(out, identity(encoder), text)
+        with writing(out):
+            (out / CARD).unlink(missing_ok=True)  # until all is there again
+        write_text(out / QUESTIONS, text)
+        embed_file(ranking.encoder, out / QUESTIONS, out / VECTORS, lang=lang, report=report)
+        if topics:
+            topic_model = fit_topics(questions, topics, lang, seed)
+            topic_model.save(out / TOPICS)
+            with atomic_file(out / MAIN_TOPICS) as partial, partial.open("wb") as file:
+                np.save(file, topic_model.shares(questions).argmax(1).astype(np.int16))
+        card = StoreCard(
+            questions=len(questions),
+            text=sha256_file(out / QUESTIONS),
+            encoder=identity(encoder),
+            model=model,
+            by=ranking.by,
+            lang=lang,
+            topics=topics,
+            calibration=calibration,
+            calibrated_on=dev.name if dev else "",
+            seed=seed,
+            version=__version__,
+        )
+        card.save(out)
+        return card
 
 
 def calibrate(ranking: Ranking, dev: LabelledPairs | None, lang: str) -> Platt | None:
@@ -93,7 +92,7 @@ def check_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out}: is a file; name a folder for the store.")
     names = {path.name for path in out.iterdir()} if out.is_dir() else set()
-    if names and not names & {CARD, QUESTIONS}:
+    if names and not any(name.startswith((CARD, QUESTIONS)) for name in names):  # a killed build leaves its lock
         raise UsageError(f"{out}: holds other files; name another folder for the store.")
 
 

@@ -146,7 +146,7 @@ class Run:
         metrics = self.out / checkpoint.METRICS
         kept = rows_until(metrics, step)
         if self.workers.is_main:
-            for leftover in self.out.glob(f"*{PARTIAL}"):
+            for leftover in self.out.glob(f"*{PARTIAL}*"):  # and their locks
                 remove(leftover)
             if metrics.exists():
                 write_text(metrics, "".join(kept))

@@ -10,7 +10,18 @@ import numpy as np
 
 from bgt_core.errors import DataError, NotFound
 
-DAMAGE = (ValueError, TypeError, KeyError, OverflowError, MemoryError, SyntaxError, EOFError, TokenError)
+DAMAGE = (
+    ValueError,
+    TypeError,
+    KeyError,
+    OverflowError,
+    MemoryError,
+    SyntaxError,
+    EOFError,
+    TokenError,
+    NotImplementedError,
+    RuntimeError,
+)
 
 
 def read_npy(path: Path) -> np.ndarray:

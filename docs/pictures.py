@@ -47,7 +47,7 @@ VIEWS = (
     View("sentence", ""),
     View("latents", "latents"),
     View("plane", "plane"),
-    View("style", "style?source=Can+you+help+me%3F&style=I+would+like+to+go+home+now.", press("Generate")),
+    View("style", "style?source=Tom+is+my+friend.&style=Can+you+help+me%3F", press("Generate")),
     View("grid", "style"),
     View("similarity", "similarity?left=Where+is+the+station%3F&right=Tell+me+how+to+get+to+the+train+station."),
     View("probes", "probes", scroll_to("Results")),

@@ -8,9 +8,13 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # tests/conftest.py deals out the tests; each worker is a process that needs about a gigabyte
 WORKERS := --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
+# With torch, whose build depends on the machine, come those of CUDA.
+UNHASHED := torch triton cuda-bindings cuda-pathfinder cuda-toolkit $(addprefix nvidia-,cublas cuda-cupti cuda-nvrtc \
+  cuda-runtime cudnn-cu13 cufft cufile curand cusolver cusparse cusparselt-cu13 nccl-cu13 nvjitlink nvshmem-cu13 nvtx)
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help app test check attack mutants docs bench clean
+.PHONY: help app test check attack mutants lock docs bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -45,9 +49,21 @@ clean: ## remove the environment and every cache; runs and data stay
 	find app attack bgt_core probes tests benchmarks analysis docs examples -name __pycache__ -prune -exec rm -rf {} +
 
 # .venv/with-EXTRA is a stamp: it is made again when the wanted versions change, and costs nothing otherwise.
-.venv/with-%: .venv/with-torch pyproject.toml
+.venv/with-app .venv/with-dev: .venv/with-%: .venv/with-torch requirements/%.txt pyproject.toml
+	$(PIP) install --require-hashes --no-deps --requirement requirements/$*.txt
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/with-bench .venv/with-mutants: .venv/with-%: .venv/with-torch pyproject.toml
 	$(PIP) install --constraint constraints.txt --editable ".[$*]"
 	@touch $@
+
+lock: constraints.txt pyproject.toml ## write the hashes of all that `make app` and `make test` install into requirements
+	$(PYTHON) -m venv .venv/lock
+	.venv/lock/bin/python -m pip --quiet --disable-pip-version-check install uv
+	for extra in app dev; do .venv/lock/bin/uv pip compile --quiet pyproject.toml --extra $$extra --group build \
+	  --constraint constraints.txt --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  $(addprefix --no-emit-package ,$(UNHASHED)) --output-file requirements/$$extra.txt || exit; done
 
 # First and alone, so that no other requirement chooses which build of torch arrives.
 .venv/with-torch: constraints.txt

@@ -153,6 +153,23 @@ def test_every_requirement_is_pinned_within_its_range() -> None:
         assert pin.version in requirement.specifier, f"{pin} is outside {requirement}"
 
 
+@pytest.mark.parametrize("extra", ["app", "dev"])
+def test_what_make_installs_is_pinned_by_hash(extra: str) -> None:
+    """Each of `requirements`, in the version of constraints.txt; what an extra asks for is all there, but torch."""
+    pins = dict(re.findall(r"^(\S+)==(\S+)", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE))
+    pins = {canonicalize_name(name): version for name, version in pins.items()}
+    locked = {}
+    for entry in re.split(r"\n(?=\S)", (ROOT / "requirements" / f"{extra}.txt").read_text("utf-8").strip()):
+        name, version = re.match(r"(\S+)==(\S+)", entry).groups()  # type: ignore[union-attr]
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), f"{name} has no hash; run: make lock"
+        locked[canonicalize_name(name)] = version
+    assert all(version == pins.get(name, version) for name, version in locked.items()), "run: make lock"
+    project = PROJECT["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"][extra]]
+    names = {canonicalize_name(Requirement(text).name) for text in wanted}
+    assert names - {"bgt", "torch"} <= set(locked), "run: make lock"
+
+
 def test_every_module_imports_without_fcntl() -> None:
     """As on Windows, which has no such module."""
     script = """

@@ -14,7 +14,7 @@ UNHASHED := torch triton cuda-bindings cuda-pathfinder cuda-toolkit $(addprefix 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help app test check attack mutants lock docs bench clean
+.PHONY: help app test check attack mutants soak lock docs bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,9 @@ attack: .venv/with-dev ## kill, fill disks, fuzz every reader: twenty minutes; A
 
 mutants: .venv/with-mutants ## change one thing of a core formula at a time: a test must fail for each; ten minutes
 	$(BIN)/python -m attack.mutants $(ARGS)
+
+soak: .venv/with-dev ## embed 100,000 lines 20 times, switch pages 500 times: memory and open files must not grow
+	BGT_CHROMIUM="$(BGT_CHROMIUM)" $(BIN)/python -m attack.soak $(ARGS)
 
 bench: .venv/with-bench ## measure every figure of benchmarks/RESULTS.md anew; ARGS="training updates" only these pages
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -190,8 +190,4 @@ def lasso(tab: Page) -> float:
 
 
 if __name__ == "__main__":
-    page(
-        rows,
-        __doc__,
-        lambda arguments: arguments.add_argument("--before", type=Path, help="a checkout of an earlier version"),
-    )
+    page(rows, __doc__)

@@ -82,6 +82,7 @@ def parser(description: str | None, parents: Sequence[argparse.ArgumentParser] =
         "--probing", type=Path, help="a folder of its English probing files: bgt-probe --paper beside it"
     )
     parser.add_argument("--store", type=Path, help="of `bgt retrieve-similar build`, by a trained var-siamese")
+    parser.add_argument("--before", type=Path, help="a checkout of an earlier version: the peer of the app's page")
     parser.add_argument("--queries", type=Path, help="questions that are not in that store, one a line")
     return parser
 

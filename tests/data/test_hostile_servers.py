@@ -110,6 +110,15 @@ def test_an_archive_made_to_fill_a_disk_is_not_unpacked(tmp_path: Path) -> None:
         assert not (tmp_path / "out").exists()
 
 
+def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("é.txt", "x")
+    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xfe"))
+    with pytest.raises(DataError, match="damaged"):
+        unpack(path, tmp_path / "out")
+
+
 def test_a_file_without_a_name_is_refused(tmp_path: Path) -> None:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as inside:

@@ -10,6 +10,7 @@ import gzip
 import lzma
 import shutil
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -18,11 +19,15 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from bgt_core.errors import DataError
+from bgt_core.errors import BgtError, DataError
 from bgt_core.files import writing
 
 BLOCK = 2**20  # bytes unpacked together
 SMALL, MOST = 2**26, 100  # bytes that any archive may become; beyond, how many times its own: text takes 3 to 20
+DAMAGE = (
+    zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, struct.error,
+    EOFError, ValueError, OverflowError,
+)  # fmt: skip
 JUNK = ("__MACOSX", "._", ".DS_Store")  # what one system leaves in its archives
 
 
@@ -48,7 +53,9 @@ def damaged(archive: Path) -> Iterator[None]:
     """Turns what the readers of archives say into DataError."""
     try:
         yield
-    except (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError) as error:
+    except BgtError:
+        raise
+    except DAMAGE as error:
         raise DataError(f"{archive}: damaged, or not what its name says ({error}); download it again.") from error
     except (NotImplementedError, RuntimeError) as error:  # zipfile: unknown compression, encrypted
         raise DataError(f"{archive}: can't be unpacked ({error}).") from error

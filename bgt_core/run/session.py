@@ -136,9 +136,9 @@ class Run:
 
     def way_out(self) -> str:
         """What to do about a training that has diverged."""
-        if not (saved := checkpoint.steps_of(self.out)):
-            return "Nothing was saved yet: start anew with a lower train.learning_rate"
         lower = f"bgt train --resume --out {self.out} --set train.learning_rate=..."
+        if not (saved := checkpoint.steps_of(self.out)):
+            return f"Nothing was saved yet; begin again with a lower rate: {lower}"
         return f"The state after update {int(saved[-1].name[5:])} is kept; go on from there with a lower rate: {lower}"
 
     def tidy(self, step: int) -> list[float]:

@@ -76,6 +76,7 @@ def test_a_run_that_diverges_at_once_leaves_no_checkpoint(
     with pytest.raises(Diverged, match="Nothing was saved yet"):
         run.start(wild, [tsv], tmp_path / "run", device="cpu")
     assert not checkpoint.steps_of(tmp_path / "run")
+    assert run.resume(tmp_path / "run", device="cpu", overrides={"train.learning_rate": 1e-4}).is_dir()
 
 
 def sums(loss: float, rows: int = 4) -> Sums:

@@ -1,0 +1,30 @@
+"""What a link or a file brings into a page is text in the browser: no link, no picture, no request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Page
+
+from attack.addresses import HOSTILE, STRANGER
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@pytest.mark.parametrize(
+    ("page", "parameters"),
+    [("", ("ckpt", "sentence")), ("style", ("ckpt", "start", "source", "how")), ("latents", ("ckpt", "find", "start"))],
+    ids=("start", "style", "latents"),
+)
+def test_a_link_makes_the_browser_ask_nobody(
+    visit: Callable[..., Page], address: str, page: str, parameters: tuple[str, ...]
+) -> None:
+    link = dict.fromkeys(parameters, HOSTILE) | ({"how": "Between two sentences"} if "how" in parameters else {})
+    shown = visit(
+        f"{address}/{page}?{urlencode(link)}", quiet_404=True
+    )  # which fails where anything but the app is asked
+    shown.get_by_text("This app was not started with a model called").wait_for()
+    assert "stranger.test" in shown.content()
+    assert not shown.locator(f"a[href^='{STRANGER}'], img[src^='{STRANGER}']").count()

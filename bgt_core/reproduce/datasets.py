@@ -33,7 +33,7 @@ from bgt_core.errors import NotFound
 from bgt_core.evaluation.sts.files import read_sets, walk, year_files
 from bgt_core.evaluation.sts.hard import hard_splits
 from bgt_core.evaluation.sts.score import StsSet
-from bgt_core.files import atomic_file, file_lock, write_text, writing
+from bgt_core.files import PARTIAL, atomic_file, file_lock, remove, write_text, writing
 from bgt_core.recipes import Recipe
 from bgt_core.reproduce.shares import Shares
 from bgt_core.run.folder import train_tokenizer
@@ -192,6 +192,8 @@ def prepare(
     settings = json.dumps([dataset.sha256, asdict(recipe.data), SPLIT_SEED, *given])
     folder = out / f"{dataset.name}-{hashlib.sha256(settings.encode()).hexdigest()[:10]}"
     with file_lock(out / f"{dataset.name}.lock", wait=True):
+        for leftover in folder.glob(f"*{PARTIAL}"):  # of a process that was killed
+            remove(leftover)
         files = TrainingData(dataset.pairs(out, say, device), folder / "tokenizer.model", folder / "store")
         if tokenizer:
             with writing(folder):

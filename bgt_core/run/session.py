@@ -70,8 +70,7 @@ class Run:
             if not self.workers.is_main or folder.exists():  # the last step may be one of those saved anyway
                 return
             checkpoint.save(folder, recipe, model, tokenizer, done, optimizer)
-            for old in checkpoint.steps_of(self.out)[:-KEEP]:
-                shutil.rmtree(old)
+            self.keep_newest()
 
         penalty = self.penalty(model, recipe.train, begins=newest is None)
         trainer = Trainer(model, optimizer, recipe.objective, config, device, self.workers, penalty)
@@ -148,10 +147,19 @@ class Run:
         if self.workers.is_main:
             for leftover in self.out.glob(f"*{PARTIAL}*"):  # and their locks
                 remove(leftover)
+            self.keep_newest()
             if metrics.exists():
                 write_text(metrics, "".join(kept))
         rows = map(json.loads, kept)
         return [row["information"] for row in rows if row["kind"] == "information"]
+
+    def keep_newest(self) -> None:
+        """Removes older checkpoints, each as a whole, so that a kill leaves none that looks like one."""
+        for old in checkpoint.steps_of(self.out)[:-KEEP]:
+            partial = old.with_name(old.name + PARTIAL)
+            with writing(old):
+                old.rename(partial)
+                shutil.rmtree(partial)
 
     def record(self, row: dict[str, Any]) -> None:
         """Keeps and reports a row of metrics."""

@@ -11,7 +11,6 @@ import streamlit as st
 from app import geometry, rows, selections, spaces
 from app.spaces import Space, Spaces
 from app.state import Loaded
-from app.stored_maps import content
 from bgt_core.contracts import SEMANTIC
 
 
@@ -33,10 +32,10 @@ def described(loaded: Loaded, fitted: Spaces, chosen: Collection[str]) -> pd.Dat
         if within.any():
             cosines[name] = (
                 geometry.mean_cosine(space.vectors[within]),
-                _mean_cosine(space.digest, content(space.rows), space),
+                _mean_cosine(space.digest, space.content, space),
             )
     table = fitted.semantic.rows
-    return selections.described(table, among(table, ids), spaces.words_of(table), cosines)
+    return selections.described(table, among(table, ids), spaces.words_of(fitted.semantic), cosines)
 
 
 def among(table: pd.DataFrame, ids: frozenset[str]) -> np.ndarray:

@@ -6,6 +6,7 @@ import hashlib
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -77,6 +78,11 @@ class Space:
     vectors: np.ndarray
     projection: geometry.Projection
     digest: str  # of the model, the latent and the sentences it was fitted on
+
+    @cached_property
+    def content(self) -> str:
+        """Names the sentences in their order, the user's own included."""
+        return stored_maps.content(self.rows)
 
     @property
     def given(self) -> np.ndarray:
@@ -175,13 +181,13 @@ def coloured(spaces: Spaces, colour: str) -> Spaces:
 def _clusters(digest: str, _vectors: np.ndarray, _rows: pd.DataFrame, _given: np.ndarray) -> pd.Categorical:
     groups = geometry.clusters(_vectors, _given, rows.CATEGORIES)
     first = (_rows["lang"] == _rows["lang"].iloc[0]).to_numpy()
-    names = keywords.names(words_of(_rows), groups, first)
+    names = keywords.names(_words(stored_maps.content(_rows), _rows["text"]), groups, first)
     return pd.Categorical.from_codes(groups, names)
 
 
-def words_of(table: pd.DataFrame) -> keywords.WordCounts:
+def words_of(space: Space) -> keywords.WordCounts:
     """The words of every row."""
-    return _words(stored_maps.content(table), table["text"])
+    return _words(space.content, space.rows["text"])
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -247,9 +253,9 @@ def nearest_table(table: pd.DataFrame, at: np.ndarray, similarities: np.ndarray)
 
 def trusted(space: Space, method: geometry.Method) -> float | None:
     """Trustworthiness of the map."""
-    return _trusted(space.digest, method, space.vectors[space.given], space.projection.xy)
+    return _trusted(space.digest, method, space)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _trusted(digest: str, method: geometry.Method, _vectors: np.ndarray, _xy: np.ndarray) -> float | None:
-    return geometry.trust(_vectors, _xy)
+def _trusted(digest: str, method: geometry.Method, _space: Space) -> float | None:
+    return geometry.trust(_space.vectors[_space.given], _space.projection.xy)

@@ -122,8 +122,9 @@ class View {
     const text = bits.length ? packed(bits) : "";
     const id = focus >= 0 ? this.rows.id[focus] : "";
     this.dragged = null;
-    this.light({ key: this.key, chosen: text, lit: text, focus, near: [], movable: this.lit?.movable ?? [] });
+    const lit = { key: this.key, chosen: text, lit: text, focus, near: [], movable: this.lit?.movable ?? [] };
     window.bgtMaps.send("picked", { key: this.key, rows: text, id });
+    setTimeout(() => this.light(lit)); // many points take a while: Python is at work meanwhile
   }
 
   // The star is at a spot of a map: its sentence is written anew there, now and then on the way and when it is dropped.

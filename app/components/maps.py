@@ -7,7 +7,6 @@ texts are made or sent again.
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -42,14 +41,10 @@ class Light(NamedTuple):
     answered: float = 0  # the time `at` of the move whose sentence has been written
 
 
-def key_of(table: pd.DataFrame) -> str:
-    """Names the sentences that are drawn: a selection is of these and no others."""
-    return hashlib.sha256("\n".join([*table["id"], *table["text"]]).encode()).hexdigest()[:16]
-
-
-def draw(maps: Sequence[Map], table: pd.DataFrame, languages: Mapping[str, str], file: str) -> None:
+def draw(maps: Sequence[Map], key: str, table: pd.DataFrame, languages: Mapping[str, str], file: str) -> None:
     """All maps of a page; `table` has their rows (id, lang, text, translation, pair, own), `languages` names them, and
-    `file` is what a drawing is saved as, with {} for the latent."""
+    `file` is what a drawing is saved as, with {} for the latent. `key` names the rows: a selection is of these and no
+    others."""
     texts = {name: table[name].tolist() for name in ("id", "lang", "text", "translation")}
     pair = table["pair"].where(~table["own"], -1).tolist()
     figures = [{"name": part.latent, "alt": part.alt, "figure": part.figure.to_json()} for part in maps]
@@ -58,7 +53,7 @@ def draw(maps: Sequence[Map], table: pd.DataFrame, languages: Mapping[str, str],
             "maps": figures,
             "rows": {**texts, "pair": pair},
             "languages": dict(languages),
-            "key": key_of(table),
+            "key": key,
             "file": file,
         },
         key="maps_view",

@@ -60,7 +60,7 @@ def explore(
             if name != ALL
         ]
         languages = {lang: rows.language_name(lang) for lang in choice.text.langs}
-        browser.draw(drawn, table, languages, f"bgt-{{}}-{loaded.short}")
+        browser.draw(drawn, fitted.semantic.content, table, languages, f"bgt-{{}}-{loaded.short}")
         st.caption(caption(method, fitted, loaded.second_latent))
         if choice.text.credit:
             st.caption(choice.text.credit)
@@ -82,9 +82,9 @@ def inspect(
     known = frozenset(ids.tolist())
     chosen = [row for row in st.session_state.get("chosen", []) if row in known]
     near = neighbours.choose(loaded, fitted, chosen)
-    selection = ids.isin(chosen).to_numpy()
+    selection = inspecting.among(table, frozenset(chosen))
     browser.light(
-        browser.key_of(table),
+        fitted.semantic.content,
         browser.Light(
             chosen=selection,
             lit=selection if len(chosen) != 1 else selection | near.mask(table),
@@ -94,7 +94,7 @@ def inspect(
             answered=moving.answered(),
         ),
         on_picked=partial(pick, fitted),
-        on_moved=partial(moving.move, browser.key_of(table)),
+        on_moved=partial(moving.move, fitted.semantic.content),
     )
     moving.show(loaded, fitted, near.row, near.lang)
     near.show(choice.text.langs)
@@ -132,7 +132,7 @@ def pick(fitted: spaces.Spaces) -> None:
     """What was drawn around or clicked becomes the selection."""
     picked = browser.event("picked")
     ids = fitted.semantic.rows["id"]
-    if picked.get("key") != browser.key_of(fitted.semantic.rows):  # of sentences that were there before
+    if picked.get("key") != fitted.semantic.content:  # of sentences that were there before
         return
     st.session_state.pop("moved", None)
     choose(ids[browser.unpacked(picked["rows"], len(ids))].tolist())

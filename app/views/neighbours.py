@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import rows, spaces, state, uploads
+from app import inspecting, rows, spaces, state, uploads
 from app.charts.theme import latent_colour
 from bgt_core.contracts import SEMANTIC
 
@@ -31,7 +31,7 @@ class Near:
 
     def mask(self, table: pd.DataFrame) -> np.ndarray:
         """Which rows of a table are near in any latent, (N,)."""
-        return table["id"].isin([row for near in self.tables.values() for row in near["id"]]).to_numpy()
+        return inspecting.among(table, frozenset(row for near in self.tables.values() for row in near["id"]))
 
     def rings(self, loaded: state.Loaded, table: pd.DataFrame) -> list[tuple[list[int], str]]:
         """For each latent the rows of a table that are near in it, and its colour."""

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import probe_results, rows, startup
+from app import rows, startup
 from app.state import Loaded, content, embed
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.examples import LANGS, example_sentences
@@ -140,6 +140,8 @@ def second_knows(loaded: Loaded) -> list[str]:
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def _second_knows(digest: str, folder: Path) -> list[str]:
+    from app import probe_results  # slow to import, and not needed for the first words of the page
+
     gaps = probe_results.gathered([folder] if folder.is_dir() else [], []).gaps
     gaps = gaps[(gaps["first"] == SEMANTIC) & ~gaps["lang"].str.contains("-")]
     better = (gaps["points"] < 0) & (gaps["adjusted_p"] < SEPARABLE)

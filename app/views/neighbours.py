@@ -63,7 +63,7 @@ def choose(loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]) -
     """Asks for a sentence, the user's own and the selected ones first, and finds what is near it."""
     table = fitted.semantic.rows.set_index("id")
     own = table.index[table["own"]].tolist()
-    offered = list(dict.fromkeys([*own, *chosen, *table.index]))[:MAX_OFFERED]
+    offered = list(dict.fromkeys([*own, *chosen, *table.index[:MAX_OFFERED]]))[:MAX_OFFERED]
     focus = st.session_state.get("focus")
     if focus is not None and focus not in offered:
         offered.insert(0, focus)

@@ -38,6 +38,32 @@ def test_an_error_leaves_the_old_file(tmp_path: Path) -> None:
     assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("file.txt", "old")]
 
 
+WRITER = """
+import sys
+from pathlib import Path
+from bgt_core import files
+with files.atomic_file(Path(sys.argv[1])) as partial:
+    partial.write_text("theirs")
+    print(partial.name, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_what_a_killed_process_left_goes_with_the_next_one_and_what_another_writes_stays(tmp_path: Path) -> None:
+    path = tmp_path / "file.txt"
+    command = [sys.executable, "-c", WRITER, path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdin and writer.stdout
+        partial = tmp_path / writer.stdout.readline().strip()
+        files.write_text(path, "ours")
+        assert partial.read_text() == "theirs"
+        writer.kill()
+    elsewhere = tmp_path / f"{partial.name.partition('-')[0]}-000000.partial"  # of a process of another machine
+    elsewhere.write_text("theirs")
+    files.write_text(path, "ours again")
+    assert sorted(tmp_path.iterdir()) == sorted([path, elsewhere]) and path.read_text() == "ours again"
+
+
 def test_what_the_system_refuses_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(NotFound, match="can't be written"):

@@ -10,6 +10,7 @@ import glob
 import hashlib
 import json
 import os
+import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,6 +22,8 @@ from filelock import FileLock, Timeout
 from bgt_core.errors import DataError, NotFound, UsageError
 
 PARTIAL = ".partial"  # what the name of an unfinished file or folder ends in
+# Machines that share a disk may number their processes alike.
+MACHINE = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 
 @contextmanager
@@ -36,18 +39,35 @@ def writing(path: Path, way_out: str = "") -> Iterator[None]:
 def atomic_file(path: Path, way_out: str = "") -> Iterator[Path]:
     """A name beside `path` to write to; it becomes `path` when the block ends well, and is gone when it does not.
 
-    Several processes may write the same file: the last one wins, whole. Raises NotFound where it can't be written.
+    Several processes may write the same file: the last one wins, whole. What those of this machine left that were
+    killed is removed. Raises NotFound where it can't be written.
     """
-    partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
+    partial = path.with_name(f"{path.name}.{os.getpid()}-{MACHINE}{PARTIAL}")
     try:
         with writing(path, way_out):
             path.parent.mkdir(parents=True, exist_ok=True)
+            for leftover in path.parent.glob(f"{glob.escape(path.name)}.*-{MACHINE}{PARTIAL}"):
+                if not runs(leftover.name.removesuffix(f"-{MACHINE}{PARTIAL}").rpartition(".")[2]):
+                    leftover.unlink(missing_ok=True)
             yield partial
             sync(partial)
             os.replace(partial, path)
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
+
+
+def runs(process: str) -> bool:
+    """Whether a process of this machine is there, by its number; True where that can't be told."""
+    if os.name != "posix" or not process.isdecimal():
+        return True
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # another user's; no number of a process
+        return True
+    return True
 
 
 @contextmanager

@@ -34,8 +34,11 @@ def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
 def verify_corpus(corpus: Corpus | Mixture) -> None:
     """DataError where a file of the store is not what `prepare` wrote; stores from before it kept hashes pass."""
     for part in corpus.corpora if isinstance(corpus, Mixture) else [corpus]:
-        for name, expected in part.store.get("files", {}).items():
-            if sha256_file(part.folder / name) != expected:
+        there = {path.name: path for path in part.folder.iterdir() if path.is_file()}
+        if not isinstance(files := part.store.get("files", {}), dict):
+            raise DataError(f"{part.folder / STORE}: damaged; prepare it again")
+        for name, expected in files.items():
+            if name not in there or sha256_file(there[name]) != expected:
                 raise DataError(f"{part.folder / name}: changed since it was prepared; prepare it again")
 
 

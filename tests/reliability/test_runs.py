@@ -198,6 +198,14 @@ def test_a_store_or_tokenizer_that_changed_is_noticed(begun: Path, tiny: Callabl
         run.resume(begun, device="cpu")
 
 
+@pytest.mark.parametrize("files", [{"../../run.json": "0" * 64}, {"vaLid.index": "0" * 64}, ["valid.index"], 3])
+def test_a_store_that_names_other_files_is_refused(begun: Path, files: object) -> None:
+    store = begun / "data" / "store.json"
+    store.write_text(json.dumps(json.loads(store.read_text("utf-8")) | {"files": files}), "utf-8")
+    with pytest.raises(DataError, match="prepare it again"):
+        run.resume(begun, device="cpu")
+
+
 def test_another_tokenizer_is_noticed(begun: Path) -> None:
     own = Tokenizer.load(begun / "tokenizer.model")
     text = [f"{one} {two}" for one in "abcdefghij" * 9 for two in ("other words", "than those", "of the run")]

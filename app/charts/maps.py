@@ -239,7 +239,7 @@ def points(table: pd.DataFrame, symbol: str, style: Style) -> go.Scatter | go.Sc
             "line": {"width": 0 if webgl else 0.6, "color": EDGE},
         },
         selectedpoints=[at for at, row in enumerate(ids) if row in style.chosen] if style.chosen else None,
-        selected={"marker": {"opacity": 1, "size": style.size + 3}},
+        selected={"marker": {"opacity": 1, "size": style.size + min(3, style.size // 2)}},
         unselected={"marker": {"opacity": 0.18 * style.opacity}},
         showlegend=False,
     )

@@ -140,11 +140,12 @@ class View {
     window.bgtMaps.send("moved", { key: this.key, id: this.rows.id[focus], map: map.name, x: spot.x, y: spot.y, at: now });
   }
 
-  // Lines that join the lit rows with their translations, as plotly wants them.
-  pairLines(bits, points) {
+  // Lines that join the lit rows, or all where none is, with their translations, as plotly wants them.
+  pairLines(lit, points) {
+    const bits = lit && unpacked(lit);
     const [xs, ys, seen] = [[], [], new Set()];
     this.rows.pair.forEach((pair, row) => {
-      if (pair < 0 || !has(bits, row) || seen.has(pair) || seen.size >= MOST_LINES) return;
+      if (pair < 0 || (bits && !has(bits, row)) || seen.has(pair) || seen.size >= MOST_LINES) return;
       seen.add(pair);
       const rows = this.ofPair.get(pair).filter((other) => points.panel[other] >= 0);
       for (const other of rows.length > 2 ? [...rows, rows[0]] : rows) {
@@ -181,7 +182,9 @@ class View {
   save() {
     this.maps.forEach((map) => {
       const { clientWidth: width, clientHeight } = map.plot;
-      const figure = { data: map.plot.data, layout: { ...map.plot.layout, ...map.withLegend } };
+      const [x, y] = map.lines;
+      const lines = map.joining ? [{ ...map.joining, x, y }] : [];
+      const figure = { data: [...lines, ...map.plot.data], layout: { ...map.plot.layout, ...map.withLegend } };
       const height = clientHeight + LEGEND;
       Plotly.downloadImage(figure, { format: "svg", width, height, filename: this.file.replace("{}", map.name) });
     });

@@ -26,7 +26,7 @@ class OneMap {
     this.box.setAttribute("role", "figure");
     this.plot = this.box.appendChild(document.createElement("div"));
     this.over = shape(this.box, "svg", { class: "bgt-over" });
-    [this.catchers, this.rings, this.lines, this.stars] = ["g", "g", "g", "g"].map((name) => shape(this.over, name, {}));
+    [this.catchers, this.joined, this.rings, this.paths, this.stars] = Array.from({ length: 5 }, () => shape(this.over, "g", {}));
     this.lasso = shape(this.over, "path", { class: "bgt-lasso" });
     this.box.addEventListener("pointerdown", (event) => this.press(event));
     this.box.addEventListener("pointermove", (event) => this.move(event));
@@ -50,23 +50,22 @@ class OneMap {
     if (!anew && spec.figure === this.json && this.drawnRows === this.view.rowOf) return;
     this.json = spec.figure;
     this.drawnRows = this.view.rowOf;
+    this.points = null; // nothing can be done with it until it is drawn
     const figure = JSON.parse(spec.figure);
+    this.joining = figure.data.find((trace) => trace.meta === "pairs");
+    figure.data = figure.data.filter((trace) => trace !== this.joining);
     figure.data.forEach((trace) => { trace.visible = !this.view.legend.hidden.has(trace.legendgroup); });
     this.thinned = webgl ? 0 : withoutWebgl(figure.data);
-    this.points = readPoints(figure, this.view.rowOf);
-    this.pairs = figure.data.findIndex((trace) => trace.meta === "pairs");
-    if (this.pairs >= 0) this.allPairs = [figure.data[this.pairs].x, figure.data[this.pairs].y];
-    const { data, indices } = this.restyling(this.view.lit?.lit ?? "");
-    indices.forEach((trace, at) => Object.keys(data).forEach((key) => {
-      if (data[key][at] !== undefined) figure.data[trace][key] = data[key][at];
-    }));
+    const points = readPoints(figure, this.view.rowOf);
     this.shown = this.view.lit?.lit ?? "";
+    for (const [number, places] of placesOf(points, this.shown)) figure.data[number].selectedpoints = places;
     const { margin, height, coloraxis } = figure.layout;
     this.withLegend = { showlegend: true, margin, height, coloraxis };
     Object.assign(figure.layout, {
       showlegend: false, margin: { ...margin, b: 4 }, height: height - LEGEND, coloraxis: { ...coloraxis, showscale: false },
     });
     figure.layout.dragmode = "pan";
+    figure.layout.clickmode = "event+select"; // so that WebGL is ready to paint a selection
     figure.layout.hovermode = false;
     figure.layout.font = { ...figure.layout.font, family: getComputedStyle(this.box).fontFamily };
     const config = { displayModeBar: false, doubleClick: "reset", scrollZoom: false };
@@ -78,34 +77,17 @@ class OneMap {
         this.plot.on(event, () => this.overlay());
       }
     }
-    this.overlay();
-  }
-
-  // What plotly has to change so that these rows stand out, "" for none.
-  restyling(lit) {
-    const bits = lit && unpacked(lit);
-    const indices = this.points.traces.map(({ number }) => number);
-    const data = { selectedpoints: this.points.traces.map(({ rows }) => {
-      if (!bits) return null;
-      const at = [];
-      rows.forEach((row, place) => { if (row >= 0 && has(bits, row)) at.push(place); });
-      return at;
-    }) };
-    if (this.pairs >= 0) {
-      const [x, y] = bits ? this.view.pairLines(bits, this.points) : this.allPairs;
-      indices.push(this.pairs);
-      data.x = [...this.points.traces.map(() => undefined), x];
-      data.y = [...this.points.traces.map(() => undefined), y];
-      data.selectedpoints.push(undefined);
-    }
-    return { data, indices };
+    this.points = points;
+    this.lines = this.joining ? this.view.pairLines(this.shown, points) : [[], []];
+    this.light(this.view.lit?.lit ?? "");
   }
 
   light(lit) {
-    if (this.points && lit !== this.shown) {
+    if (!this.points) return;
+    if (lit !== this.shown) {
       this.shown = lit;
-      const { data, indices } = this.restyling(lit);
-      Plotly.restyle(this.plot, data, indices);
+      select(this.plot, placesOf(this.points, lit));
+      if (this.joining) this.lines = this.view.pairLines(lit, this.points);
     }
     this.overlay();
   }
@@ -222,17 +204,31 @@ class OneMap {
   // Rings around the nearest, the star, and what catches the pointer in place of plotly: all that moves with the axes.
   overlay() {
     if (!this.points || !this.plot._fullLayout) return;
-    [this.catchers, this.rings, this.lines, this.stars].forEach((group) => group.replaceChildren());
+    [this.catchers, this.joined, this.rings, this.paths, this.stars].forEach((group) => group.replaceChildren());
     this.points.panels.forEach((name, panel) => {
       const [xaxis, yaxis] = this.axes(panel);
       const place = { x: xaxis._offset, y: yaxis._offset, width: xaxis._length, height: yaxis._length };
       shape(this.catchers, "rect", { class: "bgt-catch", ...place });
     });
+    if (this.joining) this.join();
     const { focus = -1, near = [] } = this.view.lit ?? {};
     near.forEach(({ rows, colour }, at) => rows.forEach((row) => this.mark(this.rings, row, (cx, cy) => {
       shape(this.rings, "circle", { cx, cy, r: 8 + 3 * at, stroke: colour, class: "bgt-ring" });
     })));
     if (focus >= 0) this.mark(this.stars, focus, (cx, cy) => this.star(focus, cx, cy));
+  }
+
+  // Lines between translations; plotly would compute all points anew to change them.
+  join() {
+    const [xaxis, yaxis] = this.axes(0);
+    const place = { x: xaxis._offset, y: yaxis._offset, width: xaxis._length, height: yaxis._length };
+    const [xs, ys] = this.lines;
+    let path = "";
+    xs.forEach((x, at) => {
+      if (x !== null) path += `${at && xs[at - 1] !== null ? "L" : "M"}${xaxis.l2p(x)} ${yaxis.l2p(ys[at])}`;
+    });
+    const { color, width } = this.joining.line;
+    shape(shape(this.joined, "svg", place), "path", { d: path, stroke: color, "stroke-width": width, class: "bgt-pairs" });
   }
 
   star(focus, cx, cy) {
@@ -241,7 +237,7 @@ class OneMap {
     let [x, y] = [cx, cy];
     if (moved?.map === this && moved.focus === focus) {
       [x, y] = this.pixels(moved.panel, moved.x, moved.y);
-      shape(this.lines, "line", { x1: cx, y1: cy, x2: x, y2: y, class: "bgt-drawn" });
+      shape(this.paths, "line", { x1: cx, y1: cy, x2: x, y2: y, class: "bgt-drawn" });
     }
     const star = shape(this.stars, "g", { class: "bgt-star", transform: `translate(${x} ${y})`, "data-movable": movable });
     shape(star, "circle", { r: 15, class: "bgt-grip" });
@@ -257,6 +253,35 @@ class OneMap {
     const [right, bottom] = [x - xaxis._offset, y - yaxis._offset];
     if (right >= -1 && bottom >= -1 && right <= xaxis._length + 1 && bottom <= yaxis._length + 1) draw(x, y);
   }
+}
+
+// The places in each trace, by its number, of the rows that stand out: "" for none, and then no trace has any.
+function placesOf(points, lit) {
+  const bits = lit && unpacked(lit);
+  return new Map(points.traces.map(({ number, rows }) => {
+    const places = [];
+    if (bits) rows.forEach((row, place) => { if (row >= 0 && has(bits, row)) places.push(place); });
+    return [number, bits ? places : undefined];
+  }));
+}
+
+// What Plotly.restyle does with `selectedpoints`, without computing every trace anew: by the steps with which plotly
+// shows a selection of its own, which no public function takes.
+function select(plot, places) {
+  for (const trace of plot.calcdata) {
+    const { trace: settings } = trace[0];
+    if (!places.has(settings.index) || settings.visible !== true) continue;
+    const chosen = places.get(settings.index);
+    settings.selectedpoints = settings._input.selectedpoints = chosen;
+    const inside = new Set(chosen);
+    const [xaxis, yaxis] = [settings.xaxis, settings.yaxis].map((id) => plot._fullLayout[`${id[0]}axis${id.slice(1)}`]);
+    settings._module.selectPoints({ cd: trace, xaxis, yaxis }, chosen ? { contains: (spot, ignored, place) => inside.has(place) } : false);
+    settings._module.styleOnSelect?.(plot, trace, trace[0].node3);
+  }
+  const scenes = Object.values(plot._fullLayout._plots).map(({ _scene }) => _scene).filter(Boolean);
+  if (!scenes.length) return;
+  plot._fullLayout._glcanvas.each(({ regl }) => regl?.clear({ color: [0, 0, 0, 0], depth: 1 }));
+  scenes.forEach((scene) => scene.draw());
 }
 
 // SVG in place of WebGL, with every n-th point where there are too many; how many are left.

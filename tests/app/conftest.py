@@ -6,14 +6,16 @@ import base64
 import json
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 import streamlit as st
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from app import properties
+from app import properties, writing
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 NEEDS = {  # pages that link to others
@@ -30,6 +32,9 @@ st.navigation([there], position="hidden")
 """
 
 
+scanned = cache(manifest_scanner.scan_component_manifests)
+
+
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
     yield
@@ -42,6 +47,13 @@ def without_probes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     """The first page fits probes for seconds: only its own tests wait for that."""
     if request.path.stem != "test_sentence":
         monkeypatch.setattr(properties, "names", lambda lang: [])
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An untrained model writes on and on: grids and swaps end early. Streamlit reads the installed packages once."""
+    monkeypatch.setitem(writing.candidates.__kwdefaults__, "max_length", 12)
+    monkeypatch.setattr(manifest_scanner, "scan_component_manifests", scanned)
 
 
 @pytest.fixture

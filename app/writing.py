@@ -22,6 +22,7 @@ from bgt_core.generation.options import Beam, Search
 from bgt_core.generation.rerank import Candidate
 from bgt_core.generation.search import Report, quiet
 
+MAX_LENGTH = 60  # tokens of what is written
 MAX_CHARACTERS = 500  # of a sentence to generate from: far longer than what models are trained on
 LIKE = 20  # examples whose translations say how a sentence would be put: best of 1, 5, 20 and all of them
 FITTED_ON = 2_000  # translations that directions are fitted on
@@ -42,7 +43,7 @@ def candidates(
     *,
     search: Search = DEFAULT_SEARCH,
     seed: int = 0,
-    max_length: int = 60,
+    max_length: int = MAX_LENGTH,
     report: Report = quiet,
 ) -> list[list[Candidate]]:
     """For each row of both latents, (N, L) and (N, M), sentences of `lang`, the one that keeps most of both first."""
@@ -76,7 +77,7 @@ def transfer(
     source_lang: str | None = None,
     mix: float = 1.0,
     seed: int = 0,
-    max_length: int = 60,
+    max_length: int = MAX_LENGTH,
     report: Report = quiet,
 ) -> dict[str, Any]:
     """The meaning of `source` in the style of `style`, with measures of all three, and of both sentences written

@@ -26,7 +26,7 @@ def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int]:
     max_run = middle.slider(
         "One token in a row at most", 0, 3, 1, key="run", help="2 allows “very very”; 0: any number.", **BOUND
     )
-    max_length = right.slider("Longest output, in tokens", 5, 100, 60, key="length", **BOUND)
+    max_length = right.slider("Longest output, in tokens", 5, 100, writing.MAX_LENGTH, key="length", **BOUND)
     if kind == "Beam":
         size = left.slider("Beam size", 1, 8, 8, key="beam", help="1 is greedy search.", **BOUND)
         return bgt_core.Beam(size, ngram, max_run), 0, max_length

@@ -16,6 +16,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from app import properties, writing
+from bgt_core.generation import rerank, search
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 NEEDS = {  # pages that link to others
@@ -52,7 +53,9 @@ def without_probes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """An untrained model writes on and on: grids and swaps end early. Streamlit reads the installed packages once."""
-    monkeypatch.setitem(writing.candidates.__kwdefaults__, "max_length", 12)
+    monkeypatch.setattr(writing, "MAX_LENGTH", 12)
+    for write in (writing.candidates, rerank.candidates, search.transfer, search.decode):
+        monkeypatch.setitem(write.__kwdefaults__, "max_length", 12)
     monkeypatch.setattr(manifest_scanner, "scan_component_manifests", scanned)
 
 

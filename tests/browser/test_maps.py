@@ -189,6 +189,30 @@ def test_many_points_are_painted_and_selected_in_time(
     expect(page.locator(".bgt-tip")).to_be_visible()  # the text of a point among 50,000
 
 
+@pytest.mark.parametrize(("pairs", "kind"), [(300, "scatter"), (5000, "scattergl")])
+def test_a_selection_looks_as_when_plotly_draws_all_anew(
+    visit: Visit, settle: Settle, lasso: Callable, address: str, pairs: int, kind: str
+) -> None:
+    page = visit(f"{address}/latents?data=Built-in+grammar&pairs={pairs}&maps=Semantic&map=PCA", quiet_404=True)
+    expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
+    settle(page)
+    assert page.evaluate(f"{SHOWN}[0].type") == kind
+    plot, looks = page.locator(".js-plotly-plot"), []
+    for select in (
+        lambda: lasso(page, 0, 0.3, 0.6),
+        lambda: lasso(page, 0, 0.5, 0.8),
+        page.get_by_role("button", name="Nothing is selected").click,
+    ):
+        select()
+        page.mouse.move(0, 0)  # away from what would be told of a point
+        settle(page)
+        looks.append(plot.screenshot())
+        page.evaluate("Plotly.redraw(document.querySelector('.js-plotly-plot'))")
+        page.wait_for_timeout(300)
+        assert plot.screenshot() == looks[-1]
+    assert len(set(looks)) == 3
+
+
 def middle(page: Page) -> tuple[float, float]:
     """The screen position of a row of a painted map."""
     left, top = page.evaluate(

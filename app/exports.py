@@ -71,7 +71,7 @@ def offer(
         )
 
 
-# No fragment: inside one (the maps, the plane), a rerun that overtakes another drops what holds it and leaves its parts.
+# No fragment: in that of the maps or the plane, a rerun that overtakes another would drop what holds it, not its parts.
 def drawings(name: str, figure: Callable[[], go.Figure]) -> None:
     """The figure for paper (PNG, SVG, drawn by the browser), for a screen (HTML) and for a notebook (JSON)."""
     st.markdown("**Figure**")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -21,15 +22,17 @@ class Lines:
     theme: str
     total: float = 0.0
     grid: list[float] = field(default_factory=list)
+    # given to the figure at once: it copies all it has whenever one is added
+    texts: list[dict[str, Any]] = field(default_factory=list)
+    bands: list[dict[str, Any]] = field(default_factory=list)
 
     def heading(self, text: str, ticks: tuple[int, ...] = ()) -> None:
         """A row that names those below it, and writes the values of the x axis once more."""
         y = self._take(1)
         self._write(f"<b>{plain(text)}</b>", y, PIXELS["title"], INK)
         for tick in ticks:
-            self.figure.add_annotation(
-                x=tick, y=y, text=str(tick), showarrow=False, font={"size": 11, "color": SOFT[self.theme]}
-            )
+            font = {"size": 11, "color": SOFT[self.theme]}
+            self.texts.append({"x": tick, "y": y, "text": str(tick), "showarrow": False, "font": font})
 
     def name(self, text: str) -> None:
         """The name of the rows below it, alone."""
@@ -57,6 +60,8 @@ class Lines:
 
     def finished(self, title: str) -> go.Figure:
         figure = finish(self.figure, title, round(130 + UNIT * self.total), self.theme)
+        figure.layout.annotations += tuple(map(go.layout.Annotation, self.texts))
+        figure.layout.shapes += tuple(map(go.layout.Shape, self.bands))
         figure.update_yaxes(
             range=[-self.total, 0], tickvals=self.grid, showticklabels=False, gridcolor=GRID, zeroline=False, title=None
         )
@@ -69,16 +74,24 @@ class Lines:
         return -self.total + height / 2
 
     def _write(self, text: str, y: float, size: int, colour: dict[str, str]) -> None:
-        self.figure.add_annotation(
-            x=0, xref="paper", xanchor="left", y=y, text=text, showarrow=False, align="left",
-            font={"size": size, "color": colour[self.theme]}, bgcolor=PAGE[self.theme],
-        )  # fmt: skip
+        self.texts.append(
+            {
+                "x": 0,
+                "xref": "paper",
+                "xanchor": "left",
+                "y": y,
+                "text": text,
+                "showarrow": False,
+                "align": "left",
+                "font": {"size": size, "color": colour[self.theme]},
+                "bgcolor": PAGE[self.theme],
+            }
+        )
 
     def _highlight(self, y: float, height: float) -> None:
-        self.figure.add_shape(
-            type="rect", xref="paper", x0=0, x1=1, y0=y - height / 2, y1=y + height / 2, fillcolor=HIGHLIGHT,
-            line={"width": 0}, layer="below",
-        )  # fmt: skip
+        top, bottom = y + height / 2, y - height / 2
+        place = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": bottom, "y1": top}
+        self.bands.append({**place, "fillcolor": HIGHLIGHT, "line": {"width": 0}, "layer": "below"})
 
 
 def edge(size: int, symbol: str, colour: str) -> dict[str, object]:

@@ -240,7 +240,7 @@ def points(table: pd.DataFrame, symbol: str, style: Style) -> go.Scatter | go.Sc
         },
         selectedpoints=[at for at, row in enumerate(ids) if row in style.chosen] if style.chosen else None,
         selected={"marker": {"opacity": 1, "size": style.size + min(3, style.size // 2)}},
-        unselected={"marker": {"opacity": 0.18 * style.opacity, "size": style.size}},  # also of what was selected before
+        unselected={"marker": {"opacity": 0.18 * style.opacity, "size": style.size}},  # the size: it was chosen before
         showlegend=False,
     )
 

@@ -10,7 +10,6 @@ from playwright.sync_api import Page, expect
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Visit = Callable[..., Page]
 Settle = Callable[[Page], None]
-TurnTo = Callable[[Page, str], None]
 SOURCE, STYLE = "The cat sleeps.", "Is it late?"
 
 
@@ -30,12 +29,11 @@ def expect_output(page: Page, text: str) -> None:
 
 
 @pytest.fixture
-def alone(visit: Visit, turn_to: TurnTo, settle: Settle, address: str) -> Callable[[int], str]:
+def alone(visit: Visit, settle: Settle, address: str) -> Callable[[int], str]:
     """alone(seed): what is written for one person with nobody else there."""
 
     def write(seed: int) -> str:
-        page = visit(address)
-        turn_to(page, "Meaning by manner")
+        page = visit(f"{address}/style", quiet_404=True)
         ask(page, seed)
         settle(page)
         page.get_by_role("button", name="Generate").click()
@@ -49,13 +47,12 @@ def alone(visit: Visit, turn_to: TurnTo, settle: Settle, address: str) -> Callab
 
 
 def test_two_people_write_at_once_and_a_third_changes_the_model(
-    visit: Visit, settle: Settle, turn_to: TurnTo, alone: Callable[[int], str], address: str
+    visit: Visit, settle: Settle, alone: Callable[[int], str], address: str
 ) -> None:
     texts = [alone(seed) for seed in range(2)]
     assert texts[0] != texts[1]
-    pages = [visit(address) for _ in range(2)]
+    pages = [visit(f"{address}/style", quiet_404=True) for _ in range(2)]
     for seed, page in enumerate(pages):
-        turn_to(page, "Meaning by manner")
         ask(page, seed)
         settle(page)
     third = visit(address)
@@ -69,9 +66,8 @@ def test_two_people_write_at_once_and_a_third_changes_the_model(
     assert third.get_by_test_id("stException").count() == 0
 
 
-def begin_a_probe(page: Page, turn_to: TurnTo, settle: Settle) -> None:
+def begin_a_probe(page: Page, settle: Settle) -> None:
     """Press Run, with enough work for any machine to be stopped in."""
-    turn_to(page, "Probes")
     for setting, value in (("Sentences at most", "2,000"), ("Seeds", "5")):
         page.get_by_role("combobox", name=setting).click()
         page.get_by_role("option", name=value, exact=True).click()
@@ -81,9 +77,9 @@ def begin_a_probe(page: Page, turn_to: TurnTo, settle: Settle) -> None:
     page.get_by_role("button", name="Run", exact=True).click()
 
 
-def test_a_probe_can_be_stopped(visit: Visit, settle: Settle, turn_to: TurnTo, address: str) -> None:
-    page = visit(address)
-    begin_a_probe(page, turn_to, settle)
+def test_a_probe_can_be_stopped(visit: Visit, settle: Settle, address: str) -> None:
+    page = visit(f"{address}/probes", quiet_404=True)
+    begin_a_probe(page, settle)
     stop = page.get_by_test_id("stMain").get_by_role("button", name="Stop")  # the page's, not Streamlit's own
     stop.dispatch_event("click")  # at once, where a click would wait until nothing moves
     expect(stop).to_have_count(0, timeout=60_000)
@@ -91,14 +87,11 @@ def test_a_probe_can_be_stopped(visit: Visit, settle: Settle, turn_to: TurnTo, a
     expect(page.get_by_text("Done: the result is below")).to_have_count(0)
 
 
-def test_who_leaves_holds_nobody_up(
-    visit: Visit, turn_to: TurnTo, settle: Settle, alone: Callable[[int], str], address: str
-) -> None:
+def test_who_leaves_holds_nobody_up(visit: Visit, settle: Settle, alone: Callable[[int], str], address: str) -> None:
     text = alone(5)
-    leaving, staying = visit(address), visit(address)
-    turn_to(staying, "Meaning by manner")
+    leaving, staying = (visit(f"{address}/{page}", quiet_404=True) for page in ("probes", "style"))
     ask(staying, 5)
-    begin_a_probe(leaving, turn_to, settle)
+    begin_a_probe(leaving, settle)
     expect(leaving.get_by_test_id("stMain").get_by_role("button", name="Stop")).to_be_attached(timeout=30_000)
     leaving.close()
     staying.get_by_role("button", name="Generate").click()

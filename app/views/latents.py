@@ -79,7 +79,9 @@ def brought(langs: Sequence[str]) -> None:
         if there := table.loc[table["text"] == text, "id"].tolist():
             linked_maps.choose(there)
             return
-    controls.add(text, lang)
+    if controls.add(text, lang):
+        limit = f"{rows.MAX_OWN} of your own is the limit. *Add sentences* removes them."
+        st.warning(f"“{verbatim(text)}” is not drawn: {limit}")
 
 
 def restore(table: pd.DataFrame) -> None:

@@ -137,7 +137,9 @@ def test_a_link_replaces_the_selection_of_the_session(opened: Open, run: Run, li
     assert lit(run(app)) == {"en3", "en4"}
 
 
-def test_a_sentence_of_another_page_becomes_a_star_once(opened: Open, run: Run, lit: Lit) -> None:
+def test_a_sentence_of_another_page_becomes_a_star_once(
+    opened: Open, run: Run, lit: Lit, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = opened("latents")
     for _ in range(2):
         app.query_params.update({"star": "It was getting late.", "star_lang": "en"})
@@ -145,6 +147,10 @@ def test_a_sentence_of_another_page_becomes_a_star_once(opened: Open, run: Run, 
         assert lit(app, "chosen") == {"own0"} and "star" not in app.query_params
     app.query_params.update({"star": "Andere Sprache.", "star_lang": "de"})  # none of the model's
     assert lit(run(app), "chosen") == {"own0"}
+    monkeypatch.setattr(rows, "MAX_OWN", 1)
+    app.query_params.update({"star": "One more.", "star_lang": "en"})
+    (warning,) = run(app).warning
+    assert "One more" in warning.value and "1 of your own" in warning.value
 
 
 def test_a_selection_that_no_link_can_hold_is_said(opened: Open, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -252,15 +253,14 @@ def pair_lines(table: pd.DataFrame, chosen: Collection[str]) -> go.Scatter:
     pairs = given["pair"].to_numpy()
     if chosen:
         pairs = pairs[[row in chosen for row in given["id"].tolist()]]
-    given = given[given["pair"].isin(pd.unique(pairs)[:MAX_LINES])]
+    given = given[given["pair"].isin(pd.unique(pairs)[:MAX_LINES])].sort_values("pair", kind="stable")
+    ends = np.flatnonzero(np.diff(given["pair"], append=-1)) + 1  # of each pair's rows
     xs: list[float | None] = []
     ys: list[float | None] = []
-    for _, pair in given.groupby("pair"):
-        if len(pair) < 2:
-            continue
-        closing = pair.head(1 if len(pair) > 2 else 0)
-        xs += [*pair["x"], *closing["x"], None]
-        ys += [*pair["y"], *closing["y"], None]
+    for values, column in ((xs, given["x"].tolist()), (ys, given["y"].tolist())):
+        for start, end in itertools.pairwise([0, *ends.tolist()]):
+            if end - start > 1:
+                values += [*column[start:end], *column[start : start + (end - start > 2)], None]
     return go.Scatter(
         x=xs, y=ys, mode="lines", line={"width": 0.7, "color": EDGE}, hoverinfo="skip", showlegend=False, meta="pairs"
     )

@@ -170,10 +170,11 @@ def framed(rows: list[dict[str, Any]], columns: list[str], optional: Sequence[st
 def of_kinds(table: pd.DataFrame) -> pd.DataFrame:
     """The same with every column's kind of value: numbers as such, no lists or records in any."""
     for name in table:
-        if table[name].map(lambda value: isinstance(value, list | dict)).any():
+        if any(isinstance(value, list | dict) for value in table[name].tolist()):
             raise TypeError(f"{name} holds lists or records")
     kinds = dict.fromkeys(FLOATS, float) | dict.fromkeys(INTEGERS, int)
-    return table.astype({name: kind for name, kind in kinds.items() if name in table})
+    others = {name: kind for name, kind in kinds.items() if name in table and table[name].dtype != kind}
+    return table.assign(**{name: table[name].astype(kind) for name, kind in others.items()})
 
 
 def gathered(paths: Iterable[Path], more: Iterable[ResultTables]) -> ResultTables:

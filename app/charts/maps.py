@@ -241,7 +241,7 @@ def points(table: pd.DataFrame, symbol: str, style: Style) -> go.Scatter | go.Sc
         },
         selectedpoints=[at for at, row in enumerate(ids) if row in style.chosen] if style.chosen else None,
         selected={"marker": {"opacity": 1, "size": style.size + min(3, style.size // 2)}},
-        unselected={"marker": {"opacity": 0.18 * style.opacity, "size": style.size}},  # the size: it was chosen before
+        unselected={"marker": {"opacity": 0.18 * style.opacity, "size": style.size}},  # else what was chosen is large
         showlegend=False,
     )
 

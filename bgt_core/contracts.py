@@ -73,6 +73,7 @@ class Batch:
     anchor: str  # the column whose sentence gives the semantic latent of the whole batch (paper, sec. 3)
     shift: int = 1  # column i is written from column i + shift; turns with the step, so that each is written from each
     negatives: Mapping[str, Tokens] = field(default_factory=dict)  # one hard negative per row and column
+    altered: Mapping[str, Tokens] = field(default_factory=dict)  # of some columns: each sentence with words exchanged
     labels: Tensor | None = None  # (B,) float32, of labelled rows
     targets: Tensor | None = None  # (B, D) float32: a teacher's vectors, of rows that have one
 
@@ -97,6 +98,7 @@ class Batch:
             self,
             sides={column: side.map(change) for column, side in self.sides.items()},
             negatives={column: side.map(change) for column, side in self.negatives.items()},
+            altered={column: side.map(change) for column, side in self.altered.items()},
             labels=None if self.labels is None else change(self.labels),
             targets=None if self.targets is None else change(self.targets),
         )
@@ -181,6 +183,8 @@ class Outputs:
     # anchor's}, "language": {"en": its own, ...}}; the inner name is the key of their metrics, "kl/en"
     predictions: Sequence[Prediction] = field(default_factory=list)
     negatives: Mapping[str, Posterior] = field(default_factory=dict)  # what the batch's negatives mean
+    altered: Mapping[str, Posterior] = field(default_factory=dict)  # the semantic posteriors of its altered sentences
+    composed: slice = field(default_factory=lambda: slice(0))  # the units of the semantic latent that are composed
     agreement: Mapping[str, Tensor] = field(default_factory=dict)  # of each column with its batch's targets: cosines of
     # semantic means, mapped, and targets, (B,)
 

@@ -17,6 +17,7 @@ from bgt_core.contracts import BOS, EOS, PAD, UNK
 from bgt_core.errors import BgtError, DataError, NotFound
 
 TRAINING_SENTENCES = 2_000_000  # of a larger text a tokenizer sees a random sample, to bound its memory
+CLOSING_MARKS = set(".!?…。！？؟")
 INVISIBLE = {"Cc", "Cf", "Cs"}  # controls; zero-width, bidi and soft-hyphen marks; halves of a surrogate pair
 
 
@@ -123,6 +124,13 @@ class Tokenizer:
         """Unigram probability of each piece, (V,) float32, as the model estimated them; special pieces get 1."""
         scores = [self._pieces.get_score(piece) for piece in range(self.vocab_size)]
         return np.exp(np.array(scores, dtype=np.float32))
+
+    def closing_marks(self) -> np.ndarray:
+        """Which tokens hold nothing but marks that end a sentence, (V,) bool."""
+        texts = (
+            self._pieces.id_to_piece(piece).lstrip("\N{LOWER ONE EIGHTH BLOCK}") for piece in range(self.vocab_size)
+        )
+        return np.array([bool(text) and set(text) <= CLOSING_MARKS for text in texts])
 
 
 def _sample(sentences: Iterable[str], size: int) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,15 @@ from torch import Tensor, nn
 from bgt_core.contracts import Role, Tokens
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.kv_cache import KeyValues, LatentCache
-from bgt_core.nets.layers import FeedForward, SelfAttention, TokenAndPositionEmbedding, shift_right, xavier_linear
+from bgt_core.nets.layers import (
+    CrossAttention,
+    FeedForward,
+    SelfAttention,
+    TokenAndPositionEmbedding,
+    shift_right,
+    xavier_linear,
+)
+from bgt_core.nets.memory import MemoryReader
 from bgt_core.nets.packing import PackedLayout
 from bgt_core.nets.prediction import OutputLayer, SentencePrediction
 
@@ -21,27 +30,47 @@ class DecoderLayer(nn.Module):
 
     Attention fusion: Linear([x ; z]) in the slot where a translator attends to its source (paper,
     sec. 2). It is computed as Linear_x(x) + Linear_z(z), the same map, with z's part once per sentence.
-    The released code applies a ReLU here and drops its result: there is none.
+    The released code applies a ReLU here and drops its result: there is none. With `slots` the layer attends to the
+    slots of a memory (`nets.memory`) after that.
     """
 
-    def __init__(self, width: int, latent: int, inner: int, heads: int, dropout: float, attention: bool = True):
+    def __init__(
+        self,
+        width: int,
+        latent: int,
+        inner: int,
+        heads: int,
+        dropout: float,
+        attention: bool = True,
+        slots: bool = False,
+    ):
         super().__init__()
         self.attention, self.feed = SelfAttention(width, heads), FeedForward(width, inner)
         self.fuses = attention
         if attention:
             self.fuse_hidden, self.fuse_latent = xavier_linear(width, width), xavier_linear(latent, width, bias=False)
             self.norm_fuse = nn.LayerNorm(width)
+        if slots:
+            self.cross, self.norm_cross = CrossAttention(width, heads), nn.LayerNorm(width)
         self.norm_attention, self.norm_feed = nn.LayerNorm(width), nn.LayerNorm(width)
         self.dropout = Dropout(dropout)
 
     def forward(
-        self, x: Tensor, latent: Tensor, layout: PackedLayout, allowed: Tensor | None, cache: KeyValues | None = None
+        self,
+        x: Tensor,
+        latent: Tensor,
+        layout: PackedLayout,
+        allowed: Tensor | None,
+        slots: Tensor | None = None,
+        cache: KeyValues | None = None,
     ) -> Tensor:
-        """x (N, H), latent (B, L) -> (N, H)."""
+        """x (N, H), latent (B, L), the keys and values of its memory's slots -> (N, H)."""
         x = self.norm_attention(x + self.dropout(self.attention(x, layout, allowed, cache)))
         if self.fuses:
             fused = self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent))  # (N, H)
             x = self.norm_fuse(x + self.dropout(fused))
+        if slots is not None:
+            x = self.norm_cross(x + self.dropout(self.cross(x, layout, slots, None)))
         return self.norm_feed(x + self.dropout(self.feed(x)))
 
 
@@ -51,7 +80,8 @@ class TransformerDecoder(nn.Module):
     It starts from EOS and reads the pieces before (teacher forcing in training, `step` in search).
     `layer` is the output layer, which gets the latent as well (Logit fusion). `fuse` names where else the
     latent enters: "attention", each layer's slot, and "word", beside each piece read: a linear map of
-    [word ; z]. The word's part of that map is left to the table, which is trained anyway.
+    [word ; z]. The word's part of that map is left to the table, which is trained anyway. `memory` reads the part of
+    the latent that is bound to positions: at the token's own position, and as slots that every layer attends to.
     """
 
     def __init__(
@@ -65,12 +95,14 @@ class TransformerDecoder(nn.Module):
         dropout: float,
         word_dropout: float = 0.0,
         fuse: Collection[str] = ("attention",),
+        memory: MemoryReader | None = None,
     ):
         super().__init__()
         width = table.embedding_dim
         self.words = TokenAndPositionEmbedding(table, dropout)
         self.fuse_word = xavier_linear(latent, width, bias=False) if "word" in fuse else None
-        sizes = width, latent, inner, heads, dropout, "attention" in fuse
+        self.memory = memory
+        sizes = width, latent, inner, heads, dropout, "attention" in fuse, memory is not None
         self.layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(layers))
         self.heads = heads
         self.layer = layer
@@ -85,13 +117,25 @@ class TransformerDecoder(nn.Module):
         x = self.fuse_words(x, latent, layout)
         length = layout.shape[1]
         causal = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()[None, None]
-        for layer in self.layers:
-            x = layer(x, latent, layout, causal)
+        for layer, slots in zip(self.layers, self.slots(latent), strict=True):
+            x = layer(x, latent, layout, causal, slots)
         return SentencePrediction(role, column, x, latent, self.layer, target)
 
-    def fuse_words(self, words: Tensor, latent: Tensor, layout: PackedLayout) -> Tensor:
-        """Word fusion, where `fuse` names it: (N, H), (B, L) -> (N, H)."""
-        return words if self.fuse_word is None else words + layout.repeat(self.fuse_word(latent))
+    def fuse_words(self, words: Tensor, latent: Tensor, layout: PackedLayout, start: int = 0) -> Tensor:
+        """Word fusion, where `fuse` names it, and what the memory holds at each token's position, the first column at
+        position `start`: (N, H), (B, L) -> (N, H)."""
+        if self.fuse_word is not None:
+            words = words + layout.repeat(self.fuse_word(latent))
+        if self.memory is not None:
+            words = words + self.memory.at(latent, layout, start)
+        return words
+
+    def slots(self, latent: Tensor) -> list[Tensor | None]:
+        """The keys and values of the memory's slots for each layer, (2, B, heads, S, H/heads) each; None without a
+        memory."""
+        if self.memory is None:
+            return [None] * len(self.layers)
+        return self.memory.keys_values(latent, [cast(CrossAttention, layer.cross) for layer in self.layers])
 
     def start(self, latent: Tensor) -> LatentCache:
         """A search that has read nothing yet, for each latent, (B, L)."""
@@ -101,6 +145,7 @@ class TransformerDecoder(nn.Module):
             ancestor_mask=latent.new_empty(count, 1, 0, dtype=torch.bool),
             latent=latent,
             latent_bias=self.layer.project_latent(latent),
+            slots=self.slots(latent),
         )
 
     def step(self, pieces: Tensor, state: LatentCache) -> Tensor:
@@ -112,11 +157,11 @@ class TransformerDecoder(nn.Module):
         count, n = pieces.shape
         ids = pieces.flatten()
         x = self.words(ids, PackedLayout.column(ids), state.position)  # (B * n, H): all stand at one position
-        state.advance(n)
         layout = PackedLayout((count, n), torch.arange(count * n, device=ids.device), pieces >= 0)
-        x = self.fuse_words(x, state.latent, layout)
-        for layer, seen in zip(self.layers, state.layers, strict=True):
-            x = layer(x, state.latent, layout, state.ancestor_mask[:, None], seen)
+        x = self.fuse_words(x, state.latent, layout, state.position)
+        state.advance(n)
+        for layer, slots, seen in zip(self.layers, state.slots, state.layers, strict=True):
+            x = layer(x, state.latent, layout, state.ancestor_mask[:, None], slots, seen)
         return x.view(count, n, -1)
 
 

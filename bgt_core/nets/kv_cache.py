@@ -72,11 +72,13 @@ class LatentCache(KVCache):
 
     latent: Tensor  # (B, L)
     latent_bias: Tensor  # (B, any), of the output layer
+    slots: list[Tensor | None]  # of each layer: keys and values of the memory's slots, (2, B, heads, S, H/heads)
 
     def select(self, rows: Tensor) -> None:
         """Keep these sentences alone."""
         super().select(rows)
         self.latent, self.latent_bias = self.latent.index_select(0, rows), self.latent_bias.index_select(0, rows)
+        self.slots = [slots if slots is None else slots.index_select(1, rows) for slots in self.slots]
 
 
 @dataclass(eq=False, kw_only=True)

@@ -11,10 +11,12 @@ from torch import Tensor, nn
 from bgt_core.backend import Linear
 from bgt_core.contracts import EOS, UNK, Tokens
 from bgt_core.errors import UsageError
+from bgt_core.nets.binding import Binding
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.gradients import lookup
-from bgt_core.nets.layers import make_embedding
+from bgt_core.nets.layers import exact, make_embedding
 from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.transformer import Transformer
 
 
 class MeanPooling(nn.Module):
@@ -118,7 +120,34 @@ class JoinedPooling(nn.Module):
         """Tokens (B, T) -> (B, H); a unit is about N(0, 1) over sentences, of the whole."""
         layout = layout or PackedLayout.of(side)
         average = F.normalize(self.average(side, layout), dim=-1) * math.sqrt(1 - self.share)
-        composed = F.normalize(self.compose(self.body(side, layout)).float(), dim=-1) * math.sqrt(self.share)
+        composed = F.normalize(self.composed(side, layout).float(), dim=-1) * math.sqrt(self.share)
         if self.training and self.dropout:
             composed = composed * (torch.rand(len(composed), 1, device=composed.device) >= self.dropout)
         return torch.cat([average, composed], dim=-1) * math.sqrt(self.width)
+
+    def composed(self, side: Tokens, layout: PackedLayout) -> Tensor:
+        """What the Transformer composes, before it is scaled: Tokens (B, T) -> (B, K)."""
+        return self.compose(self.body(side, layout))
+
+
+class BoundPooling(JoinedPooling):
+    """A joined pooling whose composed part keeps the order of tokens: a sum of the Transformer's states, each bound to
+    its position (`nets.binding`).
+
+    A decoder can read each state back (`nets.memory`), where from a mean it has to guess the order. The Transformer
+    may move each state by a learned number of positions, so that translations can put the same word in one place.
+    """
+
+    body: Transformer
+
+    def __init__(self, average: SIFPooling, body: Transformer, composed: int, share: float, dropout: float = 0.0):
+        super().__init__(average, body, composed, share, dropout)
+        self.shift = Linear(body.width, 1, bias=False)
+        nn.init.zeros_(self.shift.weight)
+        self.binding = Binding(composed)
+
+    def composed(self, side: Tokens, layout: PackedLayout) -> Tensor:
+        """The sum over tokens of R(position) W state: Tokens (B, T) -> (B, K)."""
+        states = self.body.states(side, layout)  # (N, H)
+        positions = layout.columns + exact(self.shift(states)).squeeze(-1)
+        return layout.sum(self.binding.bind(exact(self.compose(states)), positions))

@@ -9,6 +9,7 @@ from operator import add
 from bgt_core.contracts import Loss, Objective, Outputs
 from bgt_core.errors import UsageError
 from bgt_core.objectives.auxiliary import ParaphraseReconstruction, WordPosition
+from bgt_core.objectives.composition import Composition
 from bgt_core.objectives.contrast import Contrast
 from bgt_core.objectives.distillation import Distillation
 from bgt_core.objectives.elbo import Elbo
@@ -25,11 +26,12 @@ class Sum:
     distillation: Distillation | None = None
     paraphrase: ParaphraseReconstruction | None = None
     position: WordPosition | None = None
+    composition: Composition | None = None
 
     @property
     def parts(self) -> list[Objective]:
         """Those that count."""
-        weighable = (self.margin, self.contrast, self.distillation, self.paraphrase, self.position)
+        weighable = (self.margin, self.contrast, self.distillation, self.paraphrase, self.position, self.composition)
         weighted = [part for part in weighable if part and part.weight]
         return [*([self.elbo] if self.elbo else []), *weighted]
 

@@ -21,6 +21,7 @@ from bgt_core.recipes.bgt import (
     bgt_without_prior,
     random_encoder,
 )
+from bgt_core.recipes.bound import bgt_bound
 from bgt_core.recipes.classifier import PairClassifierConfig, pair_classifier, reference_classifier
 from bgt_core.recipes.legacy import RENAMED
 from bgt_core.recipes.paraphrastic import avg, gran
@@ -45,6 +46,7 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
     "bgt": bgt,
     "bgt-plus": bgt_plus,
     "bgt-small": bgt_small,
+    "bgt-bound": bgt_bound,
     "bgt-mean": bgt_mean,
     "bgt-without-langvars": bgt_without_langvars,
     "bgt-without-prior": bgt_without_prior,

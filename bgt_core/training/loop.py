@@ -61,6 +61,7 @@ def batching(config: TrainConfig) -> Batching:
         config.micro_batches,
         config.sampling_temperature,
         parse_weights(config.kind_weights),
+        config.exchange,
     )
 
 

@@ -1,0 +1,94 @@
+"""A BGT whose decoders are trained on what recombination gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Prediction, Readout, Tokens
+from bgt_core.errors import UsageError
+from bgt_core.models.bgt import BGT
+from bgt_core.nets.closing import ClosingMarks
+
+
+class RecombiningBGT(BGT):
+    """A BGT that writes each sentence from latents of different sentences.
+
+    In training, of each sentence: its closing mark is another sentence's in `exchanged_marks` of the rows, so that
+    nothing but the language latent tells it. The semantic latent is its own in `own_share` of the rows, elsewhere a
+    translation's: what one's own knows of wording is no use there. The language latent is that of another sentence
+    with the same closing mark in `foreign_share` of the rows: what it says of content is not to be believed.
+
+    The language encoders learn from rows with a translation's semantic latent alone. There are no translators: text
+    from the translation's semantic latent is trained in the decoders themselves, and reported as `translate`.
+
+    Args:
+        encoders, decoders, teacher: As `BGT`.
+        composed: The units of the semantic latent that are composed.
+        marks: Which tokens are closing marks.
+        own_share, foreign_share, exchanged_marks: Shares of the rows, from 0 to 1.
+
+    Raises:
+        UsageError: A share is below 0 or above 1.
+    """
+
+    def __init__(
+        self,
+        encoders: Mapping[str, nn.Module],
+        decoders: Mapping[str, nn.Module],
+        composed: slice,
+        marks: ClosingMarks,
+        own_share: float,
+        foreign_share: float,
+        exchanged_marks: float,
+        teacher: nn.Module | None = None,
+    ):
+        super().__init__(encoders, decoders, {}, teacher=teacher)
+        for name, share in (
+            ("own_share", own_share),
+            ("foreign_share", foreign_share),
+            ("exchanged_marks", exchanged_marks),
+        ):
+            if not 0 <= share <= 1:
+                raise UsageError(f"{name} {share} is a share of the rows, from 0 to 1")
+        self.composed, self.marks = composed, marks
+        self.own_share, self.foreign_share, self.exchanged_marks = own_share, foreign_share, exchanged_marks
+
+    def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
+        readout = readout or self.readout
+        sides = batch.sides
+        if self.training and self.exchanged_marks:
+            sides = {column: self.marks.exchange(side, self.exchanged_marks) for column, side in sides.items()}
+        meaning = {column: self.encoders[SEMANTIC](side) for column, side in sides.items()}
+        altered = {column: self.encoders[SEMANTIC](side) for column, side in batch.altered.items()}
+        language = {column: self.encoders[side.lang](side) for column, side in sides.items()}
+        semantic = {column: readout(posterior) for column, posterior in meaning.items()}  # (B, L) each
+        predictions: list[Prediction] = []
+        for column, side in sides.items():
+            decoder, source = self.decoders[side.lang], batch.source(column)
+            style = readout(language[column])
+            if self.training:
+                own = torch.rand(len(batch), 1, device=style.device) < self.own_share
+                style = self.foreign(torch.where(own, style.detach(), style), side)
+                latent = self.join({LANGUAGE: style, SEMANTIC: torch.where(own, semantic[column], semantic[source])})
+                predictions.append(decoder("reconstruct", column, latent, side))
+                continue
+            latent = self.join({LANGUAGE: style, SEMANTIC: semantic[column]})
+            predictions.append(decoder("reconstruct", column, latent, side))
+            if source != column:
+                latent = self.join({LANGUAGE: style, SEMANTIC: semantic[source]})
+                predictions.append(decoder("translate", column, latent, side))
+        posteriors = {SEMANTIC: {SEMANTIC: meaning[batch.anchor]}, LANGUAGE: language}
+        agreement = self.agreement(meaning, batch.targets)
+        return Outputs(meaning, posteriors, predictions, agreement=agreement, altered=altered, composed=self.composed)
+
+    def foreign(self, style: Tensor, side: Tokens) -> Tensor:
+        """Language latents (B, L), about `foreign_share` of them those of another sentence with the same closing mark;
+        a sentence drawn one with another mark keeps its own."""
+        single, column = self.marks.single(side)
+        mark = torch.where(single, side.ids.gather(1, column.clamp(min=0)[:, None]).squeeze(1), -1)
+        other = torch.randperm(len(style), device=style.device)
+        takes = (torch.rand(len(style), device=style.device) < self.foreign_share) & (mark == mark[other])
+        return torch.where(takes[:, None], style[other], style)

@@ -1,0 +1,66 @@
+"""Holographic binding: many vectors kept in one, each under its position (Plate 1995).
+
+A vector of K units is read as K/2 complex numbers. To bind it to position p, number j is turned by the angle p * w_j,
+as in rotary embeddings (Su et al. 2021). Bound vectors are added up; turning the sum back by p * w_j gives what
+was bound to p, plus the other vectors, turned by different angles in each number, which look like noise.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from bgt_core.errors import UsageError
+
+
+class Binding(nn.Module):
+    """Binds vectors of `width` units to positions.
+
+    The angles w_j are evenly spaced over the circle. Turns by different whole positions are then orthogonal, up to
+    width / 2 positions: the mean over j of exp(i (p - q) w_j) is 0 unless p = q. A position may be any real number.
+
+    Args:
+        width: Units of a bound vector, an even number.
+
+    Raises:
+        UsageError: The width is odd or below 2.
+    """
+
+    angles: Tensor
+
+    def __init__(self, width: int):
+        super().__init__()
+        if width < 2 or width % 2:
+            raise UsageError(f"composed width {width} must be an even number from 2 on: units are rotated in pairs")
+        numbers = width // 2
+        angles = math.pi * ((2 * torch.arange(numbers) + 1) / numbers - 1)
+        self.register_buffer("angles", angles, persistent=False)  # (K/2,)
+
+    def bind(self, vectors: Tensor, positions: Tensor) -> Tensor:
+        """Turn each vector by its position.
+
+        Args:
+            vectors: (..., K).
+            positions: Broadcastable to (...).
+
+        Returns:
+            (..., K), as long as the vectors were.
+        """
+        turns = positions[..., None] * self.angles
+        cos, sin = turns.cos(), turns.sin()
+        real, imaginary = vectors.chunk(2, dim=-1)
+        return torch.cat([real * cos - imaginary * sin, real * sin + imaginary * cos], dim=-1)
+
+    def unbind(self, memory: Tensor, positions: Tensor) -> Tensor:
+        """Turn a sum of bound vectors back: what was bound to each position, plus noise.
+
+        Args:
+            memory: (..., K).
+            positions: Broadcastable to (...).
+
+        Returns:
+            (..., K).
+        """
+        return self.bind(memory, -positions)

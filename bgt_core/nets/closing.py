@@ -1,0 +1,71 @@
+"""Closing marks: the tokens of punctuation that end a sentence."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from bgt_core.contracts import EOS, PAD, Tokens
+from bgt_core.nets.packing import PaddedLayout
+
+
+class ClosingMarks(nn.Module):
+    """Knows which tokens are closing marks, and takes them off sentences or exchanges them between sentences.
+
+    Args:
+        marks: (V,) bool, True for tokens that hold nothing but marks (`Tokenizer.closing_marks`).
+    """
+
+    marks: Tensor
+
+    def __init__(self, marks: Tensor):
+        super().__init__()
+        self.register_buffer("marks", marks, persistent=False)
+
+    def closing(self, side: Tokens) -> Tensor:
+        """(B, T) bool: tokens of a mark that only marks follow before EOS. The first token is never one."""
+        inside = side.mask & (side.ids != EOS)
+        others = inside & ~self.marks[side.ids]
+        words_after = others.flip(1).cumsum(1).flip(1)  # from this token on
+        found = inside & (words_after == 0)
+        return torch.cat([torch.zeros_like(found[:, :1]), found[:, 1:]], dim=1)
+
+    def remove(self, side: Tokens) -> Tokens:
+        """The same sentences without their closing marks, each still ending in EOS; (B, T) as before."""
+        closing = self.closing(side)
+        dropped = closing.sum(1, keepdim=True)  # (B, 1)
+        last = side.mask.sum(1, keepdim=True) - 1 - dropped  # where EOS now stands
+        column = torch.arange(side.ids.shape[1], device=side.ids.device)
+        ids = torch.where(column < last, side.ids, torch.where(column == last, EOS, PAD))
+        return Tokens.of(ids, column <= last, side.lang)
+
+    def single(self, side: Tokens) -> tuple[Tensor, Tensor]:
+        """Whether each sentence ends in exactly one closing mark, (B,) bool, and its column, (B,)."""
+        return self.closing(side).sum(1) == 1, side.mask.sum(1) - 2
+
+    def exchange(self, side: Tokens, share: float) -> Tokens:
+        """The same sentences, about `share` of them with the closing mark of another sentence of the batch.
+
+        Only sentences that end in exactly one mark give or take one. Drawn from torch's global generator.
+        """
+        single, column = self.single(side)
+        rows = single.nonzero().squeeze(1)
+        given = side.ids[rows, column[rows]][torch.randperm(len(rows), device=rows.device)]
+        takes = torch.rand(len(rows), device=rows.device) < share
+        ids = side.ids.clone()
+        ids[rows[takes], column[rows[takes]]] = given[takes]
+        return Tokens(ids, side.mask, side.lang, side.flat_index)
+
+
+class WithoutClosingMarks(nn.Module):
+    """A body that does not see closing marks: whether a sentence asks or exclaims is left to the language latents."""
+
+    def __init__(self, body: nn.Module, closing: ClosingMarks):
+        super().__init__()
+        self.width = body.width
+        self.body, self.closing = body, closing
+
+    def forward(self, side: Tokens, layout: PaddedLayout | None = None) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        shorter = self.closing.remove(side)
+        return self.body(shorter, None if layout is None else layout.of_mask(shorter.mask))

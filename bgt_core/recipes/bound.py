@@ -1,0 +1,143 @@
+"""A BGT whose semantic latent keeps the order of words, trained for recombination."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.data.text import Tokenizer
+from bgt_core.models.recombining import RecombiningBGT
+from bgt_core.nets.closing import ClosingMarks, WithoutClosingMarks
+from bgt_core.nets.decoder import TaggedDecoder, TransformerDecoder
+from bgt_core.nets.encoders import Encoder, GaussianHead, SharedVarianceHead
+from bgt_core.nets.layers import make_embedding
+from bgt_core.nets.memory import MemoryReader
+from bgt_core.nets.output import LanguageOutput, TiedOutput
+from bgt_core.nets.pooling import BoundPooling, SIFPooling
+from bgt_core.nets.prediction import OutputLayer
+from bgt_core.nets.transformer import Transformer
+from bgt_core.objectives.combine import Sum
+from bgt_core.objectives.composition import Composition
+from bgt_core.objectives.distillation import Distillation
+from bgt_core.objectives.elbo import Elbo
+from bgt_core.objectives.margin import Margin
+from bgt_core.recipes.parts import teacher_head
+from bgt_core.recipes.recipe import DataConfig, Recipe
+from bgt_core.training.config import TrainConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundConfig:
+    """An average beside a Transformer's states bound to positions; decoders with a memory; one token table for all."""
+
+    d_model: int = 256
+    average_dim: int = 384  # units of the semantic latent that are an average of token vectors
+    composed_dim: int = 384  # units that hold states bound to positions; an even number
+    composed_share: float = 0.1  # of the cosine
+    composed_layers: int = 3
+    memory_slots: int = 24  # positions that decoders attend to; later ones are read at the token's own position alone
+    tag_dim: int = 0  # of the vector that tells nets of all languages which one they are in; 0: each has its own nets
+    language_dim: int = 64
+    language_layers: int = 1
+    decoder_layers: int = 2
+    ffn_dim: int = 512
+    heads: int = 4
+    dropout: float = 0.0
+    word_dropout: float = 0.2
+    own_share: float = 0.25  # of the rows whose semantic latent is their own; the others take a translation's
+    foreign_share: float = 0.15  # of the rows whose language latent is another sentence's with the same closing mark
+    exchanged_marks: float = 0.5  # of the rows whose closing mark is another sentence's
+    log_variance: float = -3.0
+    teacher_dim: int = 0  # units of the vectors that --teacher gives; 0: none
+
+    @property
+    def semantic_dim(self) -> int:
+        """Units of the semantic latent."""
+        return self.average_dim + self.composed_dim
+
+    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> RecombiningBGT:
+        """An untrained model for the columns' languages."""
+        langs, semantic, language = dict.fromkeys(columns.values()), self.semantic_dim, self.language_dim
+        table = make_embedding(tokenizer.vocab_size, self.d_model)
+        marks = ClosingMarks(torch.from_numpy(tokenizer.closing_marks()))
+
+        def body(layers: int) -> Transformer:
+            return Transformer(table, layers, self.ffn_dim, self.heads, self.dropout)
+
+        average = SIFPooling(torch.from_numpy(tokenizer.probabilities()), self.average_dim)
+        reader = BoundPooling(average, body(self.composed_layers), self.composed_dim, self.composed_share)
+        shared = body(self.language_layers) if self.tag_dim else None
+
+        def encoder() -> Encoder:
+            own = shared or body(self.language_layers)
+            return Encoder(own, GaussianHead(self.d_model, language, self.log_variance))
+
+        def decoder(layer: OutputLayer, latent: int) -> TransformerDecoder:
+            sizes = self.decoder_layers, self.ffn_dim, self.heads
+            memory = MemoryReader(language + self.average_dim, self.composed_dim, self.d_model, self.memory_slots)
+            return TransformerDecoder(table, layer, latent, *sizes, self.dropout, self.word_dropout, memory=memory)
+
+        latent = language + semantic
+        if self.tag_dim:
+            tied = TiedOutput(table, latent + self.tag_dim)
+            one = decoder(tied, latent + self.tag_dim)
+            decoders: dict[str, nn.Module] = {
+                lang: TaggedDecoder(one, LanguageOutput(tied, lang), self.tag_dim) for lang in langs
+            }
+        else:
+            decoders = {lang: decoder(LanguageOutput(TiedOutput(table, latent), lang), latent) for lang in langs}
+        return RecombiningBGT(
+            encoders={
+                SEMANTIC: Encoder(WithoutClosingMarks(reader, marks), SharedVarianceHead(semantic, self.log_variance)),
+                **{lang: encoder() for lang in langs},
+            },
+            decoders=decoders,
+            composed=slice(self.average_dim, semantic),
+            marks=marks,
+            own_share=self.own_share,
+            foreign_share=self.foreign_share,
+            exchanged_marks=self.exchanged_marks,
+            teacher=teacher_head(semantic, self.teacher_dim),
+        )
+
+
+def bgt_bound() -> Recipe:
+    """The model that ships: word order in the semantic latent, style in the language latents.
+
+        bgt train bgt-bound --langs en,fr --data pairs.tsv.xz --out runs/bound
+
+    What differs from `bgt-small`: half of the semantic latent holds a Transformer's states, each bound to its position,
+    and decoders attend to them (docs/binding.md). Semantic encoders do not see closing marks. Decoders are
+    trained on recombinations (`models.recombining`).
+    """
+    return Recipe(
+        name="bgt-bound",
+        model=BoundConfig(),
+        objective=Sum(
+            elbo=Elbo(
+                warmup_steps=100,
+                label_smoothing=0.0,
+                weights={SEMANTIC: 0.01, LANGUAGE: 0.25},
+                free_nats={SEMANTIC: 0.0, LANGUAGE: 0.0},
+            ),
+            margin=Margin(margin=0.6, weight=200.0),
+            composition=Composition(),
+            distillation=Distillation(weight=0.0),
+        ),
+        data=DataConfig(vocab_size=8_000, min_pieces=3, valid_pairs=2_000),
+        train=TrainConfig(
+            epochs=10,
+            batch_tokens=2_000,
+            micro_tokens=2_000,
+            learning_rate=3e-3,
+            warmup_steps=150,
+            cooldown=0.4,
+            valid_every=400,
+            save_every=400,
+            exchange=True,
+        ),
+    )

@@ -130,7 +130,7 @@ def bgt_bound() -> Recipe:
         ),
         data=DataConfig(vocab_size=8_000, min_pieces=3, valid_pairs=2_000),
         train=TrainConfig(
-            epochs=10,
+            epochs=10.0,
             batch_tokens=2_000,
             micro_tokens=2_000,
             learning_rate=3e-3,

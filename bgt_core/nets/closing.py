@@ -32,6 +32,8 @@ class ClosingMarks(nn.Module):
 
     def remove(self, side: Tokens) -> Tokens:
         """The same sentences without their closing marks, each still ending in EOS; (B, T) as before."""
+        if side.ids.is_meta:  # without values, of which only shapes are asked
+            return side
         closing = self.closing(side)
         dropped = closing.sum(1, keepdim=True)  # (B, 1)
         last = side.mask.sum(1, keepdim=True) - 1 - dropped  # where EOS now stands
@@ -49,11 +51,10 @@ class ClosingMarks(nn.Module):
         Only sentences that end in exactly one mark give or take one. Drawn from torch's global generator.
         """
         single, column = self.single(side)
-        rows = single.nonzero().squeeze(1)
-        given = side.ids[rows, column[rows]][torch.randperm(len(rows), device=rows.device)]
-        takes = torch.rand(len(rows), device=rows.device) < share
-        ids = side.ids.clone()
-        ids[rows[takes], column[rows[takes]]] = given[takes]
+        column = column.clamp(min=0)[:, None]
+        mark, other = side.ids.gather(1, column), torch.randperm(len(side.ids), device=side.ids.device)
+        takes = single & single[other] & (torch.rand(len(other), device=other.device) < share)
+        ids = side.ids.scatter(1, column, torch.where(takes[:, None], mark[other], mark))
         return Tokens(ids, side.mask, side.lang, side.flat_index)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # the processes that prepare text import this file, and need 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3  # piece ids, fixed when a tokenizer is trained
 
 SEMANTIC, LANGUAGE, SYNTACTIC = "semantic", "language", "syntactic"  # what users choose between: `--latent semantic`
-Role = Literal["reconstruct", "translate", "paraphrase", "position", "auxiliary"]
+Role = Literal["reconstruct", "translate", "recombine", "paraphrase", "position", "auxiliary"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +158,8 @@ class Similarity(Protocol):
 
 class Prediction(Protocol):
     """Anything that pays a negative log-likelihood. What is reconstructed makes the bound; what is translated is
-    trained beside it, with smoothed labels; paraphrases and word positions have objectives of their own; class labels
-    are auxiliary.
+    trained beside it, with smoothed labels; a recombination is written from latents of different sentences; paraphrases
+    and word positions have objectives of their own; class labels are auxiliary.
     """
 
     @property

@@ -70,6 +70,16 @@ TINY["pair-classifier"] = {
     "micro_tokens": 400,
     "valid_pairs": 20,
 }
+TINY["bgt-bound"] = {
+    name: value for name, value in TINY["bgt-small"].items() if name not in ("semantic", "language", "language_layers")
+} | {
+    "model.average_dim": 12,
+    "model.composed_dim": 8,
+    "model.composed_layers": 1,
+    "model.memory_slots": 5,
+    "model.language_dim": 6,
+    "model.decoder_layers": 1,
+}
 TINY |= {name: TINY["bgt"] for name in RECIPES if name not in TINY}
 SHARED = {"vocab_size": 400}
 

@@ -21,8 +21,9 @@ class RecombiningBGT(BGT):
     translation's: what one's own knows of wording is no use there. The language latent is that of another sentence
     with the same closing mark in `foreign_share` of the rows: what it says of content is not to be believed.
 
-    The language encoders learn from rows with a translation's semantic latent alone. There are no translators: text
-    from the translation's semantic latent is trained in the decoders themselves, and reported as `translate`.
+    The language encoders learn from rows with a translation's semantic latent alone. There are no translators: out of
+    training the decoders themselves give `translate`, text from a translation's semantic latent and one's own language
+    latent, beside `reconstruct`.
 
     Args:
         encoders, decoders, teacher: As `BGT`.
@@ -73,7 +74,7 @@ class RecombiningBGT(BGT):
                 own = torch.rand(len(batch), 1, device=style.device) < self.own_share
                 style = self.foreign(torch.where(own, style.detach(), style), side)
                 latent = self.join({LANGUAGE: style, SEMANTIC: torch.where(own, semantic[column], semantic[source])})
-                predictions.append(decoder("reconstruct", column, latent, side))
+                predictions.append(decoder("recombine", column, latent, side))
                 continue
             latent = self.join({LANGUAGE: style, SEMANTIC: semantic[column]})
             predictions.append(decoder("reconstruct", column, latent, side))

@@ -114,20 +114,20 @@ class TransformerDecoder(nn.Module):
         x = self.words(layout.pack(shift_right(target.ids)), layout)  # (N, H)
         if self.training and self.word_dropout:
             x = x * (torch.rand(len(x), 1, device=x.device) >= self.word_dropout)
-        x = self.fuse_words(x, latent, layout)
+        x = self.fuse_words(x, latent, layout, layout.columns)
         length = layout.shape[1]
         causal = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()[None, None]
         for layer, slots in zip(self.layers, self.slots(latent), strict=True):
             x = layer(x, latent, layout, causal, slots)
         return SentencePrediction(role, column, x, latent, self.layer, target)
 
-    def fuse_words(self, words: Tensor, latent: Tensor, layout: PackedLayout, start: int = 0) -> Tensor:
-        """Word fusion, where `fuse` names it, and what the memory holds at each token's position, the first column at
-        position `start`: (N, H), (B, L) -> (N, H)."""
+    def fuse_words(self, words: Tensor, latent: Tensor, layout: PackedLayout, positions: Tensor) -> Tensor:
+        """Word fusion, where `fuse` names it, and what the memory holds at each token's position: (N, H), (B, L), (N,)
+        -> (N, H)."""
         if self.fuse_word is not None:
             words = words + layout.repeat(self.fuse_word(latent))
         if self.memory is not None:
-            words = words + self.memory.at(latent, layout, start)
+            words = words + self.memory.at(latent, positions, layout)
         return words
 
     def slots(self, latent: Tensor) -> list[Tensor | None]:
@@ -158,7 +158,7 @@ class TransformerDecoder(nn.Module):
         ids = pieces.flatten()
         x = self.words(ids, PackedLayout.column(ids), state.position)  # (B * n, H): all stand at one position
         layout = PackedLayout((count, n), torch.arange(count * n, device=ids.device), pieces >= 0)
-        x = self.fuse_words(x, state.latent, layout, state.position)
+        x = self.fuse_words(x, state.latent, layout, torch.full_like(ids, state.position))
         state.advance(n)
         for layer, slots, seen in zip(self.layers, state.slots, state.layers, strict=True):
             x = layer(x, state.latent, layout, state.ancestor_mask[:, None], slots, seen)

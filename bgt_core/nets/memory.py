@@ -29,9 +29,9 @@ class MemoryReader(nn.Module):
         self.binding = Binding(bound)
         self.own, self.slot = xavier_linear(bound, width, bias=False), xavier_linear(bound, width, bias=False)
 
-    def at(self, latent: Tensor, layout: PackedLayout, start: int = 0) -> Tensor:
-        """What is bound to the position of each token, the first column being position `start`: (B, L) -> (N, H)."""
-        found = self.binding.unbind(layout.repeat(latent[:, self.units]), start + layout.columns)  # (N, K)
+    def at(self, latent: Tensor, positions: Tensor, layout: PackedLayout) -> Tensor:
+        """What each token finds in the memory of its sentence at its own position: (B, L), (N,) -> (N, H)."""
+        found = self.binding.unbind(layout.repeat(latent[:, self.units]), positions)  # (N, K)
         return self.own(found.to(matmul_dtype(found)))
 
     def keys_values(self, latent: Tensor, layers: Sequence[CrossAttention]) -> list[Tensor | None]:

@@ -29,22 +29,26 @@ from bgt_core.models.bgt import BGT
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm_decoder import LSTMDecoder
+from bgt_core.nets.memory import MemoryReader
 from bgt_core.nets.output import TiedOutput, UntiedOutput
 from bgt_core.recipes import Recipe
 
 L = 5
 
 
-@pytest.fixture(params=[0, 1, 2], ids=["one", "two", "three"])
+@pytest.fixture(params=[0, 1, 2, "memory"], ids=["one", "two", "three", "memory"])
 def decoder(request: pytest.FixtureRequest) -> TransformerDecoder:
     """A decoder of 7 pieces, 3 of them words, that is sure of little; EOS is common enough to come early."""
+    if request.param == "memory":
+        return made(7, 0, memory=MemoryReader(first=1, bound=4, width=8, slots=3))
     return made(7, request.param)
 
 
-def made(vocab_size: int, seed: int, spread: float = 1.5) -> TransformerDecoder:
+def made(vocab_size: int, seed: int, spread: float = 1.5, memory: MemoryReader | None = None) -> TransformerDecoder:
     torch.manual_seed(seed)
     table = make_embedding(vocab_size, 8)
-    decoder = TransformerDecoder(table, UntiedOutput(vocab_size, 8, L), L, layers=1, inner=12, heads=2, dropout=0.1)
+    layer = UntiedOutput(vocab_size, 8, L)
+    decoder = TransformerDecoder(table, layer, L, layers=1, inner=12, heads=2, dropout=0.1, memory=memory)
     with torch.no_grad():
         for parameter in decoder.layer.parameters():  # type: ignore[attr-defined]
             parameter *= spread

@@ -1,0 +1,81 @@
+"""A memory as a decoder reads it, by hand; and what a semantic encoder binds in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from bgt_core.contracts import EOS, Tokens
+from bgt_core.nets.binding import Binding
+from bgt_core.nets.decoder import TransformerDecoder
+from bgt_core.nets.layers import CrossAttention, make_embedding, shift_right, sinusoids
+from bgt_core.nets.memory import MemoryReader
+from bgt_core.nets.output import TiedOutput
+from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.pooling import BoundPooling, SIFPooling
+from bgt_core.nets.transformer import Transformer
+
+Stir = Callable[[nn.Module], nn.Module]
+
+
+def pooling() -> BoundPooling:
+    torch.manual_seed(0)
+    return BoundPooling(SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0), 10, 0.3)
+
+
+def test_the_composed_part_is_the_sum_of_states_turned_by_their_positions(
+    random_tokens: Callable[..., Tokens], stirred: Stir
+) -> None:
+    reader, side = stirred(pooling()).double(), random_tokens([4, 2, 6], 30)
+    composed = reader.composed(side, PackedLayout.of(side))
+    for row, (ids, mask) in enumerate(zip(side.ids, side.mask, strict=True)):
+        alone = Tokens.pad([ids[mask].tolist()], "en")
+        states = reader.body.states(alone, PackedLayout.of(alone))
+        total = torch.zeros(5, dtype=torch.complex128)
+        for place, state in enumerate(states):
+            position = place + (reader.shift.weight @ state).item()
+            vector = reader.compose.weight @ state
+            total += torch.complex(vector[:5], vector[5:]) * torch.exp(1j * position * reader.binding.angles)
+        torch.testing.assert_close(composed[row], torch.cat([total.real, total.imag]))
+
+
+def test_the_same_words_in_another_order_are_another_sentence_for_the_composed_part_alone() -> None:
+    reader = pooling().eval()
+    first, second = reader(Tokens.pad([[5, 6, 7, EOS], [7, 6, 5, EOS]], "en"))
+    torch.testing.assert_close(first[:6], second[:6])
+    assert (first[6:] - second[6:]).abs().max() > 0.1
+
+
+def test_a_reader_unbinds_its_own_units_at_each_token_and_slot() -> None:
+    torch.manual_seed(0)
+    reader, cross = MemoryReader(first=3, bound=8, width=6, slots=5), CrossAttention(6, 2)
+    latent, side = torch.randn(2, 12), Tokens.pad([[4, 5, EOS], [4, EOS]], "en")
+    binding, memory = Binding(8), latent[:, 3:11]
+    expected = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]  # row and position of each token
+    own = torch.stack([binding.unbind(memory[row], torch.tensor(at)) for row, at in expected]) @ reader.own.weight.T
+    layout = PackedLayout.of(side)
+    torch.testing.assert_close(reader.at(latent, layout.columns, layout), own)
+    (keys_values,) = reader.keys_values(latent, [cross])
+    slots = torch.stack([binding.unbind(memory, torch.tensor(at)) for at in range(5)], dim=1) @ reader.slot.weight.T
+    plain = cross.kv(slots + sinusoids(0, 5, slots))  # (B, S, 2 * H)
+    assert keys_values.shape == (2, 2, 2, 5, 3)
+    torch.testing.assert_close(keys_values.permute(1, 3, 0, 2, 4).flatten(2), plain)
+
+
+def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
+    random_tokens: Callable[..., Tokens], stirred: Stir
+) -> None:
+    torch.manual_seed(0)
+    table = make_embedding(20, 8)
+    memory = MemoryReader(first=2, bound=6, width=8, slots=3)
+    decoder = stirred(TransformerDecoder(table, TiedOutput(table, 9), 9, 2, 12, 2, 0.0, memory=memory)).double().eval()
+    latent, side = torch.randn(3, 9, dtype=torch.float64), random_tokens([6, 6, 6], 20)
+    whole = decoder("reconstruct", "en", latent, side).logits().view(3, 6, 20)
+    state, read = decoder.start(latent), shift_right(side.ids)
+    for place in range(3):
+        torch.testing.assert_close(decoder.step(read[:, place : place + 1], state)[:, 0], whole[:, place])
+    state.select(torch.tensor([2, 0]))
+    for place in range(3, 6):
+        torch.testing.assert_close(decoder.step(read[[2, 0], place : place + 1], state)[:, 0], whole[[2, 0], place])

@@ -157,10 +157,9 @@ class Similarity(Protocol):
 
 
 class Prediction(Protocol):
-    """Anything that pays a negative log-likelihood. What is reconstructed makes the bound; what is translated is
-    trained beside it, with smoothed labels; a recombination is written from latents of different sentences; paraphrases
-    and word positions have objectives of their own; class labels are auxiliary.
-    """
+    """A prediction with a negative log-likelihood. Reconstructions make the bound; translations are trained beside it,
+    with smoothed labels; recombinations mix latents of different sentences; paraphrases and word positions have
+    objectives of their own; class labels are auxiliary."""
 
     @property
     def role(self) -> Role: ...
@@ -185,8 +184,7 @@ class Outputs:
     negatives: Mapping[str, Posterior] = field(default_factory=dict)  # what the batch's negatives mean
     altered: Mapping[str, Posterior] = field(default_factory=dict)  # the semantic posteriors of its altered sentences
     composed: slice = field(default_factory=lambda: slice(0))  # the units of the semantic latent that are composed
-    agreement: Mapping[str, Tensor] = field(default_factory=dict)  # of each column with its batch's targets: cosines of
-    # semantic means, mapped, and targets, (B,)
+    agreement: Mapping[str, Tensor] = field(default_factory=dict)  # cosines of mapped semantic means and targets, (B,)
 
     def named_posteriors(self) -> Iterator[tuple[str, Posterior]]:
         """All that pay KL, with the key of their metrics."""
@@ -196,8 +194,7 @@ class Outputs:
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """Sums over the rows of a batch; the training loop divides by the rows of a whole update, so that accumulation
-    over uneven micro-batches changes nothing."""
+    """Sums over the rows of a batch; the training loop divides by the rows of a whole update."""
 
     total: Tensor  # scalar with gradient, what is minimised
     terms: Mapping[str, Tensor]  # scalars without gradient, nats: "reconstruct/en", "kl/semantic"
@@ -281,8 +278,7 @@ class DecoderState(Protocol):
 class SentenceEncoder(Protocol):
     """All that STS, probes and the app see of a model (`bgt_core.Embedder`, or what `adapters.open_encoder` makes).
 
-    No `langs` means any language: encoders of others do not ask for one. They mostly have one latent, "semantic".
-    """
+    No `langs` means any language: encoders of others do not ask for one. They mostly have one latent, "semantic"."""
 
     @property
     def langs(self) -> Sequence[str]: ...

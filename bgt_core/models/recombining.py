@@ -19,7 +19,7 @@ class RecombiningBGT(BGT):
     In training, of each sentence: its closing mark is another sentence's in `exchanged_marks` of the rows, so that
     nothing but the language latent tells it. The semantic latent is its own in `own_share` of the rows, elsewhere a
     translation's: what one's own knows of wording is no use there. The language latent is that of another sentence
-    with the same closing mark in `foreign_share` of the rows: what it says of content is not to be believed.
+    with the same closing mark in `borrowed_share` of the rows: what it says of content is not to be believed.
 
     The language encoders learn from rows with a translation's semantic latent alone. There are no translators: out of
     training the decoders themselves give `translate`, text from a translation's semantic latent and one's own language
@@ -29,7 +29,7 @@ class RecombiningBGT(BGT):
         encoders, decoders, teacher: As `BGT`.
         composed: The units of the semantic latent that are composed.
         marks: Which tokens are closing marks.
-        own_share, foreign_share, exchanged_marks: Shares of the rows, from 0 to 1.
+        own_share, borrowed_share, exchanged_marks: Shares of the rows, from 0 to 1.
 
     Raises:
         UsageError: A share is below 0 or above 1.
@@ -42,20 +42,20 @@ class RecombiningBGT(BGT):
         composed: slice,
         marks: ClosingMarks,
         own_share: float,
-        foreign_share: float,
+        borrowed_share: float,
         exchanged_marks: float,
         teacher: nn.Module | None = None,
     ):
         super().__init__(encoders, decoders, {}, teacher=teacher)
         for name, share in (
             ("own_share", own_share),
-            ("foreign_share", foreign_share),
+            ("borrowed_share", borrowed_share),
             ("exchanged_marks", exchanged_marks),
         ):
             if not 0 <= share <= 1:
                 raise UsageError(f"{name} {share} is a share of the rows, from 0 to 1")
         self.composed, self.marks = composed, marks
-        self.own_share, self.foreign_share, self.exchanged_marks = own_share, foreign_share, exchanged_marks
+        self.own_share, self.borrowed_share, self.exchanged_marks = own_share, borrowed_share, exchanged_marks
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         readout = readout or self.readout
@@ -72,7 +72,7 @@ class RecombiningBGT(BGT):
             style = readout(language[column])
             if self.training:
                 own = torch.rand(len(batch), 1, device=style.device) < self.own_share
-                style = self.foreign(torch.where(own, style.detach(), style), side)
+                style = self.borrowed(torch.where(own, style.detach(), style), side)
                 latent = self.join({LANGUAGE: style, SEMANTIC: torch.where(own, semantic[column], semantic[source])})
                 predictions.append(decoder("recombine", column, latent, side))
                 continue
@@ -85,11 +85,11 @@ class RecombiningBGT(BGT):
         agreement = self.agreement(meaning, batch.targets)
         return Outputs(meaning, posteriors, predictions, agreement=agreement, altered=altered, composed=self.composed)
 
-    def foreign(self, style: Tensor, side: Tokens) -> Tensor:
-        """Language latents (B, L), about `foreign_share` of them those of another sentence with the same closing mark;
+    def borrowed(self, style: Tensor, side: Tokens) -> Tensor:
+        """Language latents (B, L), about `borrowed_share` of them those of another sentence with the same closing mark;
         a sentence drawn one with another mark keeps its own."""
         single, column = self.marks.single(side)
         mark = torch.where(single, side.ids.gather(1, column.clamp(min=0)[:, None]).squeeze(1), -1)
         other = torch.randperm(len(style), device=style.device)
-        takes = (torch.rand(len(style), device=style.device) < self.foreign_share) & (mark == mark[other])
+        takes = (torch.rand(len(style), device=style.device) < self.borrowed_share) & (mark == mark[other])
         return torch.where(takes[:, None], style[other], style)

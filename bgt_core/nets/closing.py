@@ -27,8 +27,8 @@ class ClosingMarks(nn.Module):
         inside = side.mask & (side.ids != EOS)
         others = inside & ~self.marks[side.ids]
         words_after = others.flip(1).cumsum(1).flip(1)  # from this token on
-        found = inside & (words_after == 0)
-        return torch.cat([torch.zeros_like(found[:, :1]), found[:, 1:]], dim=1)
+        at_end = inside & (words_after == 0)
+        return torch.cat([torch.zeros_like(at_end[:, :1]), at_end[:, 1:]], dim=1)
 
     def remove(self, side: Tokens) -> Tokens:
         """The same sentences without their closing marks, each still ending in EOS; (B, T) as before."""

@@ -31,14 +31,14 @@ class MemoryReader(nn.Module):
 
     def at(self, latent: Tensor, positions: Tensor, layout: PackedLayout) -> Tensor:
         """What each token finds in the memory of its sentence at its own position: (B, L), (N,) -> (N, H)."""
-        found = self.binding.unbind(layout.repeat(latent[:, self.units]), positions)  # (N, K)
-        return self.own(found.to(matmul_dtype(found)))
+        unbound = self.binding.unbind(layout.repeat(latent[:, self.units]), positions)  # (N, K)
+        return self.own(unbound.to(matmul_dtype(unbound)))
 
     def keys_values(self, latent: Tensor, layers: Sequence[CrossAttention]) -> list[Tensor | None]:
         """The keys and values of the slots for each attention: (B, L) -> (2, B, heads, S, H/heads) each."""
         positions = torch.arange(self.slots, device=latent.device)
-        found = self.binding.unbind(latent[:, None, self.units], positions)  # (B, S, K)
-        states = self.slot(found.to(matmul_dtype(found)))
+        unbound = self.binding.unbind(latent[:, None, self.units], positions)  # (B, S, K)
+        states = self.slot(unbound.to(matmul_dtype(unbound)))
         states = (states + sinusoids(0, self.slots, states)).flatten(0, 1)  # (B * S, H)
         real = torch.ones(len(latent), self.slots, dtype=torch.bool, device=latent.device)
         layout = PackedLayout((len(latent), self.slots), torch.arange(len(states), device=latent.device), real)

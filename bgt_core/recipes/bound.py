@@ -49,7 +49,7 @@ class BoundConfig:
     dropout: float = 0.0
     word_dropout: float = 0.2
     own_share: float = 0.25  # of the rows whose semantic latent is their own; the others take a translation's
-    foreign_share: float = 0.15  # of the rows whose language latent is another sentence's with the same closing mark
+    borrowed_share: float = 0.15  # of the rows whose language latent is another sentence's with the same closing mark
     exchanged_marks: float = 0.5  # of the rows whose closing mark is another sentence's
     log_variance: float = -3.0
     teacher_dim: int = 0  # units of the vectors that --teacher gives; 0: none
@@ -99,7 +99,7 @@ class BoundConfig:
             composed=slice(self.average_dim, semantic),
             marks=marks,
             own_share=self.own_share,
-            foreign_share=self.foreign_share,
+            borrowed_share=self.borrowed_share,
             exchanged_marks=self.exchanged_marks,
             teacher=teacher_head(semantic, self.teacher_dim),
         )

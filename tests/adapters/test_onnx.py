@@ -80,7 +80,7 @@ def test_an_exported_folder_opens_as_an_encoder(saved: Path, tmp_path: Path) -> 
         open_encoder(f"onnx:{folder}")
 
 
-BODIES = ["bgt", "bgt-small", "sp", "bilstm", "gran", "english-vae-lstm", "vgvae"]
+BODIES = ["bgt", "bgt-small", "bgt-bound", "sp", "bilstm", "gran", "english-vae-lstm", "vgvae"]
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -100,13 +100,14 @@ def test_the_padded_form_is_the_packed_one(
             torch.testing.assert_close(padded, encoder(side).mean, atol=1e-9, rtol=1e-9, check_dtype=False)
 
 
-@pytest.mark.parametrize("name", ["sp", "bilstm", "gran", "bgt-plus"])
+@pytest.mark.parametrize("name", ["sp", "bilstm", "gran", "bgt-plus", "bgt-bound"])
 def test_every_body_is_exported(
     name: str, tmp_path: Path, tiny: Callable[..., Recipe], stirred: Callable, tokenizer: Tokenizer
 ) -> None:
-    """The average, the BiLSTM, the gated average, and an average that a Transformer corrects."""
+    """An average, a BiLSTM, a gated average, an average that a Transformer corrects, words bound to positions."""
     encoder = stirred(tiny(name).build(tokenizer)).eval().encoders["semantic"]
     bodies = {"sp": "MeanPooling", "bilstm": "BiLSTM", "gran": "GRAN", "bgt-plus": "ResidualPooling"}
+    bodies["bgt-bound"] = "WithoutClosingMarks"
     assert type(encoder.body).__name__ == bodies[name]
     onnx.write(onnx.Padded(encoder).eval(), tmp_path / "model.onnx")
     assert onnx.difference(encoder, tmp_path / "model.onnx", tokenizer.vocab_size) < 1e-5

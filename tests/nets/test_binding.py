@@ -43,8 +43,8 @@ def test_a_value_that_every_number_carries_is_read_back_exactly_for_as_many_posi
     values = random(16, 2)
     sentence = torch.cat([values[:, :1].expand(16, 16), values[:, 1:].expand(16, 16)], dim=1)
     memory = binding.bind(sentence, positions).sum(0)
-    found = binding.unbind(memory, positions).unflatten(1, (2, 16)).mean(2)
-    torch.testing.assert_close(found, values, rtol=0, atol=1e-5)
+    unbound = binding.unbind(memory, positions).unflatten(1, (2, 16)).mean(2)
+    torch.testing.assert_close(unbound, values, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(("width", "at_least"), [(64, 0.3), (512, 0.99)])
@@ -53,8 +53,8 @@ def test_among_many_vectors_the_bound_one_is_found_the_better_the_wider(width: i
     with a wrong one 0 give or take 1 / sqrt(width)."""
     binding, words = Binding(width).double(), torch.nn.functional.normalize(random(1_000, width), dim=-1)
     chosen = torch.arange(10) * 7
-    found = binding.unbind(binding.bind(words[chosen], torch.arange(10)).sum(0), torch.arange(10))
-    cosines = torch.nn.functional.normalize(found, dim=-1) @ words.T
+    unbound = binding.unbind(binding.bind(words[chosen], torch.arange(10)).sum(0), torch.arange(10))
+    cosines = torch.nn.functional.normalize(unbound, dim=-1) @ words.T
     assert (cosines.argmax(1) == chosen).double().mean() >= at_least
     right = cosines[torch.arange(10), chosen]
     assert abs(right.mean() - 1 / math.sqrt(10)) < 4 / math.sqrt(10 * width)

@@ -1,0 +1,119 @@
+"""Which sentence gives each latent in training: stub networks write down what they were given."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from bgt_core.contracts import EOS, Batch, Role, Tokens
+from bgt_core.errors import BgtError
+from bgt_core.models.recombining import RecombiningBGT
+from bgt_core.nets.closing import ClosingMarks
+from bgt_core.nets.prediction import SentencePrediction
+from bgt_core.posterior import Point
+
+ROWS, STOP, ASK = 4_000, 4, 5
+NUMBER = {"en": 1.0, "fr": 2.0}
+
+
+class Reads(nn.Module):
+    """The point (base + the number of the side's language, the row, the last token before EOS)."""
+
+    def __init__(self, base: float):
+        super().__init__()
+        self.base = nn.Parameter(torch.tensor(float(base)))
+
+    def forward(self, side: Tokens) -> Point:
+        rows = torch.arange(len(side.ids), dtype=torch.float32)
+        last = side.ids.gather(1, side.mask.sum(1, keepdim=True) - 2).squeeze(1).float()
+        return Point(torch.stack([(self.base + NUMBER[side.lang]).expand(len(rows)), rows, last], dim=1))
+
+
+class EchoDecoder(nn.Module):
+    def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
+        return SentencePrediction(role, column, torch.zeros(0), latent, None, target)  # type: ignore[arg-type]
+
+
+def model(own: float = 0.5, borrowed: float = 0.0, exchanged: float = 0.0) -> RecombiningBGT:
+    torch.manual_seed(0)
+    return RecombiningBGT(
+        encoders={"semantic": Reads(10), "en": Reads(20), "fr": Reads(30)},
+        decoders={"en": EchoDecoder(), "fr": EchoDecoder()},
+        composed=slice(1, 3),
+        marks=ClosingMarks(torch.tensor([token in (STOP, ASK) for token in range(8)])),
+        own_share=own,
+        borrowed_share=borrowed,
+        exchanged_marks=exchanged,
+    )
+
+
+def batch() -> Batch:
+    """Three sentences in four end in a full stop, the others ask."""
+    ids = [[7, ASK if row % 4 == 0 else STOP, EOS] for row in range(ROWS)]
+    return Batch({lang: Tokens.pad(ids, lang) for lang in ("en", "fr")}, "en")
+
+
+def latents(given: RecombiningBGT) -> dict[str, Tensor]:
+    """What each column's decoder read: language (3 units) and semantic (3 units) of each row."""
+    return {prediction.name: prediction.latent.detach() for prediction in given(batch()).predictions}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_a_share_of_the_rows_is_written_from_its_own_semantic_latent(share: float) -> None:
+    for name, own in (("recombine/en", 11.0), ("recombine/fr", 12.0)):
+        read = latents(model(own=share))[name]
+        assert set(read[:, 3].tolist()) <= {11.0, 12.0}
+        assert abs((read[:, 3] == own).double().mean() - share) < 0.03
+        assert torch.equal(read[:, 4], torch.arange(ROWS).float())  # of its own row all the same
+
+
+def test_a_share_of_the_rows_has_the_language_latent_of_another_row_with_the_same_mark() -> None:
+    read = latents(model(borrowed=0.4))["recombine/fr"]
+    moved = read[:, 1] != torch.arange(ROWS)
+    assert abs(moved.double().mean() - 0.4 * (0.75**2 + 0.25**2)) < 0.04
+    mark = torch.where(torch.arange(ROWS) % 4 == 0, ASK, STOP)
+    assert torch.equal(read[:, 2], mark.float())
+    assert (read[:, 0] == 32).all()  # of the same language
+
+
+def test_a_mark_that_is_exchanged_is_read_by_the_language_latent_and_written() -> None:
+    made = model(exchanged=0.5)
+    out = made(batch())
+    for prediction in out.predictions:
+        written = prediction.target.ids[:, 1]  # type: ignore[attr-defined]
+        assert torch.equal(prediction.latent[:, 2], written.float())  # type: ignore[attr-defined]
+        changed = (written != batch().sides["en"].ids[:, 1]).double().mean()
+        assert abs(changed - 0.5 * 2 * 0.75 * 0.25) < 0.03
+
+
+def test_the_language_encoders_learn_from_rows_written_from_a_translation_alone() -> None:
+    for share, learns in ((1.0, False), (0.0, True)):
+        made = model(own=share)
+        total = sum(prediction.latent.sum() for prediction in made(batch()).predictions)  # type: ignore[attr-defined]
+        total.backward()  # type: ignore[union-attr]
+        assert bool(made.encoders["fr"].base.grad) == learns  # type: ignore[union-attr]
+
+
+def test_out_of_training_a_sentence_is_written_from_its_own_latents_and_from_its_translations() -> None:
+    read = latents(model(own=0.0, borrowed=1.0, exchanged=1.0).eval())
+    assert {name: latent[7].tolist() for name, latent in read.items()} == {
+        "reconstruct/en": [21, 7, STOP, 11, 7, STOP],
+        "translate/en": [21, 7, STOP, 12, 7, STOP],
+        "reconstruct/fr": [32, 7, STOP, 12, 7, STOP],
+        "translate/fr": [32, 7, STOP, 11, 7, STOP],
+    }
+
+
+def test_altered_sentences_are_encoded_and_written_by_nobody() -> None:
+    given = batch()
+    altered = Tokens.pad([[6, 7, EOS]] * ROWS, "fr")
+    out = model()(Batch(given.sides, "en", altered={"fr": altered}))
+    assert out.altered["fr"].mean[:, 2].eq(7).all() and out.composed == slice(1, 3)
+    assert len(out.predictions) == 2
+
+
+@pytest.mark.parametrize("name", ["own", "borrowed", "exchanged"])
+def test_a_share_is_a_share(name: str) -> None:
+    with pytest.raises(BgtError, match=rf"{name}\w* 1.5 is a share of the rows, from 0 to 1"):
+        model(**{name: 1.5})

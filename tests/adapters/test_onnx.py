@@ -110,7 +110,7 @@ def test_every_body_is_exported(
     bodies["bgt-bound"] = "WithoutClosingMarks"
     assert type(encoder.body).__name__ == bodies[name]
     onnx.write(onnx.Padded(encoder).eval(), tmp_path / "model.onnx")
-    assert onnx.difference(encoder, tmp_path / "model.onnx", tokenizer.vocab_size) < 1e-5
+    assert onnx.difference(encoder, tmp_path / "model.onnx", tokenizer.vocab_size) < 2e-5
 
 
 def test_a_file_that_differs_is_not_kept(

@@ -223,7 +223,6 @@ def test_the_models_that_ship_are_converted(folder: Path) -> None:
     assert set(settings) - set(config["arguments"]) <= {
         "data.character_coverage",
         "train.micro_batches",
-        "train.exchange",
         "train.explosion",
         "train.composition_l2",
         "train.table_l2",

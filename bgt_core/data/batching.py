@@ -16,9 +16,10 @@ import numpy as np
 import torch
 
 from bgt_core.contracts import Batch, Tokens
+from bgt_core.data.columns import ALTERED
 from bgt_core.data.corpus import Corpus, Mixture
 from bgt_core.data.sampling import draw, permute, rows_per_epoch
-from bgt_core.data.scramble import exchange_tokens, shuffle_words
+from bgt_core.data.scramble import shuffle_words
 from bgt_core.errors import DataError, UsageError
 
 AHEAD = 2  # updates made before they are needed
@@ -55,7 +56,6 @@ class Batching:
     micro_batches: int = 1  # at least so many in an update, of equally many tokens: workers share them
     temperature: float = 1.0  # of sampling: above 1 a small corpus has more than its share of each update
     weights: Mapping[str, float] = field(default_factory=dict)  # of kinds of text: how often a token of it counts
-    exchange: bool = False  # whether each batch also holds its anchor's sentences with two tokens exchanged
 
     def __post_init__(self) -> None:
         if min(self.batch_tokens, self.micro_tokens, self.micro_batches) < 1 or self.seed < 0:
@@ -78,9 +78,7 @@ class Batching:
         micro_batches = list(micro_rows(corpus, indices, self.micro_tokens, self.micro_batches))
         shares = deal([int(part.lengths(rows).sum()) for part, rows in micro_batches], workers)
         batches = {
-            number: make_batch(
-                part, rows, self.seed + step + number, self.scramble, (self.seed, step, number), exchange=self.exchange
-            )
+            number: make_batch(part, rows, self.seed + step + number, self.scramble, (self.seed, step, number))
             for number, (part, rows) in enumerate(micro_batches)
             if shares[number] == worker
         }
@@ -172,32 +170,26 @@ def longest_first(lengths: np.ndarray) -> np.ndarray:
     return np.lexsort((lengths.sum(axis=1), lengths.max(axis=1)))[::-1]
 
 
-def make_batch(
-    corpus: Corpus,
-    rows: np.ndarray,
-    turn: int,
-    scramble: float = 0.0,
-    draw: tuple[int, ...] = (),
-    exchange: bool = False,
-) -> Batch:
+def make_batch(corpus: Corpus, rows: np.ndarray, turn: int, scramble: float = 0.0, draw: tuple[int, ...] = ()) -> Batch:
     """A batch of these rows. `turn` says which column is the anchor and which each is written from; `scramble` is the
-    share of sentences whose words are shuffled, drawn from the numbers `draw`; with `exchange` the anchor's sentences
-    come with two tokens exchanged as well."""
-    columns = list(corpus.columns)
-    anchor = columns[turn % len(columns)]
+    share of sentences whose words are shuffled, drawn from the numbers `draw`. A column whose name begins with
+    "altered" is no side: it holds altered sentences of the column of its language."""
+    columns = [column for column in corpus.columns if not column.startswith(ALTERED)]
     sides = {
         column: Tokens.pad(shuffle_words(corpus.take(column, rows), scramble, *draw, side), corpus.columns[column])
         for side, column in enumerate(columns)
     }
-    altered = {}
-    if exchange:
-        altered[anchor] = Tokens.pad(exchange_tokens(corpus.take(anchor, rows), *draw), corpus.columns[anchor])
+    altered = {
+        next(column for column in columns if corpus.columns[column] == lang): Tokens.pad(corpus.take(name, rows), lang)
+        for name, lang in corpus.columns.items()
+        if name.startswith(ALTERED)
+    }
     labels, targets = corpus.labels(rows), corpus.targets(rows)
     return Batch(
         sides,
-        anchor=anchor,
-        altered=altered,
+        anchor=columns[turn % len(columns)],
         shift=1 + turn % (len(columns) - 1) if len(columns) > 1 else 0,
+        altered=altered,
         labels=None if labels is None else torch.from_numpy(labels),
         targets=None if targets is None else torch.from_numpy(targets),
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from bgt_core.errors import UsageError
 
 LABEL = "label"  # in place of a column's language: the column holds numbers
+ALTERED = "altered"  # how the name of a column begins whose sentences mean something else than their row
 SKIPPED = "_"  # in place of a column's name: the file has it, and nobody reads it
 KIND = r"[A-Za-z0-9_-]+"
 LANG = re.compile(r"[a-z]{2,3}(-\w+)?")

@@ -19,13 +19,11 @@ class Composition:
     """The composed part of a sentence's semantic mean picks out its translation's among all of the batch.
 
     For each two columns: -log softmax over t' of cos(s, t') / temperature at the true t, in nats, as `Contrast`, of the
-    composed units alone. Sentences altered by exchanging words are candidates too: nothing but order tells them from
-    the true one. `pull` * (1 - cosine) of translations is added.
+    composed units alone. Altered sentences are candidates too: same words in other roles, or with a negation.
     """
 
     weight: float = 1.0
     temperature: float = 0.1
-    pull: float = 10.0
 
     def __post_init__(self) -> None:
         if self.temperature <= 0:
@@ -43,6 +41,5 @@ class Composition:
             scores = parts[source] @ torch.cat(candidates).T / self.temperature  # (B, B or 2 B)
             own = torch.arange(len(scores), device=scores.device)
             costs.append(F.cross_entropy(scores, own, reduction="sum"))
-            costs.append(self.pull * (1 - self.temperature * scores.diagonal()).sum())
         total = reduce(add, costs)
         return Loss(self.weight * total, {"composition": total.detach()})

@@ -37,7 +37,7 @@ class BoundConfig:
     d_model: int = 256
     average_dim: int = 384  # units of the semantic latent that are an average of token vectors
     composed_dim: int = 384  # units that hold states bound to positions; an even number
-    composed_share: float = 0.1  # of the cosine
+    composed_share: float = 0.25  # of the cosine
     composed_layers: int = 3
     memory_slots: int = 24  # positions that decoders attend to; later ones are read at the token's own position alone
     tag_dim: int = 0  # of the vector that tells nets of all languages which one they are in; 0: each has its own nets
@@ -48,10 +48,11 @@ class BoundConfig:
     heads: int = 4
     dropout: float = 0.0
     word_dropout: float = 0.2
-    own_share: float = 0.25  # of the rows whose semantic latent is their own; the others take a translation's
+    own_share: float = 0.5  # of the rows whose semantic latent is their own; the others take a translation's
     borrowed_share: float = 0.15  # of the rows whose language latent is another sentence's with the same closing mark
     exchanged_marks: float = 0.5  # of the rows whose closing mark is another sentence's
-    log_variance: float = -3.0
+    semantic_log_variance: float = -5.0  # where posteriors start; a wide one drowns the words of a long sentence
+    language_log_variance: float = -3.0
     teacher_dim: int = 0  # units of the vectors that --teacher gives; 0: none
 
     @property
@@ -74,7 +75,7 @@ class BoundConfig:
 
         def encoder() -> Encoder:
             own = shared or body(self.language_layers)
-            return Encoder(own, GaussianHead(self.d_model, language, self.log_variance))
+            return Encoder(own, GaussianHead(self.d_model, language, self.language_log_variance))
 
         def decoder(layer: OutputLayer, latent: int) -> TransformerDecoder:
             sizes = self.decoder_layers, self.ffn_dim, self.heads
@@ -92,7 +93,9 @@ class BoundConfig:
             decoders = {lang: decoder(LanguageOutput(TiedOutput(table, latent), lang), latent) for lang in langs}
         return RecombiningBGT(
             encoders={
-                SEMANTIC: Encoder(WithoutClosingMarks(reader, marks), SharedVarianceHead(semantic, self.log_variance)),
+                SEMANTIC: Encoder(
+                    WithoutClosingMarks(reader, marks), SharedVarianceHead(semantic, self.semantic_log_variance)
+                ),
                 **{lang: encoder() for lang in langs},
             },
             decoders=decoders,
@@ -121,7 +124,7 @@ def bgt_bound() -> Recipe:
             elbo=Elbo(
                 warmup_steps=100,
                 label_smoothing=0.0,
-                weights={SEMANTIC: 0.01, LANGUAGE: 0.25},
+                weights={SEMANTIC: 0.01, LANGUAGE: 0.1},
                 free_nats={SEMANTIC: 0.0, LANGUAGE: 0.0},
             ),
             margin=Margin(margin=0.6, weight=200.0),
@@ -138,6 +141,5 @@ def bgt_bound() -> Recipe:
             cooldown=0.4,
             valid_every=400,
             save_every=400,
-            exchange=True,
         ),
     )

@@ -29,7 +29,6 @@ class TrainConfig:
     sampling_temperature: float = 1.0  # above 1 small corpora (files of other columns) have more than their share
     kind_weights: str = ""  # as in news:3,docs:0.5, of kinds that the data name: how often a token of one counts
     scramble: float = 0.0  # share of the sentences trained on whose pieces are permuted
-    exchange: bool = False  # whether batches also hold sentences with two tokens exchanged, for `composition`
     mega_batch: int = 0  # updates searched for negatives together, at most; 0: objectives make do with the batch
     mega_batch_warmup: int = 0  # updates until a mega-batch is one update larger, from 1; 0: it is full at once
     mega_batch_start: float = 0.0  # epochs before negatives are searched for

@@ -61,7 +61,6 @@ def batching(config: TrainConfig) -> Batching:
         config.micro_batches,
         config.sampling_temperature,
         parse_weights(config.kind_weights),
-        config.exchange,
     )
 
 

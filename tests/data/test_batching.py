@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from bgt_core.contracts import EOS, Batch
-from bgt_core.data.batching import Batching, StepBatch, permute, prefetch, validation
+from bgt_core.data.batching import Batching, StepBatch, make_batch, permute, prefetch, validation
 from bgt_core.data.corpus import Corpus
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
@@ -289,3 +289,20 @@ def test_both_languages_anchor_equally_often(corpus: Corpus) -> None:
         for batch in whole(batching, corpus, step):
             pairs[batch.anchor] += len(batch)
     assert abs(pairs["en"] / pairs.total() - 0.5) < 0.02
+
+
+def test_altered_sentences_are_no_side(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    rows = [
+        ("the dog sees the man", "l'homme dort", "the man sees the dog"),
+        ("a cat sleeps", "un chat", "no cat"),
+    ] * 30
+    (tmp_path / "rows.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    columns = ("en", "fr", "altered:en")
+    store = tmp_path / "store"
+    corpus = prepare([tmp_path / "rows.tsv"], columns, tokenizer, store, min_pieces=1, valid_pairs=2, seed=1)
+    assert isinstance(corpus, Corpus)
+    batch = make_batch(corpus, np.arange(len(corpus)), turn=1)
+    assert list(batch.sides) == ["en", "fr"] and batch.anchor == "fr" and batch.source("fr") == "en"
+    assert list(batch.altered) == ["en"] and batch.altered["en"].lang == "en"
+    sides = [tokenizer.decode(side.ids.tolist()) for side in (*batch.sides.values(), *batch.altered.values())]
+    assert set(zip(*sides, strict=True)) <= set(rows)

@@ -9,7 +9,7 @@ import torch
 
 from bgt_core.contracts import EOS
 from bgt_core.data.batching import Batching, validation
-from bgt_core.data.scramble import FREQUENT, exchange_tokens, shuffle_words
+from bgt_core.data.scramble import shuffle_words
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
 
@@ -62,37 +62,3 @@ def test_sentences_are_scrambled_anew_each_time_an_update_reads_them(
     held_out = [batch.sides["en"].ids for batch in validation(corpus.open(corpus.folder, "valid"), 100)]
     expected = sorted(ids.tolist() for ids in corpus.open(corpus.folder, "valid").take("en", np.arange(20)))
     assert sorted(row[: int((row > 0).sum())].tolist() for ids in held_out for row in torch.unbind(ids)) == expected
-
-
-def test_two_rare_tokens_change_places() -> None:
-    a, b, c = FREQUENT, FREQUENT + 1, FREQUENT + 50
-    sentences = [np.array(ids) for ids in ([9, a, 8, b, EOS], [a, b, c, 5, EOS], [b, b, 7, c, EOS])] * 200
-    seen = set()
-    for before, after in zip(sentences, exchange_tokens(sentences, 1, 2), strict=True):
-        places = np.flatnonzero(before != after)
-        assert len(places) == 2 and (before[places] >= FREQUENT).all()
-        assert before[places].tolist() == after[places].tolist()[::-1]
-        seen.add(tuple(after.tolist()))
-    assert len(seen) == 1 + 3 + 2  # every exchange occurs
-
-
-def test_a_sentence_without_two_rare_tokens_takes_the_altered_one_before_it() -> None:
-    a, b = FREQUENT, FREQUENT + 1
-    sentences = [np.array(ids) for ids in ([5, a, EOS], [a, b, EOS], [6, EOS], [a, 4, a, EOS])]
-    altered = exchange_tokens(sentences, 3)
-    assert [ids.tolist() for ids in altered] == [[5, a, EOS], [b, a, EOS], [b, a, EOS], [b, a, EOS]]
-    again = exchange_tokens(sentences, 3)
-    assert all(np.array_equal(*pair) for pair in zip(altered, again, strict=True))
-
-
-def test_the_anchor_s_sentences_come_altered_where_training_asks_for_it(
-    tsv: Path, tokenizer: Tokenizer, tmp_path: Path
-) -> None:
-    corpus = prepare([tsv], ("en", "fr"), tokenizer, tmp_path / "store", min_pieces=2, valid_pairs=20, seed=1)
-    for step in range(2):
-        (batch,) = Batching(10_000, 100_000, seed=1, exchange=True).update(corpus, step).batches.values()
-        assert list(batch.altered) == [batch.anchor]
-        plain, altered = batch.sides[batch.anchor], batch.altered[batch.anchor]
-        assert altered.lang == plain.lang and len(altered.ids) == len(plain.ids)
-        assert not torch.equal(altered.ids[:, : plain.ids.shape[1]], plain.ids)
-    assert not Batching(10_000, 100_000, seed=1).update(corpus, 0).batches[0].altered

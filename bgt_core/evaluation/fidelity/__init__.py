@@ -128,8 +128,11 @@ def fidelity(
         by |= trained.get((source, lang), {})
         styles = [columns[lang][row] for row in writing.styles]
         for name, texts in by.items():
+            read = None
+            if name == MODEL and LANGUAGE in writer.latents:
+                read = writer.embed(texts, lang=lang, latent=LANGUAGE), latents.vectors[LANGUAGE, lang][writing.styles]
             scores = measure(texts, columns[lang], columns[source], styles, lang=lang, source_lang=source,
-                             weights=weights, lowercase=lowercase)  # fmt: skip
+                             weights=weights, lowercase=lowercase, language_latents=read)  # fmt: skip
             written.append(Written(writing, name, texts, scores))
     return Fidelity(rows, written, measure_roles(writer, langs, role_pairs, seed, say))
 

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 LEVEL = 0.95
 
 CHRF_SCORE, BLEU_SCORE, EXACT = "chrF", "BLEU", "exact %"
-LENGTH_R, LENGTH_OFF, MARK = "length r x 100", "words off", "same mark %"
+LENGTH_R, LENGTH_OFF, STYLE_R = "length r x 100", "words off", "style r x 100"
+MARK, MARK_TAKEN = "same mark %", "other mark taken %"
 NEGATION, NO_NEGATION = "negation kept %", "no negation gained %"
 NUMBER, DIGITS = "numbers kept %", "digits copied %"
-WRITTEN = (CHRF_SCORE, BLEU_SCORE, EXACT, LENGTH_R, LENGTH_OFF, MARK)
+WRITTEN = (CHRF_SCORE, BLEU_SCORE, EXACT, LENGTH_R, LENGTH_OFF, STYLE_R, MARK, MARK_TAKEN)
 KEPT = (NEGATION, NO_NEGATION, NUMBER, DIGITS)
 
 
@@ -50,9 +51,12 @@ def measure(
     source_lang: str,
     weights: np.ndarray,
     lowercase: bool = True,
+    language_latents: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> dict[str, Score]:
     """Every measure that these N sentences allow; `outputs`, `references` and `styles` are of `lang`.
 
+    `language_latents` are those of outputs and styles, (N, L) each: their correlation says whether outputs show the
+    style. A mark counts as taken over only where the reference has another mark than the style.
     `weights` (B, N) are resamples of the sentences, as `bootstrap.resample` draws them. Shares are in per cent. With
     `lowercase`, chrF, BLEU and exact match compare lower-cased text; the others never mind the case.
     """
@@ -67,10 +71,13 @@ def measure(
             100 * pearson(weights, lengths[None], style_lengths)[:, 0],
         ),
         LENGTH_OFF: (float(off.mean()), weights @ off / n),
+        **({STYLE_R: latent_correlation(*language_latents, weights)} if language_latents else {}),
     }
+    marks = [tuple(map(final_mark, texts)) for texts in zip(outputs, references, styles, strict=True)]
     hits = {
         EXACT: [same(*pair, lowercase) for pair in zip(outputs, references, strict=True)],
-        MARK: [final_mark(output) == final_mark(style) for output, style in zip(outputs, styles, strict=True)],
+        MARK: [output == style for output, _, style in marks],
+        MARK_TAKEN: [output == style for output, reference, style in marks if style != reference],
     } | kept(outputs, references, sources, lang, source_lang)
     scores = {}
     for name, (value, draws) in by_draws.items():
@@ -89,6 +96,15 @@ def share(right: np.ndarray) -> Score:
     """The mean of N values in [0, 1], in per cent, with Wilson's interval."""
     low, high = wilson(float(right.sum()), len(right), LEVEL)
     return Score(100 * float(right.mean()), 100 * low, 100 * high, len(right))
+
+
+def latent_correlation(outputs: np.ndarray, styles: np.ndarray, weights: np.ndarray) -> Draws:
+    """100 times the correlation of two latents over all units, each unit less its mean: (N, L), (N, L), (B, N)."""
+    left, right = (np.asarray(latent, dtype=float) - latent.mean(0) for latent in (outputs, styles))
+    products = np.stack([(left * right).sum(1), (left**2).sum(1), (right**2).sum(1)], axis=1)  # (N, 3)
+    sums = np.vstack([products.sum(0), weights @ products])  # (1 + B, 3)
+    value, *draws = 100 * sums[:, 0] / np.sqrt(np.maximum(sums[:, 1] * sums[:, 2], np.finfo(float).tiny))
+    return float(value), np.array(draws)
 
 
 def chrf(lowercase: bool) -> Metric:

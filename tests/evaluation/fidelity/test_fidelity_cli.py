@@ -44,7 +44,8 @@ def test_three_tables_and_one_of_all_numbers(bgt: Bgt) -> None:
     written, kept, roles = (
         [line.split("\t") for line in part.splitlines()] for part in out.removesuffix("\n").split("\n\n")
     )
-    head = "written,meaning of,manner of,by,chrF,BLEU,exact %,length r x 100,words off,same mark %"
+    head = "written,meaning of,manner of,by,chrF,BLEU,exact %,length r x 100,words off,style r x 100,same mark %"
+    head += ",other mark taken %"
     assert written[0] == head.split(",")
     assert len(written) == len(kept) == 1 + 8 * 4
     assert written[2][:4] == ["en", "its own", "its own", "source copied"] and written[2][4].startswith("100.0 [")

@@ -15,12 +15,15 @@ from bgt_core.evaluation.fidelity.measures import (
     LENGTH_OFF,
     LENGTH_R,
     MARK,
+    MARK_TAKEN,
     NEGATION,
     NO_NEGATION,
     NUMBER,
+    STYLE_R,
     bleu,
     bootstrapped,
     chrf,
+    latent_correlation,
     measure,
 )
 from bgt_core.grammar import Pair
@@ -92,6 +95,33 @@ def test_length_and_mark_are_compared_with_the_style() -> None:
     assert scores[MARK].value == pytest.approx(75)
     low, high = wilson(3, 4)
     assert (scores[MARK].low, scores[MARK].high) == pytest.approx((100 * low, 100 * high))
+
+
+def test_a_mark_is_taken_over_only_where_the_reference_has_another() -> None:
+    outputs, references, styles = ["a?", "b.", "c!", "d."], ["a.", "b.", "c?", "d."], ["x?", "x!", "x?", "x."]
+    scores = measure(outputs, references, references, styles, lang="en", source_lang="en", weights=np.ones((2, 4)))
+    assert scores[MARK_TAKEN].sentences == 2
+    assert scores[MARK_TAKEN].value == pytest.approx(50)
+    assert STYLE_R not in scores
+
+
+def test_the_style_s_latent_correlates_with_the_one_read_from_the_output() -> None:
+    rng = np.random.default_rng(0)
+    styles, outputs = rng.normal(size=(2, 30, 5)) + np.arange(5)
+    outputs += styles
+    weights = resample(rng, 30, 4)
+    value, draws = latent_correlation(outputs, styles, weights)
+    left, right = outputs - outputs.mean(0), styles - styles.mean(0)
+    assert value == pytest.approx(100 * np.corrcoef(left.ravel(), right.ravel())[0, 1])
+    for draw, row in zip(draws, weights, strict=True):
+        times = row.astype(int)
+        one, two = (np.repeat(latent, times, axis=0).ravel() for latent in (left, right))
+        assert draw == pytest.approx(100 * (one @ two) / np.sqrt((one @ one) * (two @ two)))
+    texts = ["a."] * 30
+    scores = measure(
+        texts, texts, texts, texts, lang="en", source_lang="en", weights=weights, language_latents=(outputs, styles)
+    )
+    assert scores[STYLE_R].value == pytest.approx(value)
 
 
 def test_what_is_kept_is_asked_where_source_and_reference_agree() -> None:

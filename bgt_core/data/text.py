@@ -125,11 +125,15 @@ class Tokenizer:
         scores = [self._pieces.get_score(piece) for piece in range(self.vocab_size)]
         return np.exp(np.array(scores, dtype=np.float32))
 
+    def texts(self) -> list[str]:
+        """The text of each token, V of them; one that begins a word begins with a space, special ones are empty."""
+        space, special = "\N{LOWER ONE EIGHTH BLOCK}", (PAD, UNK, BOS, EOS)
+        pieces = map(self._pieces.id_to_piece, range(self.vocab_size))
+        return ["" if piece in special else text.replace(space, " ") for piece, text in enumerate(pieces)]
+
     def closing_marks(self) -> np.ndarray:
         """Which tokens hold nothing but marks that end a sentence, (V,) bool."""
-        texts = (
-            self._pieces.id_to_piece(piece).lstrip("\N{LOWER ONE EIGHTH BLOCK}") for piece in range(self.vocab_size)
-        )
+        texts = [text.strip() for text in self.texts()]
         return np.array([bool(text) and set(text) <= CLOSING_MARKS for text in texts])
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Prediction, Readout, Tokens
+from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Posterior, Prediction, Readout, Tokens
 from bgt_core.errors import UsageError
 from bgt_core.models.bgt import BGT
 from bgt_core.nets.closing import ClosingMarks
@@ -26,7 +28,7 @@ class RecombiningBGT(BGT):
     latent, beside `reconstruct`.
 
     Args:
-        encoders, decoders, teacher: As `BGT`.
+        encoders, decoders, train_decoders: As `BGT`.
         composed: The units of the semantic latent that are composed.
         marks: Which tokens are closing marks.
         own_share, borrowed_share, exchanged_marks: Shares of the rows, from 0 to 1.
@@ -44,9 +46,9 @@ class RecombiningBGT(BGT):
         own_share: float,
         borrowed_share: float,
         exchanged_marks: float,
-        teacher: nn.Module | None = None,
+        train_decoders: bool = True,
     ):
-        super().__init__(encoders, decoders, {}, teacher=teacher)
+        super().__init__(encoders, decoders, {}, train_decoders=train_decoders)
         for name, share in (
             ("own_share", own_share),
             ("borrowed_share", borrowed_share),
@@ -64,6 +66,11 @@ class RecombiningBGT(BGT):
             sides = {column: self.marks.exchange(side, self.exchanged_marks) for column, side in sides.items()}
         meaning = {column: self.encoders[SEMANTIC](side) for column, side in sides.items()}
         altered = {column: self.encoders[SEMANTIC](side) for column, side in batch.altered.items()}
+        shared = {SEMANTIC: {SEMANTIC: meaning[batch.anchor]}}
+        agreement = self.agreement(meaning, batch.targets)
+        encoded = Outputs(meaning, shared, agreement=agreement, altered=altered, composed=self.composed)
+        if not self.train_decoders:
+            return encoded
         language = {column: self.encoders[side.lang](side) for column, side in sides.items()}
         semantic = {column: readout(posterior) for column, posterior in meaning.items()}  # (B, L) each
         predictions: list[Prediction] = []
@@ -81,9 +88,17 @@ class RecombiningBGT(BGT):
             if source != column:
                 latent = self.join({LANGUAGE: style, SEMANTIC: semantic[source]})
                 predictions.append(decoder("translate", column, latent, side))
-        posteriors = {SEMANTIC: {SEMANTIC: meaning[batch.anchor]}, LANGUAGE: language}
-        agreement = self.agreement(meaning, batch.targets)
-        return Outputs(meaning, posteriors, predictions, agreement=agreement, altered=altered, composed=self.composed)
+        return replace(encoded, posteriors={**shared, LANGUAGE: language}, predictions=predictions)
+
+    def agreement(self, meaning: Mapping[str, Posterior], targets: Tensor | None) -> dict[str, Tensor]:
+        """Cosine of each column's average with the teacher's vectors (B, D): (B,); none of a batch without."""
+        if targets is None:
+            return {}
+        average = slice(self.composed.start)
+        return {
+            column: F.cosine_similarity(posterior.mean[:, average].float(), targets, dim=-1)
+            for column, posterior in meaning.items()
+        }
 
     def borrowed(self, style: Tensor, side: Tokens) -> Tensor:
         """Language latents (B, L), about `borrowed_share` of them those of another sentence with the same closing mark;

@@ -10,6 +10,7 @@ from torch import nn
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.text import Tokenizer
+from bgt_core.errors import UsageError
 from bgt_core.models.recombining import RecombiningBGT
 from bgt_core.nets.closing import ClosingMarks, WithoutClosingMarks
 from bgt_core.nets.decoder import TaggedDecoder, TransformerDecoder
@@ -19,13 +20,12 @@ from bgt_core.nets.memory import MemoryReader
 from bgt_core.nets.output import LanguageOutput, TiedOutput
 from bgt_core.nets.pooling import BoundPooling, SIFPooling
 from bgt_core.nets.prediction import OutputLayer
-from bgt_core.nets.transformer import Transformer
+from bgt_core.nets.transformer import Bert, Transformer
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.composition import Composition
 from bgt_core.objectives.distillation import Distillation
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.objectives.margin import Margin
-from bgt_core.recipes.parts import teacher_head
 from bgt_core.recipes.recipe import DataConfig, Recipe
 from bgt_core.training.config import TrainConfig
 
@@ -36,6 +36,8 @@ class BoundConfig:
 
     d_model: int = 256
     average_dim: int = 384  # units of the semantic latent that are an average of token vectors
+    student_layers: tuple[int, ...] = ()  # in place of the average a mean over a BERT with these layers of its teacher
+    student_of: str = ""  # folder of that teacher; needed for the start alone
     composed_dim: int = 384  # units that hold states bound to positions; an even number
     composed_share: float = 0.25  # of the cosine
     composed_layers: int = 3
@@ -53,7 +55,12 @@ class BoundConfig:
     exchanged_marks: float = 0.5  # of the rows whose closing mark is another sentence's
     semantic_log_variance: float = -5.0  # where posteriors start; a wide one drowns the words of a long sentence
     language_log_variance: float = -3.0
-    teacher_dim: int = 0  # units of the vectors that --teacher gives; 0: none
+    teacher_dim: int = 0  # units of the vectors that --teacher gives, average_dim or 0: none
+    train_decoders: bool = True  # without, the semantic encoder alone learns: a first stage, for --init-from
+
+    def __post_init__(self) -> None:
+        if self.teacher_dim not in (0, self.average_dim):
+            raise UsageError(f"teacher_dim {self.teacher_dim}: the average is taught, so it must be {self.average_dim}")
 
     @property
     def semantic_dim(self) -> int:
@@ -69,7 +76,9 @@ class BoundConfig:
         def body(layers: int) -> Transformer:
             return Transformer(table, layers, self.ffn_dim, self.heads, self.dropout)
 
-        average = SIFPooling(torch.from_numpy(tokenizer.probabilities()), self.average_dim)
+        average: SIFPooling | Bert = SIFPooling(torch.from_numpy(tokenizer.probabilities()), self.average_dim)
+        if self.student_layers:
+            average = Bert(make_embedding(tokenizer.vocab_size, self.average_dim), len(self.student_layers))
         reader = BoundPooling(average, body(self.composed_layers), self.composed_dim, self.composed_share)
         shared = body(self.language_layers) if self.tag_dim else None
 
@@ -104,7 +113,7 @@ class BoundConfig:
             own_share=self.own_share,
             borrowed_share=self.borrowed_share,
             exchanged_marks=self.exchanged_marks,
-            teacher=teacher_head(semantic, self.teacher_dim),
+            train_decoders=self.train_decoders,
         )
 
 

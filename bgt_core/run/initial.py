@@ -18,7 +18,9 @@ from bgt_core.errors import DataError, UsageError
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.output import LanguageOutput
 from bgt_core.nets.prediction import LabelPrediction
+from bgt_core.nets.transformer import Bert
 from bgt_core.recipes import Recipe
+from bgt_core.run.student import start_as_student
 
 
 def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> LatentModel:
@@ -28,6 +30,9 @@ def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> Lat
     untouched = [name for name, _ in model.named_parameters()]
     if recipe.init_from:
         untouched = checkpoint.warm_start(model, checkpoint.find(recipe.init_from))
+    if folder := getattr(recipe.model, "student_of", ""):
+        student = next(module for module in model.modules() if isinstance(module, Bert))
+        start_as_student(student, folder, getattr(recipe.model, "student_layers", ()), tokenizer)
     if "teacher.weight" in untouched:
         turn_to_teacher(model, corpus)
     for layer in model.modules():

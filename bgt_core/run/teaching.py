@@ -15,7 +15,7 @@ from bgt_core.objectives.distillation import Distillation
 from bgt_core.recipes import RECIPES, Recipe
 
 WIDTH, WEIGHT = "model.teacher_dim", "objective.distillation.weight"
-TAUGHT = "bgt, bgt-plus and bgt-small"
+TAUGHT = "bgt, bgt-plus, bgt-small and bgt-bound"
 
 Teacher = Sequence[str | Path | None]  # one .npy for each file of data; None for one without
 

@@ -35,7 +35,7 @@ class EchoDecoder(nn.Module):
         return SentencePrediction(role, column, torch.zeros(0), latent, None, target)  # type: ignore[arg-type]
 
 
-def model(own: float = 0.5, borrowed: float = 0.0, exchanged: float = 0.0) -> RecombiningBGT:
+def model(own: float = 0.5, borrowed: float = 0.0, exchanged: float = 0.0, decoders: bool = True) -> RecombiningBGT:
     torch.manual_seed(0)
     return RecombiningBGT(
         encoders={"semantic": Reads(10), "en": Reads(20), "fr": Reads(30)},
@@ -45,6 +45,7 @@ def model(own: float = 0.5, borrowed: float = 0.0, exchanged: float = 0.0) -> Re
         own_share=own,
         borrowed_share=borrowed,
         exchanged_marks=exchanged,
+        train_decoders=decoders,
     )
 
 
@@ -111,6 +112,19 @@ def test_altered_sentences_are_encoded_and_written_by_nobody() -> None:
     out = model()(Batch(given.sides, "en", altered={"fr": altered}))
     assert out.altered["fr"].mean[:, 2].eq(7).all() and out.composed == slice(1, 3)
     assert len(out.predictions) == 2
+
+
+def test_the_average_is_compared_with_the_teacher() -> None:
+    given = batch()
+    targets = torch.full((ROWS, 1), -2.0)
+    out = model()(Batch(given.sides, "en", targets=targets))
+    assert set(out.agreement) == {"en", "fr"} and (out.agreement["en"] == -1).all()
+    assert not model()(given).agreement
+
+
+def test_without_training_decoders_the_semantic_encoder_alone_is_read() -> None:
+    out = model(decoders=False)(batch())
+    assert not out.predictions and set(out.meaning) == {"en", "fr"} and list(out.posteriors) == ["semantic"]
 
 
 @pytest.mark.parametrize("name", ["own", "borrowed", "exchanged"])

@@ -136,6 +136,9 @@ class BoundPooling(JoinedPooling):
 
     A decoder can read each state back (`nets.memory`), where from a mean it has to guess the order. The Transformer
     may move each state by a learned number of positions, so that translations can put the same word in one place.
+
+    What is bound is a map of the token's vector, to which the state adds what the sentence makes of it, nothing at the
+    start: the states of an untrained Transformer are nearly the same for all tokens, and would bind little but length.
     """
 
     body: Transformer
@@ -144,12 +147,14 @@ class BoundPooling(JoinedPooling):
         self, average: SIFPooling | Bert, body: Transformer, composed: int, share: float, dropout: float = 0.0
     ):
         super().__init__(average, body, composed, share, dropout)
-        self.shift = Linear(body.width, 1, bias=False)
-        nn.init.zeros_(self.shift.weight)
+        self.lexical, self.shift = Linear(body.width, composed, bias=False), Linear(body.width, 1, bias=False)
+        for added in (self.compose, self.shift):
+            nn.init.zeros_(added.weight)
         self.binding = Binding(composed)
 
     def composed(self, side: Tokens, layout: PackedLayout) -> Tensor:
-        """The sum over tokens of R(position) W state: Tokens (B, T) -> (B, K)."""
+        """The sum over tokens of R(position) (V vector + W state): Tokens (B, T) -> (B, K)."""
         states = self.body.states(side, layout)  # (N, H)
+        words = lookup(self.body.words.table, layout.pack(side.ids)) * math.sqrt(self.body.width)
         positions = layout.columns + exact(self.shift(states)).squeeze(-1)
-        return layout.sum(self.binding.bind(exact(self.compose(states)), positions))
+        return layout.sum(self.binding.bind(exact(self.lexical(words) + self.compose(states)), positions))

@@ -34,9 +34,10 @@ def test_the_composed_part_is_the_sum_of_states_turned_by_their_positions(
         alone = Tokens.pad([ids[mask].tolist()], "en")
         states = reader.body.states(alone, PackedLayout.of(alone))
         total = torch.zeros(5, dtype=torch.complex128)
-        for place, state in enumerate(states):
+        for place, (token, state) in enumerate(zip(alone.ids[0], states, strict=True)):
             position = place + (reader.shift.weight @ state).item()
-            vector = reader.compose.weight @ state
+            vector = reader.lexical.weight @ reader.body.words.table.weight[token] * 8**0.5
+            vector = vector + reader.compose.weight @ state
             total += torch.complex(vector[:5], vector[5:]) * torch.exp(1j * position * reader.binding.angles)
         torch.testing.assert_close(composed[row], torch.cat([total.real, total.imag]))
 

@@ -9,10 +9,13 @@ from bgt_core.grammar.nouns import FITTING, NOUNS
 from bgt_core.grammar.verbs import BETWEEN_PERSONS, GIFTS, INTRANSITIVE
 from bgt_core.grammar.words import Lexeme
 
-OPPOSITES = [pair.split() for pair in "big small; long short; heavy light; fast slow; fat thin; noisy quiet".split(";")]
-_LEFT_OUT = frozenset(
-    "guest phone photo watch new wait cook read talk".split()
-)  # a word of theirs is also another entry's
+_OPPOSITES = {  # held out? -> adjectives of which one, denied, says the other
+    False: "big small; long short; heavy light; fast slow; fat thin; noisy quiet",
+    True: "clean dirty; interesting boring; happy sad; hot cold; good bad",
+}
+_LEFT_OUT = frozenset(  # a word of theirs is also another entry's
+    (*"guest phone photo watch new warm wait cook read talk".split(), "green bean", "orange juice", "herbal tea")
+)
 _HELD_OUT_TIMES = frozenset(  # parts of phrases would be shared if every third were held out: "last Monday"
     ("last month", "an hour ago", "next month", "in an hour", "later", "at noon", "after dinner")
 )
@@ -21,16 +24,17 @@ _HELD_OUT_TIMES = frozenset(  # parts of phrases would be shared if every third 
 class Lexicon:
     """Nouns, verbs, adjectives and times of one part: every third entry of each table of nouns and verbs is held out.
 
-    Adjectives with an opposite are for training; of the others every second one is held out.
+    So is every second adjective, but opposites stay together.
     """
 
     def __init__(self, held_out: bool):
         self._held_out = held_out
         known = {each.key: each for fitting in FITTING.values() for each in fitting if each.key not in _LEFT_OUT}
-        self.opposites = [(known[one], known[two]) for one, two in OPPOSITES]  # used in training only
-        paired = {key for pair in OPPOSITES for key in pair}
+        pairs = {part: [pair.split() for pair in text.split(";")] for part, text in _OPPOSITES.items()}
+        self.opposites = [(known[one], known[two]) for one, two in pairs[held_out]]
+        paired = {key for part in pairs.values() for pair in part for key in pair}
         others = [key for key in known if key not in paired]
-        self._adjectives = set(others[1::2] if held_out else [*others[::2], *paired])
+        self._adjectives = {*others[held_out::2], *(key for pair in pairs[held_out] for key in pair)}
         self.nouns = {kind: self._part(table) for kind, table in NOUNS.items()}
         self.acts = self._part(BETWEEN_PERSONS)
         self.gifts = self._part(GIFTS)

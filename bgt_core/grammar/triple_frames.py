@@ -14,7 +14,19 @@ from bgt_core.grammar.circumstances import SPOTS
 from bgt_core.grammar.clauses import Clause, en_clause, fr_clause
 from bgt_core.grammar.forms import en_cleft, en_passive, fr_cleft, fr_passive
 from bgt_core.grammar.noun_phrases import NP, en_np, fr_np, fr_who
+from bgt_core.grammar.nouns import MASS
 from bgt_core.grammar.parts import Lexicon
+from bgt_core.grammar.triple_clauses import (
+    act,
+    adjectives_swapped,
+    descriptions_swapped,
+    gift_clause,
+    opposites,
+    other_polarity,
+    phrase,
+    roles_swapped,
+    sometime,
+)
 from bgt_core.grammar.verbs import BE
 from bgt_core.grammar.voice import Voice
 from bgt_core.grammar.words import Lexeme, comparative
@@ -61,77 +73,30 @@ def _cleft(c: Clause, altered: Clause, focus: str) -> Plan:
     return planned(c, altered, partial(en_cleft, c=c, focus=focus), partial(fr_cleft, c=c, focus=focus))
 
 
-def _np(rng: Random, noun: Lexeme, adjective: Lexeme | None = None) -> NP:
-    return NP(rng.choice(("the", "the", "the", "this")), noun, adjective=adjective)
-
-
-def _when(rng: Random, lexicon: Lexicon, c: Clause, share: float) -> Clause:
-    """With a time in a share of the clauses."""
-    return c._replace(time=rng.choice(lexicon.times[c.tense])) if rng.random() < share else c
-
-
-def _act(rng: Random, lexicon: Lexicon, described: bool = False) -> Clause:
-    """One person does something to another."""
-    nouns = rng.sample(lexicon.nouns["person"], 2)
-    adjectives = rng.sample(lexicon.fitting("person"), 2) if described else (None, None)
-    subject, thing = (_np(rng, noun, each) for noun, each in zip(nouns, adjectives, strict=True))
-    c = Clause(subject, rng.choice(lexicon.acts), rng.choice(("past", "past", "habit", "future")), object=thing)
-    return _when(rng, lexicon, c, 0.2 if described else 0.4)
-
-
-def _gift(rng: Random, lexicon: Lexicon, timed: float) -> Clause:
-    """One person gives something to another."""
-    giver, receiver = (_np(rng, noun) for noun in rng.sample(lexicon.nouns["person"], 2))
-    gift = NP(rng.choice(("the", "some")), rng.choice(lexicon.nouns[rng.choice(("thing", "text", "clothes"))]))
-    tense = rng.choice(("past", "past", "habit", "future"))
-    return _when(rng, lexicon, Clause(giver, rng.choice(lexicon.gifts), tense, object=gift, receiver=receiver), timed)
-
-
-def _roles_swapped(c: Clause) -> Clause:
-    if c.receiver:
-        return c._replace(subject=c.receiver, receiver=c.subject)
-    assert c.object
-    return c._replace(subject=c.object, object=c.subject)
-
-
-def _adjectives_swapped(one: NP, two: NP) -> tuple[NP, NP]:
-    return one._replace(adjective=two.adjective), two._replace(adjective=one.adjective)
-
-
-def _descriptions_swapped(c: Clause) -> Clause:
-    assert c.object
-    subject, thing = _adjectives_swapped(c.subject, c.object)
-    return c._replace(subject=subject, object=thing)
-
-
-def _other_polarity(c: Clause) -> Clause:
-    return c._replace(neg="" if c.neg else "not")
-
-
 def _gift_shifted(rng: Random, lexicon: Lexicon) -> Plan:
     """English moves the receiver, "gave the baker a book"; French takes the passive."""
-    c = _gift(rng, lexicon, 0.3)
-    return planned(c, _roles_swapped(c), partial(en_clause, c=c), partial(fr_passive, c=c), "receiver")
+    c = gift_clause(rng, lexicon, 0.3)
+    return planned(c, roles_swapped(c), partial(en_clause, c=c), partial(fr_passive, c=c), "receiver")
 
 
 def _gift_cleft(rng: Random, lexicon: Lexicon) -> Plan:
-    c = _gift(rng, lexicon, 0.3)
-    return _cleft(c, _roles_swapped(c), "subject")
+    c = gift_clause(rng, lexicon, 0.3)
+    return _cleft(c, roles_swapped(c), "subject")
 
 
 def _gift_moved(rng: Random, lexicon: Lexicon) -> Plan:
-    c = _gift(rng, lexicon, 1)
-    return _turned(c, _roles_swapped(c), "time")
+    c = gift_clause(rng, lexicon, 1)
+    return _turned(c, roles_swapped(c), "time")
 
 
 def _act_passive(rng: Random, lexicon: Lexicon) -> Plan:
-    c = _act(rng, lexicon)
-    return _passive(c, _roles_swapped(c))
+    c = act(rng, lexicon)
+    return _passive(c, roles_swapped(c))
 
 
 def _act_cleft(rng: Random, lexicon: Lexicon) -> Plan:
-    c = _act(rng, lexicon)
-    return _cleft(c, _roles_swapped(c), rng.choice(("subject", "object")))
+    c = act(rng, lexicon)
+    return _cleft(c, roles_swapped(c), rng.choice(("subject", "object")))
 
 
 def _compared(rng: Random, lexicon: Lexicon) -> Plan:
@@ -141,7 +106,7 @@ def _compared(rng: Random, lexicon: Lexicon) -> Plan:
     first, second = rng.sample(
         rng.choice([pair for pair in lexicon.opposites if all(each in fitting for each in pair)]), 2
     )
-    one, two = (_np(rng, noun) for noun in rng.sample(lexicon.nouns[kind], 2))
+    one, two = (phrase(rng, noun) for noun in rng.sample(lexicon.nouns[kind], 2))
 
     def en(left: NP, quality: Lexeme, right: NP) -> Say:
         c = Clause(left, BE, "habit")
@@ -171,8 +136,8 @@ def _placed(rng: Random, lexicon: Lexicon, described: bool = False) -> Plan:
     kinds = rng.sample(("animal", "vehicle", "thing", "clothes"), 2)
     adjectives = rng.sample(lexicon.fitting(*kinds), 2) if described else (None, None)
     nouns = [rng.choice(lexicon.nouns[kind]) for kind in kinds]
-    one, two = (_np(rng, noun, each) for noun, each in zip(nouns, adjectives, strict=True))
-    left, right = _adjectives_swapped(one, two) if described else (two, one)
+    one, two = (phrase(rng, noun, each) for noun, each in zip(nouns, adjectives, strict=True))
+    left, right = adjectives_swapped(one, two) if described else (two, one)
     c, turned, altered = (
         Clause(subject, BE, "habit", place=(where, other))
         for subject, where, other in ((one, spot, two), (two, converse, one), (left, spot, right))
@@ -181,13 +146,13 @@ def _placed(rng: Random, lexicon: Lexicon, described: bool = False) -> Plan:
 
 
 def _described_passive(rng: Random, lexicon: Lexicon) -> Plan:
-    c = _act(rng, lexicon, described=True)
-    return _passive(c, _descriptions_swapped(c))
+    c = act(rng, lexicon, described=True)
+    return _passive(c, descriptions_swapped(c))
 
 
 def _described_cleft(rng: Random, lexicon: Lexicon) -> Plan:
-    c = _act(rng, lexicon, described=True)
-    return _cleft(c, _descriptions_swapped(c), rng.choice(("subject", "object")))
+    c = act(rng, lexicon, described=True)
+    return _cleft(c, descriptions_swapped(c), rng.choice(("subject", "object")))
 
 
 def _two_qualities(rng: Random, lexicon: Lexicon) -> Plan:
@@ -212,25 +177,51 @@ def _two_qualities(rng: Random, lexicon: Lexicon) -> Plan:
 
 
 def _denied_act(rng: Random, lexicon: Lexicon) -> Plan:
-    c = _act(rng, lexicon)._replace(neg=rng.choice(("", "not")))
-    return _passive(c, _other_polarity(c))
+    c = act(rng, lexicon)._replace(neg=rng.choice(("", "not")))
+    return _passive(c, other_polarity(c))
 
 
 def _denied_quality(rng: Random, lexicon: Lexicon) -> Plan:
-    subject = _np(rng, rng.choice(lexicon.nouns["person"]))
+    subject = phrase(rng, rng.choice(lexicon.nouns["person"]))
     quality, tense = rng.choice(lexicon.fitting(rng.choice(("person", "state")))), rng.choice(("past", "habit"))
-    c = _when(rng, lexicon, Clause(subject, BE, tense, rng.choice(("", "not")), quality=quality), 1)
-    return _turned(c, _other_polarity(c), "time", "form")
+    c = sometime(rng, lexicon, Clause(subject, BE, tense, rng.choice(("", "not")), quality=quality), 1)
+    return _turned(c, other_polarity(c), "time", "form")
+
+
+def _denied_opposite(rng: Random, lexicon: Lexicon) -> Plan:
+    """ "the lorry is not fast": it is slow."""
+    noun, one, two = opposites(rng, lexicon)
+    subject, tense, neg = phrase(rng, noun), rng.choice(("past", "habit")), rng.choice(("", "not"))
+    c = Clause(subject, BE, tense, neg, quality=one)
+    paraphrase = other_polarity(c)._replace(quality=two)
+    return planned(c, other_polarity(c), partial(en_clause, c=paraphrase), partial(fr_clause, c=paraphrase))
+
+
+def _denied_kind(rng: Random, lexicon: Lexicon) -> Plan:
+    """ "it is not a clean shirt": it is a dirty one."""
+    noun, one, two = opposites(rng, lexicon)
+    neg, other = rng.choice((("", "not"), ("not", "")))
+    det = "the" if noun.kind in MASS else "some"
+
+    def en(neg: str, quality: Lexeme) -> Say:
+        c = Clause(NP("", Lexeme("it", (("it", "it"),), (("ce", "ce", "m"),), "2")), BE, "habit", neg)
+        return lambda v: f"{en_clause(v, c)} {en_np(v, NP(det, noun, adjective=quality))}"
+
+    def fr(neg: str, quality: Lexeme) -> Say:
+        start = "ce n'est pas" if neg else "c'est"
+        return lambda v: f"{start} {fr_np(v, NP(det, noun, adjective=quality))[0]}"
+
+    return Plan({lang: (say(neg, one), say(other, two), say(other, one)) for lang, say in {"en": en, "fr": fr}.items()})
 
 
 def _denied_gift(rng: Random, lexicon: Lexicon) -> Plan:
-    c = _gift(rng, lexicon, 1)._replace(neg=rng.choice(("", "not")))
-    return _turned(c, _other_polarity(c), "time", "form")
+    c = gift_clause(rng, lexicon, 0.5)._replace(neg=rng.choice(("", "not")))
+    return _cleft(c, other_polarity(c), "subject")
 
 
 def _denied_condition(rng: Random, lexicon: Lexicon) -> Plan:
     """ "if it snows, the king will not travel"."""
-    weather, subject = rng.choice(lexicon.weather), _np(rng, rng.choice(lexicon.nouns["person"]))
+    weather, subject = rng.choice(lexicon.weather), phrase(rng, rng.choice(lexicon.nouns["person"]))
     c = Clause(subject, rng.choice(lexicon.deeds), "future", rng.choice(("", "not")))
 
     def order(v: Voice, condition: str, text: str) -> str:
@@ -242,7 +233,7 @@ def _denied_condition(rng: Random, lexicon: Lexicon) -> Plan:
     def fr(c: Clause) -> Say:
         return lambda v: order(v, f"si {v.word(weather.fr)}", fr_clause(v, c))
 
-    other = _other_polarity(c)
+    other = other_polarity(c)
     return Plan({"en": (en(c), en(c), en(other)), "fr": (fr(c), fr(c), fr(other))}, ("condition", "form"))
 
 
@@ -254,7 +245,11 @@ FRAMES: dict[bool, dict[str, dict[str, Draw]]] = {  # held out? -> kind -> name
         ACT: {"passive": _act_passive},
         TWO: {"opposite": _compared},
         ATTRIBUTES: {"passive with attributes": _described_passive, "two qualities": _two_qualities},
-        NEGATION: {"passive with negation": _denied_act, "quality with negation": _denied_quality},
+        NEGATION: {
+            "passive with negation": _denied_act,
+            "quality with negation": _denied_quality,
+            "opposite with negation": _denied_opposite,
+        },
     },
     True: {
         GIVE: {"gift in a cleft sentence": _gift_cleft, "time moved": _gift_moved},
@@ -264,6 +259,10 @@ FRAMES: dict[bool, dict[str, dict[str, Draw]]] = {  # held out? -> kind -> name
             "cleft sentence with attributes": _described_cleft,
             "converse place with attributes": partial(_placed, described=True),
         },
-        NEGATION: {"gift with negation": _denied_gift, "condition with negation": _denied_condition},
+        NEGATION: {
+            "cleft sentence with negation": _denied_gift,
+            "condition with negation": _denied_condition,
+            "opposite kind": _denied_kind,
+        },
     },
 }

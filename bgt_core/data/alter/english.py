@@ -253,9 +253,13 @@ def _attributes(tokens: Sequence[Token]) -> Iterator[Altered]:
             for row, word in enumerate(words[:-1])
             if word in known and word not in ANIMATE | THINGS and _noun(words, row + 1)
         ]
-        alike = [pair for pair in combinations(at, 2) if words[pair[0]] != words[pair[1]]]
-        if alike:
-            one, two = max(alike, key=lambda pair: len({words[row] in COLOURS for row in pair}) == 1)
+        choices = [  # "a red car or a blue car" would say the same
+            (one, two)
+            for one, two in combinations(at, 2)
+            if words[one] != words[two] and words[one + 1] != words[two + 1]
+        ]
+        if choices:
+            one, two = max(choices, key=lambda pair: len({words[row] in COLOURS for row in pair}) == 1)
             yield Altered("attributes", joined(_exchanged(tokens, words, one, two)))
             return
 

@@ -212,7 +212,7 @@ def _attributes(tokens: Sequence[Token], words: Sequence[str]) -> Iterator[Alter
     ]
     for one, two in combinations(at, 2):
         first, second = ADJECTIVE_FORMS[words[one]][1], ADJECTIVE_FORMS[words[two]][1]
-        if first != second:
+        if first != second and words[one - 1] != words[two - 1]:  # "un chien noir ou un chien blanc" would say the same
             changed = list(tokens)
             for row, forms in ((one, second), (two, first)):
                 _, gender, plural = NOUN_FORMS[words[row - 1]]

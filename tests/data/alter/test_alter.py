@@ -121,6 +121,11 @@ def test_attributes_are_swapped_with_their_articles_and_agree() -> None:
     assert "Un chien blanc et une vache noire." in [each.text for each in french("Un chien noir et une vache blanche.")]
 
 
+def test_attributes_of_the_same_noun_are_left_alone() -> None:
+    for alter, text in ((english, "A red car and a blue car."), (french, "Un chien noir et un chien blanc.")):
+        assert "attributes" not in [each.kind for each in alter(text)]
+
+
 def test_swaps_share_most_words_and_the_choice_follows_the_seed() -> None:
     changes: Counter = Counter()
     for pair in pairs(3_000, seed=5):

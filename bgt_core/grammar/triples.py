@@ -9,13 +9,15 @@ share function words only.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
 from bgt_core.errors import UsageError
 from bgt_core.grammar.parts import Lexicon
-from bgt_core.grammar.triple_frames import FRAMES, KINDS, Forms
+from bgt_core.grammar.triple_frames import FRAMES, KINDS, NEGATION, Forms
 from bgt_core.grammar.voice import Voice
 from bgt_core.grammar.words import sandhi
 
@@ -64,7 +66,8 @@ def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple
         plan = frames[kind][frame](rng, lexicon)
         texts = {lang: _tell(plan.forms[lang], plan.turned, lang, voices[lang]) for lang in LANGS}
         sentences = {sentence for sentence, _, _ in texts.values()}
-        if all(len(set(each)) == 3 for each in texts.values()) and seen.isdisjoint(sentences):
+        misleading = kind == NEGATION or all(_shares_more(*each) for each in texts.values())
+        if misleading and all(len(set(each)) == 3 for each in texts.values()) and seen.isdisjoint(sentences):
             seen |= sentences
             drawn.append(Triple(kind, frame, texts))
     return drawn
@@ -121,6 +124,15 @@ def _tell(forms: Forms, turned: tuple[str, ...], lang: str, rng: Random) -> tupl
             other.chosen[factor] = _OTHERWISE[factor][value]
     first, second, third = (_sentence(text, lang) for text in (sentence, forms[1](other), altered))
     return first, second, third
+
+
+def _shares_more(sentence: str, paraphrase: str, altered: str) -> bool:
+    """Whether the altered sentence has at least as many words of the sentence as the paraphrase has.
+
+    Not so in some French triples, where articles and adjectives agree: "au roi" but "à la reine".
+    """
+    first, second, third = (Counter(re.findall(r"\w+", text.lower())) for text in (sentence, paraphrase, altered))
+    return (first & third).total() >= (first & second).total()
 
 
 def _sentence(text: str, lang: str) -> str:

@@ -77,12 +77,10 @@ def test_negation(many: list[Triple]) -> None:
 
 def test_swapped_sentences_share_more_words_than_paraphrases(many: list[Triple]) -> None:
     swapped = [triple for triple in many if triple.kind != "negation"]
-    for lang in ("en", "fr"):
-        closer = 0
-        for triple in swapped:
-            sentence, paraphrase, altered = (Counter(words(text)) for text in triple.texts[lang])
-            closer += (sentence & altered).total() >= (sentence & paraphrase).total()
-        assert closer > 0.75 * len(swapped)  # French articles agree, contract and elide
+    for triple in swapped:
+        for texts in triple.texts.values():
+            sentence, paraphrase, altered = (Counter(words(text)) for text in texts)
+            assert (sentence & altered).total() >= (sentence & paraphrase).total(), texts
 
 
 @pytest.fixture(scope="module")

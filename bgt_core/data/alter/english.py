@@ -18,6 +18,7 @@ from bgt_core.data.alter.english_words import (
     COLOURS,
     DETERMINERS,
     FUNCTION_WORDS,
+    KNOWN_NOUNS,
     LINKS,
     MODALS,
     NAMES,
@@ -28,7 +29,6 @@ from bgt_core.data.alter.english_words import (
     PREPOSITIONS,
     SUBJECTS,
     SYMMETRIC,
-    THINGS,
     THIRDS,
 )
 from bgt_core.data.alter.tokens import Altered, Token, joined, spaced, tokenise
@@ -41,6 +41,7 @@ _BE_FORMS = {  # by person
     **dict.fromkeys(("am", "is", "are"), ("am", "are", "is")),
     **dict.fromkeys(("was", "were"), ("was", "were", "was")),
     **dict.fromkeys(("'m", "'re"), ("'m", "'re", "'s")),
+    "'ve": ("'ve", "'ve", "'s"),
     **dict.fromkeys(("has", "have"), ("have", "have", "has")),
     **dict.fromkeys(("does", "do"), ("do", "do", "does")),
     **dict.fromkeys(("doesn't", "don't"), ("don't", "don't", "doesn't")),
@@ -52,7 +53,7 @@ _SAME |= {"couldn't", "wouldn't", "shouldn't"}
 COPULAS = BE | {"'m", "'re", "'s", "be", "been", "being", "become", "became", "becomes"}
 POSSESSIVES = {"i": "my", "you": "your", "he": "his", "she": "her", "we": "our", "they": "their"}
 THOUGHTS = {"know", "think", "hope", "believe", "wish", "guess", "suppose", "say", "said", "knew", "thought", "heard"}
-CONTRACTED = {"'m": "am", "'re": "are", "'s": "is", "'ll": "will", "'ve": "have", "'d": "would"}
+CONTRACTED = {"'m": "am", "'re": "are", "'s": "is", "'ll": "will"}  # behind a noun or name
 
 
 class Argument(NamedTuple):
@@ -160,10 +161,10 @@ def _argument(words: Sequence[str], tokens: Sequence[Token], start: int, subject
         return Argument(start, start + 1, "person", THIRD, "")
     if word in DETERMINERS and not (start and words[start - 1] in ("all", "both")):
         end = start + 1
-        while end < len(words) and words[end] in ADJECTIVES and words[end] not in ANIMATE | THINGS:
+        while end < len(words) and words[end] in ADJECTIVES and words[end] not in KNOWN_NOUNS:
             end += 1
         noun = words[end] if end < len(words) else ""
-        if noun in ANIMATE or noun in THINGS:
+        if noun in KNOWN_NOUNS:
             return Argument(start, end + 1, "person" if noun in ANIMATE else "thing", _number(noun), "")
     return None
 
@@ -182,8 +183,10 @@ def _swapped(tokens: Sequence[Token], words: Sequence[str], subject: Argument, t
         return None
     new_subject = [thing.other] if thing.other else [token.text for token in tokens[thing.start : thing.end]]
     old_subject = [token.text for token in tokens[subject.start : subject.end]]
-    new_object = [subject.other] if subject.other else _uncapitalised(old_subject, subject)
+    new_object = [subject.other] if subject.other else _uncapitalised(old_subject)
     before, middle = list(tokens[: subject.start]), list(tokens[subject.end : thing.start])
+    if not thing.other and middle[0].text in ("'ve", "'d"):
+        return None
     if subject.start and _auxiliary(words[subject.start - 1]):  # a question
         agreed = _agreed(words[subject.start - 1], subject.person, thing.person)
         if agreed is None:
@@ -198,7 +201,7 @@ def _swapped(tokens: Sequence[Token], words: Sequence[str], subject: Argument, t
     return [*before, *first, *middle, *second, *tokens[thing.end :]]
 
 
-def _uncapitalised(texts: list[str], argument: Argument) -> list[str]:
+def _uncapitalised(texts: list[str]) -> list[str]:
     first = texts[0] if texts[0] in NAMES or texts[0] == "I" else texts[0].lower()
     return [first, *texts[1:]]
 
@@ -208,10 +211,8 @@ def _agree(middle: list[Token], old: int, new: int) -> bool:
     for row, token in enumerate(middle):
         if token.lower in ADVERBS and token.lower not in BASES:
             continue
-        if token.text in ("'s", "'ve", "'d") and (
-            token.text != "'s" or _at([t.lower for t in middle], row + 1) in PARTICIPLES
-        ):
-            return False  # "is" or "has", "had" or "would"
+        if token.text == "'s" and row + 1 < len(middle) and middle[row + 1].lower in PARTICIPLES:
+            return False  # "is" or "has"
         agreed = _agreed(token.lower, old, new)
         if agreed is None:
             return False
@@ -239,9 +240,9 @@ def _agreed(word: str, old: int, new: int) -> str | None:
 def _noun(words: Sequence[str], row: int) -> bool:
     """A known noun, or an unknown word where a phrase ends."""
     word, after = words[row], _at(words, row + 1)
-    function = FUNCTION_WORDS | ADJECTIVES
-    ends = not after.isalpha() or after in FUNCTION_WORDS
-    return word in ANIMATE | THINGS or (word.isalpha() and word not in function and not _finite(word) and ends)
+    if word in FUNCTION_WORDS or word in ADJECTIVES or _finite(word) or not word.isalpha():
+        return word in KNOWN_NOUNS
+    return word in KNOWN_NOUNS or not after.isalpha() or after in FUNCTION_WORDS
 
 
 def _attributes(tokens: Sequence[Token]) -> Iterator[Altered]:
@@ -251,7 +252,7 @@ def _attributes(tokens: Sequence[Token]) -> Iterator[Altered]:
         at = [
             row
             for row, word in enumerate(words[:-1])
-            if word in known and word not in ANIMATE | THINGS and _noun(words, row + 1)
+            if word in known and word not in KNOWN_NOUNS and _noun(words, row + 1)
         ]
         choices = [  # "a red car or a blue car" would say the same
             (one, two)

@@ -100,6 +100,7 @@ THINGS = {
     for forms in noun.en
     for form in forms
 } | set(_THINGS.split())
+KNOWN_NOUNS = ANIMATE | THINGS
 COLOURS = set("red blue green black white yellow grey gray brown pink purple orange golden".split())
 ADJECTIVES = (
     {form for fitting in FITTING.values() for adjective in fitting for form in adjective.en if " " not in form}

@@ -1,5 +1,5 @@
-"""`bgt`: data, train, embed, translate, mine, sts, pairs, syntax, retrieve, retrieve-similar, fidelity, reproduce,
-generate, diagnose, info, export, push.
+"""`bgt`: data, train, embed, translate, mine, sts, pairs, triples, syntax, retrieve, retrieve-similar, fidelity,
+reproduce, generate, diagnose, info, export, push.
 
 One file per command: it parses, calls the library and prints. `errors` turns the library's errors into a line each.
 
@@ -33,6 +33,7 @@ from bgt_core.cli import (
     syntax,
     train,
     translate,
+    triples,
 )
 from bgt_core.cli.errors import Command, run
 
@@ -47,6 +48,7 @@ for command in (
     mine.mine,
     sts.sts,
     pairs.pairs,
+    triples.triples,
     syntax.syntax,
     retrieve.retrieve,
     fidelity.fidelity,

@@ -140,9 +140,9 @@ def en_clause(v: Voice, c: Clause, ask: str = "", timed: bool = True) -> str:
     if ask:
         auxiliary, main = _en_verb(v, first, en_person(c.subject), c.tense, ask=True)
         words = (ask.strip(), auxiliary, en_np(v, c.subject), main, v.word(first.en).tail + base, rest)
-        return _timed(v, " ".join(filter(None, words)), v.word(c.time.en) if c.time else "", movable=False)
+        return timed_text(v, " ".join(filter(None, words)), v.word(c.time.en) if c.time else "", movable=False)
     text = f"{_en_says(v, c.subject, first, c.tense, c.neg)}{base} {rest}".rstrip()
-    return _timed(v, text, v.word(c.time.en) if c.time else "", movable=timed and not c.modal)
+    return timed_text(v, text, v.word(c.time.en) if c.time else "", movable=timed and not c.modal)
 
 
 def fr_clause(v: Voice, c: Clause, ask: str = "", timed: bool = True) -> str:
@@ -151,7 +151,7 @@ def fr_clause(v: Voice, c: Clause, ask: str = "", timed: bool = True) -> str:
     rest = f"{base} {fr_rest(v, c, who)}".rstrip()
     time = v.word(c.time.fr) if c.time else ""
     if not ask:
-        return _timed(v, _fr_says(v, who, first, c.tense, c.neg) + rest, time, movable=timed and not c.modal)
+        return timed_text(v, _fr_says(v, who, first, c.tense, c.neg) + rest, time, movable=timed and not c.modal)
     word = ask.strip()
     manner = v.pick("question", "est-ce que", "inversion", *([] if word else ["rising"]))
     if manner != "inversion":
@@ -164,10 +164,11 @@ def fr_clause(v: Voice, c: Clause, ask: str = "", timed: bool = True) -> str:
         link = "-t-" if finite[-1] in "ae" and pronoun[0] in "ieo" else "-"
         tail = v.word(first.fr).tail
         text = " ".join(filter(None, (word, who.text if named else "", f"{finite}{link}{pronoun}", after, tail))) + rest
-    return _timed(v, text.lstrip(), time, movable=False)
+    return timed_text(v, text.lstrip(), time, movable=False)
 
 
-def _timed(v: Voice, text: str, time: str, movable: bool) -> str:
+def timed_text(v: Voice, text: str, time: str, movable: bool) -> str:
+    """Add a time behind the text or, if it may move, in front."""
     if not time:
         return text
     if movable and v.pick("time", "front", "end") == "front":

@@ -84,6 +84,19 @@ TRIES = read_verbs(
     """
 )
 THINKS = read_verbs("think/thought=penser; know/knew/known=savoir; believe=croire; say/said=dire; hope=espérer")
+BETWEEN_PERSONS = read_verbs(  # only those whose object does not do the same, as with "meet"
+    """
+    thank=remercier; help=aider; invite=inviter; greet=saluer; surprise=surprendre; watch|observe=regarder|observer;
+    call|phone=appeler; wait for=attendre; admire=admirer; protect=protéger; photograph=photographier;
+    save|rescue=sauver; kiss=embrasser; arrest=arrêter; scold=gronder; flatter=flatter; insult=insulter;
+    encourage=encourager; congratulate=féliciter; comfort|console=consoler|réconforter; punish=punir;
+    deceive|fool=tromper|duper; betray=trahir; defend=défendre; imitate|copy=imiter; accuse=accuser;
+    criticise=critiquer; guide=guider; question|interrogate=interroger|questionner; ignore=ignorer;
+    despise|scorn=mépriser|dédaigner; envy=envier; catch/caught=attraper; injure|wound=blesser; push=pousser;
+    disturb|bother=déranger|gêner; calm=calmer; hire|employ=engager|embaucher; attack=attaquer; chase=pourchasser;
+    replace=remplacer
+    """
+)
 HAVE, LIKE = read_verbs("have/had=avoir; like|love=aimer")
 ACTS = [(kinds.split(), verb) for kinds, table in _ACTS.items() for verb in read_verbs(table)]
 BE = Lexeme("be", (English("be", "is", "was", "been", "being", ""),), (french("être"),))

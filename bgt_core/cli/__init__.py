@@ -16,6 +16,7 @@ import typer
 
 from bgt_core import __version__
 from bgt_core.cli import (
+    alter,
     backtranslate,
     data,
     diagnose,
@@ -38,6 +39,7 @@ from bgt_core.cli import (
 from bgt_core.cli.errors import Command, run
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+data.app.command(cls=Command)(alter.alter)
 data.app.command(cls=Command)(backtranslate.backtranslate)
 app.add_typer(data.app, name="data")
 app.add_typer(similar.app, name="retrieve-similar")

@@ -8,7 +8,7 @@ where a swap might not be well-formed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from random import Random
 
 from bgt_core.data.alter.english import english
@@ -16,10 +16,11 @@ from bgt_core.data.alter.french import french
 from bgt_core.data.alter.tokens import Altered
 from bgt_core.errors import UsageError
 
-__all__ = ["Altered", "altered", "altered_rows"]
+__all__ = ["LANGS", "Altered", "altered"]
 
 SWAP_SHARE = 0.75  # of the sentences with both a swap and a changed negation, how many are swapped
 _BY_LANG: dict[str, Callable[[str], list[Altered]]] = {"en": english, "fr": french}
+LANGS = tuple(_BY_LANG)
 
 
 def altered(text: str, lang: str, rng: Random) -> Altered | None:
@@ -49,26 +50,3 @@ def altered(text: str, lang: str, rng: Random) -> Altered | None:
     if swaps and (not negations or rng.random() < SWAP_SHARE):
         return rng.choice(swaps)
     return negations[0] if negations else None
-
-
-def altered_rows(pairs: Iterable[tuple[str, str]], lang: str, seed: int = 0) -> Iterator[str]:
-    """Yield pairs whose first sentence can be altered, as lines of a TSV: both sentences and the altered one.
-
-    The pairs are translations or paraphrases. Recipes read such files as those of
-    `bgt_core.grammar.triples.triple_rows`.
-
-    Args:
-        pairs: A sentence in `lang`, and its translation or paraphrase.
-        lang: "en" or "fr", the language of the first sentences.
-        seed: Seed of all draws.
-
-    Yields:
-        Lines without a line end; pairs without a safe alteration are left out.
-
-    Raises:
-        UsageError: Another language.
-    """
-    rng = Random(f"{seed} altered")
-    for first, second in pairs:
-        if change := altered(first, lang, rng):
-            yield f"{first}\t{second}\t{change.text}"

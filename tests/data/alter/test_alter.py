@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from bgt_core.data.alter import altered, altered_rows
+from bgt_core.data.alter import altered
 from bgt_core.data.alter.english import english
 from bgt_core.data.alter.french import french
 from bgt_core.errors import UsageError
@@ -139,11 +139,6 @@ def test_swaps_share_most_words_and_the_choice_follows_the_seed() -> None:
                 assert not re.search(r"  | [.,]|\\b[jlmtdn]' ", change.text), change
     assert all(changes[lang, "negation"] > 500 for lang in ("en", "fr"))
     assert changes["en", "roles"] > 100 and changes["fr", "roles"] > 30
-
-
-def test_rows_leave_out_what_cannot_be_altered() -> None:
-    rows = list(altered_rows([("The dog bit the man.", "Le chien a mordu l'homme."), ("Hello!", "Salut !")], "en"))
-    assert rows == ["The dog bit the man.\tLe chien a mordu l'homme.\tThe man bit the dog."]
 
 
 def test_another_language_is_refused() -> None:

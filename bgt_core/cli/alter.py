@@ -1,0 +1,32 @@
+"""`bgt data alter`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bgt_core.cli.data import show_written
+from bgt_core.cli.options import JsonOption
+
+
+def alter(
+    file: Annotated[Path, typer.Argument(help="Translations, as in `bgt data prepare`.")],
+    langs: Annotated[str, typer.Option(help="The languages of the columns, as in en,fr.")],
+    of: Annotated[str, typer.Option(help="Language of the sentences to alter.")],
+    out: Annotated[Path, typer.Option(help="As in `bgt data prepare`; a third column holds the altered sentences.")],
+    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop on the first bad line.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Add an altered sentence to each pair: roles swapped, a negation changed, or two words exchanged.
+
+    `bgt train bgt-bound --columns en,fr,altered:en` learns from such files to tell them from translations.
+    """
+    from bgt_core.data.alter.rows import alter_rows
+
+    done, kinds = alter_rows(file, langs.split(","), out, of=of, seed=seed, strict=strict)
+    print(", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common()), file=sys.stderr)
+    show_written(out, done, "bgt-data-alter/1" if as_json else None)

@@ -1,0 +1,88 @@
+"""Translations, each with an altered sentence beside it: data for recipes that learn composition."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from random import Random
+
+from bgt_core.data import manifest
+from bgt_core.data.alter import LANGS, Altered, altered
+from bgt_core.data.clean import Cleaned
+from bgt_core.data.columns import ALTERED
+from bgt_core.data.pairfile import pair_file, suffix
+from bgt_core.data.parallel import Skipped, read_pairs, source_files
+from bgt_core.errors import DataError, UsageError
+
+WORDS = "words"  # the kind of a sentence in which two words are exchanged
+
+
+def alter_rows(
+    source: Path, langs: Sequence[str], out: Path, *, of: str, seed: int = 0, strict: bool = False
+) -> tuple[Cleaned, Counter[str]]:
+    """Write each pair with an altered sentence; OUT.json is a card.
+
+    Args:
+        source: Pairs, as `bgt_core.data.parallel.read_pairs` reads them.
+        langs: The two languages of the pairs.
+        out: The file to write; its columns are `langs` and "altered".
+        of: The language whose sentences are altered. Those of a language with rules (English, French) are altered as
+            `altered` does, others and those of other languages get two words exchanged.
+        seed: Seed of all draws.
+        strict: Stop at the first bad line.
+
+    Returns:
+        What was written, and how many rows there are of each kind of alteration. A sentence without two different words
+        is dropped with its pair.
+
+    Raises:
+        UsageError: `of` is none of two different `langs`.
+        DataError: A bad source, or no pair that can be altered.
+    """
+    suffix(out)
+    if len(langs) != 2 or langs[0] == langs[1] or of not in langs:
+        raise UsageError(f"language '{of}' of {','.join(langs)}: expected one of two different languages")
+    rng, skipped, dropped, kinds = Random(f"{seed} altered"), Skipped(), Counter[str](), Counter[str]()
+    with pair_file(out, (*langs, ALTERED)) as add:
+        for pair in read_pairs(source, langs, skipped, strict):
+            text = pair[langs.index(of)]
+            change = (altered(text, of, rng) if of in LANGS else None) or exchanged(text, rng)
+            if change is None:
+                dropped["one word"] += 1
+                continue
+            kinds[change.kind] += 1
+            add([[part.encode() for part in (*pair, change.text)]])
+        if not kinds:
+            raise DataError(f"{source}: no sentence in {of} has two different words.")
+    files = source_files(source, langs)
+    manifest.write_card(
+        out,
+        {
+            "schema": manifest.CARD,
+            "file": {**manifest.facts(out), "columns": [*langs, ALTERED], "rows": kinds.total()},
+            "dropped": dict(dropped),
+            "skipped": dict(skipped.counts),
+            "altered": of,
+            "kinds": dict(kinds),
+            "seed": seed,
+            "sources": {str(file): manifest.facts(file) for file in files},
+            "licence": "; ".join(sorted({manifest.licence(file) for file in files})),
+        },
+    )
+    return Cleaned(kinds.total(), dict(dropped), skipped), kinds
+
+
+def exchanged(text: str, rng: Random) -> Altered | None:
+    """Exchange two different words; None if there are no two. Marks stay where they are."""
+    words = text.split()
+    cores = [word.strip(".,;:!?…\"'«»()") for word in words]
+    pairs = [(i, j) for i, j in combinations(range(len(words)), 2) if cores[i] and cores[j]]
+    pairs = [(i, j) for i, j in pairs if cores[i].casefold() != cores[j].casefold()]
+    if not pairs:
+        return None
+    first, second = rng.choice(pairs)
+    for row, core in ((first, cores[second]), (second, cores[first])):
+        words[row] = words[row].replace(cores[row], core, 1)
+    return Altered(WORDS, " ".join(words))

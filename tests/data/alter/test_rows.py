@@ -1,0 +1,57 @@
+"""`bgt data alter`, and words exchanged where no rule applies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from bgt_core.data.alter.rows import exchanged
+
+PAIRS = [("The dog bit the man.", "Le chien a mordu l'homme."), ("Hello!", "Salut !"), ("Red wine, please.", "Du vin.")]
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    (tmp_path / "pairs.tsv").write_text("".join(f"{first}\t{second}\n" for first, second in PAIRS))
+    return tmp_path / "pairs.tsv"
+
+
+def test_each_pair_gets_an_altered_sentence(pairs: Path, tmp_path: Path, bgt: Callable[..., tuple]) -> None:
+    done = bgt("data", "alter", pairs, "--langs", "en,fr", "--of", "en", "--out", tmp_path / "out.tsv")
+    assert done.code == 0, done.err
+    first, second = [line.split("\t") for line in (tmp_path / "out.tsv").read_text().splitlines()]
+    assert first == [*PAIRS[0], "The man bit the dog."]
+    assert second[:2] == [*PAIRS[2]] and sorted(second[2].lower().replace(",", "").strip(".").split()) == [
+        "please",
+        "red",
+        "wine",
+    ]
+    card = json.loads((tmp_path / "out.tsv.json").read_text())
+    assert (card["altered"], card["kinds"], card["dropped"]) == ("en", {"roles": 1, "words": 1}, {"one word": 1})
+    assert card["file"]["columns"] == ["en", "fr", "altered"] and card["file"]["rows"] == 2
+    assert "roles 1" in done.err and "words 1" in done.err
+
+
+def test_what_cannot_be_altered_is_refused(pairs: Path, tmp_path: Path, bgt: Callable[..., tuple]) -> None:
+    other = bgt("data", "alter", pairs, "--langs", "en,fr", "--of", "de", "--out", tmp_path / "out.tsv")
+    assert other.code == 2 and "language 'de' of en,fr" in other.err
+    (tmp_path / "short.tsv").write_text("Hello!\tSalut !\n")
+    short = bgt(
+        "data", "alter", tmp_path / "short.tsv", "--langs", "en,fr", "--of", "en", "--out", tmp_path / "out.tsv"
+    )
+    assert one.code == 4 and "no sentence in en has two different words" in one.err
+    assert not list(tmp_path.glob("out*"))
+
+
+@pytest.mark.parametrize("text", ["Hallo", "nein nein, Nein!", "", "?! ..."])
+def test_without_two_different_words_there_is_nothing_to_exchange(text: str) -> None:
+    assert exchanged(text, Random(0)) is None
+
+
+def test_two_words_change_places_and_marks_stay() -> None:
+    seen = {exchanged("Er kam, sah!", Random(seed)).text for seed in range(30)}  # type: ignore[union-attr]
+    assert seen == {"kam Er, sah!", "sah kam, Er!", "Er sah, kam!"}

@@ -40,9 +40,7 @@ def test_what_cannot_be_altered_is_refused(pairs: Path, tmp_path: Path, bgt: Cal
     other = bgt("data", "alter", pairs, "--langs", "en,fr", "--of", "de", "--out", tmp_path / "out.tsv")
     assert other.code == 2 and "language 'de' of en,fr" in other.err
     (tmp_path / "short.tsv").write_text("Hello!\tSalut !\n")
-    short = bgt(
-        "data", "alter", tmp_path / "short.tsv", "--langs", "en,fr", "--of", "en", "--out", tmp_path / "out.tsv"
-    )
+    one = bgt("data", "alter", tmp_path / "short.tsv", "--langs", "en,fr", "--of", "en", "--out", tmp_path / "out.tsv")
     assert one.code == 4 and "no sentence in en has two different words" in one.err
     assert not list(tmp_path.glob("out*"))
 

@@ -8,6 +8,7 @@ from operator import add
 
 from bgt_core.contracts import Loss, Objective, Outputs
 from bgt_core.errors import UsageError
+from bgt_core.objectives.altered import AlteredMargin
 from bgt_core.objectives.auxiliary import ParaphraseReconstruction, WordPosition
 from bgt_core.objectives.composition import Composition
 from bgt_core.objectives.contrast import Contrast
@@ -27,11 +28,13 @@ class Sum:
     paraphrase: ParaphraseReconstruction | None = None
     position: WordPosition | None = None
     composition: Composition | None = None
+    altered: AlteredMargin | None = None
 
     @property
     def parts(self) -> list[Objective]:
         """Those that count."""
-        weighable = (self.margin, self.contrast, self.distillation, self.paraphrase, self.position, self.composition)
+        composing = (self.composition, self.altered)
+        weighable = (self.margin, self.contrast, self.distillation, self.paraphrase, self.position, *composing)
         weighted = [part for part in weighable if part and part.weight]
         return [*([self.elbo] if self.elbo else []), *weighted]
 

@@ -21,6 +21,7 @@ from bgt_core.nets.output import LanguageOutput, TiedOutput
 from bgt_core.nets.pooling import BoundPooling, SIFPooling
 from bgt_core.nets.prediction import OutputLayer
 from bgt_core.nets.transformer import Bert, Transformer
+from bgt_core.objectives.altered import AlteredMargin
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.composition import Composition
 from bgt_core.objectives.distillation import Distillation
@@ -138,6 +139,7 @@ def bgt_bound() -> Recipe:
             ),
             margin=Margin(margin=0.6, weight=200.0),
             composition=Composition(),
+            altered=AlteredMargin(),
             distillation=Distillation(weight=0.0),
         ),
         data=DataConfig(vocab_size=8_000, min_pieces=3, valid_pairs=2_000),

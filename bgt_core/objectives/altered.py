@@ -1,0 +1,46 @@
+"""Similarity falls where the meaning is altered: a margin loss over altered sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+import torch
+import torch.nn.functional as F
+
+from bgt_core.contracts import Loss, Outputs, Posterior
+from bgt_core.errors import UsageError
+
+
+@dataclass(frozen=True)
+class AlteredMargin:
+    """A translation is nearer than an altered translation, by the cosine of whole semantic means.
+
+    For each sentence s, its translation t and the altered t': max(0, margin - cos(s, t) + cos(s, t')). Unitless;
+    `weight` says how many nats one unit is worth beside the ELBO. A batch without altered sentences costs nothing.
+    """
+
+    weight: float = 100.0
+    margin: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not 0 < self.margin < 2:
+            raise UsageError(
+                f"altered.margin {self.margin} must be above 0 and below 2, the most that cosines differ by"
+            )
+
+    def __call__(self, out: Outputs, step: int) -> Loss:
+        def cosine(one: Posterior, two: Posterior) -> torch.Tensor:
+            return F.cosine_similarity(one.mean.float(), two.mean.float(), dim=-1)  # (B,)
+
+        hinges = [
+            F.relu(self.margin - cosine(source, out.meaning[column]) + cosine(source, altered)).sum()
+            for column, altered in out.altered.items()
+            for name, source in out.meaning.items()
+            if name != column
+        ]
+        if not hinges:
+            return Loss(torch.zeros((), device=next(iter(out.meaning.values())).mean.device), {})
+        total = reduce(add, hinges)
+        return Loss(self.weight * total, {"altered": total.detach()})

@@ -195,7 +195,7 @@ def test_one_document_of_json_about_the_grammar(bgt: Bgt) -> None:
         ("--kinds roles", 2, "--kinds chooses rows of a file"),
         ("--lang de", 2, "--lang de"),
         ("--resamples 3", 2, "--resamples 3"),
-        ("--count 1000000", 2, "0 to 20,000 triples"),
+        ("--count 1000000", 2, "0 to 10,000 triples"),
         ("--count 0", 4, "no triples"),
     ],
 )

@@ -138,11 +138,12 @@ def chosen(pairs: Pairs, limit: int, least: int, most: int | None) -> Pairs:
 def about(result: Fidelity, beam: int, cased: bool, seed: int, trained: bool) -> str:
     """How it was measured, in a line or two."""
     case = "cased" if cased else "lower-cased"
+    unread = f" Numbers of {result.unread:,} pairs can't be read and are left out." if result.unread else ""
     left_out = "" if trained else "\nWithout --train, no training sentences stand beside them as baselines."
     return (
         f"{result.pairs:,} pairs, beam {beam}, seed {seed}; chrF and BLEU of sacrebleu, {case}. Length and mark are "
         "compared with the style, the rest with the reference; what is kept, where source and reference agree (--json "
-        f"says in how many).{left_out}"
+        f"says in how many).{unread}{left_out}"
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from attack import recomputed_latents, recomputed_scores
 
-COUNT = 2_600
+COUNT = 2_800
 CHECKS: tuple[Callable[[np.random.Generator], str], ...] = (
     recomputed_scores.correlations,
     recomputed_scores.intervals,
@@ -23,6 +23,7 @@ CHECKS: tuple[Callable[[np.random.Generator], str], ...] = (
     recomputed_scores.fidelity_counters,
     recomputed_latents.codelengths,
     recomputed_latents.control_tasks,
+    recomputed_latents.selectivities,
     recomputed_latents.erasure,
     recomputed_latents.divergences,
     recomputed_latents.likelihoods,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -14,6 +15,8 @@ from scipy.integrate import quad
 from scipy.linalg import sqrtm
 from scipy.spatial import distance
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
 from attack.recomputed_scores import WORDS, differ
@@ -22,9 +25,15 @@ from bgt_core.diagnose import diagnose
 from bgt_core.nets.prediction import OutputLayer, SentencePrediction
 from bgt_core.posterior import Gaussian, VonMisesFisher
 from bgt_core.posterior.distances import similarity
+from probes.measures.config import ProbeConfig
 from probes.measures.control_task import control_labels, keys
+from probes.measures.controls import selectivity
 from probes.measures.erasure import leace
 from probes.measures.mdl import block_boundaries, codelength
+from probes.measures.measure import measure, probe_factory
+from probes.measures.study import prepare
+from probes.task import Items
+from probes.tasks import TASKS
 
 
 def codelengths(rng: np.random.Generator) -> str:
@@ -60,6 +69,31 @@ def control_tasks(rng: np.random.Generator) -> str:
     return differ(known, [name in {names[row] for row in train} for name in names])
 
 
+def selectivities(rng: np.random.Generator) -> str:
+    """Accuracies on a task and on its control task, and their difference, with sklearn's regression for a probe."""
+    sentences = [" ".join(rng.choice(WORDS, 6)) for _ in range(460)]
+    names = ["dog" if "dog" in text else "cat" if "cat" in text else "none" for text in sentences]
+    splits = ["train"] * 300 + ["dev"] * 60 + ["test"] * 100
+    config = ProbeConfig(seeds=1, l2=1.0, resamples=100, control=str(rng.choice(["rare", "first"])))
+    study = prepare(TASKS["length"], Items(sentences, names, list(range(460)), splits), lang="en", config=config)
+    texts = [text.lower().split() for text in study.items.sentences]
+    vectors = np.array([[text.count(word.lower()) for word in WORDS] for text in texts], np.float32)
+    vectors += rng.normal(size=vectors.shape).astype(np.float32)
+    task = measure(probe_factory("linear", config.l2), [vectors], study.labels, study.cuts)
+    ours = selectivity(study, [vectors], task, config)
+    train, _, test = study.cuts[0]
+    drawn, known = control_labels(keys(study.items.sentences, str(config.control)), study.labels, train, config.seed)
+    test = test[known[test]]
+    scaled = StandardScaler().fit(vectors[train]).transform(vectors)
+    probe = LogisticRegression(C=1.0, tol=1e-6, max_iter=10_000)
+    own, control = (
+        probe.fit(scaled[train], labels[train]).score(scaled[test], labels[test]) for labels in (study.labels, drawn)
+    )
+    if ours is None or len({*drawn[train].tolist()}) < 3:  # of two classes, sklearn's penalty is another
+        return ""
+    return differ((ours.control, ours.points / 100), (control, own - control), 2.5 / len(test))  # two items at most
+
+
 def erasure(rng: np.random.Generator) -> str:
     """LEACE by its formula, x - W^+ P W (x - mean), with scipy's square root, on features of any scale."""
     items, width, classes = int(rng.integers(60, 300)), int(rng.integers(3, 9)), int(rng.integers(2, 4))
@@ -84,11 +118,16 @@ def divergences(rng: np.random.Generator) -> str:
         return f"Gaussian: {failure}"
     size, k = int(rng.integers(3, 12)), float(10 ** rng.uniform(-1, 2))
 
-    def density(t: float) -> float:  # of mean . z, but for a constant
-        return math.exp(k * (t - 1)) * (1 - t * t) ** ((size - 3) / 2)
+    def integral(factor: Callable[[float], float], k: float) -> float:
+        """Of a factor times the density of t = mean . z, but for a constant; in parts, as its peak is narrow."""
+        ends = (-1.0, 1 - min(1.0, 20 * size / (1 + k)), 1 - min(0.5, size / (1 + k)), 1.0)
 
-    (mass, _), (along, _) = quad(density, -1, 1), quad(lambda t: t * density(t), -1, 1)
-    uniform, _ = quad(lambda t: (1 - t * t) ** ((size - 3) / 2), -1, 1)
+        def value(t: float) -> float:
+            return factor(t) * math.exp(k * (t - 1)) * (1 - t * t) ** ((size - 3) / 2)
+
+        return sum(quad(value, *part, epsabs=0)[0] for part in itertools.pairwise(ends))
+
+    mass, along, uniform = integral(lambda t: 1, k), integral(lambda t: t, k), integral(lambda t: 1, 0)
     sphere = VonMisesFisher(torch.nn.functional.one_hot(torch.tensor([0]), size).double(), torch.tensor([k]).double())
     return differ(sphere.kl(), [k * along / mass - k - math.log(mass / uniform)], 1e-5)
 

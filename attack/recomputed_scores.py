@@ -62,7 +62,7 @@ def intervals(rng: np.random.Generator) -> str:
         system = rho * gold + math.sqrt(1 - rho**2) * noise
         draws = bootstrap.pearson(bootstrap.resample(rng, 100, 200), system[None], gold)[:, 0]
         low, high = bootstrap.interval(draws, 0.95)
-        inside += low <= rho <= high
+        inside += bool(low <= rho <= high)
     return "" if inside >= 47 else f"{inside} of 60 intervals of 95 % hold {rho:.2f}"  # under 47: once in 100,000
 
 

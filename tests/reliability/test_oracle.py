@@ -12,6 +12,7 @@ import torch
 from attack import oracle, recomputed_latents, recomputed_scores
 from bgt_core.evaluation import bootstrap
 from bgt_core.posterior import Gaussian, VonMisesFisher
+from probes.measures.controls import Selectivity
 from probes.measures.erasure import Eraser
 
 ROUNDS = 12
@@ -45,6 +46,7 @@ WRONG = [  # a check, what it looks at, and something that is nearly right
     ("scores", "fidelity_counters", recomputed_scores, "numbers", lambda text, lang: text.split()),
     ("latents", "codelengths", recomputed_latents, "block_boundaries", lambda items: [1, items]),
     ("latents", "control_tasks", recomputed_latents, "keys", lambda texts, kind: [text.split()[0] for text in texts]),
+    ("latents", "selectivities", recomputed_latents, "selectivity", lambda *given: Selectivity(0.3, 40.0, 0.0, 0.0)),
     ("latents", "erasure", recomputed_latents, "leace",
      lambda vectors, labels: Eraser(vectors.mean(0), np.eye(vectors.shape[1])[:, :1], np.eye(vectors.shape[1])[:, :1])),
     ("latents", "divergences", Gaussian, "kl", lambda self: 0.5 * self.mean.square().sum(-1)),

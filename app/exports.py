@@ -98,8 +98,13 @@ def download(name: str, kind: str, make: Callable[[], str | bytes]) -> None:
 def as_csv(table: pd.DataFrame) -> bytes:
     """UTF-8 with the byte order mark that spreadsheets look for; text that they would compute gets an apostrophe."""
     text = table.select_dtypes(exclude="number").columns
-    safe = {name: table[name].map(lambda cell: f"'{cell}" if str(cell).startswith(FORMULA) else cell) for name in text}
-    return table.assign(**safe).to_csv(index=False).encode("utf-8-sig")
+    safe = {name: table[name].map(uncomputed) for name in text}
+    return table.assign(**safe).rename(columns=uncomputed).to_csv(index=False).encode("utf-8-sig")
+
+
+def uncomputed(cell: Any) -> Any:
+    """A cell or a column's name with an apostrophe before it if a spreadsheet would compute it."""
+    return f"'{cell}" if str(cell).startswith(FORMULA) else cell
 
 
 def as_parquet(table: pd.DataFrame) -> bytes:

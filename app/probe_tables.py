@@ -10,13 +10,14 @@ from app import task_names
 from app.probe_results import CELL, OPTIONAL
 from app.rows import language_name
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
+from bgt_core.data.columns import split_langs
 
 LATENTS = (SEMANTIC, LANGUAGE, SYNTACTIC)
 
 
 def language_names(lang: str) -> str:
     """Of the language of a result, or of its two: "en-fr" -> "English and French"."""
-    return " and ".join(map(language_name, lang.split("-")))
+    return " and ".join(map(language_name, split_langs(lang)))
 
 
 def p_value(p: float) -> str:

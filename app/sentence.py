@@ -13,6 +13,7 @@ import streamlit as st
 from app import rows, startup
 from app.state import Loaded, content, embed
 from bgt_core.contracts import SEMANTIC
+from bgt_core.data.columns import split_langs
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.data.text import normalise
 
@@ -50,7 +51,7 @@ def sentences_of(lang: str) -> list[str]:
 
 def length(text: str, lang: str) -> int:
     """In words; in characters where a language puts no spaces."""
-    return sum(map(str.isalnum, text)) if lang in UNSPACED else rows.words(text)
+    return sum(map(str.isalnum, text)) if lang.partition("-")[0] in UNSPACED else rows.words(text)
 
 
 def vectors(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
@@ -143,7 +144,8 @@ def _second_knows(digest: str, folder: Path) -> list[str]:
     from app import probe_results  # slow to import, and not needed for the first words of the page
 
     gaps = probe_results.gathered([folder] if folder.is_dir() else [], []).gaps
-    gaps = gaps[(gaps["first"] == SEMANTIC) & ~gaps["lang"].str.contains("-")]
+    one_language = gaps["lang"].map(lambda lang: len(split_langs(lang)) == 1).astype(bool)
+    gaps = gaps[(gaps["first"] == SEMANTIC) & one_language]
     better = (gaps["points"] < 0) & (gaps["adjusted_p"] < SEPARABLE)
     share = better.groupby(gaps["task"], sort=False).mean()
     return share.index[share > 0.5].tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bgt_core.data.columns import split_langs
 from probes.task import needs
 from probes.tasks import GROUPS as SENTEVAL_GROUPS
 from probes.tasks import TASKS
@@ -59,7 +60,7 @@ def defined(task: str, lang: str) -> bool:
     """Whether the task exists in a language (or a pair of them, "en-fr"); those of the user's are taken to."""
     if task not in TASKS:
         return True
-    return ("texts" in TASKS[task].builds) == ("-" in lang) and lang in (TASKS[task].langs or (lang,))
+    return ("texts" in TASKS[task].builds) == (len(split_langs(lang)) > 1) and lang in (TASKS[task].langs or (lang,))
 
 
 def why_not(task: str, lang: str) -> str:

@@ -22,7 +22,7 @@ import torch
 from attack import commands, pages
 from attack.trying import Tried, run
 
-PARTS = ("fuzz", "hostile", "addresses", "states", "disks", "together", "kills")
+PARTS = ("oracle", "fuzz", "hostile", "addresses", "states", "disks", "together", "kills")
 
 
 def table(rows: list[Tried]) -> str:

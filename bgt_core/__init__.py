@@ -50,6 +50,8 @@ __all__ = [
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError  # noqa: E402
 
 if TYPE_CHECKING:
+    import torch
+
     from bgt_core.adapters import open_encoder as open_encoder
     from bgt_core.checkpoint import info as info
     from bgt_core.embedder import Embedder as Embedder
@@ -64,15 +66,15 @@ if TYPE_CHECKING:
     from bgt_core.run import train as train
 
 
-def load(path: str | Path = PRETRAINED, device: str = "auto", precision: str = "auto") -> Embedder:
+def load(path: str | Path = PRETRAINED, device: str | torch.device = "auto", precision: str = "auto") -> Embedder:
     """The model in a checkpoint, or in the newest of a run; without a path the one that ships.
 
     `path` may name a model that ships, as "bgt-composed". Where it is no folder here and reads as ORG/NAME or
     ORG/NAME@REVISION, it is fetched from the hub.
 
-    `device` is "cpu", "cuda", "cuda:1", or "auto": a GPU where there is one. `precision` is "fp32", "bf16", "auto"
-    (bf16 where the device multiplies it natively), or on a CPU "int8", for embedding. Raises BgtError for a folder
-    that is missing, incomplete or damaged, and where the hub can't give it.
+    `device` is "cpu", "cuda", "cuda:1", a device of torch, or "auto": a GPU where there is one. `precision` is "fp32",
+    "bf16", "auto" (bf16 where the device multiplies it natively), or on a CPU "int8", for embedding. Raises BgtError
+    for a folder that is missing, incomplete or damaged, and where the hub can't give it.
     """
     from bgt_core import checkpoint
     from bgt_core.device import pick_device

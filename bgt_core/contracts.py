@@ -291,7 +291,7 @@ class SentenceEncoder(Protocol):
         """What decides the vectors, in one line; empty where nobody knows, so that nothing may be reused."""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """N sentences -> (N, D) float32, in the order given."""
+        """N sentences -> (N, D) float32, in the order given. Those that we open take a single string too: (D,)."""
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Each row of left (N, D) with each row of right (M, D): (N, M)."""

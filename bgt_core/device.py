@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -17,13 +19,22 @@ INT8 = "int8"  # of embedding alone
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 
 
-def pick_device(name: str) -> torch.device:
-    """ "auto", "cpu" or "cuda[:i]" -> a device of this machine; UsageError or, for a missing GPU, NotFound."""
+# A forked process has torch's pool of threads, but none of its threads, and would wait for them for ever.
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
+
+
+def pick_device(name: str | torch.device) -> torch.device:
+    """ "auto", "cpu", "cuda[:i]" or a device of torch -> a device of this machine.
+
+    Raises UsageError for another name and NotFound for a GPU that is missing.
+    """
+    name = str(name)
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
+    if not re.fullmatch(r"cpu(:0)?|cuda(:\d+)?", name):
         raise UsageError(f"Device '{name}' is none of auto, cpu, cuda, cuda:1, ...")
-    device = torch.device(name)
+    device = torch.device(name.removesuffix(":0") if name.startswith("cpu") else name)
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise NotFound(f"Device '{name}': this machine has no such CUDA device; use 'cpu'.")
     return device

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from numbers import Integral
 from typing import cast
 
 import numpy as np
@@ -21,7 +22,7 @@ from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.packing import PackedLayout, PaddedLayout
 from bgt_core.nets.quantised import quantised
 from bgt_core.posterior import Gaussian
-from bgt_core.vectors.compare import unit
+from bgt_core.vectors.compare import check_paired, unit
 
 BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # padded tokens of a batch at most, on a GPU and on a CPU
 LONG = 64  # tokens of a sentence from which on a batch holds fewer
@@ -54,9 +55,13 @@ class Embedder:
             in_8_bits = {encoder: quantised(cast(Encoder, encoder)) for encoder in self.encoders.values()}
             self.encoders = {key: in_8_bits[encoder] for key, encoder in self.encoders.items()}
 
+    def __reduce__(self) -> tuple[type[Embedder], tuple[object, ...]]:
+        """Pickled is what makes it: matrices of 8 bits, as the device multiplies them, can't be."""
+        return type(self), (self.model, self.tokenizer, self.langs, self.precision)
+
     def embed(
         self,
-        sentences: str | Sequence[str],
+        sentences: str | Iterable[str],
         *,
         lang: str,
         latent: str = SEMANTIC,
@@ -68,7 +73,8 @@ class Embedder:
 
         Batches hold at most `batch_size` sentences; None bounds them by their tokens alone, which suits nearly every
         machine. `show_progress` draws a bar on stderr, `normalize` scales vectors to length 1. An empty sentence is
-        embedded as the end-of-sentence piece alone. Raises UsageError for a language or latent the model does not have.
+        embedded as the end-of-sentence piece alone. Raises UsageError for a language or latent the model does not have,
+        and for anything but a string or strings in an order.
 
         >>> bgt = bgt_core.load()
         >>> bgt.embed("Where is the dog?", lang="en").shape
@@ -77,9 +83,9 @@ class Embedder:
         (2, 64)
         """
         encoder = self.encoder(lang, latent)
-        if batch_size is not None and batch_size < 1:
-            raise UsageError(f"batch_size {batch_size} must be at least 1 sentence.")
-        ids = self.tokenizer.encode([sentences] if isinstance(sentences, str) else sentences)
+        if batch_size is not None and (not isinstance(batch_size, Integral) or batch_size < 1):
+            raise UsageError(f"batch_size {batch_size} must be at least 1 sentence, a whole number.")
+        ids = self.tokenizer.encode(sentences)
         vectors = np.empty((len(ids), self.width(lang, latent)), dtype=np.float32)
         for rows, posterior in self._read(encoder, lang, ids, batch_size, show_progress):
             vectors[rows] = self.model.vectors(posterior)[: len(rows)].float().cpu().numpy()
@@ -87,15 +93,15 @@ class Embedder:
             vectors = unit(vectors)
         return vectors[0] if isinstance(sentences, str) else vectors
 
-    def posteriors(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> Gaussian:
+    def posteriors(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> Gaussian:
         """q(z | sentence) of N sentences of one language, (N, L), in the order given; float32, on the CPU.
 
-        What `posterior.distances` compares. Raises UsageError for a language or latent the model does not have, and for
-        a model whose posteriors are no Gaussians.
+        A single string is one sentence, (1, L). What `posterior.distances` compares. Raises UsageError as `embed`, and
+        for a model whose posteriors are no Gaussians.
         """
         encoder, units = self.encoder(lang, latent), self.width(lang, latent)
         ids = self.tokenizer.encode(sentences)
-        mean, log_variance = torch.empty(2, len(ids), units)
+        mean, log_variance = torch.empty(2, len(ids), units, dtype=torch.float32, device="cpu")
         for rows, posterior in self._read(encoder, lang, ids):
             if not isinstance(posterior, Gaussian):
                 raise UsageError(
@@ -153,7 +159,11 @@ class Embedder:
         return self.model.similarity.matrix(left, right)
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The model's similarity of each row of left with the same row of right: (N, D), (N, D) -> (N,)."""
+        """The model's similarity of each row of left with the same row of right: (N, D), (N, D) -> (N,).
+
+        Raises UsageError for sides of different shapes.
+        """
+        check_paired(left, right)
         return self.model.similarity.pairwise(left, right)
 
     def encoder(self, lang: str, latent: str) -> nn.Module:

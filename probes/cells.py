@@ -75,6 +75,8 @@ def measure_cell(
     if path and (kept := read_cell(path, name)):
         report(f"{task.name} {lang}: {name}, measured {kept.trail['measured']}")
         return kept
+    if cache and path:
+        cache.check()
     latents, cached = subject.latents_in(lang), with_cache(encoder, cache)
     options: dict[str, Any] = {"lang": lang, "latents": latents, "config": config, "report": report}
     if senteval:

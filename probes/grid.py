@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from bgt_core.contracts import SentenceEncoder
+from bgt_core.data.columns import split_langs
 from bgt_core.errors import BgtError, NotFound, UsageError
 from bgt_core.tables.table import Plain
 from probes.cells import Subject, measure_cell
@@ -149,6 +150,9 @@ class Grid:
                 if lang != ALL:
                     subject.check(lang)
         rows = list(self._rows(report))
+        if not rows:
+            tasks, langs = ", ".join(self.tasks), ", ".join(self.langs)
+            raise UsageError(f"`tasks` {tasks}: none can be measured in {langs}; choose other `tasks` or `langs`.")
         single = len(rows) * len(self.subjects) * len(self.configs) == 1
         reported: set[str] = set()
         for task, lang, named in rows:
@@ -194,14 +198,13 @@ class Grid:
         named = named_tasks(self.tasks)
         for name in named + grouped_tasks(self.tasks):
             task = TASKS[name]
-            joined = "texts" in task.builds and not any("-" in lang for lang in langs)
-            if joined and len(langs) < 2 and name not in named:
-                continue
-            for lang in ["-".join(langs)] if joined else langs:
+            for lang in langs_of(task, langs):
+                if name not in named and (len(split_langs(lang)) > 1) != ("texts" in task.builds):
+                    continue
                 why = why_not_applicable(task, lang, self.data)
                 if why and (name not in named or ALL in self.langs):
                     report(f"skipped: {why}")
-                elif joined or "-" not in lang or "texts" in task.builds:
+                else:
                     yield task, lang, name in named
 
     def _langs(self) -> list[str]:
@@ -212,12 +215,18 @@ class Grid:
         return [lang for lang in (known[0] if known else LANGS) if all(lang in langs for langs in known)]
 
 
+def langs_of(task: ProbeTask, langs: Sequence[str]) -> list[str]:
+    """The languages to measure a task in; one that tells languages apart is measured in all of them, joined."""
+    if "texts" in task.builds and langs and all(len(split_langs(lang)) == 1 for lang in langs):
+        return ["-".join(langs)]
+    return list(langs)
+
+
 def check_tasks(tasks: Sequence[str], langs: Sequence[str], data: Path | None = None) -> None:
     """UsageError for tasks that could not be measured in these languages, whatever the encoder."""
     for name in named_tasks(tasks):
-        for lang in langs:
-            if lang != ALL:
-                TASKS[name].check(lang)
+        for lang in langs_of(TASKS[name], [lang for lang in langs if lang != ALL]):
+            TASKS[name].check(lang)
         if data is None and "text" not in TASKS[name].builds:
             TASKS[name].items([], next(iter(TASKS[name].langs), "en"))  # raises, and says what it needs
 

@@ -10,6 +10,7 @@ from functools import partial
 from sklearn.base import ClassifierMixin
 
 from bgt_core.contracts import LANGUAGE, SentenceEncoder
+from bgt_core.data.columns import split_langs
 from bgt_core.errors import UsageError
 from probes.classifiers.baselines import BASELINES, Inputs
 from probes.measures import controls
@@ -134,17 +135,19 @@ def senteval_config(config: ProbeConfig) -> ProbeConfig:
 
 def probeable(latents: Sequence[str], lang: str) -> list[str]:
     """Those that can be probed in `lang`: language latents have no space that two languages share."""
-    return [name for name in latents if "-" not in lang or name != LANGUAGE] or list(latents)
+    joined = len(split_langs(lang)) > 1
+    return [name for name in latents if not joined or name != LANGUAGE] or list(latents)
 
 
 def check(encoder: SentenceEncoder, lang: str, latents: Sequence[str]) -> None:
     """UsageError for a language or latent that an encoder doesn't have; one without languages takes any."""
-    if encoder.langs and not set(lang.split("-")) <= set(encoder.langs):
+    langs = split_langs(lang)
+    if encoder.langs and not set(langs) <= set(encoder.langs):
         raise UsageError(f"Model is {'-'.join(encoder.langs)}; `lang` {lang} needs a model trained with '{lang}'.")
     for latent in latents:
         if latent not in encoder.latents:
             raise UsageError(f"There is no latent '{latent}'; choose from {', '.join(encoder.latents)}.")
-    if "-" in lang and LANGUAGE in latents:
+    if len(langs) > 1 and LANGUAGE in latents:
         raise UsageError(f"Language latents are spaces of their own; for `lang` {lang} choose `latents` semantic.")
     if not latents or len(set(latents)) < len(latents):
         raise UsageError("Name one or more different `latents`, as in semantic,language.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from bgt_core.data.columns import split_langs
 from bgt_core.errors import UsageError
 
 SPLITS = ("train", "dev", "test")
@@ -51,7 +52,11 @@ class ProbeTask:
     reordered: bool = False  # labelled versions of a sentence differ only in the order of words
 
     def check(self, lang: str) -> None:
-        """UsageError for a language that the task has no definition for."""
+        """UsageError for a language that the task has no definition for, and for several where it wants one."""
+        langs = split_langs(lang)
+        if len(langs) != len(set(langs)) or (len(langs) > 1) != ("texts" in self.builds):
+            many = "two or more languages, as in en-fr" if "texts" in self.builds else "one language"
+            raise UsageError(f"Task '{self.name}' wants {many}, not '{lang}'.")
         if self.langs and lang not in self.langs:
             raise UsageError(f"Task '{self.name}' has no definition for '{lang}'; available: {', '.join(self.langs)}.")
 
@@ -60,15 +65,15 @@ class ProbeTask:
 
         Raises UsageError for a language without a definition, or a task that needs more than sentences.
         """
-        self.check(lang)
         if "text" not in self.builds:
             raise UsageError(f"Task '{self.name}' can't be labelled from sentences alone: it needs {needs(self)}.")
+        self.check(lang)
         return self.builds["text"](list(dict.fromkeys(sentences)), lang, Random(seed))
 
 
 def needs(task: ProbeTask, lang: str = "LANG") -> str:
     """The sources of a task, in words."""
-    first = lang.split("-")[0]
+    first = split_langs(lang)[0]
     kinds = {
         "trees": f"bracketed trees ({first}/*.mrg)",
         "conllu": f"CoNLL-U ({first}_*.conllu, {first}/*.conllu)",

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -188,6 +189,28 @@ def test_an_error_in_a_process_of_its_own(here: Path) -> None:
     assert done.returncode == 4
     assert done.stdout == ""
     assert done.stderr.startswith("bgt: ") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ("info model >&-", 0, ""),
+        ("info model >&- 2>&-", 0, ""),
+        ("info absent >&- 2>&- <&-", 3, ""),
+        ("embed - --out x.npy --model model <&-", 4, "bgt: -: empty; expected one sentence per line.\n"),
+    ],
+)
+def test_a_closed_stream_leads_nowhere(arguments: str, code: int, message: str, here: Path) -> None:
+    command = f"{shlex.quote(sys.executable)} -m bgt_core {arguments}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", message)
+
+
+def test_letters_that_a_stream_does_not_have_are_escaped(here: Path) -> None:
+    code = "from bgt_core.cli import errors; errors.run(lambda: print('Où est 猫 ?'), 'bgt')"
+    env = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "O\\xf9 est \\u732b ?\n", "")
 
 
 @pytest.mark.parametrize("latent", ["semantic", "language"])

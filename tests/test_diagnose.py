@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -86,6 +87,22 @@ def test_files_may_have_their_columns_in_any_order(bgt: Bgt) -> None:
     turned = bgt("turned.tsv --langs fr,en --model model --samples 2")
     english = next(line for line in turned[1].splitlines() if line.startswith("en\t"))
     assert english.split("\t")[:4] == latents[2][:4]  # the semantic latent is of other anchors now
+
+
+@pytest.mark.usefixtures("here")
+def test_pairs_that_are_left_out_are_counted(bgt: Bgt) -> None:
+    text = Path("pairs.tsv").read_text("utf-8")
+    long = " ".join(["dog"] * 200)
+    Path("odd.tsv").write_text(f"{text}a\tb\n{long}\t{long}\n{long}\tun\nalone\n", "utf-8")
+    code, out, err = bgt("odd.tsv --model model --samples 1")
+    assert code == 0, err
+    assert "30 pairs, 60 sentences reconstructed" in err
+    told = next(line for line in err.splitlines() if "left out" in line)
+    assert re.fullmatch(
+        r"4 of 34 pairs are left out: \d with a side of under 2 tokens, \d with one of over 100, 1 unreadable\.", told
+    )
+    assert bgt("pairs.tsv --model model --samples 1")[1] == out
+    assert "left out" not in bgt("pairs.tsv --model model --samples 1")[2]
 
 
 @pytest.mark.usefixtures("here")

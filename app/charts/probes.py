@@ -13,6 +13,7 @@ from app.charts.scores import bars
 from app.charts.theme import SOFT, SYMBOLS, cycled, finish, latent_colour, plain
 from app.rows import language_name
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
+from bgt_core.data.columns import split_langs
 
 LATENTS = {SEMANTIC: "circle", LANGUAGE: "diamond", SYNTACTIC: "diamond"}  # and their symbols; all else is a baseline
 LINE = ["task", "lang", "model", "mark"]  # what one line of the figure is of
@@ -126,7 +127,7 @@ def key(row: Any) -> tuple[str, ...]:
 
 def label(row: Any, several: bool) -> str:
     """What a line of a figure is called; the model is named where there are several."""
-    names = [language_name(lang) for lang in row.lang.split("-")]
+    names = [language_name(lang) for lang in split_langs(row.lang)]
     parts = [task_names.title(row.task), " and ".join(names), *([row.model] if several else [])]
     return plain(" · ".join(parts))
 

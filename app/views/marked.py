@@ -75,7 +75,7 @@ def tag(text: str, same: bool) -> str:
 
 def length(number: int, lang: str) -> str:
     """As in "8 words", "1 word", "12 characters"."""
-    unit = "character" if lang in sentence.UNSPACED else "word"
+    unit = "character" if lang.partition("-")[0] in sentence.UNSPACED else "word"
     return f"{number} {unit}{'s' * (number != 1)}"
 
 

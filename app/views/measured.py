@@ -13,6 +13,7 @@ from app import exports, rows, state
 from app.charts import curves, theme
 from app.verbatim import written_out
 from bgt_core.contracts import SEMANTIC
+from bgt_core.data.columns import split_langs
 from bgt_core.evaluation.bootstrap import wilson
 
 COLLAPSED = 0.1  # nats: a latent that costs less carries next to nothing
@@ -130,7 +131,7 @@ def training(loaded: state.Loaded) -> None:
 def searched(held_out: Mapping[str, float]) -> None:
     """What is found among the held-out pairs."""
     found = {
-        " → ".join(map(rows.language_name, name.removeprefix("retrieval/").split("-"))): f"{value:.1%}"
+        " → ".join(map(rows.language_name, split_langs(name.removeprefix("retrieval/")))): f"{value:.1%}"
         for name, value in held_out.items()
         if name.startswith("retrieval/")
     }

@@ -14,22 +14,30 @@ An encoder is named as:
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bgt_core import PRETRAINED, load
+from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["open_encoder"]
 
 
-def open_encoder(spec: str | Path = PRETRAINED, *, device: str = "auto", precision: str = "auto") -> SentenceEncoder:
+def open_encoder(
+    spec: str | Path = PRETRAINED, *, device: str | torch.device = "auto", precision: str = "auto"
+) -> SentenceEncoder:
     """The encoder that `spec` names, as listed above; a file or folder of that name wins over all else.
 
     Encoders that are not ours read one latent, "semantic", take any `lang` (their `langs` are empty) unless they
-    say otherwise, and their vectors are checked as they come. `precision` is for ours and those of
-    sentence-transformers, which "auto" leaves as they are. Raises UsageError for what is unknown, NotFound for what is
-    absent, DataError for what is no encoder.
+    say otherwise, and their vectors are checked as they come. Pickled, they are opened again where they are unpickled.
+    `precision` is for ours and those of sentence-transformers, which "auto" leaves as they are. Raises UsageError for
+    what is unknown, NotFound for what is absent, DataError for what is no encoder.
     """
     kind, colon, rest = str(spec).partition(":")
     if not colon or Path(spec).exists():
@@ -39,7 +47,10 @@ def open_encoder(spec: str | Path = PRETRAINED, *, device: str = "auto", precisi
         raise UsageError(f"{spec}: no such file, and no kind of encoder '{kind}'.{hint} There are: {FORMS}.")
     if not rest:
         raise UsageError(f"{spec}: names no encoder; expected one of {FORMS}.")
-    return KINDS[kind](rest, device, precision)
+    encoder = KINDS[kind](rest, str(device), precision)
+    if isinstance(encoder, ExternalEncoder):
+        encoder.opened_as = partial(open_encoder, spec, device=str(device), precision=precision)
+    return encoder
 
 
 def _sentence_transformers(name: str, device: str, precision: str) -> SentenceEncoder:

@@ -69,9 +69,9 @@ def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: s
     config = checkpoint.read_config(folder)
     recipe = recipes.build(config["recipe"], config["arguments"])
     tokenizer = Tokenizer.load(folder / checkpoint.TOKENIZER)
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), torch.device("cpu"):  # whatever torch's default device is
         torch.manual_seed(seed)
-        model = recipe.build(tokenizer)
+        model = recipe.build(tokenizer).float()
     return Embedder(model.to(pick_device(device)), tokenizer, model.langs, precision)
 
 

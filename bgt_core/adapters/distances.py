@@ -13,7 +13,7 @@ Ways to compare them, by the names that `--distance` takes:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from bgt_core.errors import UsageError, did_you_mean
 from bgt_core.models.var_siamese import VarSiamese
 from bgt_core.posterior import Gaussian
 from bgt_core.posterior.distances import DISTANCES, similarity
+from bgt_core.vectors.compare import check_paired
 
 PROBABILITY, WMD = "probability", "wmd"
 NAMES = (*DISTANCES, WMD, PROBABILITY)
@@ -48,10 +49,11 @@ class PosteriorEncoder:
         """What decides the vectors, in one line."""
         return f"posteriors of {self._embedder.fingerprint}"
 
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """N sentences -> (N, 2 L) float32; UsageError where the model's posteriors are no Gaussians."""
+    def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        """N sentences -> (N, 2 L) float32, a single string -> (2 L,); UsageError as `Embedder.posteriors`."""
         posteriors = self._embedder.posteriors(sentences, lang=lang, latent=latent)
-        return torch.cat([posteriors.mean, posteriors.log_variance], dim=-1).numpy()
+        vectors = torch.cat([posteriors.mean, posteriors.log_variance], dim=-1).numpy()
+        return vectors[0] if isinstance(sentences, str) else vectors
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Each row of left (N, 2 L) with each row of right (M, 2 L): (N, M)."""
@@ -61,7 +63,8 @@ class PosteriorEncoder:
         return table
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Each row of left (N, 2 L) with the same row of right (N, 2 L): (N,)."""
+        """Each row of left (N, 2 L) with the same row of right (N, 2 L): (N,); UsageError for other shapes."""
+        check_paired(left, right)
         similarities = np.empty(len(left))
         for start in range(0, len(left), BLOCK):
             block = slice(start, start + BLOCK)

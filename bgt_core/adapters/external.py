@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from bgt_core.contracts import SEMANTIC
+from bgt_core.data.text import sentence_list
 from bgt_core.errors import DataError, UsageError
-from bgt_core.vectors.compare import Similarity, cosine_similarity, cosines
+from bgt_core.vectors.compare import Similarity, check_paired, cosine_similarity, cosines
 
 # (sentences, lang, latent) -> what can be made an array (N, D)
 Encode = Callable[[list[str], str, str], object]
@@ -48,18 +49,28 @@ class ExternalEncoder:
         self.name, self.encode, self.sample, self.truncated = name, encode, sample, truncated
         self.langs, self.latents = tuple(langs), tuple(latents)
         self._fingerprint, self._similarity, self._pairwise = fingerprint, similarity, similarity_pairwise
+        self.opened_as: Callable[[], object] | None = None  # opens the same encoder in another process
 
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """N sentences -> (N, D) float32, in the order given.
+    def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        """N sentences -> (N, D) float32, in the order given; a single string -> (D,).
 
-        Raises UsageError for a language or latent it does not have, DataError for anything but N finite vectors.
+        Raises UsageError for a language or latent it does not have, and for anything but a string or strings in an
+        order; DataError for anything but N finite vectors.
         """
         if self.langs and lang not in self.langs:
             raise UsageError(f"{self.name} has no language '{lang}'; it has {', '.join(self.langs)}.")
         if latent not in self.latents:
             raise UsageError(f"{self.name} has no latent '{latent}'; it has {', '.join(self.latents)}.")
-        texts = list(sentences) or [self.sample]
-        return checked(self.encode(texts, lang, latent), texts, self.name)[: len(sentences)]
+        given = sentence_list(sentences)
+        texts = given or [self.sample]
+        vectors = checked(self.encode(texts, lang, latent), texts, self.name)[: len(given)]
+        return vectors[0] if isinstance(sentences, str) else vectors
+
+    def __reduce__(self) -> tuple[Callable[[], object], tuple[()]]:
+        """Pickled is how it was opened: what it computes with, such as a session of ONNX Runtime, mostly can't be."""
+        if self.opened_as is None:
+            raise UsageError(f"{self.name} can't be pickled; make it in each process, or open it by `open_encoder`.")
+        return self.opened_as, ()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -71,12 +82,13 @@ class ExternalEncoder:
         return self._similarity(left, right)
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Of each row of left (N, D) with the same row of right (N, D): (N,)."""
+        """Of each row of left (N, D) with the same row of right (N, D): (N,); UsageError for other shapes."""
+        check_paired(left, right)
         return self._pairwise(left, right)
 
-    def count_truncated(self, sentences: Sequence[str], *, lang: str) -> int:
+    def count_truncated(self, sentences: str | Iterable[str], *, lang: str) -> int:
         """How many of the sentences are longer than it reads."""
-        return self.truncated(list(sentences), lang) if self.truncated else 0
+        return self.truncated(sentence_list(sentences), lang) if self.truncated else 0
 
 
 def checked(vectors: object, sentences: Sequence[str], name: str) -> np.ndarray:

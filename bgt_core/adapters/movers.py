@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from torch import nn
 
 from bgt_core.contracts import EOS, PAD, SEMANTIC
+from bgt_core.data.text import sentence_list
 from bgt_core.embedder import Embedder
 from bgt_core.errors import DataError, needs
+from bgt_core.vectors.compare import check_paired
 
 LONGEST = 256  # pieces of a sentence
 
@@ -37,21 +39,22 @@ class WordMover:
         """What decides the vectors, in one line."""
         return f"pieces of {self._embedder.fingerprint}"
 
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """N sentences -> piece ids, (N, 256) float32, PAD after the last.
+    def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        """N sentences -> piece ids, (N, 256) float32, PAD after the last; a single string -> (256,).
 
-        Raises UsageError for a language or latent that the model lacks, DataError for a sentence of more pieces.
+        Raises UsageError as `Embedder.embed`, DataError for a sentence of more pieces.
         """
         self._embedder.encoder(lang, latent)
-        vectors = np.full((len(sentences), LONGEST), PAD, dtype=np.float32)
-        for row, ids in enumerate(self._embedder.tokenizer.encode(sentences)):
+        texts = sentence_list(sentences)
+        vectors = np.full((len(texts), LONGEST), PAD, dtype=np.float32)
+        for row, ids in enumerate(self._embedder.tokenizer.encode(texts)):
             pieces = [piece for piece in ids if piece != EOS] or [EOS]
             if len(pieces) > LONGEST:
                 raise DataError(
-                    f"{len(pieces)} pieces in {sentences[row][:60]!r}: wmd compares sentences of up to {LONGEST}."
+                    f"{len(pieces)} pieces in {texts[row][:60]!r}: wmd compares sentences of up to {LONGEST}."
                 )
             vectors[row, : len(pieces)] = pieces
-        return vectors
+        return vectors[0] if isinstance(sentences, str) else vectors
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Each row of left (N, 256) with each row of right (M, 256): (N, M); a transport problem each."""
@@ -59,7 +62,8 @@ class WordMover:
         return np.array([[-self.distance(a, b) for b in bags[1]] for a in bags[0]]).reshape(len(left), len(right))
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Each row of left (N, 256) with the same row of right (N, 256): (N,)."""
+        """Each row of left (N, 256) with the same row of right (N, 256): (N,); UsageError for other shapes."""
+        check_paired(left, right)
         return np.array([-self.distance(self.bag(a), self.bag(b)) for a, b in zip(left, right, strict=True)])
 
     def bag(self, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

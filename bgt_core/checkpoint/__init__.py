@@ -107,7 +107,8 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
         recipe = recipes.build(config["recipe"], config["arguments"])
         with torch.device("meta"):  # no memory is taken for sizes that the weights don't have
             check_shapes(recipe.build(tokenizer), folder / WEIGHTS)
-        model = recipe.build(tokenizer)
+        with torch.device("cpu"):  # whatever torch's default device and type are
+            model = recipe.build(tokenizer).float()
     except UsageError as error:
         raise DataError(f"{folder / CONFIG}: {error}") from None
     fill(model, load_tensors(folder / WEIGHTS), folder / WEIGHTS)

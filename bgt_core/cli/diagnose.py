@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -64,7 +64,13 @@ def diagnose(
     torch_device = pick_device(device)
     trained = checkpoint.load(model, torch_device)
     with TemporaryDirectory() as work:
-        corpus = encoded(trained, files, langs, Path(work)) if files else held_out(trained)
+        corpus: Corpus | Mixture
+        if files:
+            corpus = encoded(trained, files, langs, Path(work))
+            if missing := left_out(corpus):
+                print(missing, file=sys.stderr)
+        else:
+            corpus = held_out(trained)
         if len(corpus) < 2:
             raise DataError(f"{len(corpus)} pairs to look at, of a length that the model takes; it needs 2 or more.")
         batches = validation(corpus, MICRO_TOKENS, pairs)
@@ -89,7 +95,7 @@ def held_out(trained: Checkpoint) -> Corpus | Mixture:
     return open_corpus(store, "valid")
 
 
-def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work: Path) -> Corpus | Mixture:
+def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work: Path) -> Corpus:
     """The pairs of these files, those of lengths that the model was trained for."""
     from bgt_core.data.store import prepare
 
@@ -97,7 +103,7 @@ def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work:
     columns = langs.split(",") if langs else list(data.langs_of)
     if not set(columns) <= set(data.langs_of):
         raise UsageError(f"--langs {langs}: expected columns of the model, {','.join(data.langs_of)}, in any order.")
-    return prepare(
+    corpus = prepare(
         files,
         [f"{column}:{data.langs_of[column]}" for column in columns],
         trained.tokenizer,
@@ -107,6 +113,20 @@ def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work:
         valid_pairs=0,
         seed=0,
     )
+    return cast("Corpus", corpus)  # no mixture: all files have the same columns
+
+
+def left_out(corpus: Corpus) -> str:
+    """How many pairs of the files are not measured, and why; "" if all are."""
+    pairs, settings = corpus.store["pairs"], corpus.store["settings"]
+    counts = {
+        f"with a side of under {settings['min_pieces']} tokens": pairs["too short"],
+        f"with one of over {settings['max_pieces']}": pairs["too long"],
+        "unreadable": sum(corpus.store["skipped"].values()),
+    }
+    missing = sum(counts.values())
+    why = ", ".join(f"{count:,} {reason}" for reason, count in counts.items() if count)
+    return f"{missing:,} of {missing + pairs['kept']:,} pairs are left out: {why}." if missing else ""
 
 
 def show(diagnosis: Diagnosis, samples: int) -> None:

@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import typer
@@ -51,6 +52,7 @@ class Command(TyperCommand):
 
 def run(app: typer.Typer, program: str) -> None:
     """The whole of a program: a foreseeable error is one line on stderr and its exit code."""
+    open_streams()
     try:
         app()
     except BgtError as error:
@@ -70,6 +72,16 @@ def run(app: typer.Typer, program: str) -> None:
             pass
         except OSError as error:
             unwritten(program, error)
+
+
+def open_streams() -> None:
+    """Let a program print whatever it has to: closed streams lead nowhere, ASCII ones show other letters as escapes."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by who started us, as with >&-
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  as long as the program runs
+        elif mode == "w" and isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def unwritten(program: str, error: OSError) -> NoReturn:

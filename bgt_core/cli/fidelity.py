@@ -27,6 +27,7 @@ from bgt_core.errors import DataError, UsageError
 if TYPE_CHECKING:
     from bgt_core.evaluation.fidelity import Fidelity
 
+ROLE_PAIRS = 100
 Pairs = Sequence[tuple[str, ...]]
 
 
@@ -49,7 +50,13 @@ def fidelity(
     max_words: Annotated[
         int | None, typer.Option("--max-words", help="Of the first language.", show_default="any")
     ] = None,
-    roles: Annotated[int, typer.Option(help="Minimal pairs of the built-in grammar, whose roles are swapped.")] = 100,
+    roles: Annotated[
+        int | None,
+        typer.Option(
+            help="Minimal pairs of the built-in grammar, whose roles are swapped.",
+            show_default=f"as many as pairs, at most {ROLE_PAIRS}",
+        ),
+    ] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses kept; 1 is greedy.")] = 4,
     cased: Annotated[
         bool, typer.Option("--cased", help="Compare text as it is; by default it is lower-cased first.")
@@ -77,7 +84,7 @@ def fidelity(
     check_files(files, as_json)
     for name, value, least in (
         ("--limit", limit, 2),
-        ("--roles", roles, 0),
+        ("--roles", roles or 0, 0),
         ("--seed", seed, 0),
         ("--resamples", resamples, 100),
     ):
@@ -92,7 +99,7 @@ def fidelity(
         Writer(load(model, device), Beam(beam)),
         dict(zip(pair, zip(*pairs, strict=True), strict=True)),
         train=trained,
-        role_pairs=roles,
+        role_pairs=min(ROLE_PAIRS, len(pairs)) if roles is None else roles,
         seed=seed,
         lowercase=not cased,
         resamples=resamples,
@@ -131,11 +138,12 @@ def chosen(pairs: Pairs, limit: int, least: int, most: int | None) -> Pairs:
 def about(result: Fidelity, beam: int, cased: bool, seed: int, trained: bool) -> str:
     """How it was measured, in a line or two."""
     case = "cased" if cased else "lower-cased"
+    unread = f" Numbers of {result.unread:,} pairs can't be read and are left out." if result.unread else ""
     left_out = "" if trained else "\nWithout --train, no training sentences stand beside them as baselines."
     return (
         f"{result.pairs:,} pairs, beam {beam}, seed {seed}; chrF and BLEU of sacrebleu, {case}. Length and mark are "
         "compared with the style, the rest with the reference; what is kept, where source and reference agree (--json "
-        f"says in how many).{left_out}"
+        f"says in how many).{unread}{left_out}"
     )
 
 

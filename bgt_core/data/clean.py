@@ -232,7 +232,7 @@ def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -
         return lambda sentences: [len(ids) - 1 for ids in model.encode(sentences)]  # EOS not counted
     if rules.unit == "characters":
         return lambda sentences: [len(sentence) for sentence in sentences]
-    if unspaced := filters.UNSPACED & set(langs):
+    if unspaced := filters.UNSPACED & {lang.partition("-")[0] for lang in langs}:
         names = ", ".join(sorted(unspaced))
         raise UsageError(f"{names} has no spaces between words: count characters, or pieces with a tokenizer.")
     return lambda sentences: [len(sentence.split()) for sentence in sentences]

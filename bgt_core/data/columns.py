@@ -13,7 +13,8 @@ LABEL = "label"  # in place of a column's language: the column holds numbers
 ALTERED = "altered"  # how the name of a column begins whose sentences mean something else than their row
 SKIPPED = "_"  # in place of a column's name: the file has it, and nobody reads it
 KIND = r"[A-Za-z0-9_-]+"
-LANG = re.compile(r"[a-z]{2,3}(-\w+)?")
+LANG = re.compile(r"[a-z]{2,3}(-\w+)*")
+_JOINED = re.compile(r"[a-z]{2,3}(?:-(?:[A-Z][a-z]{3}|[A-Z]{2}|\d\w{2,3})(?!\w))+|[^-]+")
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,15 @@ class Source:
 def read_columns(columns: Iterable[str]) -> tuple[str, ...]:
     """The names of a file's columns but those that are `SKIPPED`."""
     return tuple(column for column in columns if column != SKIPPED)
+
+
+def split_langs(text: str) -> list[str]:
+    """Split languages that are joined by hyphens: "en-fr" -> ["en", "fr"], "en-zh-Hant" -> ["en", "zh-Hant"].
+
+    A script, a region or a year belongs to the language before it. They are told by how BCP 47 writes them: zh-Hant,
+    pt-BR, es-419, de-1996.
+    """
+    return _JOINED.findall(text)
 
 
 def parse_columns(columns: Iterable[str]) -> dict[str, str]:
@@ -68,7 +78,8 @@ def parse_source(text: str, columns: Sequence[str] = (), targets: Path | None = 
         if not columns:
             raise UsageError(f"data '{text}': say its columns, as en-fr={text}")
         return Source(Path(text), tuple(columns), targets)
-    names = tuple(named[2].split("," if "," in head else "-"))
+    plain = named[2].split("," if "," in head else "-")
+    names = tuple(plain if "," in head or {*plain} <= {*columns} else split_langs(named[2]))
     if columns and (unknown := [name for name in names if name not in (*columns, SKIPPED)]):
         raise UsageError(f"data '{text}': no column '{unknown[0]}'; there are {', '.join(columns)}")
     return Source(Path(path), names, targets, named[1] or "")

@@ -7,14 +7,14 @@ import io
 import random
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 
 import numpy as np
 import sentencepiece
 
 from bgt_core.contracts import BOS, EOS, PAD, UNK
-from bgt_core.errors import BgtError, DataError, NotFound
+from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 
 TRAINING_SENTENCES = 2_000_000  # of a larger text a tokenizer sees a random sample, to bound its memory
 CLOSING_MARKS = set(".!?…。！？؟")
@@ -36,6 +36,30 @@ def normalise(text: str) -> str:
         text = unicodedata.normalize("NFC", text)
     text = text.strip(" ")  # by now the only white space
     return " ".join(text.split()) if "  " in text else text
+
+
+def sentence_list(sentences: str | Iterable[str]) -> list[str]:
+    """Make a list of sentences; a single string is one sentence.
+
+    Args:
+        sentences: a string, or strings in an order: a list, an array, a pandas Series, a generator.
+
+    Returns:
+        The N sentences, in their order.
+
+    Raises:
+        UsageError: for anything else, as a table or bytes, and for a row that is not a string, which it names.
+    """
+    if isinstance(sentences, str):
+        return [sentences]
+    one_axis = isinstance(sentences, Iterable) and getattr(sentences, "ndim", 1) == 1
+    if not one_axis or isinstance(sentences, bytes | bytearray | Mapping | Set):
+        raise UsageError(f"`sentences` is of type {type(sentences).__name__}; expected a string or a list of strings.")
+    texts = list(sentences)
+    if wrong := next((row for row, text in enumerate(texts, 1) if not isinstance(text, str)), 0):
+        given = f"row {wrong} of {len(texts)} is of type {type(texts[wrong - 1]).__name__}"
+        raise UsageError(f"`sentences` {given}; expected a string. Leave out or fill in what is missing.")
+    return texts
 
 
 class Tokenizer:
@@ -110,9 +134,12 @@ class Tokenizer:
         """To a file, byte for byte."""
         Path(path).write_bytes(self.model)
 
-    def encode(self, sentences: Sequence[str], *, normalised: bool = False) -> list[list[int]]:
-        """N sentences, cleaned up by `normalise` unless they are -> N lists of piece ids, each ending in EOS."""
-        texts = list(sentences) if normalised else [normalise(text) for text in sentences]
+    def encode(self, sentences: str | Iterable[str], *, normalised: bool = False) -> list[list[int]]:
+        """N sentences, cleaned up by `normalise` unless they are -> N lists of piece ids, each ending in EOS.
+
+        Raises UsageError as `sentence_list`.
+        """
+        texts = list(sentences) if normalised else [normalise(text) for text in sentence_list(sentences)]
         return self._pieces.encode(texts, add_eos=True, num_threads=1)
 
     def decode(self, sentences: Sequence[Sequence[int]]) -> list[str]:

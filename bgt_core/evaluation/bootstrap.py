@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtr
 
 CHUNK = 100  # resamples made at once
-VARIANCE_EPS = 1e-12  # a variance up to this share of the items' squared range is rounding: all drawn items are equal
+VARIANCE_EPS = 1e-12  # a variance up to this share of the items' mean square is rounding: all drawn items are equal
 
 
 def resample(rng: np.random.Generator, items: int, resamples: int) -> np.ndarray:
@@ -48,9 +48,10 @@ def pearson(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.nd
     x, y = scaled(systems).T, scaled(gold)[:, None]  # (N, S), (N, 1)
     count = weights.sum(1, keepdims=True)  # (B, 1)
     mean_x, mean_y = weights @ x / count, weights @ y / count
-    var_x = weights @ (x * x) / count - mean_x**2
-    var_y = weights @ (y * y) / count - mean_y**2
-    return ratio(weights @ (x * y) / count - mean_x * mean_y, var_x, var_y)
+    square_x, square_y = weights @ (x * x) / count, weights @ (y * y) / count
+    var_x, var_y = square_x - mean_x**2, square_y - mean_y**2
+    varied = (var_x > VARIANCE_EPS * square_x) & (var_y > VARIANCE_EPS * square_y)
+    return ratio(weights @ (x * y) / count - mean_x * mean_y, var_x, var_y, varied)
 
 
 def spearman(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
@@ -63,7 +64,7 @@ def spearman(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.n
     for system in systems:
         x = ranks(weights, system) - middle
         var_x = np.einsum("bn,bn->b", weights * x, x)
-        correlations.append(ratio(np.einsum("bn,bn->b", weighted_y, x), var_x, var_y))
+        correlations.append(ratio(np.einsum("bn,bn->b", weighted_y, x), var_x, var_y, (var_x > 0) & (var_y > 0)))
     return np.stack(correlations, 1)
 
 
@@ -80,14 +81,16 @@ def ranks(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def scaled(values: np.ndarray) -> np.ndarray:
-    """Each row (..., N) around 0 and of the order of 1, so that sums of squares lose no digits."""
+    """Each row (..., N) with its median at 0 and of the order of 1, so that sums of squares lose no digits.
+
+    The mean would not do: if one value is far from all others, these are close to each other and far from it.
+    """
     spread = np.ptp(values, axis=-1, keepdims=True)
-    return (values - values.mean(-1, keepdims=True)) / np.where(spread > 0, spread, 1)
+    return (values - np.median(values, axis=-1, keepdims=True)) / np.where(spread > 0, spread, 1)
 
 
-def ratio(covariance: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Covariance over both deviations; 0 where one of the variances is."""
-    varied = (first > VARIANCE_EPS) & (second > VARIANCE_EPS)
+def ratio(covariance: np.ndarray, first: np.ndarray, second: np.ndarray, varied: np.ndarray) -> np.ndarray:
+    """Covariance over both deviations; 0 where not `varied`."""
     return np.where(varied, covariance / np.sqrt(np.where(varied, first * second, 1)), 0)
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import BOS, EOS, LANGUAGE, PAD, SEMANTIC, SYNTACTIC, UNK, Decoder, DecoderState, SentenceEncoder
-from bgt_core.data.text import Tokenizer
+from bgt_core.data.text import Tokenizer, sentence_list
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import DEFAULT, Beam, Sample, Search, allowed
 
@@ -85,6 +85,7 @@ def exchanged(
             "This model has no language latents, nor a syntactic one, so it can't take the manner of a sentence; use "
             "one that has them, as `bgt`, `bgt-small` and `vgvae` train.",
         )
+    sources, styles = sentence_list(sources), sentence_list(styles)
     if len(sources) != len(styles):
         raise UsageError(f"{len(sources)} sources but {len(styles)} styles; each source needs one style.")
     return {

@@ -12,7 +12,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from bgt_core.contracts import Readout
+from bgt_core.contracts import Posterior, Readout
 from bgt_core.errors import UsageError
 from bgt_core.posterior.vmf import VonMisesFisher
 
@@ -104,10 +104,17 @@ class Point:
         raise UsageError("This model's posteriors are points, which have no density.")
 
 
-READOUTS: Mapping[str, Readout] = {
-    "sample": lambda posterior: posterior.rsample(),  # the ELBO of the paper
-    "mean": lambda posterior: posterior.mean,  # what the released code trains
-}
+def sample(posterior: Posterior) -> Tensor:
+    """A draw, (B, L): the ELBO of the paper."""
+    return posterior.rsample()
+
+
+def mean(posterior: Posterior) -> Tensor:
+    """The mean, (B, L): what the released code trains."""
+    return posterior.mean
+
+
+READOUTS: Mapping[str, Readout] = {"sample": sample, "mean": mean}  # functions that can be pickled, as models hold them
 
 
 def readout_named(name: str) -> Readout:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from bgt_core.errors import UsageError
+
 BLOCK = 1_024  # queries compared with all answers at once
 DECIMALS = 6  # of a similarity: float32 rounds it by up to 2e-7, and otherwise in another batch
 ROUNDING = 10.0**-DECIMALS  # similarities that differ by less are equal
@@ -18,8 +20,15 @@ def unit(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
 
 
+def check_paired(left: np.ndarray, right: np.ndarray) -> None:
+    """UsageError unless both sides have one shape, a row of one for each row of the other."""
+    if left.shape != right.shape:
+        raise UsageError(f"`left` has shape {left.shape}, `right` {right.shape}; expected the same number of vectors.")
+
+
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Cosine of each row of left (N, D) with the same row of right (N, D): (N,)."""
+    """Cosine of each row of left (N, D) with the same row of right (N, D): (N,); UsageError for other shapes."""
+    check_paired(left, right)
     return (unit(left) * unit(right)).sum(-1)
 
 

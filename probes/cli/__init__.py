@@ -7,9 +7,6 @@ needed is absent, 4 invalid data or checkpoint; and 5 finished but for some cell
 
 from __future__ import annotations
 
-import sys
-from io import TextIOWrapper
-
 import typer
 
 from bgt_core.cli.errors import Command, run
@@ -25,7 +22,4 @@ app.add_typer(cache.app, name="cache")
 
 def main() -> None:
     """The `bgt-probe` command."""
-    for stream in (sys.stdout, sys.stderr):  # labels in all scripts, and terminals that know only ASCII
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
     run(app, "bgt-probe")

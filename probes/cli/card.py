@@ -20,6 +20,7 @@ import probes
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.adapters.publish import read_figures
 from bgt_core.cli.errors import Command, in_flags, run
+from bgt_core.data.columns import split_langs
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.embedder import Embedder
 from bgt_core.errors import DataError
@@ -117,8 +118,8 @@ Translations = tuple[list[str], list[tuple[str, ...]]]  # languages, and rows wi
 def read_translations(text: str, langs: Sequence[str]) -> Translations:
     """FILE with a column for each of `langs`, or en-de=FILE with one for each language named."""
     name, _, file = text.rpartition("=")
-    if name and set(name.split("-")) <= set(langs) and not Path(text).exists():
-        columns = name.split("-")
+    if name and set(split_langs(name)) <= set(langs) and not Path(text).exists():
+        columns = split_langs(name)
     else:
         columns, file = list(langs), text
     return columns, list(read_pairs(Path(file), columns, Skipped()))

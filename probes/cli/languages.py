@@ -103,13 +103,14 @@ def named(text: str, option: str, example: str) -> tuple[str, Path]:
 
 def measured(pairs: Sequence[str], vocab_size: int) -> Distances:
     """Distances by letters and by pieces of each language that has a file; nothing without files."""
+    from bgt_core.data.columns import split_langs
     from bgt_core.data.overlap import SENTENCES, letter_overlap, piece_overlap
     from bgt_core.data.parallel import Skipped, read_pairs
 
     letters, pieces = {}, {}
     for text in pairs:
         columns, file = named(text, "--pairs", "en-fr=FILE")
-        langs = columns.split("-")
+        langs = split_langs(columns)
         if len(langs) != 2 or "en" not in langs:
             raise UsageError(f"--pairs {text}: expected English and one other language, as in en-fr=FILE.")
         (other,) = (lang for lang in langs if lang != "en")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from bgt_core.cli.options import check_files
@@ -116,6 +118,18 @@ class CliOptions:
     def rules(self) -> list[Rule]:
         """Of --fail-on."""
         return read_rules(self.fail_on)
+
+
+@contextmanager
+def readable_twice(options: CliOptions) -> Iterator[CliOptions]:
+    """The options with --data as a file that can be read for each task; a pipe, such as /dev/stdin, is first copied."""
+    if options.data is None or not (options.data.is_fifo() or options.data.is_char_device()):
+        yield options
+        return
+    with TemporaryDirectory(prefix="bgt-probe-") as folder, options.data.open("rb") as pipe:
+        copy = Path(folder) / options.data.name
+        copy.write_bytes(pipe.read())
+        yield replace(options, data=copy)
 
 
 def split(values: Sequence[str] | None) -> list[str]:

@@ -157,9 +157,8 @@ def probe(
 def answer(values: Mapping[str, Any]) -> int:
     """What the options ask for; the exit code. Errors of the library come in terms of the options."""
     from probes.cli.measuring import measure
-    from probes.cli.options import FLAGS, CliOptions
+    from probes.cli.options import FLAGS, CliOptions, readable_twice
     from probes.cli.plan import plan
 
-    with in_flags(FLAGS):
-        options = CliOptions.of(values)
+    with in_flags(FLAGS), readable_twice(CliOptions.of(values)) as options:
         return plan(options) if values["dry_run"] else measure(options)

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from bgt_core.data.columns import split_langs
 from bgt_core.data.conllu import read_conllu
 from bgt_core.data.trees import read_trees
 from bgt_core.errors import DataError
@@ -131,7 +132,7 @@ def _build(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: 
         return build(read_conllu(files), lang, rng)
     if kind == "trees":
         return build(read_trees(files), lang, rng)
-    texts = read_texts(files, lang.split("-"), column)
+    texts = read_texts(files, split_langs(lang), column)
     if kind == "texts":
         return build(texts, lang, rng)
     items = build(texts[lang].sentences, lang, rng)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bgt_core.data.columns import split_langs
 from bgt_core.data.parallel import SUFFIXES, lines
 from bgt_core.errors import NotFound, UsageError
 from probes.data.labelled import SPLIT_NAMES
@@ -15,7 +16,7 @@ from probes.task import ProbeTask, needs
 
 LABELLED = "labelled"
 TREES = (".mrg", ".ptb", ".trees")
-_LANG = re.compile(r"[a-z]{2}")
+_LANG = re.compile(r"[a-z]{2}(-[A-Z\d]\w+)*")
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,7 @@ def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
     the task does not have, and for a file that it can't be made from.
     """
     task.check(lang)
-    langs = lang.split("-")
-    if len(langs) != len(set(langs)) or (len(langs) > 1) != ("texts" in task.builds):
-        many = "two or more languages, as in en-fr" if "texts" in task.builds else "one language"
-        raise UsageError(f"Task '{task.name}' wants {many}, not '{lang}'.")
+    langs = split_langs(lang)
     if data.is_file():
         return _source_of_file(data, task)
     if not data.is_dir():

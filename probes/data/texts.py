@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bgt_core.data.columns import split_langs
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.text import normalise
 from bgt_core.data.textfile import text_lines
@@ -81,5 +82,6 @@ def read_texts(files: Sequence[Path], langs: Sequence[str], column: int | None =
 def pair_of(file: Path) -> tuple[str, str] | None:
     """The languages of a TSV of translations, from its name: en-fr.corpus.tsv.xz -> (en, fr)."""
     name, *rest = file.name.split(".")
-    left, _, right = name.partition("-")
-    return (left, right) if "tsv" in rest and len(left) == len(right) == 2 else None
+    langs = split_langs(name)
+    primary = [lang.partition("-")[0] for lang in langs]
+    return (langs[0], langs[1]) if "tsv" in rest and list(map(len, primary)) == [2, 2] else None

@@ -39,15 +39,17 @@ class Eraser:
 def leace(vectors: np.ndarray, labels: np.ndarray) -> Eraser:
     """The least-squares eraser of (N,) labels from (N, D) vectors; its rank is the number of labels less 1 at most."""
     vectors = vectors.astype(np.float64)
-    mean = vectors.mean(0)
-    centred = vectors - mean
+    mean, units = vectors.mean(0), vectors.std(0)
+    units[units <= TOLERANCE**2 * np.abs(mean)] = 1  # constant, but for rounding
+    # The eraser does not depend on the scales of features, and where these are equal no axis of a small one is lost.
+    centred = (vectors - mean) / units
     values, axes = np.linalg.eigh(centred.T @ centred / len(vectors))
     kept = values > TOLERANCE**2 * max(values[-1], np.finfo(float).tiny)
     axes, scale = axes[:, kept], np.sqrt(values[kept])
     one_hot = labels[:, None] == np.unique(labels)  # (N, K)
     cross = centred.T @ (one_hot - one_hot.mean(0)) / len(vectors)  # (D, K)
     basis = column_space((axes / scale).T @ cross)  # of the whitened cross-covariance, (kept, r)
-    return Eraser(mean, (axes / scale) @ basis, (axes * scale) @ basis)
+    return Eraser(mean, (axes / scale) @ basis / units[:, None], (axes * scale) @ basis * units[:, None])
 
 
 def inlp(vectors: np.ndarray, labels: np.ndarray, dev: tuple[np.ndarray, np.ndarray]) -> Eraser:

@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from bgt_core.contracts import SentenceEncoder
+from bgt_core.data.columns import split_langs
 from probes.classifiers.classifier import LinearProbe, MLPProbe
 from probes.measures.config import hidden_units
 from probes.measures.information import bits, share_bits
@@ -51,7 +52,7 @@ def probe_factory(probe: str, l2: float | None = None) -> ProbeFactory:
 def embed_items(encoder: SentenceEncoder, study: Study, latent: str) -> np.ndarray:
     """The (N, D) vectors of a study's sentences; where labels are languages, each sentence is read in its label's."""
     sentences = study.items.sentences
-    if "-" not in study.lang:
+    if len(split_langs(study.lang)) == 1:
         return encoder.embed(sentences, lang=study.lang, latent=latent)
     vectors: dict[int, np.ndarray] = {}  # by row
     for label, lang in enumerate(study.names):

@@ -24,6 +24,8 @@ def score(study: Study, name: str, measured: Measured, runs: Runs, config: Probe
     tested = int(study.tested.any(0).sum())
     low, high = wilson(runs.mean * tested, tested, config.ci)
     boot_low, boot_high = runs.interval(config.ci)
+    if low == 0 or high == 1:  # without an error, or without a success, resamples of the items are all alike
+        boot_low, boot_high = min(low, boot_low), max(high, boot_high)
     encoders, seeds = runs.points.shape
     return ProbeScore(
         task=study.task,

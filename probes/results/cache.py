@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, cast
 
 import numpy as np
@@ -26,9 +27,10 @@ from platformdirs import user_cache_path
 
 import bgt_core
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
-from bgt_core.files import PARTIAL, atomic_file
+from bgt_core.files import PARTIAL, atomic_file, writing
 
 VECTORS, RESULTS = "vectors", "results"
+WAY_OUT = "; give `cache` another folder, or measure without one"
 DAY = 86_400  # seconds
 STALE = 3_600  # seconds after which a file that is still partial belongs to a process that was killed
 
@@ -70,8 +72,15 @@ class Cache:
     @contextmanager
     def writing(self, path: Path) -> Iterator[Path]:
         """Where to write the entry that becomes `path`; NotFound where the cache can't be written."""
-        with atomic_file(path, "; give `cache` another folder, or measure without one") as partial:
+        with atomic_file(path, WAY_OUT) as partial:
             yield partial
+
+    def check(self) -> None:
+        """Raise NotFound if the cache can't be written, before anything is computed for it."""
+        with writing(self.folder, WAY_OUT):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=self.folder):
+                pass
 
     def vectors(self, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
         """The (N, D) vectors of that name, made and kept if they are not there."""

@@ -1,4 +1,4 @@
-"""The command in this process, and a stand-in for the hub: the few addresses that pushing and fetching use."""
+"""A stand-in for the hub, with the few addresses that pushing and fetching use, and a tiny model of others."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import torch
 
 
 class StandIn(ThreadingHTTPServer):
@@ -120,6 +121,26 @@ class Answers(BaseHTTPRequestHandler):
         return self.refuse(404, "EntryNotFound")
 
     do_HEAD = do_GET
+
+
+@pytest.fixture(scope="session")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sentence-transformers folder with a tiny untrained BERT, and words of its own."""
+    pytest.importorskip("sentence_transformers")
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("bert")
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "dog", "cat", "sleeps", "##s", "."]
+    (folder / "vocab.txt").write_text("\n".join(pieces), "utf-8")
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    BertModel(BertConfig(vocab_size=len(pieces), max_position_embeddings=32, **sizes)).save_pretrained(folder / "plain")
+    BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder / "plain")
+    body = Transformer(str(folder / "plain"))
+    SentenceTransformer(modules=[body, Pooling(8)], device="cpu").save(str(folder / "st"), create_model_card=False)
+    return folder
 
 
 @pytest.fixture

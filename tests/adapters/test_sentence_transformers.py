@@ -13,8 +13,7 @@ import torch
 
 pytest.importorskip("sentence_transformers")
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-from transformers import BertConfig, BertModel, BertTokenizerFast
+from transformers import BertModel, BertTokenizerFast
 
 import bgt_core
 from bgt_core.adapters import open_encoder
@@ -28,21 +27,6 @@ CHOICES = [("semantic", "en"), ("language", "en"), ("language", "fr")]
 def same(given: object, expected: object) -> None:
     """To rounding: the two put the sentences of a batch in another order."""
     np.testing.assert_allclose(given, expected, rtol=1e-5, atol=1e-6)
-
-
-@pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sentence-transformers folder with a tiny untrained BERT, and words of its own."""
-    folder = tmp_path_factory.mktemp("bert")
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "dog", "cat", "sleeps", "##s", "."]
-    (folder / "vocab.txt").write_text("\n".join(pieces), "utf-8")
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    BertModel(BertConfig(vocab_size=len(pieces), max_position_embeddings=32, **sizes)).save_pretrained(folder / "plain")
-    BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder / "plain")
-    body = Transformer(str(folder / "plain"))
-    SentenceTransformer(modules=[body, Pooling(8)], device="cpu").save(str(folder / "st"), create_model_card=False)
-    return folder
 
 
 def test_a_model_of_theirs_on_our_bench(bert: Path) -> None:

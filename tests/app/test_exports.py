@@ -51,6 +51,8 @@ def test_a_spreadsheet_computes_nothing(table: pd.DataFrame) -> None:
     csv = pd.read_csv(io.BytesIO(exports.as_csv(table)))
     assert csv["text"].tolist()[:3] == ["'=1+1", "'-no", "'@you"]
     assert csv["cosine"][0] == -0.5  # a number stays one
+    named = table.rename(columns={"text": "=SUM(A1)", "own": "@own"})
+    assert pd.read_csv(io.BytesIO(exports.as_csv(named))).columns.tolist() == ["'=SUM(A1)", "cosine", "'@own"]
 
 
 def test_latex_is_balanced_and_escaped() -> None:

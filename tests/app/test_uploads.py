@@ -21,6 +21,14 @@ def test_cells_are_normalised_and_quotes_are_those_of_csv_alone() -> None:
     assert table(b'"Well, yes",x\n', "a.csv")["Column 1"] == ["Well, yes"]
 
 
+def test_a_long_cell_is_read_in_every_kind_of_file() -> None:
+    long = "a" * 200_000
+    for name in ("a.csv", "a.tsv"):
+        assert table(f"{long}\tb\n".replace("\t", "," if name == "a.csv" else "\t").encode(), name)["Column 1"] == [
+            long
+        ]
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bgt_core.data.batching import Batching, validation
-from bgt_core.data.columns import Source, parse_columns, parse_source
+from bgt_core.data.columns import Source, parse_columns, parse_source, split_langs
 from bgt_core.data.corpus import Corpus, Mixture, open_corpus
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
@@ -61,6 +61,24 @@ def test_columns_are_parsed() -> None:
 def test_columns_that_are_none_are_refused(columns: list[str]) -> None:
     with pytest.raises(UsageError, match="columns"):
         parse_columns(columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "langs"),
+    [
+        ("en-fr", ["en", "fr"]),
+        ("zh-Hant", ["zh-Hant"]),
+        ("en-zh-Hant", ["en", "zh-Hant"]),
+        ("pt-BR-en-zh-Hant-TW", ["pt-BR", "en", "zh-Hant-TW"]),
+        ("es-419-de-1996", ["es-419", "de-1996"]),
+        ("a-b", ["a", "b"]),
+    ],
+)
+def test_a_script_or_region_belongs_to_its_language(text: str, langs: list[str]) -> None:
+    assert split_langs(text) == langs
+    assert parse_source(f"{text}=x.tsv").columns == parse_source(f"{text}=x.tsv", langs).columns == tuple(langs)
+    if "a" not in langs:
+        assert parse_columns(langs) == {lang: lang for lang in langs}
 
 
 def test_a_source_of_unknown_columns_is_refused() -> None:

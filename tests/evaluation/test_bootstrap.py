@@ -64,6 +64,23 @@ def test_what_is_constant_correlates_with_nothing(ours: Callable) -> None:
     np.testing.assert_allclose(values, [[0, 1], [0, 0]], atol=1e-9)
 
 
+@pytest.mark.parametrize("far", [1e4, 1e7, -1e9])
+@pytest.mark.parametrize("side", ["system", "gold", "both"])
+def test_one_value_far_from_all_others_costs_no_digits(far: float, side: str, rng: np.random.Generator) -> None:
+    gold, noise = rng.normal(size=(2, 60))
+    system = gold + noise
+    if side != "gold":
+        system[7] += far
+    if side != "system":
+        gold[7] += far
+    weights = resample(rng, 60, 200)
+    assert (weights[:, 7] == 0).sum() > 20
+    values = pearson(weights, system[None], gold)[:, 0]
+    for value, counts in zip(values, weights.astype(int), strict=True):
+        places = np.repeat(np.arange(60), counts)
+        assert value == pytest.approx(stats.pearsonr(system[places], gold[places]).statistic, abs=1e-9)
+
+
 @pytest.mark.parametrize(("rho", "ours"), [(0.3, pearson), (0.8, pearson), (0.6, spearman)])
 def test_an_interval_holds_the_truth_as_often_as_it_says(rho: float, ours: Callable, rng: np.random.Generator) -> None:
     truth = rho if ours is pearson else 6 / np.pi * np.arcsin(rho / 2)  # of a bivariate normal

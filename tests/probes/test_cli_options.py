@@ -293,3 +293,49 @@ def test_a_terminal_that_knows_ascii_alone_is_no_error(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr.decode()
         done.stdout.decode("ascii")
     assert json.loads(done.stdout)["results"][0]["labels"] == [",", "«"]
+
+
+def test_data_may_come_from_a_pipe(fake: Fake, tmp_path: Path) -> None:
+    """As from `cat own.txt | bgt-probe --data /dev/stdin` and from process substitution."""
+    text = "".join(f"Number{' a' * (number % 9)} {number}{'.' * (number % 2 + 1)}\n" for number in range(400))
+    (tmp_path / "own.txt").write_text(text, "utf-8")
+    arguments = ("--lang", "fr", "--task", "length,punct-num", "--seeds", "2", "--control", "none", "--json")
+    expected = documents(probe(*arguments, "--data", str(tmp_path / "own.txt")))
+    reading, writing = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(writing, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    result = probe(*arguments, "--data", f"/dev/fd/{reading}")
+    writer.join()
+    os.close(reading)
+    assert result.exit_code == 0, result.stderr
+    assert [each["rows"] for each in documents(result)] == [each["rows"] for each in expected] != []
+
+
+def test_a_cache_that_cannot_be_written_is_refused_before_anything_is_computed(fake: Fake, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = probe(*QUICK, "--cache-dir", str(tmp_path / "file" / "cache"))
+    assert result.exit_code == 3 and fake.calls == 0
+    assert "can't be written (Not a directory); give --cache-dir another folder" in result.stderr
+
+
+@pytest.mark.parametrize("mode", [(), ("--dry-run",), ("--csv", "FOLDER/rows.csv"), ("--json",)])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--lang", "en-fr", "--task", "length"), "Task 'length' wants one language, not 'en-fr'"),
+        (("--lang", "fr", "--task", "lang-id", "--data", "FOLDER"), "wants two or more languages, as in en-fr, not"),
+        (("--lang", "en-fr", "--task", "syntax"), "--task syntax: none can be measured in en-fr; choose other --task"),
+    ],
+)
+def test_what_can_measure_nothing_is_an_error(
+    fake: Fake, tmp_path: Path, arguments: Sequence[str], message: str, mode: Sequence[str]
+) -> None:
+    result = probe(*(text.replace("FOLDER", str(tmp_path)) for text in (*arguments, *mode)))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr and result.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())

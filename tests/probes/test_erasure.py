@@ -39,6 +39,19 @@ def test_after_leace_no_linear_probe_beats_the_majority(eraser: Eraser) -> None:
     assert best.score(erased, labels) == shares.max()
 
 
+def test_no_axis_of_a_small_feature_is_lost() -> None:
+    """Features of scales from 1e-4 to 1e4: what a standardising probe reads goes all the same."""
+    vectors, labels = planted(oblique=False)
+    scales = np.geomspace(1e-4, 1e4, vectors.shape[1])
+    constant = np.full((len(vectors), 1), 1e3)
+    scaled = np.hstack([vectors * scales, constant])
+    erased = leace(scaled, labels)(scaled)
+    np.testing.assert_allclose(erased[:, :-1] / scales, leace(vectors, labels)(vectors), atol=1e-6)
+    np.testing.assert_array_equal(erased[:, -1:], constant)
+    read = LogisticRegression(C=1e6, max_iter=10_000).fit(erased[:, :-1] / scales, labels)
+    assert read.score(erased[:, :-1] / scales, labels) == (labels == 0).mean()
+
+
 def test_leace_changes_no_more_than_it_must(eraser: Eraser) -> None:
     """Any other affine map that leaves no cross-covariance moves the vectors further; among them the projection."""
     vectors, labels = planted()

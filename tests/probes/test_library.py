@@ -17,6 +17,7 @@ import probes
 from bgt_core.errors import NotFound, UsageError
 from probes import Cache, ProbeConfig, Subject
 from probes.cli import app
+from probes.data.texts import pair_of
 from probes.dataset import label_sentences
 from probes.measures import config as config_module
 from probes.results.cache import RESULTS
@@ -148,3 +149,30 @@ def test_errors_name_parameters_and_no_flags(options: dict[str, object], error: 
     with pytest.raises(error, match=message) as caught:
         probes.table({"fake": Fake()}, **{"tasks": "length", "langs": "fr", "config": QUICK} | options)  # type: ignore[arg-type]
     assert "--" not in str(caught.value)
+
+
+@pytest.mark.parametrize("tasks", ["length", "syntax"])
+def test_a_table_of_no_cell_is_an_error(tasks: str) -> None:
+    with pytest.raises(UsageError, match="en-fr"):
+        probes.table({"fake": Fake()}, tasks, ["en-fr"], config=QUICK)
+
+
+def test_a_language_with_a_script_is_one_language(tmp_path: Path) -> None:
+    """In every place where languages are joined by hyphens, and two such languages beside each other."""
+    for lang in ("zh-Hant", "pt-BR"):
+        lines = "".join(f"{lang} {number}{'.' * (number % 2 + 1)}\n" for number in range(300))
+        (tmp_path / f"{lang}.txt").write_text(lines, "utf-8")
+    fake = Fake(("zh-Hant", "pt-BR"))
+    table = probes.table({"fake": fake}, ["punct-num", "lang-id"], "all", data=tmp_path, config=QUICK)
+    assert not table.failures
+    assert [cell.setting[:2] for cell in table.cells] == [
+        ("punct-num", "zh-Hant"),
+        ("punct-num", "pt-BR"),
+        ("lang-id", "zh-Hant-pt-BR"),
+    ]
+    assert {row.latent for cell in table.cells[:2] for row in cell.result.rows} >= {"semantic", "language"}
+    with pytest.raises(UsageError, match="needs a model trained with 'zh-Hans'"):
+        probes.table({"fake": fake}, "length", "zh-Hans", config=QUICK)
+    (tmp_path / "en-zh-Hant.own.tsv").write_text("Hi.\t你好。\n", "utf-8")
+    assert pair_of(tmp_path / "en-zh-Hant.own.tsv") == ("en", "zh-Hant")
+    assert pair_of(tmp_path / "zh-Hant.own.tsv") is None

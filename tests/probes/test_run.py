@@ -12,6 +12,7 @@ from scipy.stats import binomtest
 
 import probes
 from bgt_core.errors import BgtError, UsageError
+from bgt_core.evaluation.bootstrap import wilson
 from probes import ProbeConfig
 from probes.classifiers.senteval import SentEval, split_classify
 from probes.measures.splits import cuts_of
@@ -175,6 +176,13 @@ def test_encoder_seeds_are_averaged_and_their_spread_is_kept_apart() -> None:
     assert row.encoder_sd == pytest.approx(np.std([1.0, low, 1.0], ddof=1))
     assert row.boot_low < row.ci_low and row.ci_high < row.boot_high  # three encoders say little of the next
     assert several.predictions["semantic"].labels.shape == (3, 2, 360)
+
+
+def test_an_interval_without_an_error_has_a_width() -> None:
+    row = by_name(probes.run(Fake(), "length", SENTENCES, lang="fr", config=ProbeConfig(seeds=2)))["semantic"]
+    assert row.accuracy == row.ci_high == row.boot_high == 1.0
+    assert row.boot_low == row.ci_low == pytest.approx(wilson(row.n_test, row.n_test)[0])
+    assert row.boot_low < 0.99
 
 
 def test_reference_encoders_are_rows_to_beat() -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.bootstrap import resample
+from bgt_core.evaluation.fidelity.kept import numbers
 from bgt_core.evaluation.fidelity.measures import KEPT, WRITTEN, Score, measure
 from bgt_core.evaluation.fidelity.plan import OWN, Columns, Latents, Writer, Writing, writings
 from bgt_core.evaluation.fidelity.roles import MEASURES, RoleScores, measure_roles
@@ -45,6 +46,7 @@ class Fidelity:
     """All that was measured."""
 
     pairs: int
+    unread: int  # pairs whose numbers can't be read (`kept.numbers`): numbers kept are not about them
     written: Sequence[Written]
     roles: Sequence[RoleScores]
 
@@ -82,6 +84,7 @@ class Fidelity:
         """As JSON can hold it: what was measured, sentences left out."""
         return {
             "pairs": self.pairs,
+            "numbers_unread": self.unread,
             "written": [{**document(one.writing, one.scores), "by": one.by} for one in self.written],
             "roles": [{**document(one.writing, one.scores), "roles": one.kind} for one in self.roles],
         }
@@ -134,7 +137,11 @@ def fidelity(
             scores = measure(texts, columns[lang], columns[source], styles, lang=lang, source_lang=source,
                              weights=weights, lowercase=lowercase, language_latents=read)  # fmt: skip
             written.append(Written(writing, name, texts, scores))
-    return Fidelity(rows, written, measure_roles(writer, langs, role_pairs, seed, say))
+    unread = sum(
+        any(numbers(text, lang) is None for lang, text in zip(langs, pair, strict=True))
+        for pair in zip(*columns.values(), strict=True)
+    )
+    return Fidelity(rows, unread, written, measure_roles(writer, langs, role_pairs, seed, say))
 
 
 def training_sentences(

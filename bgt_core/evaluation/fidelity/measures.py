@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bgt_core.evaluation.bootstrap import interval, pearson, wilson
-from bgt_core.evaluation.fidelity.kept import UNSPACED, digits, final_mark, has_negation, length, numbers
+from bgt_core.evaluation.fidelity.kept import (
+    UNSPACED,
+    digits,
+    final_mark,
+    has_negation,
+    length,
+    names,
+    numbers,
+    primary,
+    words,
+)
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -24,9 +34,9 @@ CHRF_SCORE, BLEU_SCORE, EXACT = "chrF", "BLEU", "exact %"
 LENGTH_R, LENGTH_OFF, STYLE_R = "length r x 100", "words off", "style r x 100"
 MARK, MARK_TAKEN = "same mark %", "other mark taken %"
 NEGATION, NO_NEGATION = "negation kept %", "no negation gained %"
-NUMBER, DIGITS = "numbers kept %", "digits copied %"
+NUMBER, DIGITS, NAMES = "numbers kept %", "digits copied %", "names kept %"
 WRITTEN = (CHRF_SCORE, BLEU_SCORE, EXACT, LENGTH_R, LENGTH_OFF, STYLE_R, MARK, MARK_TAKEN)
-KEPT = (NEGATION, NO_NEGATION, NUMBER, DIGITS)
+KEPT = (NEGATION, NO_NEGATION, NUMBER, DIGITS, NAMES)
 
 
 class Score(NamedTuple):
@@ -118,7 +128,7 @@ def bleu(lang: str, lowercase: bool) -> Metric:
     """BLEU with sacrebleu's settings; over characters in a language that writes no spaces."""
     from sacrebleu.metrics.bleu import BLEU
 
-    return BLEU(lowercase=lowercase, force=True, tokenize="char" if lang in UNSPACED else "13a")
+    return BLEU(lowercase=lowercase, force=True, tokenize="char" if primary(lang) in UNSPACED else "13a")
 
 
 def bootstrapped(metric: Metric, outputs: Sequence[str], references: Sequence[str], weights: np.ndarray) -> Draws:
@@ -136,9 +146,11 @@ def bootstrapped(metric: Metric, outputs: Sequence[str], references: Sequence[st
 def kept(
     outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], lang: str, source_lang: str
 ) -> dict[str, list[bool]]:
-    """Of the sentences whose source and reference agree that they have a negation, none, or a number: which outputs do?
+    """Of the sentences whose source and reference agree that they have a negation, none, a number, or a name: which
+    outputs do?
 
-    A reference that says it otherwise ("no longer", "cease") asks nothing of the output.
+    A reference that says it otherwise ("no longer", "cease") asks nothing of the output, nor does a sentence that a
+    counter leaves out.
     """
     right: dict[str, list[bool]] = {name: [] for name in KEPT}
     for output, reference, source in zip(outputs, references, sources, strict=True):
@@ -147,6 +159,9 @@ def kept(
             right[NEGATION if negated else NO_NEGATION].append(has_negation(output, lang) == negated)
         if numbers(source, source_lang) and (values := numbers(reference, lang)):
             right[NUMBER].append(numbers(output, lang) == values)
+        if shared := {*(names(source, source_lang) or ())} & {*(names(reference, lang) or ())}:
+            written = {word.lower() for _, word in words(output, lang)}
+            right[NAMES].append({name.lower() for name in shared} <= written)
         if (figures := digits(source)) and figures == digits(reference):
             right[DIGITS].append(digits(output) == figures)
     return right

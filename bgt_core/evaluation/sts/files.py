@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from bgt_core.data.columns import split_langs
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.sts.parse import GOLD_FIRST, lines, read_semeval, read_tsv
 from bgt_core.evaluation.sts.score import StsSet
@@ -51,7 +52,7 @@ def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Se
     files = dict(walk(root))
     sets: list[StsSet] = []
     for name in names:
-        match name.split("-"):
+        match split_langs(name):
             case [year] if re.fullmatch(r"201[2-6]", year):
                 sets += read_year(root, files, year, lang)
             case ["stsb", "train" | "dev" | "test" as split, *translated] if len(translated) < 2:

@@ -13,7 +13,7 @@ import bgt_core
 from bgt_core import DataError, UsageError
 from bgt_core.contracts import EOS, LANGUAGE, SEMANTIC
 from bgt_core.evaluation.fidelity import COPY, MODEL, NEAREST, RANDOM_TRAINING, Fidelity, fidelity
-from bgt_core.evaluation.fidelity.measures import EXACT, LENGTH_OFF, MARK, NEGATION, NO_NEGATION
+from bgt_core.evaluation.fidelity.measures import EXACT, LENGTH_OFF, MARK, NEGATION, NO_NEGATION, NUMBER
 from bgt_core.evaluation.fidelity.plan import OWN, RANDOM, REFERENCE, SWAPPED, role_writings, writings
 from bgt_core.evaluation.fidelity.roles import LIKELIER, NAMED, RIGHT, places
 from bgt_core.generation.options import GREEDY
@@ -110,6 +110,13 @@ def test_a_writer_of_the_style_is_exact_in_the_manner_of_the_reference_alone(col
     assert row(result, "en", "fr", RANDOM)[LENGTH_OFF].value == 0
     swapped = [one.scores for one in result.roles if one.writing.manner == SWAPPED]
     assert {(one[NAMED].value, one[RIGHT].value, one[LIKELIER].value) for one in swapped} == {(100, 0, 0)}
+
+
+def test_pairs_whose_numbers_cannot_be_read_are_counted() -> None:
+    columns = {"en": ["Dozens of men.", "Two men.", "A man."], "fr": ["Deux hommes.", "Deux hommes.", "Un quart."]}
+    result = fidelity(Stub(copies), columns, resamples=100, role_pairs=0)
+    assert result.unread == result.as_dict()["numbers_unread"] == 2
+    assert row(result, "en", "fr", REFERENCE)[NUMBER].sentences == 1
 
 
 def test_a_writer_that_drops_negations_keeps_none(columns: dict[str, list[str]]) -> None:

@@ -61,6 +61,14 @@ def test_three_tables_and_one_of_all_numbers(bgt: Bgt) -> None:
 
 
 @pytest.mark.usefixtures("here")
+def test_few_pairs_have_few_role_pairs(bgt: Bgt) -> None:
+    code, out, err = bgt("a.tsv --langs en,fr --model model --beam 1 --limit 4 --json")
+    assert code == 0, err
+    roles = json.loads(out)["roles"]
+    assert {scores["sentences"] for one in roles for scores in one["scores"].values()} == {2}  # of each of two kinds
+
+
+@pytest.mark.usefixtures("here")
 def test_json_is_what_the_library_measures(bgt: Bgt, grammar: list[Pair]) -> None:
     code, out, err = bgt("a.tsv --langs en,fr --model model --roles 0 --beam 1 --seed 3 --json --min-words 4 --limit 5")
     assert code == 0, err

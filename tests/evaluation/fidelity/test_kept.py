@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bgt_core.evaluation.fidelity.kept import digits, final_mark, has_negation, length, numbers
+from bgt_core.evaluation.fidelity.kept import digits, final_mark, has_negation, length, names, numbers
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,14 @@ from bgt_core.evaluation.fidelity.kept import digits, final_mark, has_negation, 
         ("de", "Ich habe keinen Hund.", True),
         ("de", "Er kommt nie.", True),
         ("de", "Die Niederlage war klein.", False),
+        ("fr", "Quelques pas plus loin, il avance pas à pas dans le Pas-de-Calais.", False),
+        ("fr", "Je crains qu'il ne vienne plus tard.", False),
+        ("fr", "Plus jamais !", True),
+        ("fr", "Ni toi ni moi.", True),
+        ("fr", "Nulle part.", True),
+        ("en", "I don´t know.", True),
+        ("en", "Room No. 5", False),
+        ("de", "Das hat keinerlei Sinn.", True),
         ("xx", "not never no", None),
     ],
 )
@@ -45,23 +53,59 @@ def test_negations(lang: str, text: str, negated: bool | None) -> None:
     ("lang", "text", "expected"),
     [
         ("en", "Two men and 3 dogs.", ["2", "3"]),
-        ("en", "It costs $3.50, not 1,000.", ["1,000", "3.50"]),
-        ("en", "Twenty-five people", ["20", "5"]),
+        ("en", "It costs $3.50, not 1,000.", ["1000", "3.5"]),
+        ("en", "Twenty-five people", ["25"]),
         ("en", "The one who often waits", []),
+        ("en", "dozens", None),
         ("fr", "Dix-sept ans, quatre-vingt-dix euros.", ["17", "90"]),
-        ("fr", "Quatre-vingt-deux", ["2", "4", "20"]),
+        ("fr", "Quatre-vingt-deux", ["82"]),
+        ("fr", "deux cents", ["200"]),
+        ("fr-CA", "Trois millions, ou 3 millions", ["3000000", "3000000"]),
         ("de", "Zwei Hunde in zwölf Häusern", ["12", "2"]),
-        ("es", "Tres mil", ["1000", "3"]),
-        ("xx", "two 2", ["2"]),
+        ("es", "Tres mil", ["3000"]),
+        ("ja", "３人", None),
+        ("xx", "two 2", None),
     ],
 )
-def test_numbers(lang: str, text: str, expected: list[str]) -> None:
-    assert numbers(text, lang) == sorted(expected)
+def test_numbers(lang: str, text: str, expected: list[str] | None) -> None:
+    assert numbers(text, lang) == (expected and sorted(expected))
+
+
+@pytest.mark.parametrize(
+    ("lang", "digits", "words"),
+    [
+        ("en", "10,000 people in 1945", "Ten thousand people in nineteen forty-five"),
+        ("fr", "22 hommes, 80 femmes et 21 enfants", "Vingt-deux hommes, quatre-vingts femmes et vingt et un enfants"),
+        ("es", "21 casas y 200 árboles", "Veintiuna casas y doscientos árboles"),
+        ("de", "21 Hunde und 2 Millionen Katzen", "Einundzwanzig Hunde und zwei Millionen Katzen"),
+    ],
+)
+def test_a_number_is_the_same_in_digits_and_in_words(lang: str, digits: str, words: str) -> None:
+    assert numbers(digits, lang) == numbers(words, lang) != []
+
+
+def test_another_number_is_another() -> None:
+    for one, other in (("deux cents ans", "deux ans"), ("trois millions de", "trois"), ("vingt et un", "vingt")):
+        assert numbers(one, "fr") != numbers(other, "fr")
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "expected"),
+    [
+        ("en", "Yesterday Tom's dog met Mr. Smith and I.", ["Smith", "Tom"]),
+        ("fr", "« Viens ! » Demain, l'Italie jouera. Anne aussi.", ["Italie"]),
+        ("tr", "Dün Ankara'ya gittik.", ["Ankara"]),
+        ("de", "Der Hund von Anna", None),
+    ],
+)
+def test_names_have_a_capital_within_a_sentence(lang: str, text: str, expected: list[str] | None) -> None:
+    assert names(text, lang) == expected
 
 
 def test_digits_are_those_written() -> None:
     assert digits("In 1963, at 2:30, 5 men paid 1.50.") == sorted(["1963", "2:30", "5", "1.50"])
     assert digits("two") == []
+    assert digits("３人 و ٢٥") == ["25", "3"]
 
 
 @pytest.mark.parametrize(
@@ -85,4 +129,4 @@ def test_final_marks(text: str, mark: str) -> None:
 
 
 def test_lengths_are_of_words_or_where_there_are_no_spaces_of_characters() -> None:
-    assert (length("It is late.", "en"), length("遅い です", "ja")) == (3, 4)
+    assert (length("It is late.", "en"), length("遅い です", "ja"), length("很晚了", "zh-Hant")) == (3, 4, 3)

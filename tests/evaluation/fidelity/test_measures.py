@@ -16,6 +16,7 @@ from bgt_core.evaluation.fidelity.measures import (
     LENGTH_R,
     MARK,
     MARK_TAKEN,
+    NAMES,
     NEGATION,
     NO_NEGATION,
     NUMBER,
@@ -141,6 +142,17 @@ def test_what_is_kept_is_asked_where_source_and_reference_agree() -> None:
     assert (scores[NO_NEGATION].value, scores[NO_NEGATION].sentences) == (50, 2)
     assert (scores[NUMBER].value, scores[NUMBER].sentences) == (pytest.approx(100 / 3), 3)
     assert (scores[DIGITS].value, scores[DIGITS].sentences) == (50, 2)
+
+
+def test_names_are_asked_where_source_and_reference_share_them() -> None:
+    rows = [
+        ("I met Tom in Paris.", "J'ai vu Tom à Paris.", "j'ai vu tom à paris."),
+        ("I met Tom in London.", "J'ai vu Tom à Londres.", "j'ai vu paul à londres."),
+        ("I met a man.", "J'ai vu un homme.", "j'ai vu marie."),
+    ]
+    sources, references, outputs = (list(column) for column in zip(*rows, strict=True))
+    scores = measure(outputs, references, sources, references, lang="fr", source_lang="en", weights=np.ones((2, 3)))
+    assert (scores[NAMES].value, scores[NAMES].sentences) == (50, 2)
 
 
 def test_what_no_sentence_has_is_not_measured() -> None:

@@ -1,0 +1,64 @@
+"""The oracle agrees with us on some seeds of each check, and notices where a result is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from attack import oracle, recomputed_latents, recomputed_scores
+from bgt_core.evaluation import bootstrap
+from bgt_core.posterior import Gaussian, VonMisesFisher
+from probes.measures.controls import Selectivity
+from probes.measures.erasure import Eraser
+
+ROUNDS = 12
+
+
+def failures(check: Callable[[np.random.Generator], str]) -> list[str]:
+    """Of some seeds."""
+    return [failure for seed in range(ROUNDS) if (failure := check(np.random.default_rng(seed)))]
+
+
+@pytest.mark.parametrize("check", oracle.CHECKS, ids=lambda check: check.__name__)
+def test_both_agree(check: Callable[[np.random.Generator], str]) -> None:
+    assert failures(check) == []
+
+
+def test_a_try_is_named_and_repeats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "holm", lambda p: p)
+    seed = oracle.CHECKS.index(recomputed_scores.holm) + len(oracle.CHECKS)
+    first, again = (oracle.attack(seed, None, tmp_path) for _ in range(2))
+    assert first == again != "" and first.startswith("holm: ours [")
+
+
+WRONG = [  # a check, what it looks at, and something that is nearly right
+    ("scores", "correlations", bootstrap, "pearson", lambda weights, systems, gold: 0.999 * np.ones((5, 1))),
+    ("scores", "correlations", bootstrap, "ranks", lambda weights, values: np.tile(values.argsort() + 1.0, (5, 1))),
+    ("scores", "intervals", bootstrap, "wilson", lambda right, n, level: (right / n, right / n)),
+    ("scores", "intervals", bootstrap, "interval", lambda draws, level: np.quantile(draws, [0.2, 0.8])),
+    ("scores", "retrieval", recomputed_scores, "nearest", lambda queries, answers: (queries @ answers.T).argmax(1)),
+    ("scores", "mining", recomputed_scores, "best_threshold", lambda scores, right, known: np.median(scores)),
+    ("scores", "generated_text", recomputed_scores, "bleu", lambda lang, lowercase: recomputed_scores.chrf(lowercase)),
+    ("scores", "fidelity_counters", recomputed_scores, "numbers", lambda text, lang: text.split()),
+    ("latents", "codelengths", recomputed_latents, "block_boundaries", lambda items: [1, items]),
+    ("latents", "control_tasks", recomputed_latents, "keys", lambda texts, kind: [text.split()[0] for text in texts]),
+    ("latents", "selectivities", recomputed_latents, "selectivity", lambda *given: Selectivity(0.3, 40.0, 0.0, 0.0)),
+    ("latents", "erasure", recomputed_latents, "leace",
+     lambda vectors, labels: Eraser(vectors.mean(0), np.eye(vectors.shape[1])[:, :1], np.eye(vectors.shape[1])[:, :1])),
+    ("latents", "divergences", Gaussian, "kl", lambda self: 0.5 * self.mean.square().sum(-1)),
+    ("latents", "divergences", VonMisesFisher, "kl", lambda self: self.concentration),
+    ("latents", "likelihoods", Gaussian, "log_ratio", lambda self, z: torch.zeros(len(z))),
+    ("latents", "distances", recomputed_latents, "similarity", lambda name, one, other: torch.zeros(())),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("page", "name", "place", "attribute", "wrong"), WRONG, ids=lambda value: str(value)[:20])
+def test_a_wrong_result_is_noticed(
+    page: str, name: str, place: object, attribute: str, wrong: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, attribute, wrong)
+    assert failures(getattr({"scores": recomputed_scores, "latents": recomputed_latents}[page], name))

@@ -7,14 +7,30 @@ forward it is never in the past; to read backward, each sentence is mirrored wit
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import Tokens
+from bgt_core.device import resolve
 from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.gradients import lookup
+from bgt_core.nets.layers import exact
 from bgt_core.nets.packing import PackedLayout
+
+
+class LSTM(nn.LSTM):
+    """torch's LSTM, in single precision on a CPU without 16-bit arithmetic: oneDNN has no other LSTM there."""
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """As `nn.LSTM`."""
+        device = self.weight_ih_l0.device
+        if device.type != "cpu" or not torch.is_autocast_enabled("cpu") or resolve(device, "auto") == "bf16":
+            return super().forward(input, hx)
+        with torch.autocast("cpu", enabled=False):
+            return super().forward(exact(input), None if hx is None else (exact(hx[0]), exact(hx[1])))
 
 
 class BiLSTM(nn.Module):
@@ -33,8 +49,8 @@ class BiLSTM(nn.Module):
             raise UsageError(f"encoder_layers {layers}: a BiLSTM needs at least 1")
         self.table, self.dropout = table, Dropout(dropout)
         half = self.width // 2
-        self.forward_layers = nn.ModuleList(nn.LSTM(self.width, half, batch_first=True) for _ in range(layers))
-        self.backward_layers = nn.ModuleList(nn.LSTM(self.width, half, batch_first=True) for _ in range(layers))
+        self.forward_layers = nn.ModuleList(LSTM(self.width, half, batch_first=True) for _ in range(layers))
+        self.backward_layers = nn.ModuleList(LSTM(self.width, half, batch_first=True) for _ in range(layers))
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H)."""
@@ -53,7 +69,7 @@ class LastState(nn.Module):
         super().__init__()
         self.width = table.embedding_dim
         self.table, self.dropout = table, Dropout(dropout)
-        self.lstm = nn.LSTM(self.width, self.width, batch_first=True)
+        self.lstm = LSTM(self.width, self.width, batch_first=True)
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H)."""
@@ -70,8 +86,8 @@ class FinalStates(nn.Module):
         super().__init__()
         self.width = 2 * width
         self.table, self.dropout = table, Dropout(dropout)
-        self.forward_lstm = nn.LSTM(table.embedding_dim, width, batch_first=True)
-        self.backward_lstm = nn.LSTM(table.embedding_dim, width, batch_first=True)
+        self.forward_lstm = LSTM(table.embedding_dim, width, batch_first=True)
+        self.backward_lstm = LSTM(table.embedding_dim, width, batch_first=True)
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, 2 * width)."""

@@ -13,6 +13,7 @@ from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.gradients import lookup
 from bgt_core.nets.layers import shift_right, xavier_linear
+from bgt_core.nets.lstm import LSTM
 from bgt_core.nets.packing import PackedLayout
 from bgt_core.nets.prediction import OutputLayer, SentencePrediction
 
@@ -113,7 +114,7 @@ class LSTMDecoder(RecurrentDecoder):
         width = table.embedding_dim
         inputs = width + latent if "word" in fuse else width
         between = dropout if layers > 1 else 0.0
-        super().__init__(nn.LSTM(inputs, width, layers, batch_first=True, dropout=between), layer, dropout)
+        super().__init__(LSTM(inputs, width, layers, batch_first=True, dropout=between), layer, dropout)
         self.table, self.reads_latent = table, "word" in fuse
         self.first_hidden = xavier_linear(latent, layers * width) if "hidden" in fuse else None
         self.fuse_hidden = xavier_linear(width, width) if "attention" in fuse else None
@@ -150,7 +151,7 @@ class TwoLatentDecoder(RecurrentDecoder):
 
     def __init__(self, table: nn.Embedding | None, layer: OutputLayer, syntactic: int, width: int, dropout: float):
         inputs = syntactic + (table.embedding_dim if table else 0)
-        super().__init__(nn.LSTM(inputs, width, batch_first=True), layer, dropout)
+        super().__init__(LSTM(inputs, width, batch_first=True), layer, dropout)
         self.table, self.syntactic = table, syntactic
 
     def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
@@ -171,7 +172,7 @@ class FirstCellDecoder(RecurrentDecoder):
     def __init__(self, table: nn.Embedding, layer: OutputLayer, width: int, dropout: float, word_dropout: float):
         if not 0 <= word_dropout < 1:
             raise UsageError(f"word_dropout {word_dropout} must be from 0 to below 1")
-        super().__init__(nn.LSTM(table.embedding_dim, width, batch_first=True), layer, dropout)
+        super().__init__(LSTM(table.embedding_dim, width, batch_first=True), layer, dropout)
         self.table, self.word_dropout = table, word_dropout
         self.hidden_word = nn.Parameter(torch.zeros(table.embedding_dim)) if word_dropout else None
         self.first_hidden = nn.Parameter(torch.zeros(width))

@@ -250,7 +250,7 @@ ERRORS: dict[str, tuple[dict[str, Any], type[BgtError], str]] = {
         UsageError,
         "no vectors to learn from; give them, as --t",
     ),
-    "a recipe without": ({"recipe": "sp"}, UsageError, "'sp' learns from no vectors; bgt, bgt-plus and bgt-small do"),
+    "a recipe without": ({"recipe": "sp"}, UsageError, "'sp' learns from no vectors; bgt, bgt-plus, bgt-small and bgt"),
 }
 
 

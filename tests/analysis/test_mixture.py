@@ -1,0 +1,38 @@
+"""The training files of the models that ship: what is left out of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import lzma
+from pathlib import Path
+
+SCRIPT = Path(__file__).resolve().parents[2] / "analysis" / "mixture.py"
+spec = importlib.util.spec_from_file_location("mixture", SCRIPT)
+assert spec and spec.loader
+mixture = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(mixture)
+
+
+def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path) -> None:
+    numbers = [f"The {number} dogs sleep here." for number in range(1_000)]
+    held = [text for text in numbers if mixture.is_held_out(text)]
+    assert 1 <= len(held) <= 20
+    pairs = [(text, f"Les {row} chiens dorment ici.") for row, text in enumerate(numbers)]
+    pairs += [
+        ("the 5 dogs sleep here!", "Les 5 chiens dorment ici"),  # a copy
+        ("Dogs sleep.", pairs[numbers.index(held[0])][1]),  # the other side of a held-out pair
+        ("The test sentence is this one.", "La voilà."),
+        ("I go.", "Je vais."),
+    ]
+    (tmp_path / "parallel").mkdir()
+    with lzma.open(tmp_path / "parallel" / "en-fr.tatoeba.tsv.xz", "wt", encoding="utf-8") as file:
+        file.writelines("\t".join(pair) + "\n" for pair in pairs)
+    (tmp_path / "sts" / "2014").mkdir(parents=True)
+    (tmp_path / "sts" / "2014" / "a.tsv").write_text("3.0\tthe TEST sentence is this one\tI go.\n", "utf-8")
+    mixture.main(tmp_path, tmp_path / "out", "fr")
+    trained = (tmp_path / "out" / "short" / "en-fr.tsv").read_text("utf-8").splitlines()
+    kept_out = (tmp_path / "out" / "held-out" / "en-fr.tsv").read_text("utf-8").splitlines()
+    assert [line.split("\t")[0] for line in kept_out] == held
+    assert len(trained) == 1_000 - len(held) + 1
+    assert "I go.\tJe vais." in trained  # too short to be a test's own
+    assert not [line for line in trained if line.startswith(("Dogs", "The test")) or line.endswith("!")]

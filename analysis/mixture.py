@@ -64,8 +64,8 @@ def mixture(data: Path, lang: str) -> Iterator[tuple[str, list[Pair], list[Pair]
         lang: The other language, as "fr".
 
     Yields:
-        The name of the kind, training pairs and held-out pairs. No sentence of a test set, of the example sentences or of
-        the kind's held-out pairs is in the training pairs, on either side; a pair comes once.
+        The name of the kind, training pairs and held-out pairs. No sentence of a test set, of the example sentences or
+        of the kind's held-out pairs is in the training pairs, on either side; a pair comes once.
     """
     tests = test_keys(data)
     for kind, names in KINDS.items():

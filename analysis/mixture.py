@@ -32,7 +32,7 @@ KINDS = {
 TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders whose sentences are not trained on
 EXAMPLES = Path(examples.__file__).with_name("sentences.tsv")
 SHORTEST = 4  # words of a test sentence that is kept out; shorter ones are everybody's
-HELD_OUT = 150  # one English sentence of so many is held out, the same ones in every language
+HELD_OUT = 150  # one English sentence in 150 is held out, the same ones for every language
 
 Pair = tuple[str, ...]
 

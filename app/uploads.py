@@ -21,7 +21,7 @@ KINDS = ["tsv", "csv", "txt", "jsonl", "parquet"]
 MAX_MEGABYTES = 20
 MAX_ROWS, MAX_COLUMNS = 50_000, 100
 MAX_TEXT = 2**28  # bytes of all cells
-csv.field_size_limit(MAX_TEXT)  # of a cell: as in the other kinds of files, whose cells have no limit of their own
+csv.field_size_limit(MAX_TEXT)  # characters in a cell; other kinds of files have no limit for one cell
 BATCH = 16  # rows decompressed together: few, as each may be as long as the file is large
 MAX_CHARACTERS = 2_000  # of a sentence
 SCORES = ("gold", "score", "label", "similarity", "relatedness")  # names of columns of scores that people gave

@@ -73,7 +73,7 @@ class Batch:
     anchor: str  # the column whose sentence gives the semantic latent of the whole batch (paper, sec. 3)
     shift: int = 1  # column i is written from column i + shift; turns with the step, so that each is written from each
     negatives: Mapping[str, Tokens] = field(default_factory=dict)  # one hard negative per row and column
-    altered: Mapping[str, Tokens] = field(default_factory=dict)  # of some columns: each sentence with words exchanged
+    altered: Mapping[str, Tokens] = field(default_factory=dict)  # of some columns: the same words, another meaning
     labels: Tensor | None = None  # (B,) float32, of labelled rows
     targets: Tensor | None = None  # (B, D) float32: a teacher's vectors, of rows that have one
 

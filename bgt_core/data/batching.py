@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from bgt_core.contracts import Batch, Tokens
-from bgt_core.data.columns import ALTERED
+from bgt_core.data.columns import altered_columns
 from bgt_core.data.corpus import Corpus, Mixture
 from bgt_core.data.sampling import draw, permute, rows_per_epoch
 from bgt_core.data.scramble import shuffle_words
@@ -174,16 +174,13 @@ def make_batch(corpus: Corpus, rows: np.ndarray, turn: int, scramble: float = 0.
     """A batch of these rows. `turn` says which column is the anchor and which each is written from; `scramble` is the
     share of sentences whose words are shuffled, drawn from the numbers `draw`. A column whose name begins with
     "altered" is no side: it holds altered sentences of the column of its language."""
-    columns = [column for column in corpus.columns if not column.startswith(ALTERED)]
+    alters = altered_columns(corpus.columns)
+    columns = [column for column in corpus.columns if column not in alters]
     sides = {
         column: Tokens.pad(shuffle_words(corpus.take(column, rows), scramble, *draw, side), corpus.columns[column])
         for side, column in enumerate(columns)
     }
-    altered = {
-        next(column for column in columns if corpus.columns[column] == lang): Tokens.pad(corpus.take(name, rows), lang)
-        for name, lang in corpus.columns.items()
-        if name.startswith(ALTERED)
-    }
+    altered = {column: Tokens.pad(corpus.take(name, rows), corpus.columns[column]) for name, column in alters.items()}
     labels, targets = corpus.labels(rows), corpus.targets(rows)
     return Batch(
         sides,

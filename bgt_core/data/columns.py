@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,25 @@ class Source:
 
     def __str__(self) -> str:
         return f"{self.kind}{'/' * bool(self.kind)}{'-'.join(self.columns)}={self.path}"
+
+
+def altered_columns(columns: Mapping[str, str]) -> dict[str, str]:
+    """Match columns of altered sentences with the columns that they alter.
+
+    Args:
+        columns: The language of each column.
+
+    Returns:
+        For each column whose name begins with "altered", the first other column of its language.
+
+    Raises:
+        UsageError: No other column has its language.
+    """
+    plain = {lang: name for name, lang in reversed([*columns.items()]) if not name.startswith(ALTERED)}
+    altered = {name: lang for name, lang in columns.items() if name.startswith(ALTERED)}
+    if missing := [name for name, lang in altered.items() if lang not in plain]:
+        raise UsageError(f"columns {', '.join(columns)}: '{missing[0]}' alters no column; add one of its language")
+    return {name: plain[lang] for name, lang in altered.items()}
 
 
 def read_columns(columns: Iterable[str]) -> tuple[str, ...]:
@@ -64,6 +83,7 @@ def parse_columns(columns: Iterable[str]) -> dict[str, str]:
         raise UsageError(f"columns {', '.join(columns)}: at most one may hold labels")
     if languages.count(LABEL) == len(languages):
         raise UsageError("columns: expected at least one column of text, as en, or two, as en, fr")
+    altered_columns(parsed)
     return parsed
 
 

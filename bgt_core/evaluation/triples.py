@@ -29,7 +29,7 @@ BLOCK = 2_048  # triples embedded at once, to bound memory
 
 @dataclass(frozen=True)
 class Triples:
-    """N triples of sentences of one language. Raises DataError if there are none."""
+    """N triples of sentences of one language. Raises DataError for an empty set."""
 
     name: str
     kinds: Sequence[str]  # of each triple; "" if the file has no kinds
@@ -231,7 +231,7 @@ def systems_of(
     systems = []
     for name, encoder in (encoders if isinstance(encoders, Mapping) else {"model": encoders}).items():
         if latent and latent not in encoder.latents:
-            raise UsageError(f"{name}: there is no latent '{latent}'; choose from {', '.join(encoder.latents)}.")
+            raise UsageError(f"{name}: no latent '{latent}'; choose from {', '.join(encoder.latents)}.")
         if encoder.langs and lang not in encoder.langs:
             raise UsageError(f"{name}: the model has no language '{lang}'; it has {', '.join(encoder.langs)}.")
         systems += [(name, encoder, each) for each in ([latent] if latent else encoder.latents)]

@@ -1,6 +1,6 @@
 """Frames of triples: each draws a sentence, a paraphrase and an altered sentence, for both languages.
 
-A kind of alteration has frames of its own in either part.
+Each kind of alteration has different frames in the two parts.
 """
 
 from __future__ import annotations

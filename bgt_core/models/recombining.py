@@ -18,14 +18,15 @@ from bgt_core.nets.closing import ClosingMarks
 class RecombiningBGT(BGT):
     """A BGT that writes each sentence from latents of different sentences.
 
-    In training, of each sentence: its closing mark is another sentence's in `exchanged_marks` of the rows, so that
-    nothing but the language latent tells it. The semantic latent is its own in `own_share` of the rows, elsewhere a
-    translation's: what one's own knows of wording is no use there. The language latent is that of another sentence
-    with the same closing mark in `borrowed_share` of the rows: what it says of content is not to be believed.
+    In training, three things change from row to row. In `exchanged_marks` of the rows the sentence has the closing
+    mark of another sentence, so only the language latent tells it. In `own_share` of the rows the semantic latent is
+    the sentence's own; in all others it is a translation's, which does not know the wording. In `borrowed_share` of
+    the rows the language latent is that of another sentence with the same closing mark, so that decoders cannot rely
+    on it for content.
 
-    The language encoders learn from rows with a translation's semantic latent alone. There are no translators: out of
-    training the decoders themselves give `translate`, text from a translation's semantic latent and one's own language
-    latent, beside `reconstruct`.
+    The language encoders learn only from rows with a translation's semantic latent. The model has no translators. In
+    evaluation its decoders predict each sentence twice: `reconstruct` from its own semantic latent, and `translate`
+    from a translation's, both with its own language latent.
 
     Args:
         encoders, decoders, train_decoders: As `BGT`.

@@ -30,8 +30,8 @@ class DecoderLayer(nn.Module):
 
     Attention fusion: Linear([x ; z]) in the slot where a translator attends to its source (paper,
     sec. 2). It is computed as Linear_x(x) + Linear_z(z), the same map, with z's part once per sentence.
-    The released code applies a ReLU here and drops its result: there is none. With `slots` the layer attends to the
-    slots of a memory (`nets.memory`) after that.
+    The released code applies a ReLU here and drops its result; this layer has no ReLU. With `slots` it then attends to
+    the slots of a memory (`nets.memory`).
     """
 
     def __init__(

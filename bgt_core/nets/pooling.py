@@ -137,8 +137,8 @@ class BoundPooling(JoinedPooling):
     A decoder can read each state back (`nets.memory`), where from a mean it has to guess the order. The Transformer
     may move each state by a learned number of positions, so that translations can put the same word in one place.
 
-    What is bound is a map of the token's vector, to which the state adds what the sentence makes of it, nothing at the
-    start: the states of an untrained Transformer are nearly the same for all tokens, and would bind little but length.
+    A linear map of the token's own vector is bound, plus one of its state, which starts at zero: the states of an
+    untrained Transformer are nearly the same for all tokens, and would bind little more than the length.
     """
 
     body: Transformer

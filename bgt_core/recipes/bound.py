@@ -60,6 +60,8 @@ class BoundConfig:
     train_decoders: bool = True  # without, the semantic encoder alone learns: a first stage, for --init-from
 
     def __post_init__(self) -> None:
+        if self.student_of and not self.student_layers:
+            raise UsageError(f"student_of {self.student_of}: say which of its layers, as student_layers=[0,2,4]")
         if self.teacher_dim not in (0, self.average_dim):
             raise UsageError(f"teacher_dim {self.teacher_dim}: the average is taught, so it must be {self.average_dim}")
 
@@ -119,7 +121,7 @@ class BoundConfig:
 
 
 def bgt_bound() -> Recipe:
-    """The model that ships: word order in the semantic latent, style in the language latents.
+    """Word order in the semantic latent, style in the language latents. No model of this recipe ships yet.
 
         bgt train bgt-bound --langs en,fr --data pairs.tsv.xz --out runs/bound
 

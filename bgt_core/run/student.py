@@ -22,7 +22,7 @@ def start_as_student(body: Bert, folder: Path | str, layers: tuple[int, ...], to
     text. Sequence: embedding, then the chosen layers in their order.
 
     Args:
-        body: What is filled, as many layers as are chosen.
+        body: The body to fill; it has as many layers as are chosen.
         folder: A folder with `model.safetensors` of a BERT and its `tokenizer.json`, as sentence-transformers has them.
         layers: Which of the teacher's layers, from 0.
         tokenizer: Of the student.

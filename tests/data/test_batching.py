@@ -13,6 +13,7 @@ import torch
 
 from bgt_core.contracts import EOS, Batch
 from bgt_core.data.batching import Batching, StepBatch, make_batch, permute, prefetch, validation
+from bgt_core.data.columns import altered_columns, parse_columns
 from bgt_core.data.corpus import Corpus
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
@@ -289,6 +290,12 @@ def test_both_languages_anchor_equally_often(corpus: Corpus) -> None:
         for batch in whole(batching, corpus, step):
             pairs[batch.anchor] += len(batch)
     assert abs(pairs["en"] / pairs.total() - 0.5) < 0.02
+
+
+def test_a_column_of_altered_sentences_needs_the_one_that_it_alters() -> None:
+    assert altered_columns({"en": "en", "altered_b": "fr", "fr": "fr", "other": "fr"}) == {"altered_b": "fr"}
+    with pytest.raises(BgtError, match=r"columns en, altered: 'altered' alters no column; add one of its language"):
+        parse_columns(["en", "altered:fr"])
 
 
 def test_altered_sentences_are_no_side(tokenizer: Tokenizer, tmp_path: Path) -> None:

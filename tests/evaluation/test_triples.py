@@ -155,7 +155,7 @@ def test_the_grammar_gives_its_held_out_part() -> None:
 
 
 def test_what_an_encoder_lacks_is_said_with_its_name(items: Triples) -> None:
-    with pytest.raises(UsageError, match="words: there is no latent 'manner'; choose from semantic"):
+    with pytest.raises(UsageError, match="words: no latent 'manner'; choose from semantic"):
         evaluate({"words": Counter()}, items, latent="manner")
     with pytest.raises(UsageError, match="words: the model has no language 'de'; it has en"):
         evaluate({"words": Counter()}, items, lang="de")

@@ -72,6 +72,8 @@ ABLATIONS = [
     ("vgvae", IN_BATCH | {"model.decoder": "lstm", "model.syntactic_body": "lstm"}),
     ("vgvae", IN_BATCH | {"model.decoder": "lstm-without-previous-word", "model.semantic_body": "lstm"}),
     ("vgvae", IN_BATCH | {"model.syntactic_dim": 0}),
+    ("bgt-bound", {"tag_dim": 4}),
+    ("bgt-bound", {"student_layers": [0], "average_dim": 32}),
 ]
 WITHOUT_LANGUAGE = {*PREDICTIONS, "bgt-without-langvars"} - {"bgt-bound"}
 WITHOUT_KL = {

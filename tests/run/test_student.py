@@ -18,6 +18,7 @@ from bgt_core.errors import BgtError
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.packing import PackedLayout
 from bgt_core.nets.transformer import Bert, with_start
+from bgt_core.recipes.bound import BoundConfig
 from bgt_core.run.student import start_as_student
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sleep", "##s", "##ing", "dog"]
@@ -99,6 +100,11 @@ def test_bos_stands_before_each_sentence(random_tokens: Callable[..., Tokens]) -
         (started.flat_index, plain.flat_index),
     ):
         assert torch.equal(ours, expected)
+
+
+def test_a_teacher_without_chosen_layers_is_refused() -> None:
+    with pytest.raises(BgtError, match=r"student_of x: say which of its layers, as student_layers=\[0,2,4\]"):
+        BoundConfig(student_of="x")
 
 
 def test_what_is_no_teacher_is_refused(folder: Path, tokenizer: SimpleNamespace, tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
     text -> tokens -> roles or attributes swapped, a negation dropped or added -> text
 
-Small lexicons say which words are verbs, nouns, names and function words; there is no parser. A sentence is left alone
-where a swap might not be well-formed.
+Small lexicons say which words are verbs, nouns, names and function words. No parser is used, so a sentence is left
+as it is if a swap might not be well-formed.
 """
 
 from __future__ import annotations

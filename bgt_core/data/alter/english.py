@@ -246,7 +246,7 @@ def _noun(words: Sequence[str], row: int) -> bool:
 
 
 def _attributes(tokens: Sequence[Token]) -> Iterator[Altered]:
-    """Two adjectives, or two numbers, each before a noun of its own."""
+    """Swap two adjectives or two numbers that stand before different nouns."""
     words = [token.lower for token in tokens]
     for known in (ADJECTIVES - NUMBERS, NUMBERS):
         at = [

@@ -1,4 +1,4 @@
-"""Translations, each with an altered sentence beside it: data for recipes that learn composition."""
+"""Add an altered sentence to each translation pair: data for recipes that learn composition."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def alter_rows(
         source: Pairs, as `bgt_core.data.parallel.read_pairs` reads them.
         langs: The two languages of the pairs.
         out: The file to write; its columns are `langs` and "altered".
-        of: The language whose sentences are altered. Those of a language with rules (English, French) are altered as
-            `altered` does, others and those of other languages get two words exchanged.
+        of: The language whose sentences are altered: by the rules of `altered` in English and French, and by exchanging
+            two words if no rule applies.
         seed: Seed of all draws.
         strict: Stop at the first bad line.
 
@@ -75,7 +75,7 @@ def alter_rows(
 
 
 def exchanged(text: str, rng: Random) -> Altered | None:
-    """Exchange two different words; None if there are no two. Marks stay where they are."""
+    """Exchange two different words; return None if the text has only one. Marks stay where they are."""
     words = text.split()
     cores = [word.strip(".,;:!?…\"'«»()") for word in words]
     pairs = [(i, j) for i, j in combinations(range(len(words)), 2) if cores[i] and cores[j]]

@@ -15,6 +15,7 @@ from bgt_core.models.recombining import RecombiningBGT
 from bgt_core.nets.closing import ClosingMarks, WithoutClosingMarks
 from bgt_core.nets.decoder import TaggedDecoder, TransformerDecoder
 from bgt_core.nets.encoders import Encoder, GaussianHead, SharedVarianceHead
+from bgt_core.nets.erasing import WithoutLanguage
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.memory import MemoryReader
 from bgt_core.nets.output import LanguageOutput, TiedOutput
@@ -82,7 +83,8 @@ class BoundConfig:
         average: SIFPooling | Bert = SIFPooling(torch.from_numpy(tokenizer.probabilities()), self.average_dim)
         if self.student_layers:
             average = Bert(make_embedding(tokenizer.vocab_size, self.average_dim), len(self.student_layers))
-        reader = BoundPooling(average, body(self.composed_layers), self.composed_dim, self.composed_share)
+        bound = BoundPooling(average, body(self.composed_layers), self.composed_dim, self.composed_share)
+        reader = WithoutLanguage(WithoutClosingMarks(bound, marks), list(langs))
         shared = body(self.language_layers) if self.tag_dim else None
 
         def encoder() -> Encoder:
@@ -105,9 +107,7 @@ class BoundConfig:
             decoders = {lang: decoder(LanguageOutput(TiedOutput(table, latent), lang), latent) for lang in langs}
         return RecombiningBGT(
             encoders={
-                SEMANTIC: Encoder(
-                    WithoutClosingMarks(reader, marks), SharedVarianceHead(semantic, self.semantic_log_variance)
-                ),
+                SEMANTIC: Encoder(reader, SharedVarianceHead(semantic, self.semantic_log_variance)),
                 **{lang: encoder() for lang in langs},
             },
             decoders=decoders,

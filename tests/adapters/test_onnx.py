@@ -109,7 +109,7 @@ def test_every_body_is_exported(
     """An average, a BiLSTM, a gated average, an average that a Transformer corrects, words bound to positions."""
     encoder = stirred(tiny(name).build(tokenizer)).eval().encoders["semantic"]
     bodies = {"sp": "MeanPooling", "bilstm": "BiLSTM", "gran": "GRAN", "bgt-plus": "ResidualPooling"}
-    bodies["bgt-bound"] = "WithoutClosingMarks"
+    bodies["bgt-bound"] = "WithoutLanguage"
     assert type(encoder.body).__name__ == bodies[name]
     onnx.write(onnx.Padded(encoder).eval(), tmp_path / "model.onnx")
     assert onnx.difference(encoder, tmp_path / "model.onnx", tokenizer.vocab_size) < 2e-5

@@ -1,0 +1,57 @@
+"""Taking the language out of sentence vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from bgt_core.contracts import Tokens
+from bgt_core.nets.packing import PaddedLayout
+
+
+class WithoutLanguage(nn.Module):
+    """A body whose vectors have the same mean in every language, so that no linear probe tells which one it read.
+
+    Vectors lose what lies in the directions between the languages' means, at most K - 1 of K languages. Of classes with
+    equal means no linear predictor does better than the best constant (Belrose et al. 2023, LEACE, theorem 3.1); LEACE
+    finds the smallest change of that kind, this takes the orthogonal one, which needs no covariance.
+
+    Means are followed in training: of the first `memory` updates the average, later an exponential one. The body has to
+    be told the language in training alone.
+
+    Args:
+        body: The body whose vectors are changed.
+        langs: The languages to be made alike.
+        memory: How many updates of a language its mean remembers.
+    """
+
+    means: Tensor
+    updates: Tensor
+    directions: Tensor
+
+    def __init__(self, body: nn.Module, langs: Sequence[str], memory: int = 200):
+        super().__init__()
+        self.width: int = body.width  # type: ignore[assignment]
+        self.body, self.langs, self.memory = body, list(langs), memory
+        self.register_buffer("means", torch.zeros(len(self.langs), self.width))
+        self.register_buffer("updates", torch.zeros(len(self.langs)))
+        self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # orthonormal, or zero
+
+    def forward(self, side: Tokens, layout: PaddedLayout | None = None) -> Tensor:
+        """Tokens (B, T) -> (B, H)."""
+        vectors = self.body(side, layout)
+        if self.training:
+            self.follow(vectors.detach(), side.lang)
+        away = vectors.float() - self.means.mean(0)
+        return vectors - (away @ self.directions.T) @ self.directions
+
+    @torch.no_grad()
+    def follow(self, vectors: Tensor, lang: str) -> None:
+        """Move a language's mean towards that of these vectors (B, H), and turn the directions after it."""
+        row = self.langs.index(lang)
+        self.updates[row] += 1
+        self.means[row] += (vectors.float().mean(0) - self.means[row]) / self.updates[row].clamp(max=self.memory)
+        if self.updates.min() > 0:  # until every language has been read there is nothing between them
+            self.directions.copy_(torch.linalg.qr((self.means[1:] - self.means[:1]).T).Q.T)

@@ -1,0 +1,94 @@
+"""The language taken out of vectors, judged by probes of another library."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from torch import Tensor, nn
+
+from bgt_core.contracts import EOS, Tokens
+from bgt_core.nets.erasing import WithoutLanguage
+
+LANGS = ["en", "fr", "de"]
+WIDTH, ROWS = 12, 3_000
+
+
+class Speaks(nn.Module):
+    """Random vectors that lie elsewhere, and scatter otherwise, in each language."""
+
+    width = WIDTH
+
+    def __init__(self) -> None:
+        super().__init__()
+        random = torch.Generator().manual_seed(1)
+        self.random = random
+        self.place = torch.randn(len(LANGS), WIDTH, generator=random)
+        self.spread = torch.randn(len(LANGS), WIDTH, WIDTH, generator=random)
+
+    def forward(self, side: Tokens, layout: None = None) -> Tensor:
+        row = LANGS.index(side.lang)
+        return torch.randn(len(side.ids), WIDTH, generator=self.random) @ self.spread[row] + 3 * self.place[row]
+
+
+def sentences(lang: str, count: int = ROWS) -> Tokens:
+    return Tokens.pad([[7, EOS]] * count, lang)
+
+
+@pytest.fixture
+def trained() -> WithoutLanguage:
+    body = WithoutLanguage(Speaks(), LANGS)
+    for _ in range(300):
+        for lang in LANGS:
+            body(sentences(lang))
+    return body.eval()
+
+
+def told(vectors: dict[str, Tensor]) -> float:
+    """Share of held-out vectors whose language a linear probe names."""
+
+    def half(start: int) -> tuple[np.ndarray, np.ndarray]:
+        parts = [v[start::2].numpy() for v in vectors.values()]
+        return np.vstack(parts), np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+
+    return float(LogisticRegression(max_iter=2_000).fit(*half(0)).score(*half(1)))
+
+
+def test_no_linear_probe_tells_the_language(trained: WithoutLanguage) -> None:
+    assert told({lang: trained.body(sentences(lang)) for lang in LANGS}) > 0.9
+    assert told({lang: trained(sentences(lang)) for lang in LANGS}) < 0.37  # chance is a third
+
+
+def test_only_the_directions_between_the_means_are_lost(trained: WithoutLanguage) -> None:
+    assert torch.allclose(trained.directions @ trained.directions.T, torch.eye(2), atol=1e-5)
+    trained.body = Same(torch.randn(50, WIDTH))
+    change = trained(sentences("en", 50)) - trained.body.vectors
+    assert torch.linalg.matrix_rank(change - change.mean(0)) == 2
+    between = trained.means - trained.means.mean(0)
+    assert torch.allclose(
+        trained(sentences("en", 50)) @ between.T, (trained.means.mean(0) @ between.T).expand(50, 3), atol=1e-4
+    )
+
+
+class Same(nn.Module):
+    def __init__(self, vectors: Tensor):
+        super().__init__()
+        self.width, self.vectors = vectors.shape[1], vectors
+
+    def forward(self, side: Tokens, layout: None = None) -> Tensor:
+        return self.vectors
+
+
+def test_an_untrained_model_and_one_of_one_language_change_nothing() -> None:
+    vectors = torch.randn(5, WIDTH)
+    for langs in (["en"], LANGS):
+        body = WithoutLanguage(Same(vectors), langs)
+        assert torch.equal(body(sentences("en", 5)), vectors)
+    assert torch.equal(body.eval()(sentences("fr", 5)), vectors)
+
+
+def test_evaluation_leaves_the_means_as_they_are(trained: WithoutLanguage) -> None:
+    before = trained.means.clone()
+    trained(sentences("fr"))
+    assert torch.equal(trained.means, before)

@@ -53,5 +53,6 @@ class WithoutLanguage(nn.Module):
         row = self.langs.index(lang)
         self.updates[row] += 1
         self.means[row] += (vectors.float().mean(0) - self.means[row]) / self.updates[row].clamp(max=self.memory)
-        if self.updates.min() > 0:  # until every language has been read there is nothing between them
-            self.directions.copy_(torch.linalg.qr((self.means[1:] - self.means[:1]).T).Q.T)
+        all_read = self.updates.min() > 0  # before, nothing is between them
+        between = torch.linalg.qr((self.means[1:] - self.means[:1]).T).Q.T  # (K - 1, H)
+        self.directions.copy_(torch.where(all_read, between, self.directions))

@@ -55,4 +55,4 @@ class WithoutLanguage(nn.Module):
         self.means[row] += (vectors.float().mean(0) - self.means[row]) / self.updates[row].clamp(max=self.memory)
         all_read = self.updates.min() > 0  # before, nothing is between them
         between = torch.linalg.qr((self.means[1:] - self.means[:1]).T).Q.T  # (K - 1, H)
-        self.directions.copy_(torch.where(all_read, between, self.directions))
+        self.directions = torch.where(all_read, between, self.directions)  # not in place: the graph holds the old ones

@@ -92,3 +92,10 @@ def test_evaluation_leaves_the_means_as_they_are(trained: WithoutLanguage) -> No
     before = trained.means.clone()
     trained(sentences("fr"))
     assert torch.equal(trained.means, before)
+
+
+def test_gradients_flow_through_several_sides_of_one_update() -> None:
+    vectors = torch.randn(5, WIDTH, requires_grad=True)
+    body = WithoutLanguage(Same(vectors), LANGS)
+    sum(body(sentences(lang, 5)).square().sum() for lang in LANGS).backward()  # type: ignore[union-attr]
+    assert vectors.grad is not None

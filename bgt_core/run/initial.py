@@ -31,8 +31,9 @@ def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> Lat
     if recipe.init_from:
         untouched = checkpoint.warm_start(model, checkpoint.find(recipe.init_from))
     if folder := getattr(recipe.model, "student_of", ""):
-        student = next(module for module in model.modules() if isinstance(module, Bert))
-        start_as_student(student, folder, getattr(recipe.model, "student_layers", ()), tokenizer)
+        name, student = next((name, module) for name, module in model.named_modules() if isinstance(module, Bert))
+        if any(parameter.startswith(f"{name}.") for parameter in untouched):  # a checkpoint's student goes on as it is
+            start_as_student(student, folder, getattr(recipe.model, "student_layers", ()), tokenizer)
     if "teacher.weight" in untouched:
         turn_to_teacher(model, corpus)
     for layer in model.modules():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ pytest.importorskip("transformers")
 import tokenizers
 import transformers
 
+from bgt_core import checkpoint, run
 from bgt_core.contracts import BOS, EOS, Tokens
 from bgt_core.errors import BgtError
 from bgt_core.nets.layers import make_embedding
@@ -30,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BERT of three layers with random weights, and its tokenizer, which pads."""
     torch.manual_seed(0)
     sizes = {"hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 256}
-    config = transformers.BertConfig(vocab_size=len(VOCABULARY), max_position_embeddings=40, **sizes)
+    config = transformers.BertConfig(vocab_size=len(VOCABULARY), max_position_embeddings=130, **sizes)
     folder = tmp_path_factory.mktemp("teacher")
     transformers.BertModel(config).save_pretrained(folder)
     vocabulary = {token: number for number, token in enumerate(VOCABULARY)}
@@ -114,3 +116,22 @@ def test_what_is_no_teacher_is_refused(folder: Path, tokenizer: SimpleNamespace,
         start_as_student(student(1), folder, (3,), tokenizer)  # type: ignore[arg-type]
     with pytest.raises(BgtError, match="width 64, the student has 32; set average_dim"):
         start_as_student(student(1, width=32), folder, (0,), tokenizer)  # type: ignore[arg-type]
+
+
+def test_a_student_starts_from_its_teacher_once(folder: Path, tsv: Path, tmp_path: Path) -> None:
+    """A run that goes on from a checkpoint keeps what the student has learned since."""
+    sizes = {"average_dim": 64, "composed_dim": 8, "composed_layers": 1, "d_model": 16, "ffn_dim": 16}
+    sizes |= {"heads": 2, "language_dim": 6, "decoder_layers": 1, "memory_slots": 4}
+    settings: dict[str, Any] = {f"model.{name}": value for name, value in sizes.items()}
+    settings |= {"model.student_layers": [0], "model.student_of": str(folder), "train.learning_rate": 1e-2}
+    settings |= {"data.vocab_size": 400, "data.valid_pairs": 20, "train.warmup_steps": 0}
+    bodies = []
+    for name, epochs, before in (("start", 0.0, None), ("learned", 0.2, None), ("again", 0.0, tmp_path / "learned")):
+        given = {"train.epochs": epochs} | ({} if before else settings) | {"data.valid_pairs": 20}
+        run.train("bgt-bound", [tsv], tmp_path / name, init_from=before, overrides=given, device="cpu")
+        bodies.append(
+            next(m for m in checkpoint.load(tmp_path / name).model.modules() if isinstance(m, Bert)).state_dict()
+        )
+    start, learned, again = bodies
+    assert any(not torch.equal(value, learned[name]) for name, value in start.items())
+    assert all(torch.equal(value, again[name]) for name, value in learned.items())

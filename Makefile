@@ -14,7 +14,7 @@ UNHASHED := torch triton cuda-bindings cuda-pathfinder cuda-toolkit $(addprefix 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help app test check attack mutants soak lock docs bench clean
+.PHONY: help app test check attack mutants soak crowd lock docs bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -43,6 +43,9 @@ mutants: .venv/with-mutants ## change one thing of a core formula at a time: a t
 
 soak: .venv/with-dev ## embed 100,000 lines 20 times, switch pages 500 times: memory and open files must not grow
 	BGT_CHROMIUM="$(BGT_CHROMIUM)" $(BIN)/python -m attack.soak $(ARGS)
+
+crowd: .venv/with-dev ## ten people in the app for ten minutes, while its files are damaged and its server is restarted
+	BGT_CHROMIUM="$(BGT_CHROMIUM)" $(BIN)/python -m attack.crowd $(ARGS)
 
 bench: .venv/with-bench ## measure every figure of benchmarks/RESULTS.md anew; ARGS="training updates" only these pages
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -1,16 +1,20 @@
 """`make soak`: what runs for long must not grow. 100,000 lines are embedded 20 times by one process; then three users
 switch the pages of one app 500 times, in turn.
 
-Prints memory and open files after each round. Fails where memory ends more than 5 % above that after the first round,
-or files stay open; `--write` puts the table into docs/reliability.md. Needs Chromium (BGT_CHROMIUM, or on PATH).
+Prints memory and open files after each round. Fails where memory ends more than 1 % above that after the first tenth of
+the rounds, which fill caches, or files stay open; `--write` puts the table into docs/reliability.md. Memory that the
+allocator has kept after it was freed is handed back first: it comes and goes by some 5 %. Needs Chromium
+(BGT_CHROMIUM, or on PATH).
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import gc
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -30,7 +34,13 @@ from attack import pages
 from bgt_core.grammar import pairs
 
 ROOT = Path(__file__).resolve().parent.parent
-GROWTH = 0.05  # of memory, that is no growth
+GROWTH = 0.01  # of memory, that is no growth
+SERVE = """
+import ctypes, gc, runpy, signal
+def tidy(*_): gc.collect(); ctypes.CDLL(None).malloc_trim(0)
+signal.signal(signal.SIGUSR1, tidy)
+runpy.run_module("streamlit", run_name="__main__")
+"""  # Streamlit that hands freed memory back at a signal
 AT_REST = "[data-testid=stApp][data-test-script-state=notRunning]"
 PATIENCE = 120_000  # milliseconds
 CHROMIUM = os.environ.get("BGT_CHROMIUM") or next(
@@ -56,6 +66,7 @@ def embedded(lines: int, rounds: int) -> Iterator[Round]:
     for _ in range(rounds):
         model.embed(sentences, lang="en")
         gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
         yield Round.of(psutil.Process())
 
 
@@ -65,7 +76,7 @@ def switched(switches: int, users: int) -> Iterator[Round]:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     options = ["--server.headless", "true", "--server.port", str(port)]
-    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", *options]
+    command = [sys.executable, "-c", SERVE, "run", "app/main.py", *options]
     with (
         subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server,
         sync_playwright() as playwright,
@@ -87,6 +98,8 @@ def switched(switches: int, users: int) -> Iterator[Round]:
                     tab.get_by_test_id("stSidebarNavLink").nth(place).click()
                     tab.wait_for_timeout(100)
                     tab.wait_for_selector(AT_REST, timeout=PATIENCE)
+            server.send_signal(signal.SIGUSR1)
+            time.sleep(2)
             yield Round.of(psutil.Process(server.pid))
         browser.close()
         server.kill()
@@ -94,7 +107,7 @@ def switched(switches: int, users: int) -> Iterator[Round]:
 
 def judged(work: str, rounds: list[Round]) -> tuple[str, bool]:
     """A row of the table, and whether nothing grew."""
-    first, last = rounds[0], rounds[-1]
+    first, last = rounds[len(rounds) // 10], rounds[-1]
     growth = last.megabytes / first.megabytes - 1
     row = (
         f"| {work} | {len(rounds)} | {first.megabytes:,.0f} | {last.megabytes:,.0f} ({growth:+.1%}) | {first.files} | "
@@ -109,7 +122,7 @@ def main() -> None:
     parser.add_argument("--switches", type=int, default=500, help="of pages, by three users together")
     parser.add_argument("--write", action="store_true", help="put the table into docs/reliability.md")
     options = parser.parse_args()
-    table = ["| work | rounds | MB after the first | at the end | files after the first | at the end |"]
+    table = ["| work | rounds | MB after a tenth | at the end | files after a tenth | at the end |"]
     table.append("|---|---:|---:|---:|---:|---:|")
     flat = True
     for work, rounds in (

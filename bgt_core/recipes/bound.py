@@ -38,6 +38,7 @@ class BoundConfig:
 
     d_model: int = 256
     average_dim: int = 384  # units of the semantic latent that are an average of token vectors
+    train_rarity: bool = False  # learn how much each token counts in the average, which a teacher can tell
     student_layers: tuple[int, ...] = ()  # in place of the average a mean over a BERT with these layers of its teacher
     student_of: str = ""  # folder of that teacher; needed for the start alone
     composed_dim: int = 384  # units that hold states bound to positions; an even number
@@ -80,7 +81,9 @@ class BoundConfig:
         def body(layers: int) -> Transformer:
             return Transformer(table, layers, self.ffn_dim, self.heads, self.dropout)
 
-        average: SIFPooling | Bert = SIFPooling(torch.from_numpy(tokenizer.probabilities()), self.average_dim)
+        average: SIFPooling | Bert = SIFPooling(
+            torch.from_numpy(tokenizer.probabilities()), self.average_dim, trained=self.train_rarity
+        )
         if self.student_layers:
             average = Bert(make_embedding(tokenizer.vocab_size, self.average_dim), len(self.student_layers))
         bound = BoundPooling(average, body(self.composed_layers), self.composed_dim, self.composed_share)

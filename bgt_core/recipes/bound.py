@@ -40,7 +40,7 @@ class BoundConfig:
     average_dim: int = 384  # units of the semantic latent that are an average of token vectors
     train_rarity: bool = False  # learn how much each token counts in the average, which a teacher can tell
     student_layers: tuple[int, ...] = ()  # in place of the average a mean over a BERT with these layers of its teacher
-    student_of: str = ""  # folder of that teacher; needed for the start alone
+    student_of: str = ""  # folder of a BERT from which the student, or else the average, starts; needed for that alone
     composed_dim: int = 384  # units that hold states bound to positions; an even number
     composed_share: float = 0.25  # of the cosine
     composed_layers: int = 3
@@ -62,8 +62,6 @@ class BoundConfig:
     train_decoders: bool = True  # without, the semantic encoder alone learns: a first stage, for --init-from
 
     def __post_init__(self) -> None:
-        if self.student_of and not self.student_layers:
-            raise UsageError(f"student_of {self.student_of}: say which of its layers, as student_layers=[0,2,4]")
         if self.teacher_dim not in (0, self.average_dim):
             raise UsageError(f"teacher_dim {self.teacher_dim}: the average is taught, so it must be {self.average_dim}")
 

@@ -17,6 +17,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.output import LanguageOutput
+from bgt_core.nets.pooling import SIFPooling
 from bgt_core.nets.prediction import LabelPrediction
 from bgt_core.nets.transformer import Bert
 from bgt_core.recipes import Recipe
@@ -31,7 +32,8 @@ def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> Lat
     if recipe.init_from:
         untouched = checkpoint.warm_start(model, checkpoint.find(recipe.init_from))
     if folder := getattr(recipe.model, "student_of", ""):
-        name, student = next((name, module) for name, module in model.named_modules() if isinstance(module, Bert))
+        parts = model.named_modules()
+        name, student = next((name, part) for name, part in parts if isinstance(part, Bert | SIFPooling))
         if any(parameter.startswith(f"{name}.") for parameter in untouched):  # a checkpoint's student goes on as it is
             start_as_student(student, folder, getattr(recipe.model, "student_layers", ()), tokenizer)
     if "teacher.weight" in untouched:

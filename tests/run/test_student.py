@@ -19,8 +19,8 @@ from bgt_core.contracts import BOS, EOS, Tokens
 from bgt_core.errors import BgtError
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.pooling import SIFPooling
 from bgt_core.nets.transformer import Bert, with_start
-from bgt_core.recipes.bound import BoundConfig
 from bgt_core.run.student import start_as_student
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sleep", "##s", "##ing", "dog"]
@@ -104,9 +104,17 @@ def test_bos_stands_before_each_sentence(random_tokens: Callable[..., Tokens]) -
         assert torch.equal(ours, expected)
 
 
-def test_a_teacher_without_chosen_layers_is_refused() -> None:
-    with pytest.raises(BgtError, match=r"student_of x: say which of its layers, as student_layers=\[0,2,4\]"):
-        BoundConfig(student_of="x")
+def test_an_average_starts_with_what_the_teacher_gives_the_text_of_each_token(
+    folder: Path, tokenizer: SimpleNamespace
+) -> None:
+    average = SIFPooling(torch.full((len(TEXTS),), 0.1), 64)
+    start_as_student(average, folder, (), tokenizer)  # type: ignore[arg-type]
+    teacher = transformers.BertModel.from_pretrained(folder).eval()
+    pieces = [[], [], [], [], [4], [5], [6], [1], [6, 7], [9], [1], [1]]  # "s" and "ing" alone are no words
+    with torch.no_grad():
+        theirs = [teacher(torch.tensor([[2, *ids, 3]])).last_hidden_state[0].mean(0) for ids in pieces]
+    expected = torch.stack(theirs) - torch.stack(theirs).mean(0)
+    torch.testing.assert_close(average.table.weight[1:].detach(), expected[1:], atol=1e-5, rtol=1e-5)
 
 
 def test_what_is_no_teacher_is_refused(folder: Path, tokenizer: SimpleNamespace, tmp_path: Path) -> None:

@@ -17,8 +17,6 @@ from bgt_core.nets.gradients import lookup
 from bgt_core.nets.kv_cache import KeyValues
 from bgt_core.nets.packing import PackedLayout
 
-BERT_EPS = 1e-12  # of LayerNorm
-
 
 def make_embedding(vocab_size: int, width: int) -> nn.Embedding:
     """A piece table (V, H), N(0, 1/H) with a zero row for padding."""
@@ -67,22 +65,6 @@ class TokenAndPositionEmbedding(nn.Module):
         words = lookup(self.table, ids) * math.sqrt(self.table.embedding_dim)
         x = words + sinusoids(start, layout.shape[1], words)[layout.columns]
         return self.dropout(x.to(matmul_dtype(x)))
-
-
-class NormedEmbedding(nn.Module):
-    """Token ids -> LayerNorm(embedding + learned position), as in BERT (Devlin et al. 2019); tokens past the last
-    position share it."""
-
-    def __init__(self, table: nn.Embedding, positions: int):
-        super().__init__()
-        self.table, self.positions = table, make_embedding(positions, table.embedding_dim)
-        self.norm = nn.LayerNorm(table.embedding_dim, eps=BERT_EPS)
-
-    def forward(self, ids: Tensor, layout: PackedLayout) -> Tensor:
-        """ids (N,) -> (N, H), in the dtype of products."""
-        place = layout.columns.clamp(max=self.positions.num_embeddings - 1)
-        x = self.norm(lookup(self.table, ids) + F.embedding(place, self.positions.weight))
-        return x.to(matmul_dtype(x))
 
 
 class _ShortSoftmax(torch.autograd.Function):
@@ -181,7 +163,7 @@ class CrossAttention(nn.Module):
 
 
 class FeedForward(nn.Sequential):
-    """Linear, ReLU or another activation, Linear at every position, (N, H) -> (N, H)."""
+    """Linear, ReLU, Linear at every position, (N, H) -> (N, H)."""
 
-    def __init__(self, width: int, inner: int, activation: type[nn.Module] = nn.ReLU):
-        super().__init__(xavier_linear(width, inner), activation(), xavier_linear(inner, width))
+    def __init__(self, width: int, inner: int):
+        super().__init__(xavier_linear(width, inner), nn.ReLU(), xavier_linear(inner, width))

@@ -16,7 +16,7 @@ from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.gradients import lookup
 from bgt_core.nets.layers import exact, make_embedding
 from bgt_core.nets.packing import PackedLayout
-from bgt_core.nets.transformer import Bert, Transformer
+from bgt_core.nets.transformer import Transformer
 
 
 class MeanPooling(nn.Module):
@@ -105,7 +105,7 @@ class JoinedPooling(nn.Module):
     elsewhere too: length, which a Transformer counts, by the language latent.
     """
 
-    def __init__(self, average: SIFPooling | Bert, body: nn.Module, composed: int, share: float, dropout: float = 0.0):
+    def __init__(self, average: SIFPooling, body: nn.Module, composed: int, share: float, dropout: float = 0.0):
         super().__init__()
         if not 0 < share < 1:
             raise UsageError(f"composed_share {share} must be above 0 and below 1")
@@ -143,9 +143,7 @@ class BoundPooling(JoinedPooling):
 
     body: Transformer
 
-    def __init__(
-        self, average: SIFPooling | Bert, body: Transformer, composed: int, share: float, dropout: float = 0.0
-    ):
+    def __init__(self, average: SIFPooling, body: Transformer, composed: int, share: float, dropout: float = 0.0):
         super().__init__(average, body, composed, share, dropout)
         self.lexical, self.shift = Linear(body.width, composed, bias=False), Linear(body.width, 1, bias=False)
         for added in (self.compose, self.shift):

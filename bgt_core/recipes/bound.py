@@ -21,7 +21,7 @@ from bgt_core.nets.memory import MemoryReader
 from bgt_core.nets.output import LanguageOutput, TiedOutput
 from bgt_core.nets.pooling import BoundPooling, SIFPooling
 from bgt_core.nets.prediction import OutputLayer
-from bgt_core.nets.transformer import Bert, Transformer
+from bgt_core.nets.transformer import Transformer
 from bgt_core.objectives.altered import AlteredMargin
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.composition import Composition
@@ -39,8 +39,7 @@ class BoundConfig:
     d_model: int = 256
     average_dim: int = 384  # units of the semantic latent that are an average of token vectors
     train_rarity: bool = False  # learn how much each token counts in the average, which a teacher can tell
-    student_layers: tuple[int, ...] = ()  # in place of the average a mean over a BERT with these layers of its teacher
-    student_of: str = ""  # folder of a BERT from which the student, or else the average, starts; needed for that alone
+    average_from: str = ""  # an encoder: the average starts with its vectors of the tokens' texts
     composed_dim: int = 384  # units that hold states bound to positions; an even number
     composed_share: float = 0.25  # of the cosine
     composed_layers: int = 3
@@ -79,11 +78,8 @@ class BoundConfig:
         def body(layers: int) -> Transformer:
             return Transformer(table, layers, self.ffn_dim, self.heads, self.dropout)
 
-        average: SIFPooling | Bert = SIFPooling(
-            torch.from_numpy(tokenizer.probabilities()), self.average_dim, trained=self.train_rarity
-        )
-        if self.student_layers:
-            average = Bert(make_embedding(tokenizer.vocab_size, self.average_dim), len(self.student_layers))
+        probabilities = torch.from_numpy(tokenizer.probabilities())
+        average = SIFPooling(probabilities, self.average_dim, trained=self.train_rarity)
         bound = BoundPooling(average, body(self.composed_layers), self.composed_dim, self.composed_share)
         reader = WithoutLanguage(WithoutClosingMarks(bound, marks), list(langs))
         shared = body(self.language_layers) if self.tag_dim else None

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from bgt_core import checkpoint
+from bgt_core.adapters import open_encoder
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.batching import make_batch
 from bgt_core.data.corpus import Corpus, Mixture
@@ -19,9 +20,7 @@ from bgt_core.models.latent import LatentModel
 from bgt_core.nets.output import LanguageOutput
 from bgt_core.nets.pooling import SIFPooling
 from bgt_core.nets.prediction import LabelPrediction
-from bgt_core.nets.transformer import Bert
 from bgt_core.recipes import Recipe
-from bgt_core.run.student import start_as_student
 
 
 def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> LatentModel:
@@ -31,17 +30,44 @@ def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> Lat
     untouched = [name for name, _ in model.named_parameters()]
     if recipe.init_from:
         untouched = checkpoint.warm_start(model, checkpoint.find(recipe.init_from))
-    if folder := getattr(recipe.model, "student_of", ""):
-        parts = model.named_modules()
-        name, student = next((name, part) for name, part in parts if isinstance(part, Bert | SIFPooling))
-        if any(parameter.startswith(f"{name}.") for parameter in untouched):  # a checkpoint's student goes on as it is
-            start_as_student(student, folder, getattr(recipe.model, "student_layers", ()), tokenizer)
+    if encoder := getattr(recipe.model, "average_from", ""):
+        name, average = next((name, part) for name, part in model.named_modules() if isinstance(part, SIFPooling))
+        if f"{name}.table.weight" in untouched:  # a checkpoint's goes on as it is
+            start_average(average, encoder, tokenizer)
     if "teacher.weight" in untouched:
         turn_to_teacher(model, corpus)
     for layer in model.modules():
         if isinstance(layer, LanguageOutput):
             layer.restrict(torch.from_numpy(corpus.pieces(layer.lang, tokenizer.vocab_size)))
     return model
+
+
+@torch.no_grad()
+def start_average(average: SIFPooling, encoder: str, tokenizer: Tokenizer) -> None:
+    """An average's token vectors begin as what an encoder gives each token's text, less the mean of all.
+
+    As in model2vec (https://github.com/MinishLab/model2vec): from there a teacher leads to good vectors much sooner
+    than from random ones. They are scaled to length 1 on average, as random ones are: long ones would turn slowly.
+
+    Args:
+        average: Whose table is filled; special tokens stay as they are.
+        encoder: What `open_encoder` opens.
+        tokenizer: The average's.
+
+    Raises:
+        UsageError: The encoder's vectors have another width than the average's.
+        BgtError: As `open_encoder`.
+    """
+    teacher = open_encoder(encoder, device="cpu")
+    texts = {token: text.strip() for token, text in enumerate(tokenizer.texts()) if text.strip()}
+    vectors = torch.from_numpy(teacher.embed(list(texts.values()), lang=next(iter(teacher.langs), "en")))
+    if vectors.shape[1] != average.width:
+        raise UsageError(
+            f"average_from {encoder}: its vectors have {vectors.shape[1]} units, the average has {average.width}; set "
+            f"average_dim={vectors.shape[1]}"
+        )
+    vectors -= vectors.mean(0)
+    average.table.weight[torch.tensor(list(texts))] = vectors / vectors.norm(dim=1).mean()
 
 
 @torch.no_grad()

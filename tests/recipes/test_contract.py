@@ -73,7 +73,7 @@ ABLATIONS = [
     ("vgvae", IN_BATCH | {"model.decoder": "lstm-without-previous-word", "model.semantic_body": "lstm"}),
     ("vgvae", IN_BATCH | {"model.syntactic_dim": 0}),
     ("bgt-bound", {"tag_dim": 4}),
-    ("bgt-bound", {"student_layers": [0], "average_dim": 32}),
+    ("bgt-bound", {"train_rarity": True}),
 ]
 WITHOUT_LANGUAGE = {*PREDICTIONS, "bgt-without-langvars"} - {"bgt-bound"}
 WITHOUT_KL = {

@@ -2,20 +2,26 @@
 
     python analysis/mixture.py DATA OUT fr
 
-DATA/parallel holds files named en-fr.tatoeba.tsv.xz, of English and the other language. OUT gets KIND/en-fr.tsv, for
-`--data KIND/en-fr=FILE`, and held-out/en-fr.tsv. Which files make up a kind is in the cards of the models, and below.
+DATA/parallel holds files named en-fr.tatoeba.tsv.xz, of English and the other language, DATA/mono files named
+en.ewt.txt.xz. OUT gets KIND/en-fr.tsv, for `--data KIND/en-fr=FILE`, and held-out/en-fr.tsv; paraphrase/fr.tsv, pairs
+of one language with a shared translation; grammar/en-fr.tsv and the like, triples for `--columns en,fr,altered:en`;
+and alone/en.tsv, English for a teacher. Which files make up a kind is in the cards of the models, and below.
 """
 
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
+from itertools import product
 from pathlib import Path
+from random import Random
 
 from bgt_core.data import examples
 from bgt_core.data.filters import key
 from bgt_core.data.textfile import text_lines
+from bgt_core.grammar import triples
 
 KINDS = {
     "short": ("tatoeba",),
@@ -29,6 +35,9 @@ KINDS = {
     ),
     "messages": ("mozilla-www", "mozilla-more", "android-apps", "kolibri", "wikipedia-android"),
 }
+ALONE = {"common-voice": 45_000, "ewt": 20_000, "topical-chat": 45_000, "schema-dialogue": 15_000, "taskmaster": 5_000}
+ALONE_WORDS = range(4, 41)
+GRAMMAR = 5_000  # triples of the grammar for each order of two languages
 TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders whose sentences are not trained on
 EXAMPLES = Path(examples.__file__).with_name("sentences.tsv")
 SHORTEST = 4  # words of a test sentence that is kept out; shorter ones are everybody's
@@ -77,10 +86,37 @@ def mixture(data: Path, lang: str) -> Iterator[tuple[str, list[Pair], list[Pair]
         yield kind, [pair for pair in free if not is_held_out(pair[0]) and key(pair[1]) not in others], held
 
 
+def paraphrases(pairs: Iterable[Pair], column: int) -> list[Pair]:
+    """Pairs of different sentences of one column that share the translation in the other; each sentence comes once."""
+    groups: dict[str, dict[str, str]] = defaultdict(dict)
+    for pair in pairs:
+        groups[key(pair[1 - column])].setdefault(key(pair[column]), pair[column])
+    texts = [list(group.values()) for group in groups.values()]
+    found = [pair for group in texts for pair in zip(group[::2], group[1::2], strict=False)]
+    return list({key(sentence): (sentence, other) for sentence, other in found}.values())
+
+
+def alone(data: Path, tests: set[str]) -> list[Pair]:
+    """English sentences without a translation, at most so many of each file, drawn; none of a test set, none twice."""
+    rng, left, drawn = Random("alone"), set(tests), list[Pair]()
+    for name, count in ALONE.items():
+        texts = {key(pair[0]): pair for pair in rows(data / "mono" / f"en.{name}.txt.xz")}
+        free = [at for at, (text,) in texts.items() if len(text.split()) in ALONE_WORDS and at not in left]
+        taken = rng.sample(free, min(count, len(free)))
+        left.update(taken)
+        drawn += [texts[at] for at in taken]
+    return drawn
+
+
 def write(path: Path, pairs: Iterable[Pair]) -> None:
     """One pair a line."""
+    write_text(path, "".join("\t".join(pair) + "\n" for pair in pairs))
+
+
+def write_text(path: Path, text: str) -> None:
+    """A file, with its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join("\t".join(pair) + "\n" for pair in pairs), encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
 
 
 def main(data: Path, out: Path, *langs: str) -> None:
@@ -92,6 +128,12 @@ def main(data: Path, out: Path, *langs: str) -> None:
                 print(f"{kind}/en-{lang}: {len(train):,} pairs, {len(held):,} held out")
             if kind == "short":
                 write(out / "held-out" / f"en-{lang}.tsv", held)
+                write(out / "paraphrase" / "en.tsv", paraphrases(train, 0))
+                write(out / "paraphrase" / f"{lang}.tsv", paraphrases(train, 1))
+    for seed, (first, second) in enumerate(product(triples.LANGS, repeat=2)):
+        text = "".join(f"{row}\n" for row in triples.triple_rows(GRAMMAR, first, second, seed))
+        write_text(out / "grammar" / f"{first}-{second}.tsv", text)
+    write(out / "alone" / "en.tsv", alone(data, test_keys(data)))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 DATA/parallel holds files named en-fr.tatoeba.tsv.xz, of English and the other language, DATA/mono files named
 en.ewt.txt.xz. OUT gets KIND/en-fr.tsv, for `--data KIND/en-fr=FILE`, and held-out/en-fr.tsv; paraphrase/fr.tsv, pairs
 of one language with a shared translation; grammar/en-fr.tsv and the like, triples for `--columns en,fr,altered:en`;
-and alone/en.tsv, English for a teacher. Which files make up a kind is in the cards of the models, and below.
+and monolingual/en.tsv, for a teacher. Which files make up a kind is in the cards of the models, and below.
 """
 
 from __future__ import annotations
@@ -35,8 +35,14 @@ KINDS = {
     ),
     "messages": ("mozilla-www", "mozilla-more", "android-apps", "kolibri", "wikipedia-android"),
 }
-ALONE = {"common-voice": 45_000, "ewt": 20_000, "topical-chat": 45_000, "schema-dialogue": 15_000, "taskmaster": 5_000}
-ALONE_WORDS = range(4, 41)
+MONOLINGUAL = {
+    "common-voice": 45_000,
+    "ewt": 20_000,
+    "topical-chat": 45_000,
+    "schema-dialogue": 15_000,
+    "taskmaster": 5_000,
+}
+MONOLINGUAL_WORDS = range(4, 41)
 GRAMMAR = 5_000  # triples of the grammar for each order of two languages
 TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders whose sentences are not trained on
 EXAMPLES = Path(examples.__file__).with_name("sentences.tsv")
@@ -96,12 +102,13 @@ def paraphrases(pairs: Iterable[Pair], column: int) -> list[Pair]:
     return list({key(sentence): (sentence, other) for sentence, other in found}.values())
 
 
-def alone(data: Path, tests: set[str]) -> list[Pair]:
+def monolingual(data: Path, tests: set[str]) -> list[Pair]:
     """English sentences without a translation, at most so many of each file, drawn; none of a test set, none twice."""
-    rng, left, drawn = Random("alone"), set(tests), list[Pair]()
-    for name, count in ALONE.items():
-        texts = {key(pair[0]): pair for pair in rows(data / "mono" / f"en.{name}.txt.xz")}
-        free = [at for at, (text,) in texts.items() if len(text.split()) in ALONE_WORDS and at not in left]
+    rng, left, drawn = Random("monolingual"), set(tests), list[Pair]()
+    for name, count in MONOLINGUAL.items():
+        path = data / "mono" / f"en.{name}.txt.xz"
+        texts = {key(pair[0]): pair for pair in rows(path)} if path.exists() else {}
+        free = [at for at, (text,) in texts.items() if len(text.split()) in MONOLINGUAL_WORDS and at not in left]
         taken = rng.sample(free, min(count, len(free)))
         left.update(taken)
         drawn += [texts[at] for at in taken]
@@ -133,7 +140,7 @@ def main(data: Path, out: Path, *langs: str) -> None:
     for seed, (first, second) in enumerate(product(triples.LANGS, repeat=2)):
         text = "".join(f"{row}\n" for row in triples.triple_rows(GRAMMAR, first, second, seed))
         write_text(out / "grammar" / f"{first}-{second}.tsv", text)
-    write(out / "alone" / "en.tsv", alone(data, test_keys(data)))
+    write(out / "monolingual" / "en.tsv", monolingual(data, test_keys(data)))
 
 
 if __name__ == "__main__":

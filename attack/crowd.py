@@ -120,7 +120,7 @@ class Person:
     def __init__(self, number: int, server: Server, others: int, folder: Path, seed: int):
         self.draw, self.server, self.number = random.Random(f"{seed} {number}"), server, number
         self.word = word(number)
-        self.foreign = [word(other) for other in range(others) if other != number]
+        self.others = [word(other) for other in range(others) if other != number]
         self.file = folder / f"{self.word}.txt"
         texts = dict.fromkeys(pair.texts["en"] for pair in pairs(40))
         self.file.write_text("\n".join(f"{self.word} says: {text}" for text in texts), "utf-8")
@@ -150,7 +150,7 @@ class Person:
         shown = await page.evaluate(
             "() => document.body.innerText + [...document.querySelectorAll('input, textarea')].map(e => e.value)"
         )
-        if strange := [name for name in self.foreign if name in shown]:
+        if strange := [name for name in self.others if name in shown]:
             return f"sees the word {strange[0]}"
         if await page.get_by_test_id("stException").count():
             return f"a traceback: {(await page.get_by_test_id('stException').first.inner_text())[:300]}"

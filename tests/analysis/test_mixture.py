@@ -23,16 +23,25 @@ def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path) -> None:
         ("Dogs sleep.", pairs[numbers.index(held[0])][1]),  # the other side of a held-out pair
         ("The test sentence is this one.", "La voilà."),
         ("I go.", "Je vais."),
+        ("I am going.", "Je vais"),
     ]
     (tmp_path / "parallel").mkdir()
     with lzma.open(tmp_path / "parallel" / "en-fr.tatoeba.tsv.xz", "wt", encoding="utf-8") as file:
         file.writelines("\t".join(pair) + "\n" for pair in pairs)
+    (tmp_path / "mono").mkdir()
+    with lzma.open(tmp_path / "mono" / "en.ewt.txt.xz", "wt", encoding="utf-8") as file:
+        file.write("The test sentence is this one!\nA sentence without a translation.\nToo short here.\n")
     (tmp_path / "sts" / "2014").mkdir(parents=True)
     (tmp_path / "sts" / "2014" / "a.tsv").write_text("3.0\tthe TEST sentence is this one\tI go.\n", "utf-8")
     mixture.main(tmp_path, tmp_path / "out", "fr")
     trained = (tmp_path / "out" / "short" / "en-fr.tsv").read_text("utf-8").splitlines()
     kept_out = (tmp_path / "out" / "held-out" / "en-fr.tsv").read_text("utf-8").splitlines()
     assert [line.split("\t")[0] for line in kept_out] == held
-    assert len(trained) == 1_000 - len(held) + 1
+    assert len(trained) == 1_000 - len(held) + 2
     assert "I go.\tJe vais." in trained  # too short to be a test's own
+    read = {
+        path: (tmp_path / "out" / f"{path}.tsv").read_text("utf-8").splitlines()
+        for path in ("paraphrase/en", "monolingual/en")
+    }
+    assert read == {"paraphrase/en": ["I go.\tI am going."], "monolingual/en": ["A sentence without a translation."]}
     assert not [line for line in trained if line.startswith(("Dogs", "The test")) or line.endswith("!")]

@@ -18,25 +18,25 @@ class WithoutLanguage(nn.Module):
     equal means no linear predictor does better than the best constant (Belrose et al. 2023, LEACE, theorem 3.1); LEACE
     finds the smallest change of that kind, this takes the orthogonal one, which needs no covariance.
 
-    Means are followed in training: of the first `memory` updates the average, later an exponential one. The body has to
-    be told the language in training alone.
+    Means are followed in training, each sentence counting alike: over the first `memory` sentences of a language the
+    average, later an exponential one. The body has to be told the language in training alone.
 
     Args:
         body: The body whose vectors are changed.
         langs: The languages to be made alike.
-        memory: How many updates of a language its mean remembers.
+        memory: How many sentences of a language its mean remembers.
     """
 
     means: Tensor
-    updates: Tensor
+    read: Tensor
     directions: Tensor
 
-    def __init__(self, body: nn.Module, langs: Sequence[str], memory: int = 200):
+    def __init__(self, body: nn.Module, langs: Sequence[str], memory: int = 20_000):
         super().__init__()
         self.width: int = body.width  # type: ignore[assignment]
         self.body, self.langs, self.memory = body, list(langs), memory
         self.register_buffer("means", torch.zeros(len(self.langs), self.width))
-        self.register_buffer("updates", torch.zeros(len(self.langs)))
+        self.register_buffer("read", torch.zeros(len(self.langs)))  # sentences
         self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # orthonormal, or zero
 
     def forward(self, side: Tokens, layout: PaddedLayout | None = None) -> Tensor:
@@ -51,8 +51,9 @@ class WithoutLanguage(nn.Module):
     def follow(self, vectors: Tensor, lang: str) -> None:
         """Move a language's mean towards that of these vectors (B, H), and turn the directions after it."""
         row = self.langs.index(lang)
-        self.updates[row] += 1
-        self.means[row] += (vectors.float().mean(0) - self.means[row]) / self.updates[row].clamp(max=self.memory)
-        all_read = self.updates.min() > 0  # before, nothing is between them
+        self.read[row] += len(vectors)
+        share = len(vectors) / self.read[row].clamp(max=max(self.memory, len(vectors)))
+        self.means[row] += (vectors.float().mean(0) - self.means[row]) * share
+        all_read = self.read.min() > 0  # before, nothing is between them
         between = torch.linalg.qr((self.means[1:] - self.means[:1]).T).Q.T  # (K - 1, H)
         self.directions = torch.where(all_read, between, self.directions)  # not in place: the graph holds the old ones

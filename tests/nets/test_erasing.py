@@ -99,3 +99,15 @@ def test_gradients_flow_through_several_sides_of_one_update() -> None:
     body = WithoutLanguage(Same(vectors), LANGS)
     sum(body(sentences(lang, 5)).square().sum() for lang in LANGS).backward()  # type: ignore[union-attr]
     assert vectors.grad is not None
+
+
+def test_each_sentence_counts_alike() -> None:
+    """Batches of different sizes, and then more sentences than are remembered."""
+    batches = [torch.randn(rows, WIDTH) + rows for rows in (5, 1, 30)]
+    body = WithoutLanguage(Same(batches[0]), ["en", "fr"], memory=36)
+    for vectors in batches:
+        body.body = Same(vectors)
+        body(sentences("en", len(vectors)))
+    torch.testing.assert_close(body.means[0], torch.cat(batches).mean(0))
+    body(sentences("en", 30))  # the last again
+    torch.testing.assert_close(body.means[0], torch.cat(batches).mean(0) * 6 / 36 + batches[-1].mean(0) * 30 / 36)

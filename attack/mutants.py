@@ -107,7 +107,7 @@ def names_of(formula: str) -> Iterator[str]:
     for path in sorted(COPY.rglob("*.py.meta")):
         if re.fullmatch(modules, str(path.relative_to(COPY)).removesuffix(".py.meta")):
             for name in json.loads(path.read_text("utf-8"))["exit_code_by_key"]:
-                if re.search(pattern, function_of(name)):
+                if re.match(pattern, function_of(name)):
                     yield name
 
 

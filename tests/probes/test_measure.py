@@ -33,8 +33,8 @@ class Told:
 
     def fit(self, X: np.ndarray, y: np.ndarray, dev: tuple[np.ndarray, np.ndarray]) -> None:
         self.given = X, y, dev
-        if self.seed == 1:
-            warnings.warn("not yet", ConvergenceWarning, stacklevel=1)
+        if self.seed:
+            warnings.warn("not yet", ConvergenceWarning if self.seed == 1 else UserWarning, stacklevel=1)
 
     def predict_log_proba(self, X: np.ndarray) -> np.ndarray:
         return np.log(np.hstack([1 - X[:, :1], X[:, :1]]))
@@ -85,6 +85,13 @@ def test_a_probe_is_given_train_and_dev() -> None:
         train, labels, (dev, dev_labels) = probe.given
         assert (train.ravel() * 10).tolist() == [0, 1, 2, 3] and labels.tolist() == [0, 0, 0, 1]
         assert (dev.ravel() * 10).tolist() == [4, 5] and dev_labels.tolist() == [0, 1]
+
+
+def test_other_warnings_of_a_probe_are_not_taken_for_its_convergence() -> None:
+    vectors = np.arange(8.0)[:, None] / 10
+    with warnings.catch_warnings(), pytest.raises(UserWarning, match="not yet"):
+        warnings.simplefilter("error")
+        fit(Told(2), vectors, LABELS, CUT[0], CUT[1])
 
 
 def test_probes_have_their_units_seed_and_penalty() -> None:

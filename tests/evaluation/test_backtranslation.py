@@ -16,6 +16,7 @@ from bgt_core.evaluation.backtranslation import (
     ngram_entropy,
     repeated,
 )
+from bgt_core.evaluation.bootstrap import resample
 
 NICE = "the staff were very nice and the room was very nice and the staff were very nice".split()
 
@@ -46,6 +47,7 @@ def test_repetition_looks_at_words_of_three_characters() -> None:
     assert repeated(NICE, 3) == (5, 15)
     assert repeated("of of of the the".split(), 1) == (1, 2)
     assert repeated(["a", "b"], 3) == (0, 0)
+    assert repeated(list("abab"), 2) == (1, 3)  # of longer runs all words count
 
 
 def test_inverse_document_frequency() -> None:
@@ -104,6 +106,8 @@ def test_the_classifier_is_judged_on_each_side_and_correlated_with_all() -> None
     assert result["cost"].correlation.value == pytest.approx(100 * spearmanr(costs, of_translations).statistic)
     assert result["perplexity"].translation == pytest.approx(np.mean([np.log2(1 + len(t)) for t in translations]))
     assert result["classifier"].correlation is None
+    assert result["classifier"].translation == pytest.approx(np.mean(of_translations))
+    assert [result[name].unit for name in ("words", "cost", "overlap-1")] == ["", "", ""]
     assert result["trigram repetition"].unit == "%"
 
 
@@ -118,6 +122,54 @@ def test_the_interval_of_a_difference_is_that_of_its_mean() -> None:
     assert value == pytest.approx(apart.mean())
     half = 1.96 * apart.std() / 20
     assert (low, high) == pytest.approx((value - half, value + half), abs=0.1 * half + 1e-9)
+
+
+def test_one_pair_by_hand() -> None:
+    result = compare(["uno dos tres uno dos tres uno"], ["uno"])
+    assert result["words"].difference == (6, 6, 6, "") and result["words"].unit == ""
+    assert result["trigram repetition"].reference == 40 and result["trigram repetition"].translation == 0
+    assert result["unigram repetition"].reference == pytest.approx(100 * 4 / 7)
+    assert result["unigram repetition"].unit == "%" and result["average IDF"].unit == "nats"
+    assert result["average IDF"].translation == 0  # in both of two documents
+    assert compare(["uno"], ["dos"])["average IDF"].reference == pytest.approx(math.log(2))
+    entropy = result["unigram entropy"]
+    assert entropy.difference == entropy.reference == pytest.approx(2 / 7 * 2 * math.log2(7 / 2) + 3 / 7 * math.log2(7 / 3))
+    assert entropy.unit == result["trigram entropy"].unit == "bits"
+
+
+def test_the_resamples_of_all_measures_are_the_same_thousand() -> None:
+    rng = np.random.default_rng(2)
+    sides = [[" ".join(rng.choice(["aaa", "bbb", "c"], rng.integers(1, 7))) for _ in range(12)] for _ in range(2)]
+    result = compare(*sides)
+    drawn = np.random.default_rng(1)
+    weights = np.concatenate([resample(drawn, 12, 50) for _ in range(20)])
+    for name, n in (("words", 0), ("unigram repetition", 1), ("trigram repetition", 3)):
+        counts = np.array([[repeated(text.split(), n) if n else (len(text.split()), 1) for text in side] for side in sides])
+        means = [weights @ side[:, 0] / np.maximum(weights @ side[:, 1], 1) for side in counts]
+        ends = np.quantile((100 if n else 1) * (means[0] - means[1]), [0.025, 0.975])
+        assert result[name].difference[1:3] == pytest.approx(tuple(ends))
+
+
+@pytest.mark.parametrize(("sign", "size"), [(1, 4), (-1, 4), (-1, 6), (1, 3)])
+def test_a_perfect_correlation_of_four_has_an_interval_and_of_three_none(sign: int, size: int) -> None:
+    texts = [" ".join(["word"] * n) for n in range(1, size + 1)]
+    scores = {text: float(sign * place / (size - 1)) for place, text in enumerate(texts)}  # from 0 to 1
+    words = compare(texts, texts, models={"classifier": Scripted(scores)})["words"]
+    if size < 4:
+        assert words.correlation is None and words.correlation_of_all.value == pytest.approx(100)
+    else:
+        assert words.correlation[:3] == pytest.approx((100 * sign,) * 3)
+
+
+def test_a_falling_correlation_has_the_interval_of_a_rising_one_turned_round() -> None:
+    texts = [" ".join(["word"] * n) for n in range(1, 9)]
+    scores = dict(zip(texts, [0.0, 0.2, 0.1, 0.5, 0.3, 0.9, 0.4, 1.0], strict=True))
+    rising, falling = (
+        compare(texts, texts, models={"classifier": Scripted({text: sign * score for text, score in scores.items()})})
+        for sign in (1, -1)
+    )
+    value, low, high, _ = rising["words"].correlation
+    assert falling["words"].correlation[:3] == pytest.approx((-value, -high, -low)) and 0 < low < value
 
 
 def test_it_is_json_and_a_table() -> None:

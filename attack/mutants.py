@@ -19,8 +19,8 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -33,33 +33,92 @@ OUTCOMES = COPY / "outcomes.jsonl"
 EQUIVALENT = Path(__file__).with_name("equivalent.tsv")
 UNNOTICED = (trials.SURVIVED, trials.NO_TEST)
 EVALUATION, PROBES = "bgt_core/evaluation", "probes/measures"
-FORMULAS = {  # the functions that hold a formula: "module:pattern of their names"
-    "Gaussian posteriors: KL, densities, draws": ["bgt_core/posterior/__init__:"],
-    "von Mises-Fisher posteriors": ["bgt_core/posterior/vmf:", "bgt_core/posterior/bessel:"],
-    "distances of posteriors": ["bgt_core/posterior/distances:"],
-    "ELBO and its weights": ["bgt_core/objectives/elbo:"],
-    "margin": ["bgt_core/objectives/(margin|altered):"],
-    "softmax over translations, distillation": ["bgt_core/objectives/(contrast|composition|distillation):"],
-    "cross-entropy and sums of objectives": ["bgt_core/objectives/(cross_entropy|auxiliary|combine):"],
-    "pooling": ["bgt_core/nets/pooling:"],
-    "binding": ["bgt_core/nets/binding:"],
-    "bootstrap and intervals": [f"{EVALUATION}/bootstrap:(?!.*x_holm)"],
-    "Holm": [f"{EVALUATION}/bootstrap:x_holm"],
-    "differences of systems": [f"{EVALUATION}/comparison:"],
-    "retrieval": [f"{EVALUATION}/retrieval:(?!.*as_dict)"],
-    "translation and style scores": [f"{EVALUATION}/(translation|style):"],
-    "back-translation statistics": [f"{EVALUATION}/backtranslation:(?!.*(as_dict|table|plain))"],
-    "triples": [f"{EVALUATION}/triples:x_(evaluate|systems_of|paraphrase_nearer|exactly_tested|rows_by_kind|share)"],
-    "fidelity": [f"{EVALUATION}/fidelity/(measures|kept|roles):"],
-    "pairs": [f"{EVALUATION}/pairs/(measures|baselines):"],
-    "STS": [f"{EVALUATION}/sts/(score|compare|hard):(?!.*(x_explain|x_note|__str__))"],
-    "syntax": [f"{EVALUATION}/syntax/(edit_distance|measures|pairing|score):(?!.*x_explain)"],
-    "codelength and V-information": [f"{PROBES}/(mdl|information):"],
-    "control tasks and learning curves": [f"{PROBES}/(control_task|controls):"],
-    "erasure": [f"{PROBES}/erasure:"],
-    "significance": [f"{PROBES}/significance:"],
-    "training and testing a probe": [f"{PROBES}/(measure|language|senteval_protocol|splits|study|config):"],
-    "scores of probes": [f"{PROBES}/(summary|warnings):"],
+
+
+class Formula(NamedTuple):
+    """Functions that hold a formula, "module:pattern of their names", and the tests that look at them.
+
+    Tests are files or beginnings of the names of tests, as pytest has them.
+    """
+
+    functions: str
+    tests: Sequence[str]
+
+
+def under(folder: str, *tests: str) -> list[str]:
+    return [f"tests/{folder}/test_{test}" for test in tests]
+
+
+OF_BOOTSTRAP = under(
+    "evaluation",
+    *(
+        f"bootstrap.py::test_{test}"
+        for test in "a_r each e_t is_ p_ ranks shares two weights what wilsons holm_b".split()
+    ),
+    "bootstrap.py::test_an_interval_is",
+    "comparison.py",
+)
+FORMULAS = {
+    "Gaussian posteriors: KL, densities, draws": Formula("bgt_core/posterior/__init__:", ["tests/test_posterior.py"]),
+    "von Mises-Fisher posteriors": Formula("bgt_core/posterior/(vmf|bessel):", ["tests/test_vmf.py"]),
+    "distances of posteriors": Formula("bgt_core/posterior/distances:", ["tests/test_distances.py"]),
+    "ELBO and its weights": Formula("bgt_core/objectives/elbo:", under("objectives", "elbo.py", "auxiliary.py")),
+    "margin": Formula("bgt_core/objectives/(margin|altered):", under("objectives", "margin", "altered", "device")),
+    "softmax over translations, distillation": Formula(
+        "bgt_core/objectives/(contrast|composition|distillation):",
+        under("objectives", "contrast", "composition", "distillation", "device"),
+    ),
+    "cross-entropy and sums of objectives": Formula(
+        "bgt_core/objectives/(cross_entropy|auxiliary|combine):",
+        under("objectives", "cross_entropy", "auxiliary", "combine"),
+    ),
+    "pooling": Formula("bgt_core/nets/pooling:", under("nets", "pooling")),
+    "binding": Formula("bgt_core/nets/binding:", under("nets", "binding")),
+    "bootstrap and intervals": Formula(f"{EVALUATION}/bootstrap:(?!.*x_holm)", OF_BOOTSTRAP),
+    "Holm": Formula(f"{EVALUATION}/bootstrap:x_holm", OF_BOOTSTRAP),
+    "differences of systems": Formula(f"{EVALUATION}/comparison:", under("evaluation", "comparison")),
+    "retrieval": Formula(f"{EVALUATION}/retrieval:(?!.*as_dict)", under("evaluation", "retrieval")),
+    "translation and style scores": Formula(
+        f"{EVALUATION}/(translation|style):", under("evaluation", "translation", "style")
+    ),
+    "back-translation statistics": Formula(
+        f"{EVALUATION}/backtranslation:(?!.*(as_dict|table|plain))", under("evaluation", "backtranslation")
+    ),
+    "triples": Formula(
+        f"{EVALUATION}/triples:x_(evaluate|systems_of|paraphrase_nearer|exactly_tested|rows_by_kind|share)",
+        under("evaluation", *(f"triples.py::test_{test}" for test in ("shares", "diff", "triples_of", "what_an"))),
+    ),
+    "fidelity": Formula(
+        f"{EVALUATION}/fidelity/(measures|kept|roles):", under("evaluation/fidelity", "kept", "measures", "roles")
+    ),
+    "pairs": Formula(
+        f"{EVALUATION}/pairs/(measures|baselines):",
+        under("evaluation/pairs", "measures", "pairs.py::test_a_bag", "pairs.py::test_tfidf"),
+    ),
+    "STS": Formula(
+        f"{EVALUATION}/sts/(score|compare|hard):(?!.*(x_explain|x_note|__str__))",
+        under("evaluation/sts", "score", "compare", "hard"),
+    ),
+    "syntax": Formula(
+        f"{EVALUATION}/syntax/(edit_distance|measures|pairing|score):(?!.*x_explain)",
+        under("evaluation/syntax", "pairing", *(f"measures.py::test_{test}" for test in ("all", "dep", "the", "a_r"))),
+    ),
+    "codelength and V-information": Formula(f"{PROBES}/(mdl|information):", under("probes", "information")),
+    "control tasks and learning curves": Formula(
+        f"{PROBES}/(control_task|controls):",
+        under("probes", "summary", *(f"controls.py::test_{test}" for test in ("keys", "a_key", "shuffling"))),
+    ),
+    "erasure": Formula(f"{PROBES}/erasure:", under("probes", "erasure")),
+    "significance": Formula(
+        f"{PROBES}/significance:",
+        under(
+            "probes", *(f"significance.py::test_{test}" for test in "a_p boot holm of_s seeds with".split()), "summary"
+        ),
+    ),
+    "training and testing a probe": Formula(
+        f"{PROBES}/(measure|language|senteval_protocol|splits|study|config):", under("probes", "measure", "splits")
+    ),
+    "scores of probes": Formula(f"{PROBES}/(summary|warnings):", under("probes", "summary")),
 }
 
 
@@ -92,7 +151,9 @@ def hashes() -> dict[str, str]:
     found = {}
     for path in COPY.rglob("*.py.meta"):
         kept = json.loads(path.read_text("utf-8"))
-        found |= {where(name): kept["hash_by_function_name"].get(function_of(name)) for name in kept["exit_code_by_key"]}
+        found |= {
+            where(name): kept["hash_by_function_name"].get(function_of(name)) for name in kept["exit_code_by_key"]
+        }
     return found
 
 
@@ -101,9 +162,9 @@ def where(name: str) -> str:
     return name.rpartition("__mutmut_")[0]
 
 
-def names_of(formula: str) -> Iterator[str]:
+def names_of(formula: Formula) -> Iterator[str]:
     """The mutants of a formula."""
-    modules, pattern = formula.split(":")
+    modules, pattern = formula.functions.split(":")
     for path in sorted(COPY.rglob("*.py.meta")):
         if re.fullmatch(modules, str(path.relative_to(COPY)).removesuffix(".py.meta")):
             for name in json.loads(path.read_text("utf-8"))["exit_code_by_key"]:
@@ -121,7 +182,9 @@ def functions_in(path: Path) -> dict[str, tuple[str, ast.FunctionDef]]:
     """The source and tree of each function of a file with mutants, by its name."""
     source = path.read_text("utf-8")
     lines = source.split("\n")
-    found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef) and "__mutmut" in node.name]
+    found = [
+        node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef) and "__mutmut" in node.name
+    ]
     return {node.name: ("\n".join(lines[node.lineno - 1 : node.end_lineno]), node) for node in found}
 
 
@@ -156,7 +219,7 @@ def only_wording(old: ast.FunctionDef, new: ast.FunctionDef) -> bool:
 def outcomes() -> dict[str, int]:
     """The exit code of each mutant that was tried, the last where there are several."""
     lines = OUTCOMES.read_text("utf-8").splitlines() if OUTCOMES.exists() else []
-    return {name: code for name, code in map(json.loads, lines)}
+    return dict(map(json.loads, lines))
 
 
 def equivalent() -> dict[tuple[str, str, str], str]:
@@ -165,41 +228,54 @@ def equivalent() -> dict[tuple[str, str, str], str]:
         return {(row[0], row[1], row[2]): row[3] for row in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)}
 
 
-def try_out(names: list[str], tests: list[str]) -> None:
-    """Run the tests against these mutants."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mutmut"]
-    tests = tests or settings["pytest_add_cli_args_test_selection"]
-    arguments = [sys.executable, "-P", "-m", "attack.trials", str(OUTCOMES), *settings["pytest_add_cli_args"], *tests]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(
-        [str(COPY), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])}
-    subprocess.run(arguments, cwd=COPY, env=environment, input=json.dumps(names), text=True, check=True)
+def try_out(only: str) -> None:
+    """Try the mutants of functions whose names have this pattern in them, but those that a test has noticed."""
+    done = {name for name, code in outcomes().items() if code not in UNNOTICED}
+    batches = [
+        ([name for name in names_of(formula) if name not in done and re.search(only, name)], formula.tests)
+        for formula in FORMULAS.values()
+    ]
+    batches = [(names, tests) for names, tests in batches if names]
+    starts = {test.partition("::")[0] for _, tests in batches for test in tests}
+    files = sorted(
+        {str(path.relative_to(COPY)) for start in starts for path in COPY.glob(f"{start.removesuffix('.py')}*.py")}
+    )
+    path = os.pathsep.join([str(COPY), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    # Numba's functions are read by Python: to compile them in each process would take longer than the tests.
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
+    command = [sys.executable, "-P", "-m", "attack.trials", str(OUTCOMES), "-p", "no:cacheprovider", "-s", *files]
+    subprocess.run(command, cwd=COPY, env=environment, input=json.dumps(batches), text=True, check=True)
 
 
 def report() -> str:
     """Print what no test noticed, and return the table."""
     reasons, codes = equivalent(), outcomes()
     lines = ["| formula | mutants | equivalent | noticed | share |", "|---|---:|---:|---:|---:|"]
-    sums = [0, 0, 0]
-    for title, formulas in FORMULAS.items():
-        counts = [0, 0, 0]  # mutants, equivalent, noticed
-        for name in (name for formula in formulas for name in names_of(formula)):
-            if (code := codes.get(name)) is None:
-                continue
+    sums = Counter[str]()
+    for title, formula in FORMULAS.items():
+        counts = Counter[str]()
+        for name in names_of(formula):
             change = mutant(name)
             if change.wording:
                 continue
-            same = code in UNNOTICED and change[1:4] in reasons
-            counts = [counts[0] + 1, counts[1] + same, counts[2] + (code not in UNNOTICED)]
-            if code in UNNOTICED and not same:
+            code = codes.get(name)
+            verdict = "untried" if code is None else "unnoticed" if code in UNNOTICED else "noticed"
+            if verdict == "unnoticed" and change[1:4] in reasons:
+                verdict = "equivalent"
+            if verdict == "unnoticed":
                 print(f"{name}\n- {change.before}\n+ {change.after}\n")
-        if counts[0]:
-            sums = [one + other for one, other in zip(sums, counts, strict=True)]
-            lines.append(row(title, *counts))
-    return "\n".join([*lines, row("all", *sums)])
+            counts[verdict] += 1
+        if counts["untried"]:
+            lines.append(f"| {title} | {counts.total():,} | | | {counts['untried']:,} not tried |")
+        else:
+            sums += counts
+            lines.append(row(title, counts))
+    return "\n".join([*lines, row("all that were tried", sums)])
 
 
-def row(title: str, mutants: int, same: int, noticed: int) -> str:
-    return f"| {title} | {mutants:,} | {same:,} | {noticed:,} | {noticed / max(1, mutants - same):.1%} |"
+def row(title: str, counts: Counter[str]) -> str:
+    share = counts["noticed"] / max(1, counts.total() - counts["equivalent"])
+    return f"| {title} | {counts.total():,} | {counts['equivalent']:,} | {counts['noticed']:,} | {share:.1%} |"
 
 
 def main() -> None:
@@ -208,16 +284,13 @@ def main() -> None:
     parser.add_argument("--kept", action="store_true", help="go on from the last run, and retry what no test noticed")
     parser.add_argument("--report", action="store_true", help="print what the last run found, and try nothing")
     parser.add_argument("--only", default="", help="functions to try, a pattern, as in bgt_core.posterior")
-    parser.add_argument("--tests", nargs="*", default=[], help="tests to run, in place of those in pyproject.toml")
     options = parser.parse_args()
     os.chdir(ROOT)
     if not options.report:
         if not options.kept:
             shutil.rmtree(COPY, ignore_errors=True)
         make()
-        done = {name for name, code in outcomes().items() if code not in UNNOTICED}
-        names = [name for formulas in FORMULAS.values() for formula in formulas for name in names_of(formula)]
-        try_out([name for name in names if re.search(options.only, name) and name not in done], options.tests)
+        try_out(options.only)
     table = report()
     print(table)
     if options.write:

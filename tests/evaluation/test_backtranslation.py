@@ -133,7 +133,11 @@ def test_one_pair_by_hand() -> None:
     assert result["average IDF"].translation == 0  # in both of two documents
     assert compare(["uno"], ["dos"])["average IDF"].reference == pytest.approx(math.log(2))
     entropy = result["unigram entropy"]
-    assert entropy.difference == entropy.reference == pytest.approx(2 / 7 * 2 * math.log2(7 / 2) + 3 / 7 * math.log2(7 / 3))
+    assert (
+        entropy.difference
+        == entropy.reference
+        == pytest.approx(2 / 7 * 2 * math.log2(7 / 2) + 3 / 7 * math.log2(7 / 3))
+    )
     assert entropy.unit == result["trigram entropy"].unit == "bits"
 
 
@@ -144,7 +148,9 @@ def test_the_resamples_of_all_measures_are_the_same_thousand() -> None:
     drawn = np.random.default_rng(1)
     weights = np.concatenate([resample(drawn, 12, 50) for _ in range(20)])
     for name, n in (("words", 0), ("unigram repetition", 1), ("trigram repetition", 3)):
-        counts = np.array([[repeated(text.split(), n) if n else (len(text.split()), 1) for text in side] for side in sides])
+        counts = np.array(
+            [[repeated(text.split(), n) if n else (len(text.split()), 1) for text in side] for side in sides]
+        )
         means = [weights @ side[:, 0] / np.maximum(weights @ side[:, 1], 1) for side in counts]
         ends = np.quantile((100 if n else 1) * (means[0] - means[1]), [0.025, 0.975])
         assert result[name].difference[1:3] == pytest.approx(tuple(ends))

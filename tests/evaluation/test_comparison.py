@@ -83,7 +83,7 @@ def test_each_score_is_marked_by_itself_and_one_system_not_at_all() -> None:
 
 
 def test_scores_of_other_systems_are_refused() -> None:
-    with pytest.raises(ValueError, match="shorter|longer"):
+    with pytest.raises(ValueError, match=r"shorter|longer"):
         estimates(np.ones(2), np.ones((9, 3)), 0.9)
-    with pytest.raises(ValueError, match="shorter|longer"):
+    with pytest.raises(ValueError, match=r"shorter|longer"):
         marked(["a", "b"], {"x": [Estimate(1.0, 0, 2)]}, [], 0.95)

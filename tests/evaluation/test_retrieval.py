@@ -146,7 +146,9 @@ def test_mined_pairs_are_counted_at_the_threshold_of_the_other_half() -> None:
         other = (table + 0.8 * rng.normal(size=(25, 4)))[rng.permutation(25) // 2 * 2]
         texts = numbers(*lines), numbers(*(lines // 3 * 3))
         _, result = retrieve(Lookup(table, other), *texts, langs=("en", "fr"), margin="ratio")
-        left, right = (embed_distinct(Lookup(table, other), text, lang) for text, lang in zip(texts, ("en", "fr")))
+        left, right = (
+            embed_distinct(Lookup(table, other), text, lang) for text, lang in zip(texts, ("en", "fr"), strict=True)
+        )
         rows = [Rows(side.vectors, np.arange(len(side.vectors))) for side in (left, right)]
         pairs = margin_pairs(*rows, exact(*rows), k=4, margin="ratio", retrieval="max")
         known = set(zip(left.of_line.tolist(), right.of_line.tolist(), strict=True))

@@ -11,8 +11,18 @@ from bgt_core.errors import DataError
 from bgt_core.evaluation.bootstrap import resample
 from bgt_core.evaluation.translation import score_translations
 
-REFERENCES = ["Der Hund schläft im Haus .", "Die Katze sieht den Hund .", "Wir gehen nach Hause , sagt er .", "Es regnet ."]
-OURS = ["der Hund schläft im Garten .", "Die Katze sieht einen Hund .", "Wir gehen nach Hause , sagt sie .", "Es regnet ."]
+REFERENCES = [
+    "Der Hund schläft im Haus .",
+    "Die Katze sieht den Hund .",
+    "Wir gehen nach Hause , sagt er .",
+    "Es regnet .",
+]
+OURS = [
+    "der Hund schläft im Garten .",
+    "Die Katze sieht einen Hund .",
+    "Wir gehen nach Hause , sagt sie .",
+    "Es regnet .",
+]
 SOURCES = ["The dog sleeps .", "The cat sees Hund .", "We go home , says er .", "It rains ."]
 
 
@@ -52,5 +62,5 @@ def test_case_counts_and_resamples_are_a_thousand_from_seed_0_unless_said() -> N
 
 
 def test_one_sentence_has_no_interval() -> None:
-    with pytest.raises(DataError, match="^1 translations to score; expected 2 or more"):
+    with pytest.raises(DataError, match=r"^1 translations to score; expected 2 or more\.$"):
         score_translations(OURS[:1], REFERENCES[:1], SOURCES[:1], lang="de")

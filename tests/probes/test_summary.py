@@ -13,8 +13,8 @@ import pytest
 from bgt_core.evaluation.bootstrap import wilson
 from probes import ProbeConfig
 from probes.measures import controls, summary
-from probes.measures.controls import Selectivity, capacity, curve, curves, erase, erasures, selectivity
 from probes.measures.control_task import control_labels, keys, shuffled
+from probes.measures.controls import Selectivity, capacity, curve, curves, erase, erasures, selectivity
 from probes.measures.erasure import inlp, leace, random_directions
 from probes.measures.mdl import codelength
 from probes.measures.measure import Measured, fit, measure, probe_factory
@@ -119,7 +119,7 @@ def test_warnings_of_a_predictor_begin_past_their_bounds() -> None:
     told = predictor_warnings(row("own", 0.70), replace(of, unconverged=2), 40)
     assert told == ["own: 2 of 6 probes did not converge."]
     half = 1.96 * math.sqrt(0.75 * 0.25 / 40 + 0.2 * 0.8 / 60)
-    assert 0.75 - 0.2 > 3 * half * 1.01
+    assert 3 * half * 1.01 < 0.75 - 0.2
     (told,) = predictor_warnings(row("own", 0.2), of, 40)
     assert told == ("own: dev accuracy 75.0 and test accuracy 20.0 are more than 3 intervals apart: the splits differ "
                     "in more than chance.")  # fmt: skip
@@ -159,7 +159,9 @@ def test_an_encoder_that_truncates_is_warned_of_from_one_in_a_hundred(count: int
         return count
 
     told = encoder_warnings(SimpleNamespace(count_truncated=count_truncated), study())
-    assert told == (["4 of 300 sentences are longer than the encoder reads: it never saw their ends."] if warned else [])
+    assert told == (
+        ["4 of 300 sentences are longer than the encoder reads: it never saw their ends."] if warned else []
+    )
     assert asked == [(study().items.sentences, "en")]
     assert encoder_warnings(SimpleNamespace(), study()) == []
 
@@ -289,7 +291,9 @@ def test_capacity_is_accuracy_on_shuffled_labels_at_the_strength_of_the_task(str
     made = study()
     vectors = noise(made, 60)
     train, dev, _ = made.cuts[0]
-    given = capacity(made, vectors, measured(np.zeros((1, 1, 300)), made.labels, strength=strength), ProbeConfig(seed=2))
+    given = capacity(
+        made, vectors, measured(np.zeros((1, 1, 300)), made.labels, strength=strength), ProbeConfig(seed=2)
+    )
     mixed = shuffled(shuffled(made.labels, train, 2), dev, 2)
     probe = probe_factory("linear")(0).set_params(strengths=(strength,))
     probe.fit(vectors[train], mixed[train], (vectors[dev], mixed[dev]))
@@ -353,6 +357,8 @@ def test_a_curve_is_of_nested_whole_groups_and_ends_with_other_probes(monkeypatc
     assert points[0].accuracy == (probe.predict(vectors[240:]) == made.labels[240:]).mean()
     assert curves(made, {"own": [vectors, vectors[:9]]}, config) == points
     assert curves(made, {"own": [vectors]}, replace(config, curve=False)) == []
-    one = replace(made, labels=np.where(np.isin(made.labels, [0]) & (rank[np.arange(300) // 2 % 100] < 6), 1, made.labels))
+    one = replace(
+        made, labels=np.where(np.isin(made.labels, [0]) & (rank[np.arange(300) // 2 % 100] < 6), 1, made.labels)
+    )
     sizes = [point.n_train for point in curve(one, vectors, "own", config)]
     assert sizes == [24, 50, 100, 200, 200]  # the first part has one label: nothing to learn

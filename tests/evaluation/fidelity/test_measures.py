@@ -115,7 +115,7 @@ def test_a_mark_is_taken_over_only_where_the_reference_has_another() -> None:
     lower = [text.lower() for text in outputs]
     given = measure(outputs, lower, lower, styles, lang="en", source_lang="en", weights=np.ones((2, 5)))
     assert given[EXACT].value == 100  # whatever the case
-    with pytest.raises(ValueError, match="shorter|longer"):
+    with pytest.raises(ValueError, match=r"shorter|longer"):
         measure(outputs, references[:4], references, styles, lang="en", source_lang="en", weights=np.ones((2, 5)))
     assert STYLE_R not in scores
 
@@ -185,7 +185,7 @@ def test_each_answer_by_hand() -> None:
         DIGITS: [True, False, True],
         NAMES: [True, False],
     }
-    with pytest.raises(ValueError, match="shorter|longer"):
+    with pytest.raises(ValueError, match=r"shorter|longer"):
         kept(outputs, references, sources[:4], "fr", "en")
 
 

@@ -59,7 +59,7 @@ def test_rates_by_hand(left: str, right: str, rate: float) -> None:
 
 
 def test_sides_of_other_lengths_are_refused() -> None:
-    with pytest.raises(ValueError, match="shorter|longer"):
+    with pytest.raises(ValueError, match=r"shorter|longer"):
         swer(["a", "b"], ["a"])
 
 

@@ -1,10 +1,11 @@
 """`make mutants`: the core formulas with one thing changed at a time, by mutmut; a test should fail for each change.
 
-What is changed and which tests look at it is set in pyproject.toml, `tool.mutmut`. Prints what no test noticed, and a
-table; `--write` puts that into docs/reliability.md. Sources are changed in a copy, the folder `mutants`.
+The files that are changed are set in pyproject.toml, `tool.mutmut`, the functions and their tests in `FORMULAS`. Prints
+what no test noticed, and a table; `--write` puts that into docs/reliability.md. Sources are changed in a copy, the
+folder `mutants`.
 
-A change that nobody can see is listed in equivalent.tsv with the reason, and one of an error's wording is no change of
-a formula: neither counts.
+A change that nobody can see is listed in equivalent.tsv: function, lines before, lines after, the reason. Neither it
+nor a change of an error's wording alone counts.
 """
 
 from __future__ import annotations

@@ -23,7 +23,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from mutmut.mutation import trampoline
 
 NOTICED, SURVIVED, NO_TEST, TIMEOUT = 1, 0, 33, 36  # as mutmut keeps them
 SLOW = 0.3  # seconds of computing from which on a test is not used
@@ -58,6 +57,8 @@ class Trials:
 
     def look(self, session: pytest.Session, items: list[Any]) -> dict[str, list[Any]]:
         """Run each of these tests once; the tests that call each function, fast ones first."""
+        from mutmut.mutation import trampoline
+
         for item in items:
             if item in self.seconds or item.get_closest_marker("slow"):
                 continue

@@ -152,10 +152,10 @@ def _of_sentences(
     sides: Sequence[Sentences], idf: InverseDocumentFrequency
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Measures that are ratios of sums over sentences: above and below the line, each (2, N) float64."""
-    counts = np.array([[len(words) for words in side] for side in sides], np.float64)
+    counts = np.array([[len(words) for words in side] for side in sides])
     rows = {"words": (counts, np.ones_like(counts))}
     for n, name in ((1, "unigram"), (3, "trigram")):
-        both = np.array([[repeated(words, n) for words in side] for side in sides], np.float64)
+        both = np.array([[repeated(words, n) for words in side] for side in sides])
         rows[f"{name} repetition"] = 100 * both[..., 0], both[..., 1]
     of_words = np.array([[idf(words) for words in side] for side in sides])
     rows["average IDF"] = of_words / np.maximum(counts, 1), np.ones_like(counts)

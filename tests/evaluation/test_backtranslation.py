@@ -69,6 +69,8 @@ def test_a_comparison_by_hand() -> None:
     assert repetition.difference[0] == -20
     assert result["unigram entropy"].reference == pytest.approx(math.log2(6))
     assert result["trigram entropy"].translation == 0
+    entropies = result["unigram entropy"]
+    assert entropies.difference == entropies.reference - entropies.translation < entropies.reference
     # 4 documents: red, blue in one, the others in two
     assert result["average IDF"].reference == pytest.approx((math.log(4) + 2 * math.log(2)) / 3)
     assert result["average IDF"].translation == pytest.approx(math.log(2))
@@ -85,7 +87,7 @@ def test_a_comparison_by_hand() -> None:
 def test_the_classifier_is_judged_on_each_side_and_correlated_with_all() -> None:
     rng = np.random.default_rng(0)
     references = [" ".join(rng.choice(list("abcde"), rng.integers(3, 9))) + f" r{i}" for i in range(60)]
-    translations = [" ".join(rng.choice(list("abc"), rng.integers(3, 9))) + f" t{i}" for i in range(60)]
+    translations = [" ".join(rng.choice(["aaa", "bbb", "c"], rng.integers(3, 14))) + f" t{i}" for i in range(60)]
     scores = {text: float(rng.random()) for text in (*references, *translations)}
     perplexities = {text: float(1 + len(text)) for text in scores}
     costs = rng.random(60)
@@ -105,6 +107,11 @@ def test_the_classifier_is_judged_on_each_side_and_correlated_with_all() -> None
     assert words.correlation[1:3] == pytest.approx([100 * math.tanh(math.atanh(rho) + s * error) for s in (-1, 1)])
     assert result["cost"].correlation.value == pytest.approx(100 * spearmanr(costs, of_translations).statistic)
     assert result["perplexity"].translation == pytest.approx(np.mean([np.log2(1 + len(t)) for t in translations]))
+    for n, name in ((1, "unigram"), (3, "trigram")):
+        counts = np.array([repeated(text.split(), n) for text in translations])
+        shares = counts[:, 0] / np.maximum(counts[:, 1], 1)
+        given = result[f"{name} repetition"].correlation
+        assert given.value == pytest.approx(100 * spearmanr(shares, of_translations).statistic)
     assert result["classifier"].correlation is None
     assert result["classifier"].translation == pytest.approx(np.mean(of_translations))
     assert [result[name].unit for name in ("words", "cost", "overlap-1")] == ["", "", ""]

@@ -18,7 +18,7 @@ from probes.measures.controls import Selectivity, capacity, curve, curves, erase
 from probes.measures.erasure import inlp, leace, random_directions
 from probes.measures.mdl import codelength
 from probes.measures.measure import Measured, fit, measure, probe_factory
-from probes.measures.significance import Runs
+from probes.measures.significance import Runs, bootstrap
 from probes.measures.study import Study
 from probes.measures.summary import extra_scores, predictions_of, score, summarise
 from probes.measures.warnings import encoder_warnings, item_warnings, predictor_warnings, with_note
@@ -242,31 +242,30 @@ def noise(made: Study, width: int, signal: float = 0.0) -> np.ndarray:
     return vectors
 
 
-def test_selectivity_is_of_the_items_whose_key_recurs() -> None:
+@pytest.mark.parametrize(("probe", "l2"), [("linear", None), ("linear", 5.0), ("mlp2", 0.1)])
+def test_selectivity_is_of_the_items_whose_key_recurs(probe: str, l2: float | None) -> None:
     """Against the same, step by step; some test items have a key of their own."""
     made = study(seeds=2)
     sentences = [text if row % 7 else f"own{row}" for row, text in enumerate(made.items.sentences)]
     made = replace(made, items=replace(made.items, sentences=sentences))
     made.items.groups[:] = [row // 2 for row in range(300)]
     vectors = noise(made, 6, signal=2.0)
-    config = ProbeConfig(control="first", seed=5, resamples=200, ci=0.8)
+    config = ProbeConfig(probe, control="first", seed=5, resamples=200, ci=0.8, l2=l2)
     train, dev, test = made.cuts[0]
-    task = measure(probe_factory("linear"), [vectors], made.labels, made.cuts)
+    task = measure(probe_factory(probe, l2), [vectors], made.labels, made.cuts)
     given = selectivity(made, [vectors], task, config)
-    right, own = [], []
+    right, tested = np.zeros((1, 2, 300), bool), np.zeros((2, 300), bool)
     for seed in range(2):
         labels, known = control_labels(keys(sentences, "first"), made.labels, train, 5 + seed)
         rows = test[known[test]]
         assert 30 <= len(rows) < 60
-        probe, _ = fit(probe_factory("linear")(seed), vectors, labels, train, dev[known[dev]])
-        right.append((probe.predict(vectors[rows]) == labels[rows]).mean())
-        own.append(task.right[0, seed, rows].mean())
-    assert given.control == pytest.approx(np.mean(right)) and right[0] != right[1]
-    assert given.points == pytest.approx(100 * (np.mean(own) - np.mean(right)))
-    assert given.low < given.points < given.high
-    wider = selectivity(made, [vectors], task, replace(config, ci=0.95))
-    assert wider.low < given.low and given.high < wider.high
-    assert selectivity(made, [vectors], task, config) == given  # by the seed
+        fitted, _ = fit(probe_factory(probe, l2)(seed), vectors, labels, train, dev[known[dev]])
+        right[0, seed, rows] = fitted.predict(vectors[rows]) == labels[rows]
+        tested[seed, rows] = True
+    own, control = bootstrap([task.right, right], tested, made.items.groups, 200, 5)
+    ends = (own - control).interval(0.8)
+    assert given == pytest.approx((control.mean, 100 * (own.mean - control.mean), 100 * ends[0], 100 * ends[1]))
+    assert given.control == right[:, tested].mean() and given.low < given.points < given.high
     assert selectivity(made, [vectors], task, replace(config, control=None)) is None
 
 
@@ -286,16 +285,15 @@ def test_one_label_for_all_keys_makes_no_control_task() -> None:
     assert selectivity(made, [vectors], task, ProbeConfig(control="first", resamples=100)) is None
 
 
-@pytest.mark.parametrize("strength", [1e-4, 10.0])
-def test_capacity_is_accuracy_on_shuffled_labels_at_the_strength_of_the_task(strength: float) -> None:
+@pytest.mark.parametrize(("name", "strength"), [("linear", 1e-4), ("linear", 10.0), ("mlp2", 10.0)])
+def test_capacity_is_accuracy_on_shuffled_labels_at_the_strength_of_the_task(name: str, strength: float) -> None:
     made = study()
     vectors = noise(made, 60)
     train, dev, _ = made.cuts[0]
-    given = capacity(
-        made, vectors, measured(np.zeros((1, 1, 300)), made.labels, strength=strength), ProbeConfig(seed=2)
-    )
+    task = measured(np.zeros((1, 1, 300)), made.labels, strength=strength)
+    given = capacity(made, vectors, task, ProbeConfig(name, seed=2))
     mixed = shuffled(shuffled(made.labels, train, 2), dev, 2)
-    probe = probe_factory("linear")(0).set_params(strengths=(strength,))
+    probe = probe_factory(name)(0).set_params(strengths=(strength,))
     probe.fit(vectors[train], mixed[train], (vectors[dev], mixed[dev]))
     assert given == (probe.predict(vectors[train]) == mixed[train]).mean() > 0.5
 
@@ -306,7 +304,7 @@ def test_an_erasure_stands_beside_as_many_random_directions(method: str) -> None
     cuts = [made.cuts[0], (np.arange(20, 200), *made.cuts[0][1:])]
     made = replace(made, cuts=cuts)
     inputs = [noise(made, 5, signal=3.0), noise(made, 5, signal=1.5)]
-    config = ProbeConfig(seed=4, erase=method)
+    config = ProbeConfig(seed=4, erase=method, l2=20.0)
     given = erase(made, inputs, "own", method, config)
     accuracies, ranks = [], []
     for vectors in inputs:
@@ -319,7 +317,7 @@ def test_an_erasure_stands_beside_as_many_random_directions(method: str) -> None
             ranks.append(eraser.rank)
             both = []
             for each in (eraser, random_directions(vectors[train], eraser.rank, 4 + seed)):
-                probe, _ = fit(probe_factory("linear")(0), each(vectors), made.labels, train, dev)
+                probe, _ = fit(probe_factory("linear", 20.0)(0), each(vectors), made.labels, train, dev)
                 both.append((probe.predict(each(vectors)[test]) == made.labels[test]).mean())
             accuracies.append(both)
     assert (given.latent, given.method, given.rank) == ("own", method, round(np.mean(ranks)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bgt_core.evaluation.fidelity.kept import digits, final_mark, has_negation, length, names, numbers
+from bgt_core.evaluation.fidelity.kept import digits, final_mark, has_negation, length, names, numbers, words
 
 
 @pytest.mark.parametrize(
@@ -112,6 +112,15 @@ def test_another_number_is_another() -> None:
 )
 def test_names_have_a_capital_within_a_sentence(lang: str, text: str, expected: list[str] | None) -> None:
     assert names(text, lang) == expected
+
+
+def test_words_come_after_what_stands_before_them_in_any_language() -> None:
+    assert list(words("Hola, d'Ana.", "es")) == [("", "Hola"), ("Hola, ", "d'Ana")]
+    assert list(words("Bonjour d'Ana.", "fr")) == [("", "Bonjour"), ("Bonjour ", "Ana")]
+
+
+def test_a_letter_is_no_mark() -> None:
+    assert final_mark("the letter X") == "" and final_mark("Room 5. X") == ""
 
 
 def test_digits_are_those_written() -> None:

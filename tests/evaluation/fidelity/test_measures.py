@@ -115,6 +115,8 @@ def test_a_mark_is_taken_over_only_where_the_reference_has_another() -> None:
     lower = [text.lower() for text in outputs]
     given = measure(outputs, lower, lower, styles, lang="en", source_lang="en", weights=np.ones((2, 5)))
     assert given[EXACT].value == 100  # whatever the case
+    with pytest.raises(ValueError, match=r"shorter|longer"):
+        measure(outputs, [*lower, "f."], lower, styles, lang="en", source_lang="en", weights=np.ones((2, 5)))
 
 
 def test_the_style_s_latent_correlates_with_the_one_read_from_the_output() -> None:

@@ -64,7 +64,9 @@ def test_every_number_of_a_probe_by_hand() -> None:
     assert np.isnan(measured.saved).sum() == 32 - 8
     assert measured.dev == np.mean([0.5, 0.5, 0.5, 0.5])
     assert math.isnan(measured.strength) and measured.unconverged == 2
-    assert measure(lambda seed: Told(1), [vectors], LABELS, [CUT]).strength == 7.0
+    assert measured.bits.dtype == measured.saved.dtype == np.float32
+    slow, done = (measure(lambda seed, kind=kind: Told(kind), [vectors], LABELS, [CUT]) for kind in (1, 0))
+    assert (slow.strength, slow.unconverged, done.unconverged) == (7.0, 1, 0)
 
 
 def test_dev_accuracy_is_the_mean_over_seeds_and_a_label_never_seen_has_a_code() -> None:
@@ -141,7 +143,7 @@ def test_senteval_is_given_each_split_by_tokens_and_label(
 
     def classify(*given: Any) -> Any:
         seen.extend(given)
-        return SimpleNamespace(predicted=np.array([0, 0]), penalty=0.01)
+        return SimpleNamespace(predicted=np.array([0, 1]), penalty=0.01)
 
     monkeypatch.setattr(senteval_protocol, "split_classify", classify)
     labels = np.array([0, 1, 0, 1, 0, 1, 1, 0])
@@ -156,10 +158,10 @@ def test_senteval_is_given_each_split_by_tokens_and_label(
     assert test[0][:, 0].tolist() == [1, 4] and test[1].tolist() == [0, 1]
     assert protocol.hidden == hidden
     assert (score.task, score.lang, score.latent) == (task, "en", "own")
-    assert (score.n_train, score.n_test, score.classes, score.accuracy, score.sd) == (4, 2, 2, 0.5, 0.0)
-    assert (score.ci_low, score.ci_high) == pytest.approx(wilson(1, 2, 0.9))
+    assert (score.n_train, score.n_test, score.classes, score.accuracy, score.sd) == (4, 2, 2, 1.0, 0.0)
+    assert (score.ci_low, score.ci_high) == pytest.approx(wilson(2, 2, 0.9))
     assert score.probe == f"senteval, {hidden} hidden units, L2 0.01"
-    assert kept.labels.tolist() == [[[-1] * 6 + [0, 0]]] and kept.labels.dtype == np.int32
+    assert kept.labels.tolist() == [[[-1] * 6 + [1, 0]]] and kept.labels.dtype == np.int32
     assert kept.bits.shape == (1, 1, 8) and np.isnan(kept.bits).all() and kept.bits.dtype == np.float32
     assert kept.pvi.shape == (8,) and np.isnan(kept.pvi).all()
 

@@ -16,7 +16,6 @@ from probes.measures import controls, summary
 from probes.measures.control_task import control_labels, keys, shuffled
 from probes.measures.controls import Selectivity, capacity, curve, curves, erase, erasures, selectivity
 from probes.measures.erasure import inlp, leace, random_directions
-from probes.measures.mdl import codelength
 from probes.measures.measure import Measured, fit, measure, probe_factory
 from probes.measures.significance import Runs, bootstrap
 from probes.measures.study import Study
@@ -204,36 +203,39 @@ def test_a_summary_has_every_row_and_every_difference() -> None:
 
 def test_further_scores_are_those_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     made, of = study(), measured(np.zeros((1, 1, 300)), study().labels)
-    vectors = [np.eye(300)[:, :10] + made.labels[:, None], np.random.default_rng(0).normal(size=(300, 4))]
+    made.items.groups[:] = [row // 2 for row in range(300)]
+    vectors = [np.arange(300.0)[:, None], -np.arange(300.0)[:, None]]
     assert extra_scores(made, vectors, of, CONFIG) == {}
     told: list[Any] = []
 
-    def asked(name: str, answer: Any) -> None:
-        monkeypatch.setattr(controls, name, lambda *given: told.append((name, given)) or answer)
+    def answer(module: Any, name: str, value: Any) -> None:
+        monkeypatch.setattr(module, name, lambda *given, **named: told.append((name, given, named)) or value(given))
 
-    asked("selectivity", Selectivity(0.5, 20.0, 10.0, 30.0))
-    asked("capacity", 0.75)
+    answer(controls, "selectivity", lambda given: Selectivity(0.5, 20.0, 10.0, 30.0))
+    answer(controls, "capacity", lambda given: 0.75)
+    answer(summary, "codelength", lambda given: SimpleNamespace(bits=50 if given[1][1] > 0 else 150, uniform=200.0))
     config = ProbeConfig(capacity=True, mdl=True, seed=3, l2=0.5)
-    fields = extra_scores(made, vectors, of, config)
-    expected = [
-        codelength(probe_factory("linear", 0.5), each[:200], made.labels[:200], np.arange(200), 2, seed=3)
-        for each in vectors
-    ]
-    assert fields == {
+    assert extra_scores(made, vectors, of, config) == {
         "control": 0.5,
         "selectivity": 20.0,
         "selectivity_low": 10.0,
         "selectivity_high": 30.0,
         "capacity": 0.75,
-        "codelength": pytest.approx(np.mean([code.bits for code in expected])),
-        "compression": pytest.approx(200 / np.mean([code.bits for code in expected])),
+        "codelength": 100.0,
+        "compression": 2.0,
     }
-    (first, given), (second, own) = told
-    assert first == "selectivity" and given[0] is made and given[1] is vectors and given[2] is of and given[3] is config
-    assert second == "capacity" and own[0] is made and own[1] is vectors[0] and own[2] is of and own[3] is config
-    monkeypatch.setattr(summary, "codelength", lambda *given, **named: SimpleNamespace(bits=1.0, uniform=8.0))
-    asked("selectivity", None)
-    assert extra_scores(made, vectors, of, ProbeConfig(mdl=True)) == {"codelength": 1.0, "compression": 8.0}
+    assert [name for name, _, _ in told] == ["selectivity", "capacity", "codelength", "codelength"]
+    for (_, given, _), third in zip(told, (vectors, vectors[0]), strict=False):
+        assert [id(each) for each in given] == [id(each) for each in (made, third, of, config)]
+    for (_, given, named), each in zip(told[2:], vectors, strict=True):
+        make, own, labels, groups, classes = given
+        assert make(4).strengths == (2.0,) and make(4).random_state == 4
+        np.testing.assert_array_equal(own, each[:200])
+        np.testing.assert_array_equal(labels, made.labels[:200])
+        np.testing.assert_array_equal(groups, np.arange(200) // 2)
+        assert classes == 2 and named == {"seed": 3}
+    answer(controls, "selectivity", lambda given: None)
+    assert extra_scores(made, vectors[:1], of, ProbeConfig(mdl=True)) == {"codelength": 50.0, "compression": 4.0}
 
 
 def noise(made: Study, width: int, signal: float = 0.0) -> np.ndarray:

@@ -38,6 +38,7 @@ class Knows:
 
     def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
         """Right but for pair 1, where twins are equally likely, and row 4, where the twin is likelier."""
+        assert list(sentences) == [ROWS[ROW[text]][lang == "fr"] for text in sentences]
         given = latents[SEMANTIC][:, 0]
         own = np.array([ROW[text] for text in sentences]) == given
         return np.where(given // 2 == 1, 7.0, np.where((given == 4) ^ own, -1.0, -3.0))
@@ -65,6 +66,15 @@ def test_outputs_are_named_right_and_likelier_by_pairs() -> None:
         placed = [(0.5 if pair == 0 else 1.0) * right for pair in order]
         likelier = [{0: 1.0, 1: 0.5, 2: 0.5}[pair] for pair in order]
         assert one.scores == {NAMED: share(named), RIGHT: share(placed), LIKELIER: share(likelier)}
+
+
+def test_a_sentence_that_is_not_written_is_an_error() -> None:
+    class Lazy(Knows):
+        def write(self, latents: Mapping[str, np.ndarray], *, lang: str) -> list[str]:
+            return super().write(latents, lang=lang)[:-1]
+
+    with pytest.raises(ValueError, match=r"shorter|longer"):
+        measure_roles(Lazy(SEMANTIC), ["en"], 2, 4, lambda line: None)  # type: ignore[arg-type]
 
 
 def test_without_a_language_latent_nothing_is_swapped_and_without_a_language_nothing_measured() -> None:

@@ -113,7 +113,9 @@ FORMULAS = {
     "significance": Formula(
         f"{PROBES}/significance:",
         under(
-            "probes", *(f"significance.py::test_{test}" for test in "a_p boot holm of_s seeds with".split()), "summary"
+            "probes",
+            *(f"significance.py::test_{test}" for test in "a_p boot holm of_s resamples seeds the_error with".split()),
+            "summary",
         ),
     ),
     "training and testing a probe": Formula(

@@ -38,7 +38,7 @@ docs: .venv/with-dev ## the API pages, from the docstrings, into docs/api
 attack: .venv/with-dev ## kill, fill disks, fuzz every reader: twenty minutes; ARGS="fuzz --replay 7" tries one alone
 	$(BIN)/python -m attack $(ARGS)
 
-mutants: .venv/with-mutants ## change one thing of a core formula at a time: a test must fail for each; ten minutes
+mutants: .venv/with-mutants ## change one thing of a core formula at a time: a test must fail for each; half an hour
 	$(BIN)/python -m attack.mutants $(ARGS)
 
 soak: .venv/with-dev ## embed 100,000 lines 20 times, switch pages 500 times: memory and open files must not grow

@@ -129,6 +129,14 @@ def test_posteriors_broadcast(name: str) -> None:
         torch.testing.assert_close(table[row], similarity(name, one, right))
 
 
+def test_features_of_posteriors_that_broadcast_stand_side_by_side() -> None:
+    left, right = drawn(6, 3, 4), drawn(7, 5, 4)
+    table = features(("w2", "hadamard"), Gaussian(left.mean[:, None], left.log_variance[:, None]), right)
+    assert table.shape == (3, 5, 8)
+    one = Gaussian(left.mean[1:2], left.log_variance[1:2])
+    torch.testing.assert_close(table[1], features(("w2", "hadamard"), one, right))
+
+
 def test_an_unknown_measure_is_named_with_its_nearest() -> None:
     with pytest.raises(UsageError, match=r"'mahalanobi' is no measure.*Did you mean 'mahalanobis'\?"):
         similarity("mahalanobi", LEFT, RIGHT)

@@ -9,7 +9,7 @@ import torch
 from torch.distributions import Normal, kl_divergence
 
 from bgt_core.errors import UsageError
-from bgt_core.posterior import READOUTS, Gaussian, Point
+from bgt_core.posterior import READOUTS, Gaussian, Point, mean, readout_named, sample
 
 DRAWS = 100_000
 
@@ -52,6 +52,15 @@ def test_kl_of_half_precision_is_computed_in_float32() -> None:
     torch.testing.assert_close(half.double(), expected, rtol=1e-2, atol=0)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_loses_no_more_than_its_numbers_have_lost(dtype: torch.dtype) -> None:
+    mean, log_variance, z = torch.linspace(-0.7, 0.9, 300).view(3, 4, 25).to(dtype)
+    half, double = Gaussian(mean, log_variance), Gaussian(mean, log_variance).double()
+    for given, expected in ((half.kl(), double.kl()), (half.log_ratio(z), double.log_ratio(z.double()))):
+        assert given.dtype == torch.float32
+        torch.testing.assert_close(given.double(), expected, rtol=1e-5, atol=1e-6)
+
+
 def test_draws_have_the_moments_they_should(posterior: Gaussian) -> None:
     z, variance = draws(posterior), posterior.log_variance.exp()
     assert ((z.mean(0) - posterior.mean).abs() < 4 * (variance / DRAWS).sqrt()).all()
@@ -59,6 +68,12 @@ def test_draws_have_the_moments_they_should(posterior: Gaussian) -> None:
     units = (z - posterior.mean).flatten(1).T  # (12, draws): independent of each other
     correlations = torch.corrcoef(units) - torch.eye(12, dtype=torch.float64)
     assert correlations.abs().max() < 5 / DRAWS**0.5
+
+
+def test_a_draw_is_the_mean_and_the_generator_s_noise(posterior: Gaussian) -> None:
+    noise = torch.randn(3, 4, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    expected = posterior.mean + posterior.log_variance.exp().sqrt() * noise
+    torch.testing.assert_close(posterior.rsample(torch.Generator().manual_seed(5)), expected)
 
 
 def test_gradients_pass_through_a_draw() -> None:
@@ -118,3 +133,9 @@ def test_a_latent_is_drawn_or_read_at_the_mean(posterior: Gaussian) -> None:
     drawn = READOUTS["sample"](posterior)
     torch.manual_seed(3)
     assert torch.equal(drawn, posterior.rsample())
+
+
+def test_a_readout_has_a_name() -> None:
+    assert readout_named("sample") is sample and readout_named("mean") is mean
+    with pytest.raises(UsageError, match=r"^readout 'median' is none of sample, mean$"):
+        readout_named("median")

@@ -152,12 +152,12 @@ def _of_sentences(
     sides: Sequence[Sentences], idf: InverseDocumentFrequency
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Measures that are ratios of sums over sentences: above and below the line, each (2, N) float64."""
-    counts = np.array([[len(words) for words in side] for side in sides], np.float64)
+    counts = np.array([[len(words) for words in side] for side in sides])
     rows = {"words": (counts, np.ones_like(counts))}
     for n, name in ((1, "unigram"), (3, "trigram")):
-        both = np.array([[repeated(words, n) for words in side] for side in sides], np.float64)
+        both = np.array([[repeated(words, n) for words in side] for side in sides])
         rows[f"{name} repetition"] = 100 * both[..., 0], both[..., 1]
-    of_words = np.array([[idf(words) for words in side] for side in sides], np.float64)
+    of_words = np.array([[idf(words) for words in side] for side in sides])
     rows["average IDF"] = of_words / np.maximum(counts, 1), np.ones_like(counts)
     return rows
 
@@ -184,7 +184,7 @@ def _ratios(
         if probabilities is None or name == "classifier":
             yield Statistic(name, UNITS.get(name, ""), reference, translation, difference)
             continue
-        each = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+        each = above / np.maximum(below, 1)
         of_all = _spearman(each.ravel(), np.concatenate(probabilities))
         rho = _spearman(each[1], probabilities[1])
         yield Statistic(name, UNITS.get(name, ""), reference, translation, difference, rho, of_all)

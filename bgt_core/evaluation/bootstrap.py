@@ -70,7 +70,7 @@ def spearman(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.n
 
 def ranks(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The rank of each item among the drawn ones, from 1, equal values sharing their mean: (B, N), (N,) -> (B, N)."""
-    order = np.argsort(values, kind="stable")
+    order = np.argsort(values)
     ordered = values[order]
     starts = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))  # (G,): where each different value begins
     count = np.add.reduceat(weights.take(order, axis=1), starts, axis=1)  # (B, G)
@@ -113,7 +113,7 @@ def two_sided_p(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
 
 def holm(p: np.ndarray) -> np.ndarray:
     """Holm's (1979) adjusted p values (M,): below alpha, all together are wrong with probability alpha at most."""
-    order = np.argsort(p, kind="stable")
+    order = np.argsort(p)
     steps = np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
     adjusted = np.empty(len(p))
     adjusted[order] = np.minimum(steps, 1)

@@ -24,7 +24,7 @@ def style_scores(
 ) -> StyleScores:
     """Scores of N outputs made from N sources and N styles, all of one language."""
     output, source, style = (encoder.embed(texts, lang=lang, latent=SEMANTIC) for texts in (outputs, sources, styles))
-    lengths = np.array([[len(text.split()) for text in texts] for texts in (outputs, styles)], dtype=float)
+    lengths = np.array([[len(text.split()) for text in texts] for texts in (outputs, styles)])
     correlation = float(np.corrcoef(lengths)[0, 1]) if lengths.std(axis=1).all() else 0.0
     to_source, to_style = (float(encoder.similarity_pairwise(output, other).mean()) for other in (source, style))
     return StyleScores(to_source, to_style, correlation)

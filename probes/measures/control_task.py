@@ -42,7 +42,7 @@ def control_labels(
     The label is drawn once per key, with the shares that (N,) `labels` have. An item whose key was never trained on
     can't be remembered, and is not tested.
     """
-    kinds, kind = np.unique(np.asarray(names, dtype=object).astype(str), return_inverse=True)
+    kinds, kind = np.unique(names, return_inverse=True)
     drawn = np.random.default_rng(seed).choice(labels, len(kinds))  # one of all labels: the shares are theirs
     return drawn[kind], np.isin(kind, kind[train])
 

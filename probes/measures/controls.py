@@ -61,7 +61,7 @@ def capacity(study: Study, vectors: Vectors, task: Measured, config: ProbeConfig
     """Accuracy of the first probe, at the strength that the task took, on its own training items once shuffled."""
     train, dev, _ = study.cuts[0]
     mixed = shuffled(shuffled(study.labels, train, config.seed), dev, config.seed)
-    probe = probe_factory(config.probe, config.l2)(0).set_params(strengths=(task.strength,))
+    probe = probe_factory(config.probe)(0).set_params(strengths=(task.strength,))
     probe, _ = fit(probe, vectors, mixed, train, dev)
     return float((probe.predict(vectors[train]) == mixed[train]).mean())
 

@@ -53,7 +53,7 @@ def prepare(
     elif not isinstance(sentences, Items):
         sentences = task.items(sentences, lang, config.seed)
     items, left_out = select(sentences, config.max_items or MAX_ITEMS, config.seed, in_order)
-    names, labels = np.unique(np.array(items.labels, dtype=str), return_inverse=True)
+    names, labels = np.unique(items.labels, return_inverse=True)
     if len(labels) < MIN_ITEMS or len(names) < 2:
         counts = f"{len(labels)} items with {len(names)} labels"
         raise DataError(f"Task '{task.name}' got {counts}; it needs {MIN_ITEMS} and 2: give more sentences.")

@@ -16,6 +16,7 @@ from bgt_core.evaluation.backtranslation import (
     ngram_entropy,
     repeated,
 )
+from bgt_core.evaluation.bootstrap import resample
 
 NICE = "the staff were very nice and the room was very nice and the staff were very nice".split()
 
@@ -46,6 +47,7 @@ def test_repetition_looks_at_words_of_three_characters() -> None:
     assert repeated(NICE, 3) == (5, 15)
     assert repeated("of of of the the".split(), 1) == (1, 2)
     assert repeated(["a", "b"], 3) == (0, 0)
+    assert repeated(list("abab"), 2) == (1, 3)  # of longer runs all words count
 
 
 def test_inverse_document_frequency() -> None:
@@ -67,6 +69,8 @@ def test_a_comparison_by_hand() -> None:
     assert repetition.difference[0] == -20
     assert result["unigram entropy"].reference == pytest.approx(math.log2(6))
     assert result["trigram entropy"].translation == 0
+    entropies = result["unigram entropy"]
+    assert entropies.difference == entropies.reference - entropies.translation < entropies.reference
     # 4 documents: red, blue in one, the others in two
     assert result["average IDF"].reference == pytest.approx((math.log(4) + 2 * math.log(2)) / 3)
     assert result["average IDF"].translation == pytest.approx(math.log(2))
@@ -83,7 +87,7 @@ def test_a_comparison_by_hand() -> None:
 def test_the_classifier_is_judged_on_each_side_and_correlated_with_all() -> None:
     rng = np.random.default_rng(0)
     references = [" ".join(rng.choice(list("abcde"), rng.integers(3, 9))) + f" r{i}" for i in range(60)]
-    translations = [" ".join(rng.choice(list("abc"), rng.integers(3, 9))) + f" t{i}" for i in range(60)]
+    translations = [" ".join(rng.choice(["aaa", "bbb", "c"], rng.integers(3, 14))) + f" t{i}" for i in range(60)]
     scores = {text: float(rng.random()) for text in (*references, *translations)}
     perplexities = {text: float(1 + len(text)) for text in scores}
     costs = rng.random(60)
@@ -103,7 +107,14 @@ def test_the_classifier_is_judged_on_each_side_and_correlated_with_all() -> None
     assert words.correlation[1:3] == pytest.approx([100 * math.tanh(math.atanh(rho) + s * error) for s in (-1, 1)])
     assert result["cost"].correlation.value == pytest.approx(100 * spearmanr(costs, of_translations).statistic)
     assert result["perplexity"].translation == pytest.approx(np.mean([np.log2(1 + len(t)) for t in translations]))
+    for n, name in ((1, "unigram"), (3, "trigram")):
+        counts = np.array([repeated(text.split(), n) for text in translations])
+        shares = counts[:, 0] / np.maximum(counts[:, 1], 1)
+        given = result[f"{name} repetition"].correlation
+        assert given.value == pytest.approx(100 * spearmanr(shares, of_translations).statistic)
     assert result["classifier"].correlation is None
+    assert result["classifier"].translation == pytest.approx(np.mean(of_translations))
+    assert [result[name].unit for name in ("words", "cost", "overlap-1")] == ["", "", ""]
     assert result["trigram repetition"].unit == "%"
 
 
@@ -118,6 +129,60 @@ def test_the_interval_of_a_difference_is_that_of_its_mean() -> None:
     assert value == pytest.approx(apart.mean())
     half = 1.96 * apart.std() / 20
     assert (low, high) == pytest.approx((value - half, value + half), abs=0.1 * half + 1e-9)
+
+
+def test_one_pair_by_hand() -> None:
+    result = compare(["uno dos tres uno dos tres uno"], ["uno"])
+    assert result["words"].difference == (6, 6, 6, "") and result["words"].unit == ""
+    assert result["trigram repetition"].reference == 40 and result["trigram repetition"].translation == 0
+    assert result["unigram repetition"].reference == pytest.approx(100 * 4 / 7)
+    assert result["unigram repetition"].unit == "%" and result["average IDF"].unit == "nats"
+    assert result["average IDF"].translation == 0  # in both of two documents
+    assert compare(["uno"], ["dos"])["average IDF"].reference == pytest.approx(math.log(2))
+    entropy = result["unigram entropy"]
+    assert (
+        entropy.difference
+        == entropy.reference
+        == pytest.approx(2 / 7 * 2 * math.log2(7 / 2) + 3 / 7 * math.log2(7 / 3))
+    )
+    assert entropy.unit == result["trigram entropy"].unit == "bits"
+
+
+def test_the_resamples_of_all_measures_are_the_same_thousand() -> None:
+    rng = np.random.default_rng(2)
+    sides = [[" ".join(rng.choice(["aaa", "bbb", "c"], rng.integers(1, 7))) for _ in range(12)] for _ in range(2)]
+    result = compare(*sides)
+    drawn = np.random.default_rng(1)
+    weights = np.concatenate([resample(drawn, 12, 50) for _ in range(20)])
+    for name, n in (("words", 0), ("unigram repetition", 1), ("trigram repetition", 3)):
+        counts = np.array(
+            [[repeated(text.split(), n) if n else (len(text.split()), 1) for text in side] for side in sides]
+        )
+        means = [weights @ side[:, 0] / np.maximum(weights @ side[:, 1], 1) for side in counts]
+        ends = np.quantile((100 if n else 1) * (means[0] - means[1]), [0.025, 0.975])
+        assert result[name].difference[1:3] == pytest.approx(tuple(ends))
+
+
+@pytest.mark.parametrize(("sign", "size"), [(1, 4), (-1, 4), (-1, 6), (1, 3)])
+def test_a_perfect_correlation_of_four_has_an_interval_and_of_three_none(sign: int, size: int) -> None:
+    texts = [" ".join(["word"] * n) for n in range(1, size + 1)]
+    scores = {text: float(sign * place / (size - 1)) for place, text in enumerate(texts)}  # from 0 to 1
+    words = compare(texts, texts, models={"classifier": Scripted(scores)})["words"]
+    if size < 4:
+        assert words.correlation is None and words.correlation_of_all.value == pytest.approx(100)
+    else:
+        assert words.correlation[:3] == pytest.approx((100 * sign,) * 3)
+
+
+def test_a_falling_correlation_has_the_interval_of_a_rising_one_turned_round() -> None:
+    texts = [" ".join(["word"] * n) for n in range(1, 9)]
+    scores = dict(zip(texts, [0.0, 0.2, 0.1, 0.5, 0.3, 0.9, 0.4, 1.0], strict=True))
+    rising, falling = (
+        compare(texts, texts, models={"classifier": Scripted({text: sign * score for text, score in scores.items()})})
+        for sign in (1, -1)
+    )
+    value, low, high, _ = rising["words"].correlation
+    assert falling["words"].correlation[:3] == pytest.approx((-value, -high, -low)) and 0 < low < value
 
 
 def test_it_is_json_and_a_table() -> None:

@@ -15,6 +15,7 @@ from bgt_core.evaluation.bootstrap import (
     pearson,
     ranks,
     resample,
+    scaled,
     spearman,
     two_sided_p,
     wilson,
@@ -60,8 +61,21 @@ def test_ranks_are_those_of_the_items_written_out(rng: np.random.Generator) -> N
 def test_what_is_constant_correlates_with_nothing(ours: Callable) -> None:
     gold = np.array([0.1, 0.1, 0.1, 5.0])
     weights = np.array([[1.0, 1, 1, 1], [2, 1, 1, 0]])  # the second has one gold score alone
-    values = ours(weights, np.stack([np.full(4, 0.1), gold / 3]), gold)
-    np.testing.assert_allclose(values, [[0, 1], [0, 0]], atol=1e-9)
+    values = ours(weights, np.stack([np.full(4, 0.1), gold / 3, [-3.0, 1, 2, 10]]), gold)
+    np.testing.assert_allclose(values[:, :2], [[0, 1], [0, 0]], atol=1e-9)
+    assert values[0, 2] > 0.7 and values[1, 2] == 0  # what varies does not correlate with what is constant
+
+
+@pytest.mark.parametrize("ours", [pearson, spearman])
+def test_two_items_are_in_one_order_or_the_other(ours: Callable) -> None:
+    values = ours(np.ones((1, 2)), np.array([[1.0, 2], [7, 3], [4, 4]]), np.array([0.1, 0.3]))
+    np.testing.assert_allclose(values, [[1, -1, 0]])
+
+
+def test_each_row_is_scaled_by_its_own_median_and_spread() -> None:
+    rows = scaled(np.array([[1.0, 2, 5], [10, 10.25, 10.5], [-1e6, 1e6, 0], [3, 3, 3]]))
+    np.testing.assert_allclose(rows, [[-0.25, 0, 0.75], [-0.5, 0, 0.5], [-0.5, 0.5, 0], [0, 0, 0]])
+    np.testing.assert_allclose(scaled(np.array([4.0, 6, 8])), [-0.5, 0, 0.5])
 
 
 @pytest.mark.parametrize("far", [1e4, 1e7, -1e9])
@@ -132,6 +146,13 @@ def test_an_interval_is_of_each_column(rng: np.random.Generator) -> None:
 def test_wilsons_interval_is_scipys(right: int, n: int, level: float) -> None:
     expected = stats.binomtest(right, n).proportion_ci(level, method="wilson")
     assert wilson(right, n, level) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_wilsons_interval_is_of_95_percent_and_ends_exactly_where_nothing_or_all_is_right() -> None:
+    assert wilson(8, 10) == wilson(8, 10, 0.95)
+    for n in range(1, 120):
+        assert wilson(0, n)[0] == 0.0 < wilson(1, n + 1)[0]
+        assert wilson(n, n)[1] == 1.0 > wilson(n, n + 1)[1]
 
 
 def test_shares_are_of_the_items_that_were_drawn() -> None:

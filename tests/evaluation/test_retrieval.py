@@ -10,6 +10,9 @@ from scipy.stats import binom
 
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.retrieval import Retrieval, embed_distinct, precision_at_1, retrieve, share
+from bgt_core.mining import scores
+from bgt_core.mining.margin import margin_pairs
+from bgt_core.mining.neighbours import Rows, exact
 from bgt_core.vectors import compare
 from bgt_core.vectors.compare import ComparesByCosine, nearest, unit
 
@@ -56,6 +59,7 @@ def test_the_similarity_is_the_encoders_own() -> None:
     table = np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])  # all of one direction
     (by_distance,) = retrieve(Distant(table), *[numbers(0, 1, 2)] * 2, langs=("en", "fr"))
     assert by_distance.forward.all() and by_distance.backward.all()
+    assert precision_at_1(table, table, Distant(table).similarity) == 1 and precision_at_1(table, table) == 1 / 3
     assert retrieved(table, table)[0].forward.tolist() == [True, False, False]
 
 
@@ -111,6 +115,47 @@ def test_margins_are_those_of_the_formula() -> None:
     assert (by_margin.forward != by_cosine.forward).any()  # or the test would show nothing
     assert by_margin.mined is not None
     assert (by_margin.mined.known, by_margin.mined.correct <= by_margin.mined.kept <= 80) == (80, True)
+
+
+@pytest.mark.parametrize(("margin", "k"), [("ratio", 2), ("ratio", 7), ("distance", 3)])
+def test_a_margin_is_over_as_many_neighbours_as_said(margin: str, k: int) -> None:
+    left = np.random.default_rng(1).normal(size=(60, 5))
+    right = left + np.random.default_rng(2).normal(size=(60, 5))
+    _, result = retrieved(left, right, margin=margin, k=k)
+    cosines = unit(left) @ unit(right).T
+    means = np.sort(cosines, 1)[:, -k:].mean(1)[:, None] / 2 + np.sort(cosines, 0)[-k:].mean(0) / 2
+    scored = cosines / np.maximum(means, 0.01) if margin == "ratio" else cosines - means
+    near = cosines >= np.sort(cosines, 1)[:, -k:][:, :1]
+    assert (result.forward == (np.where(near, scored, -np.inf).argmax(1) == np.arange(60))).all()
+    other = "distance" if margin == "ratio" else "ratio"
+    assert result.mined != retrieved(left, right, margin=other, k=k)[1].mined  # or the test would show nothing
+    assert (result.by, result.langs) == (margin, ("en", "fr"))
+
+
+def test_four_neighbours_unless_said() -> None:
+    left = np.random.default_rng(3).normal(size=(60, 5))
+    right = left + np.random.default_rng(4).normal(size=(60, 5))
+    (_, given), *others = (retrieved(left, right, margin="ratio", **how) for how in ({}, {"k": 4}, {"k": 5}))
+    assert (given.forward == others[0][1].forward).all() and (given.forward != others[1][1].forward).any()
+
+
+@pytest.mark.parametrize("seed", [19, 40, 155])  # where halves by the right sentence, or others, give other counts
+def test_mined_pairs_are_counted_at_the_threshold_of_the_other_half(seed: int) -> None:
+    """Halves by the number of the left sentence; many sentences have one translation."""
+    rng = np.random.default_rng(seed)
+    lines = rng.integers(0, 25, 40)
+    table = rng.normal(size=(25, 4))
+    encoder = Lookup(table, table + 0.7 * rng.normal(size=(25, 4)))
+    texts = numbers(*lines), numbers(*np.where(lines < 14, 0, lines))
+    _, result = retrieve(encoder, *texts, langs=("en", "fr"), margin="ratio")
+    left, right = (embed_distinct(encoder, text, lang) for text, lang in zip(texts, ("en", "fr"), strict=True))
+    rows = [Rows(side.vectors, np.arange(len(side.vectors))) for side in (left, right)]
+    pairs = margin_pairs(*rows, exact(*rows), k=4, margin="ratio", retrieval="max")
+    known = set(zip(left.of_line.tolist(), right.of_line.tolist(), strict=True))
+    correct = np.array([pair in known for pair in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)])
+    sizes = [sum(one % 2 == half for one, _ in known) for half in (0, 1)]
+    expected, _ = scores.held_out(pairs.scores, correct, pairs.left % 2, (sizes[0], sizes[1]))
+    assert result.mined == expected and expected.known == len(known)
 
 
 def test_mining_a_copy_keeps_nothing_wrong() -> None:

@@ -67,6 +67,12 @@ def test_products_depend_on_the_distance_of_positions_alone() -> None:
     torch.testing.assert_close(near, far)
 
 
+def test_angles_are_evenly_spaced_over_the_circle_and_never_saved() -> None:
+    binding = Binding(8)
+    torch.testing.assert_close(binding.angles, math.pi * torch.tensor([-0.75, -0.25, 0.25, 0.75]))
+    assert Binding(2).angles.tolist() == [0.0] and binding.state_dict() == {}
+
+
 @pytest.mark.parametrize("width", [0, 7])
 def test_a_width_without_pairs_is_refused(width: int) -> None:
     with pytest.raises(BgtError, match=f"composed width {width} must be an even number"):

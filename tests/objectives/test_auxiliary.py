@@ -63,6 +63,7 @@ def test_the_mean_of_predictions_is_that_of_those_that_count() -> None:
 
 
 def test_nothing_to_predict_costs_nothing_and_a_weight_is_not_negative() -> None:
-    assert WordPosition()(Outputs({}, {}, []), 0).total == 0
+    loss = WordPosition()(Outputs({}, {}, []), 0)
+    assert loss.total == 0 and loss.terms == {}
     with pytest.raises(UsageError, match=r"paraphrase\.weight -1 must not be negative"):
         ParaphraseReconstruction(-1)

@@ -10,7 +10,7 @@ import torch
 
 from bgt_core.contracts import Loss, Outputs
 from bgt_core.errors import UsageError
-from bgt_core.objectives.combine import Sum
+from bgt_core.objectives.combine import Sum, parts_of
 from bgt_core.objectives.margin import Margin
 
 
@@ -45,3 +45,8 @@ def test_totals_add_up_and_terms_stand_side_by_side() -> None:
     assert loss.total.item() == 21  # what weighs nothing is left out
     assert {name: value.item() for name, value in loss.terms.items()} == {"a": 1, "b": 20}
     assert asked == [9, 9]
+
+
+def test_the_parts_of_a_sum_are_those_that_count_and_of_anything_else_itself() -> None:
+    margin = Margin()
+    assert parts_of(Sum(margin=margin)) == [margin] and parts_of(margin) == [margin]

@@ -50,3 +50,8 @@ def test_vectors_that_say_nothing_cost_the_log_of_the_batch() -> None:
 def test_a_temperature_without_meaning_is_refused(temperature: float) -> None:
     with pytest.raises(BgtError, match=f"temperature {temperature} must be above 0"):
         Contrast(temperature)
+
+
+def test_one_column_has_nothing_to_compare() -> None:
+    loss = Contrast()(sides([[1.0, 2.0], [0.5, 0.0]]), 0)
+    assert loss.total.item() == 0 and loss.terms == {}

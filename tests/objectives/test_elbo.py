@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 import torch
@@ -87,10 +89,10 @@ def test_total(elbo: Elbo, step: int, total: float) -> None:
 
 
 def test_only_what_is_translated_is_smoothed_and_what_has_an_objective_of_its_own_is_left_out() -> None:
-    said = [Says("translate/en", [1.0, 2.0])]
+    said = [Says("translate/en", [1.0, 2.0]), Says("translate/fr", [0.5, 0.5])]
     said += [Says(f"{role}/en", [4.0, 4.0]) for role in ("reconstruct", "paraphrase", "position")]
     loss = Elbo(100, 0.1)(replace(OUT, predictions=said), step=0)
-    assert loss.total.item() == pytest.approx(3 + 10 + 8)
+    assert loss.total.item() == pytest.approx(3 + 10 + 1 + 10 + 8)
     assert set(loss.terms) >= {"translate/en", "reconstruct/en"}
     assert not {"paraphrase/en", "position/en"} & set(loss.terms)
 
@@ -138,9 +140,23 @@ def test_what_is_free_is_not_pressed_down() -> None:
         torch.testing.assert_close(mean.grad, torch.tensor(gradient))
 
 
-def test_negative_numbers_are_refused() -> None:
-    with pytest.raises(BgtError, match=r"free_nats\.language -1 must not be negative"):
-        Elbo(free_nats={"language": -1})
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"free_nats": {"language": -1}}, "free_nats.language -1 must not be negative"),
+        ({"weights": {"semantic": 1, "language": -0.5}}, "weights.language -0.5 must not be negative"),
+        ({"warmup_steps": -1}, "warmup_steps -1 must not be negative"),
+        ({"label_smoothing": -0.1}, "label_smoothing -0.1 must be from 0 to below 1"),
+        ({"label_smoothing": 1.0}, "label_smoothing 1.0 must be from 0 to below 1"),
+    ],
+)
+def test_impossible_numbers_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(BgtError, match=f"^{re.escape(message)}$"):
+        Elbo(**settings)
+
+
+def test_zero_is_a_number_like_others() -> None:
+    Elbo(0, 0.0, {"language": 0}, {"language": 0}, sigmoid_midpoint=0, sigmoid_steepness=0.0)
 
 
 def test_a_sigmoid_anneals_the_kl() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
 from scipy.stats import entropy
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import ConvergenceWarning
 
 from probes.classifiers.classifier import LinearProbe
 from probes.measures.information import bits, share_bits
@@ -58,12 +60,15 @@ def test_the_schedule_is_voitas() -> None:
     assert block_boundaries(50) == [1, 2, 4, 7, 13, 25, 50]
 
 
-def test_a_code_without_vectors_is_the_shares_of_what_came_before() -> None:
-    """Closed form, block by block, with the order that the code itself drew."""
+@pytest.mark.parametrize("versions", [1, 4])
+def test_a_code_without_vectors_is_the_shares_of_what_came_before(versions: int) -> None:
+    """Closed form, block by block, with the order that the code itself drew; versions of a sentence keep theirs."""
     labels = np.random.default_rng(0).choice(3, 1_000, p=[0.7, 0.2, 0.1])
-    code = codelength(lambda seed: DummyClassifier(strategy="prior"), np.zeros((1_000, 1)), labels, range(1_000), 3, 2)
+    groups, zeros = np.arange(1_000) // versions, np.zeros((1_000, 1))
+    code = codelength(lambda seed: DummyClassifier(strategy="prior"), zeros, labels, groups, 3, 2)
     for shuffle, blocks in enumerate(code.blocks):
-        sent = labels[np.argsort(np.random.default_rng((0, shuffle)).permutation(1_000), kind="stable")]
+        order = np.random.default_rng((0, shuffle)).permutation(1_000 // versions)
+        sent = labels[sorted(range(1_000), key=lambda row: (order[row // versions], row))]
         expected, cuts = [math.log2(3) * block_boundaries(1_000)[0]], block_boundaries(1_000)
         for begin, end in itertools.pairwise(cuts):
             counts = np.bincount(sent[:begin], minlength=3)
@@ -98,3 +103,30 @@ def test_versions_of_a_sentence_are_sent_together() -> None:
 
     codelength(lambda seed: Watch(strategy="prior"), groups[:, None].astype(float), np.arange(400) % 2, groups, 2, 1)
     assert set(seen) <= {0, 1}  # at most the group at the border is cut
+
+
+def test_each_prefix_with_two_labels_has_a_probe_of_its_own() -> None:
+    """Labels are in two runs; a prefix with one of them alone has its share, and no probe."""
+    made: list[int] = []
+
+    class Restless(DummyClassifier):
+        warning: type[Warning] = ConvergenceWarning
+
+        def fit(self, X: np.ndarray, y: np.ndarray) -> DummyClassifier:
+            assert len(np.unique(y)) == 2
+            warnings.warn("not yet", self.warning, stacklevel=1)
+            return super().fit(X, y)
+
+    def make(seed: int) -> Restless:
+        made.append(seed)
+        return Restless(strategy="prior")
+
+    labels, expected = np.arange(100) // 90, []
+    for shuffle in range(3):
+        sent = labels[np.argsort(np.random.default_rng((8, shuffle)).permutation(100))]
+        expected += [shuffle for end in block_boundaries(100)[:-1] if len(set(sent[:end].tolist())) == 2]
+    code = codelength(make, np.zeros((100, 1)), labels, range(100), 2, seed=8)
+    assert made == expected and len(code.blocks) == 3 and 6 < len(made) < 21
+    Restless.warning = UserWarning
+    with pytest.warns(UserWarning, match="not yet"):  # other warnings are not hidden
+        codelength(make, np.zeros((100, 1)), labels, range(100), 2)

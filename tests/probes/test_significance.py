@@ -9,6 +9,8 @@ import pytest
 from scipy.special import i0e
 from scipy.stats import binom, binomtest, t, ttest_1samp
 
+from bgt_core.evaluation.bootstrap import resample
+from probes.measures import significance
 from probes.measures.significance import Runs, bootstrap, correct, wilson
 from probes.result import Difference
 
@@ -101,6 +103,62 @@ def test_the_interval_leaves_out_0_where_p_is_small(setting: str) -> None:
     agree = [(runs.p() < 0.05) == (not low <= 0 <= high) for runs in simulations for low, high in [runs.interval()]]
     assert all(agree)
     assert 5 < sum(runs.p() < 0.05 for runs in simulations) < 55  # both happen
+
+
+@pytest.mark.parametrize(("encoders", "probes"), [(1, 1), (1, 3), (1, 2), (2, 1), (2, 3), (4, 2)])
+@pytest.mark.parametrize("spread", [0.0, 0.01, 0.3])
+def test_the_error_is_that_of_items_and_of_seeds_step_by_step(encoders: int, probes: int, spread: float) -> None:
+    rng = np.random.default_rng(encoders + 10 * probes)
+    points = 0.75 + spread * rng.normal(size=(encoders, probes))
+    shared, own = 0.02 * rng.normal(size=(40, 1, 1)), 0.03 * rng.normal(size=(40, encoders, probes))
+    runs = Runs(points, points + shared + own)
+    error, freedom = runs.error()
+    by_seed = points.mean(1) if encoders > 1 else points[0]
+    apart = [draw.mean(1) if encoders > 1 else draw[0] for draw in runs.draws - points]
+    n, items = len(by_seed), np.var([draw.mean() for draw in apart], ddof=1)
+    if n == 1:
+        assert (error, freedom) == (pytest.approx(np.sqrt(items)), np.inf)
+    else:
+        of_seeds = np.var(by_seed, ddof=1) / n
+        alone = np.mean([np.var(draw, ddof=1) for draw in apart]) / n
+        both = max(0.0, items - alone) + of_seeds
+        assert error == pytest.approx(np.sqrt(max(both, items / 9)))
+        assert freedom == (pytest.approx((n - 1) * both / of_seeds) if spread else np.inf)
+    half = t.ppf(0.9, freedom) * error
+    assert runs.interval(0.8) == pytest.approx((points.mean() - half, points.mean() + half))
+    assert runs.interval() == runs.interval(0.95)
+    assert runs.p() == pytest.approx(2 * t.sf(points.mean() / error, freedom), abs=1e-12)
+
+
+@pytest.mark.parametrize(("mean", "p"), [(0.0, 1.0), (0.3, 0.0), (1.0, 0.0)])
+def test_without_any_error_only_0_is_0(mean: float, p: float) -> None:
+    assert Runs(np.full((1, 1), mean), np.full((9, 1, 1), mean)).p() == p
+
+
+def test_resamples_are_of_the_seed_and_may_be_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    score, tested = rng.random((2, 3, 30)), rng.random((3, 30)) < 0.8
+    groups = (np.arange(30) // 2 * 7).tolist()
+    (whole,) = bootstrap([score], tested, groups, 90)
+    (again,) = bootstrap([score], tested, groups, 90, seed=0)
+    np.testing.assert_array_equal(whole.draws, again.draws)
+    weights = np.repeat(resample(np.random.default_rng(0), 15, 90), 2, axis=1)
+    for seed in range(3):
+        kept = weights * tested[seed]
+        np.testing.assert_allclose(whole.draws[:, :, seed], kept @ score[:, seed].T / kept.sum(1)[:, None])
+        np.testing.assert_allclose(whole.points[:, seed], score[:, seed, tested[seed]].mean(1))
+    sizes: list[int] = []
+
+    def watched(rng: np.random.Generator, items: int, resamples: int) -> np.ndarray:
+        sizes.append(items * resamples)
+        return resample(rng, items, resamples)
+
+    monkeypatch.setattr(significance, "MAX_WEIGHTS", 200)
+    monkeypatch.setattr(significance, "resample", watched)
+    (parts,) = bootstrap([score], tested, groups, 90)
+    np.testing.assert_allclose(parts.draws, whole.draws)
+    assert max(sizes) <= 200 and sum(sizes) == 90 * 15
+    assert len(bootstrap([score], tested, groups)[0].draws) == 2_000
 
 
 def test_holm_over_a_table() -> None:

@@ -93,7 +93,7 @@ def measure(
     for name, (value, draws) in by_draws.items():
         low, high = interval(draws, LEVEL)
         scores[name] = Score(value, float(low), float(high), n)
-    scores |= {name: share(np.array(right, dtype=float)) for name, right in hits.items() if right}
+    scores |= {name: share(np.array(right)) for name, right in hits.items() if right}
     return {name: scores[name] for name in (*WRITTEN, *KEPT) if name in scores}
 
 

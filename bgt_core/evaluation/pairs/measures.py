@@ -31,7 +31,7 @@ def accuracy(weights: np.ndarray, judged: np.ndarray, labels: np.ndarray) -> np.
 def f1(weights: np.ndarray, judged: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """2 TP / (2 TP + FP + FN) of the drawn pairs, 0 where nothing is or should be found: (B, N), (N,), (N,) -> (B,)."""
     hits, total = weights @ (judged & labels), weights @ judged.astype(float) + weights @ labels.astype(float)
-    return np.where(total > 0, 2 * hits / np.maximum(total, 1), 0.0)
+    return 2 * hits / np.maximum(total, 1)
 
 
 def auc(weights: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -50,7 +50,7 @@ def roc(weights: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarr
     Between two thresholds, and among equal scores, it is a straight line; where it is vertical, its upper end counts.
     The diagonal where all drawn pairs are of one kind.
     """
-    order = np.argsort(-scores, kind="stable")
+    order = np.argsort(-scores)
     ends = np.flatnonzero(np.append(scores[order][1:] < scores[order][:-1], True))  # (G,): of each different score
     drawn, positive = weights[:, order], labels[order]
     true, false = ((drawn * kind).cumsum(1)[:, ends] for kind in (positive, ~positive))  # (B, G)

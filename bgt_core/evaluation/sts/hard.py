@@ -115,7 +115,7 @@ def swer(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
 def edits(a: Sequence[str], b: Sequence[str]) -> int:
     """Fewest insertions, deletions and substitutions of words that turn one into the other (Levenshtein)."""
     ids: dict[str, int] = {}
-    rows, columns = (np.array([ids.setdefault(word, len(ids)) for word in side], dtype=int) for side in (a, b))
+    rows, columns = (np.array([ids.setdefault(word, len(ids)) for word in side]) for side in (a, b))
     steps = np.arange(len(columns) + 1)
     cost = steps  # of the first i words of a and the first j of b, for all j
     for word in rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bgt_core.evaluation.fidelity.kept import digits, final_mark, has_negation, length, names, numbers
+from bgt_core.evaluation.fidelity.kept import digits, final_mark, has_negation, length, names, numbers, words
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,7 @@ from bgt_core.evaluation.fidelity.kept import digits, final_mark, has_negation, 
         ("fr", "Nulle part.", True),
         ("en", "I don´t know.", True),
         ("en", "Room No. 5", False),
+        ("en", "It's late, isn't it?No.", True),
         ("de", "Das hat keinerlei Sinn.", True),
         ("xx", "not never no", None),
     ],
@@ -63,6 +64,17 @@ def test_negations(lang: str, text: str, negated: bool | None) -> None:
         ("fr-CA", "Trois millions, ou 3 millions", ["3000000", "3000000"]),
         ("de", "Zwei Hunde in zwölf Häusern", ["12", "2"]),
         ("es", "Tres mil", ["3000"]),
+        ("es", "Veintiún perros", ["21"]),
+        ("fr", "10 000 personnes", ["10000"]),
+        ("fr", "1\u00a0000\u202f000 de 999", ["1000000", "999"]),
+        ("en", "12 3456 men", ["12", "3456"]),
+        ("en", "zero dogs", ["0"]),
+        ("en", "On the 3rd day, 5 men", ["5"]),
+        ("fr", "Le 2e et 4 chiens", ["4"]),
+        ("fr", "1,5 litre", ["1.5"]),
+        ("de", "1.234,5 Euro", ["1234.5"]),
+        ("en", "1.5 million dogs", ["1500000"]),
+        ("en", "at 2:30 thousand men", ["1000", "2:30"]),
         ("ja", "３人", None),
         ("xx", "two 2", None),
     ],
@@ -100,6 +112,15 @@ def test_another_number_is_another() -> None:
 )
 def test_names_have_a_capital_within_a_sentence(lang: str, text: str, expected: list[str] | None) -> None:
     assert names(text, lang) == expected
+
+
+def test_words_come_after_what_stands_before_them_in_any_language() -> None:
+    assert list(words("Hola, d'Ana.", "es")) == [("", "Hola"), ("Hola, ", "d'Ana")]
+    assert list(words("Bonjour d'Ana.", "fr")) == [("", "Bonjour"), ("Bonjour ", "Ana")]
+
+
+def test_a_letter_is_no_mark() -> None:
+    assert final_mark("the letter X") == "" and final_mark("Room 5. X") == ""
 
 
 def test_digits_are_those_written() -> None:

@@ -24,6 +24,7 @@ from bgt_core.evaluation.fidelity.measures import (
     bleu,
     bootstrapped,
     chrf,
+    kept,
     latent_correlation,
     measure,
 )
@@ -96,14 +97,26 @@ def test_length_and_mark_are_compared_with_the_style() -> None:
     assert scores[MARK].value == pytest.approx(75)
     low, high = wilson(3, 4)
     assert (scores[MARK].low, scores[MARK].high) == pytest.approx((100 * low, 100 * high))
+    weights = resample(np.random.default_rng(0), 4, 40)
+    scores = measure(outputs, outputs, outputs, styles, lang="en", source_lang="en", weights=weights)
+    rows = [np.repeat([[2, 3, 1, 4], [2, 3, 1, 5]], row.astype(int), axis=1) for row in weights]
+    off = [np.abs(one - two).mean() for one, two in rows]
+    assert scores[LENGTH_OFF][1:3] == pytest.approx(tuple(np.quantile(off, [0.025, 0.975])))
+    same = [np.corrcoef(row)[0, 1] if np.ptp(row, axis=1).all() else 0 for row in rows]
+    assert scores[LENGTH_R][1:3] == pytest.approx(tuple(100 * np.quantile(same, [0.025, 0.975])))
 
 
 def test_a_mark_is_taken_over_only_where_the_reference_has_another() -> None:
-    outputs, references, styles = ["a?", "b.", "c!", "d."], ["a.", "b.", "c?", "d."], ["x?", "x!", "x?", "x."]
-    scores = measure(outputs, references, references, styles, lang="en", source_lang="en", weights=np.ones((2, 4)))
-    assert scores[MARK_TAKEN].sentences == 2
-    assert scores[MARK_TAKEN].value == pytest.approx(50)
-    assert STYLE_R not in scores
+    outputs, references = ["a?", "b.", "c!", "d.", "E!"], ["a.", "b.", "c?", "d.", "e."]
+    styles = ["x?", "x!", "x?", "x.", "x!"]
+    scores = measure(outputs, references, references, styles, lang="en", source_lang="en", weights=np.ones((2, 5)))
+    assert scores[MARK_TAKEN].sentences == 3
+    assert scores[MARK_TAKEN].value == pytest.approx(100 * 2 / 3)
+    lower = [text.lower() for text in outputs]
+    given = measure(outputs, lower, lower, styles, lang="en", source_lang="en", weights=np.ones((2, 5)))
+    assert given[EXACT].value == 100  # whatever the case
+    with pytest.raises(ValueError, match=r"shorter|longer"):
+        measure(outputs, [*lower, "f."], lower, styles, lang="en", source_lang="en", weights=np.ones((2, 5)))
 
 
 def test_the_style_s_latent_correlates_with_the_one_read_from_the_output() -> None:
@@ -153,6 +166,38 @@ def test_names_are_asked_where_source_and_reference_share_them() -> None:
     sources, references, outputs = (list(column) for column in zip(*rows, strict=True))
     scores = measure(outputs, references, sources, references, lang="fr", source_lang="en", weights=np.ones((2, 3)))
     assert (scores[NAMES].value, scores[NAMES].sentences) == (50, 2)
+
+
+def test_each_answer_by_hand() -> None:
+    rows = [
+        ("I do not know Tom.", "Je ne connais pas Tom.", "tom"),
+        ("I never saw 2 dogs in Paris.", "Je n'ai jamais vu 2 chiens à Paris.", "je n'ai pas vu 2 chats à Lyon."),
+        ("I never saw 3 dogs.", "Je n'ai jamais vu 3 chiens.", "j'ai vu 4 chiens."),
+        ("I see three dogs of Tom.", "Je vois trois chiens à Lyon.", "je vois trois chiens."),
+        ("In 1963.", "En 1963.", "en 1963."),
+    ]
+    sources, references, outputs = (list(column) for column in zip(*rows, strict=True))
+    assert kept(outputs, references, sources, "fr", "en") == {
+        NEGATION: [False, True, False],
+        NO_NEGATION: [True, True],
+        NUMBER: [True, False, True, True],
+        DIGITS: [True, False, True],
+        NAMES: [True, False],
+    }
+    with pytest.raises(ValueError, match=r"shorter|longer"):
+        kept(outputs, references, sources[:4], "fr", "en")
+
+
+def test_latents_of_single_precision_are_compared_in_double() -> None:
+    outputs, styles = np.random.default_rng(1).normal(size=(2, 20, 3)).astype(np.float32)
+    value, _ = latent_correlation(outputs, styles, np.ones((1, 20)))
+    left, right = (each.astype(float) - each.mean(0) for each in (outputs, styles))
+    assert value == pytest.approx(100 * (left * right).sum() / np.sqrt((left**2).sum() * (right**2).sum()), rel=1e-12)
+
+
+def test_bleu_says_nothing_of_text_that_is_in_words_already(caplog: pytest.LogCaptureFixture) -> None:
+    bleu("en", True).corpus_score(["a ."] * 120, [["b ."] * 120])
+    assert not caplog.records
 
 
 def test_what_no_sentence_has_is_not_measured() -> None:

@@ -79,3 +79,11 @@ def test_all_or_none_may_be_best() -> None:
     scores = np.array([0.1, 0.2, 0.3])
     assert (scores >= best_threshold(scores, np.array([True, True, True]))).all()
     assert not (scores >= best_threshold(scores, np.array([False, False, False]))).any()
+
+
+def test_one_pair_of_each_kind_is_enough_and_equals_are_taken_for_the_same() -> None:
+    one, right = np.ones((1, 2)), np.array([False, True])
+    assert auc(one, np.array([1.0, 2.0]), right) == 1 and auc(one, np.array([2.0, 1.0]), right) == 0
+    assert best_threshold(np.array([0.5, 0.5]), right) == 0.5  # either way one of two is right
+    np.testing.assert_array_equal(roc(one, np.array([1.0, 2.0]), right), np.ones((1, 101)))
+    np.testing.assert_array_equal(roc(one, np.array([2.0, 1.0]), right), [[0.0] * 100 + [1.0]])

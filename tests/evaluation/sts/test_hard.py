@@ -58,6 +58,11 @@ def test_rates_by_hand(left: str, right: str, rate: float) -> None:
     assert swer([left], [right])[0] == swer([right], [left])[0] == pytest.approx(rate)
 
 
+def test_sides_of_other_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"shorter|longer"):
+        swer(["a", "b"], ["a"])
+
+
 def test_extremes_take_the_share_and_the_ties_of_its_end() -> None:
     rates = np.array([0.1, 0.2, 0.2, 0.2, 0.5, 0.6, 0.7, 0.8, 0.9, 0.9])
     assert extreme(rates, "bottom", 0.1).nonzero()[0].tolist() == [0]

@@ -237,3 +237,72 @@ def test_a_large_set_is_embedded_in_parts_to_the_same_similarities(monkeypatch: 
     (cosines,) = sts(Counted(), [data]).cosines
     assert np.allclose(cosines, data.gold / 5, atol=1e-6)
     assert max(sizes) <= 8 and len(sizes) == 5  # seven sentences on the right, one on the left
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "kinds"),
+    [
+        ("mean", {"Pearson", "mean Pearson"}),
+        ("weighted", {"Pearson", "weighted Pearson"}),
+        ("concatenated", {"Spearman", "concatenated Spearman"}),
+    ],
+)
+def test_each_aggregate_alone_has_its_own_scores(aggregate: str, kinds: set[str]) -> None:
+    assert {key.score for key in random_scores().table([aggregate])} == kinds
+
+
+@pytest.mark.parametrize(("years", "text"), [
+    (["2012"], "2012"), (["2013", "2012"], "2012-2013"), (["2014", "2012", "stsb", "2013"], "2012-2014"),
+    (["2012", "2014"], "2012, 2014"), (["stsb"], ""),
+])  # fmt: skip
+def test_years_in_a_row_are_a_span(years: list[str], text: str) -> None:
+    assert scoring.span(years) == text
+
+
+def test_the_latent_that_is_asked_for_is_the_one_embedded() -> None:
+    class Two(Angles):
+        latents = ("semantic", "language")
+
+        def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+            vectors = super().embed(sentences, lang=lang)
+            return vectors if latent == "semantic" else vectors * [1, -1]
+
+        def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+            return (left + right)[:, 1]
+
+    data = dataset([0.0, 1.5, 2.0, 4.9, 5.0])
+    (semantic,), (language,) = (sts(Two(), [data], latent=latent).cosines for latent in ("semantic", "language"))
+    np.testing.assert_allclose(semantic, -language)
+    assert semantic[0] > 0
+    (unsaid,) = sts(Two(), [data]).cosines
+    np.testing.assert_array_equal(unsaid, semantic)
+
+
+@pytest.mark.parametrize(("spread", "alike"), [(3e-7, True), (3e-6, False)])
+def test_similarities_that_differ_by_rounding_alone_are_all_the_first(spread: float, alike: bool) -> None:
+    class Near(Angles):
+        def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+            return 0.3 + np.linspace(0, spread, len(left))
+
+    (given,) = sts(Near(), [dataset([0.0, 1.5, 2.0])]).cosines
+    assert given.tolist() == ([0.3] * 3 if alike else [0.3, 0.3 + spread / 2, 0.3 + spread])
+
+
+def test_vectors_are_in_single_precision_or_finer_and_not_copied() -> None:
+    data, texts = dataset([0.0, 1.0]), ["a", "b"]
+    for dtype, kept in (
+        (np.float16, np.float32),
+        (np.float32, np.float32),
+        (np.float64, np.float64),
+        (int, np.float64),
+    ):
+        vectors = np.ones((2, 3), dtype)
+        given = scoring.checked(vectors, data, "en", texts)
+        assert given.dtype == kept and (given is vectors) == (dtype == kept)
+
+
+def test_a_long_sentence_is_named_by_its_beginning() -> None:
+    text = "".join(chr(65 + place % 26) for place in range(70))
+    data = StsSet("2012", "A", np.array([0.0, 1.0]), ["a", text], ["b", "c"])
+    with pytest.raises(BgtError, match=rf"left sentence of pair 2, '{text[:60]}'; 1 of 2 vectors"):
+        scoring.checked(np.array([[1.0], [np.nan]]), data, "en", ["a", text])

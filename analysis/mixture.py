@@ -98,8 +98,8 @@ def paraphrases(pairs: Iterable[Pair], column: int) -> list[Pair]:
     for pair in pairs:
         groups[key(pair[1 - column])].setdefault(key(pair[column]), pair[column])
     texts = [list(group.values()) for group in groups.values()]
-    found = [pair for group in texts for pair in zip(group[::2], group[1::2], strict=False)]
-    return list({key(sentence): (sentence, other) for sentence, other in found}.values())
+    sharing = [pair for group in texts for pair in zip(group[::2], group[1::2], strict=False)]
+    return list({key(sentence): (sentence, other) for sentence, other in sharing}.values())
 
 
 def monolingual(data: Path, tests: set[str]) -> list[Pair]:

@@ -151,7 +151,7 @@ def make() -> None:
 
 def hashes() -> dict[str, str]:
     """What mutmut knows each function by, by module and name."""
-    found = {}
+    found: dict[str, str] = {}
     for path in COPY.rglob("*.py.meta"):
         kept = json.loads(path.read_text("utf-8"))
         found |= {

@@ -177,11 +177,11 @@ def test_a_perfect_correlation_of_four_has_an_interval_and_of_three_none(sign: i
 def test_a_falling_correlation_has_the_interval_of_a_rising_one_turned_round() -> None:
     texts = [" ".join(["word"] * n) for n in range(1, 9)]
     scores = dict(zip(texts, [0.0, 0.2, 0.1, 0.5, 0.3, 0.9, 0.4, 1.0], strict=True))
-    rising, falling = (
+    increasing, falling = (
         compare(texts, texts, models={"classifier": Scripted({text: sign * score for text, score in scores.items()})})
         for sign in (1, -1)
     )
-    value, low, high, _ = rising["words"].correlation
+    value, low, high, _ = increasing["words"].correlation
     assert falling["words"].correlation[:3] == pytest.approx((-value, -high, -low)) and 0 < low < value
 
 

@@ -34,20 +34,20 @@ def test_every_two_systems_are_compared_in_every_score_and_corrected_together() 
     rng = np.random.default_rng(1)
     values = {"x": np.array([3.0, 1.0, 2.0]), "y": np.array([5.0, 5.5, 9.0])}
     draws = {key: value + rng.normal(0, 1, (300, 3)) for key, value in values.items()}
-    found = differences(["a", "b", "c"], values, draws, 0.9)
+    compared = differences(["a", "b", "c"], values, draws, 0.9)
     pairs = [(0, 1), (0, 2), (1, 2)]
-    assert [(gap.key, gap.first, gap.second) for gap in found] == [
+    assert [(gap.key, gap.first, gap.second) for gap in compared] == [
         (key, "abc"[one], "abc"[two]) for one, two in pairs for key in ("x", "y")
     ]
     expected = []
-    for gap, (one, two, key) in zip(found, [(*pair, key) for pair in pairs for key in ("x", "y")], strict=True):
+    for gap, (one, two, key) in zip(compared, [(*pair, key) for pair in pairs for key in ("x", "y")], strict=True):
         apart, drawn = values[key][one] - values[key][two], draws[key][:, one] - draws[key][:, two]
         assert gap.difference == Estimate(apart, *map(pytest.approx, np.quantile(drawn, [0.05, 0.95])))
         expected.append(2 * norm.sf(abs(apart) / drawn.std(ddof=1)))
-    assert [gap.p for gap in found] == pytest.approx(expected)
+    assert [gap.p for gap in compared] == pytest.approx(expected)
     ordered = np.sort(expected)
     steps = dict(zip(ordered, np.minimum(1, np.maximum.accumulate(ordered * np.arange(6, 0, -1))), strict=True))
-    assert [gap.p_holm for gap in found] == pytest.approx([steps[p] for p in expected])
+    assert [gap.p_holm for gap in compared] == pytest.approx([steps[p] for p in expected])
     assert differences(["a"], {"x": np.ones(1)}, {"x": np.ones((9, 1))}, 0.9) == []
 
 
@@ -69,16 +69,16 @@ def test_the_best_is_marked_or_those_it_can_not_be_told_from(
 ) -> None:
     table = {"x": [Estimate(value, value, value) for value in (1.0, 2.0, 3.0)]}
     gaps = [gap("x", "a", "b", 0.1), gap("x", "a", "c", 0.01), gap("x", "b", "c", p_holm), gap("y", "a", "c", 0.9)]
-    found = marked(["a", "b", "c"], table, gaps, 0.75, lower)
-    assert [cell.mark for cell in found["x"]] == marks
-    assert [cell[:3] for cell in found["x"]] == [cell[:3] for cell in table["x"]]
+    compared = marked(["a", "b", "c"], table, gaps, 0.75, lower)
+    assert [cell.mark for cell in compared["x"]] == marks
+    assert [cell[:3] for cell in compared["x"]] == [cell[:3] for cell in table["x"]]
 
 
 def test_each_score_is_marked_by_itself_and_one_system_not_at_all() -> None:
     cell = [Estimate(1.0, 0, 2), Estimate(1.0, 0, 2)]
-    found = marked(["a", "b"], {"x": cell, "y": cell}, [gap("x", "a", "b", 1.0), gap("y", "a", "b", 0.0)], 0.95)
-    assert [cell.mark for cell in found["x"]] == ["tied", "tied"]
-    assert [cell.mark for cell in found["y"]] == ["", "best"]  # of equals the last name
+    compared = marked(["a", "b"], {"x": cell, "y": cell}, [gap("x", "a", "b", 1.0), gap("y", "a", "b", 0.0)], 0.95)
+    assert [cell.mark for cell in compared["x"]] == ["tied", "tied"]
+    assert [cell.mark for cell in compared["y"]] == ["", "best"]  # of equals the last name
     assert marked(["a"], {"x": cell[:1]}, [], 0.95) == {"x": cell[:1]}
 
 

@@ -52,14 +52,14 @@ def share(values: Sequence[float]) -> Score:
 def test_outputs_are_named_right_and_likelier_by_pairs() -> None:
     said: list[str] = []
     writer = Knows(SEMANTIC, LANGUAGE)
-    found = measure_roles(writer, ["en", "de", "fr"], 3, 4, said.append)  # type: ignore[arg-type]
+    measured = measure_roles(writer, ["en", "de", "fr"], 3, 4, said.append)  # type: ignore[arg-type]
     plan = [("en", "en", OWN), ("fr", "fr", OWN), ("fr", "en", REFERENCE), ("en", "fr", REFERENCE),
             ("en", "en", SWAPPED), ("fr", "en", SWAPPED), ("en", "fr", SWAPPED), ("fr", "fr", SWAPPED)]  # fmt: skip
-    shape = [(one.writing.source_lang, one.writing.lang, one.writing.manner, one.kind) for one in found]
+    shape = [(one.writing.source_lang, one.writing.lang, one.writing.manner, one.kind) for one in measured]
     assert shape == [(*writing, kind) for writing in plan for kind in (GIVE, ACT)]
     assert said == [f"roles: {lang} from {source} in the manner of {manner}" for source, lang, manner in plan]
     assert [lang for _, lang in writer.asked] == [lang for _, lang, _ in plan]
-    for one in found:
+    for one in measured:
         right = one.writing.manner != SWAPPED  # in the manner of the twin it writes the twin
         order = {GIVE: (0, 2), ACT: (1,)}[one.kind]
         named = [0.5 if pair == 0 else 1.0 for pair in order]
@@ -78,9 +78,9 @@ def test_a_sentence_that_is_not_written_is_an_error() -> None:
 
 
 def test_without_a_language_latent_nothing_is_swapped_and_without_a_language_nothing_measured() -> None:
-    found = measure_roles(Knows(SEMANTIC), ["fr"], 1, 4, lambda line: None)  # type: ignore[arg-type]
-    assert [(one.writing.manner, one.kind) for one in found] == [(OWN, GIVE)]
-    assert isinstance(found[0], RoleScores) and found[0].scores[LIKELIER] == share([1.0])
+    measured = measure_roles(Knows(SEMANTIC), ["fr"], 1, 4, lambda line: None)  # type: ignore[arg-type]
+    assert [(one.writing.manner, one.kind) for one in measured] == [(OWN, GIVE)]
+    assert isinstance(measured[0], RoleScores) and measured[0].scores[LIKELIER] == share([1.0])
     for langs, count in ((["de"], 3), (["en"], 0)):
         assert measure_roles(Knows(SEMANTIC), langs, count, 4, lambda line: None) == []  # type: ignore[arg-type]
 

@@ -104,14 +104,14 @@ THREE = parsed("e f", ["V", "V"], [("N", 0, 1), ("N", 0, 1), ("N", 0, 1), ("S", 
 def test_counts_of_a_group_by_hand() -> None:
     assert shared([ONE, THREE], [ONE, TWO, THREE]).tolist() == [[3, 2, 2], [2, 1, 4]]
     assert same_tags([ONE, THREE], [ONE, TWO, THREE]).tolist() == [[2, 1, 0], [0, 1, 2]]
-    found = counts(Group([ONE, THREE], [TWO, ONE]), CONSTITUENTS)
-    assert list(found) == [STRUCTURE[CONSTITUENTS], EDITS, TAGS]
-    assert all(part.dtype == np.float32 for both in found.values() for part in both)
-    assert found[STRUCTURE[CONSTITUENTS]].part.tolist() == [[4, 6], [2, 4]]
-    assert found[STRUCTURE[CONSTITUENTS]].whole.tolist() == [[6, 6], [7, 7]]
-    assert found[EDITS].part.tolist() == [[1, 0], [2, 3]]
-    assert found[EDITS].whole.tolist() == [[6, 6], [7, 7]]
-    assert found[TAGS].part.tolist() == [[1, 2], [1, 0]] and found[TAGS].whole.tolist() == [[2, 2], [2, 2]]
+    counted = counts(Group([ONE, THREE], [TWO, ONE]), CONSTITUENTS)
+    assert list(counted) == [STRUCTURE[CONSTITUENTS], EDITS, TAGS]
+    assert all(part.dtype == np.float32 for both in counted.values() for part in both)
+    assert counted[STRUCTURE[CONSTITUENTS]].part.tolist() == [[4, 6], [2, 4]]
+    assert counted[STRUCTURE[CONSTITUENTS]].whole.tolist() == [[6, 6], [7, 7]]
+    assert counted[EDITS].part.tolist() == [[1, 0], [2, 3]]
+    assert counted[EDITS].whole.tolist() == [[6, 6], [7, 7]]
+    assert counted[TAGS].part.tolist() == [[1, 2], [1, 0]] and counted[TAGS].whole.tolist() == [[2, 2], [2, 2]]
 
 
 class Spelling(ComparesByCosine):
@@ -145,8 +145,8 @@ def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
     # "a b": b b and a d are as near, the first counts; "c c": c d; "a c": c d before a d; "a b c": a a b
     assert (two.tolist(), three.tolist()) == ([1, 0, 0], [0])
     assert encoder.asked == [("fr", "semantic")]
-    found = neighbour_counts(encoder, pairing, "fr", "semantic")
-    assert found[TAGS].part.tolist() == [2, 2, 0, 1] and found[TAGS].whole.tolist() == [2, 2, 2, 3]
+    counted = neighbour_counts(encoder, pairing, "fr", "semantic")
+    assert counted[TAGS].part.tolist() == [2, 2, 0, 1] and counted[TAGS].whole.tolist() == [2, 2, 2, 3]
     table = evaluate({"x": encoder}, pairing, lang="fr", latent="semantic", resamples=150, level=0.9, seed=5)
     assert table.systems == [RANDOM, "x semantic", UPPER_BOUND]
     row = table.scores[TAGS]

@@ -47,7 +47,7 @@ def leace(vectors: np.ndarray, labels: np.ndarray) -> Eraser:
     kept = values > TOLERANCE**2 * max(values[-1], np.finfo(float).tiny)
     axes, scale = axes[:, kept], np.sqrt(values[kept])
     one_hot = labels[:, None] == np.unique(labels)  # (N, K)
-    cross = centred.T @ (one_hot - one_hot.mean(0)) / len(vectors)  # (D, K)
+    cross = centred.T @ one_hot  # (D, K)
     basis = column_space((axes / scale).T @ cross)  # of the whitened cross-covariance, (kept, r)
     return Eraser(mean, (axes / scale) @ basis / units[:, None], (axes * scale) @ basis * units[:, None])
 
@@ -66,7 +66,7 @@ def inlp(vectors: np.ndarray, labels: np.ndarray, dev: tuple[np.ndarray, np.ndar
             break
         directions = probe.layers_[0][0] / probe.scale_[:, None]
         read = column_space(directions - directions.mean(1, keepdims=True))  # a shift of all scores reads nothing
-        basis = column_space(np.hstack([basis, read - basis @ (basis.T @ read)]))
+        basis = column_space(np.hstack([basis, read]))
     return Eraser(mean, basis, basis)
 
 

@@ -7,7 +7,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from probes.classifiers.classifier import LinearProbe
-from probes.measures.erasure import Eraser, inlp, leace, random_directions
+from probes.measures import erasure
+from probes.measures.erasure import Eraser, column_space, inlp, leace, random_directions
 
 
 def planted(items: int = 3_000, width: int = 12, seed: int = 0, oblique: bool = True) -> tuple[np.ndarray, np.ndarray]:
@@ -111,3 +112,76 @@ def test_labels_that_vectors_do_not_hold_need_no_erasing_by_inlp() -> None:
     eraser = inlp(vectors[:2_000], mixed[:2_000], (vectors[2_000:], mixed[2_000:]))
     assert eraser.rank == 0
     assert (eraser(vectors) == vectors).all()
+
+
+def small(items: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Three unequal clouds of float32 in six units of other scales and places."""
+    vectors, labels = planted(items, 6, seed, oblique=False)
+    return ((vectors + np.arange(6)) * np.geomspace(0.1, 10, 6)).astype(np.float32), labels
+
+
+def test_units_that_hardly_vary_and_axes_that_are_nearly_one_are_erased_too() -> None:
+    rng = np.random.default_rng(3)
+    labels = rng.permutation(np.arange(300) % 2)
+    noise, more = rng.standard_normal((2, 300))
+    still = [np.zeros(300), np.full(300, 5.0)]
+    units = {  # of the label and noise as large: in one unit that varies by a billionth, or between two that are alike
+        "little": ([noise, 1e3 + 1e-6 * (labels + more), *still], np.array([0.0, 1.0, 0, 0])),
+        "alike": ([noise, noise + 1e-4 * (labels + more), *still], np.array([-1.0, 1.0, 0, 0])),
+    }
+    for columns, axis in units.values():
+        vectors = np.column_stack(columns)
+        eraser = leace(vectors, labels)
+        erased = eraser(vectors)
+        assert eraser.rank == 1
+        assert (
+            abs(np.corrcoef(vectors @ axis, labels)[0, 1]) > 0.4 > 1e-3 > abs(np.corrcoef(erased @ axis, labels)[0, 1])
+        )
+        np.testing.assert_array_equal(erased[:, 2:], vectors[:, 2:])
+
+
+def test_inlp_reads_what_a_probe_does_round_by_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    (vectors, labels), dev = small(), small(120, seed=1)
+    seen: list[tuple[np.ndarray, np.ndarray]] = []
+
+    class Watched(LinearProbe):
+        def fit(self, X: np.ndarray, y: np.ndarray, dev: tuple[np.ndarray, np.ndarray] | None = None) -> LinearProbe:
+            assert dev is not None
+            seen.append((X, dev[0]))
+            return super().fit(X, y, dev)
+
+    monkeypatch.setattr(erasure, "LinearProbe", Watched)
+    monkeypatch.setattr(erasure, "MAX_ROUNDS", 1)
+    once = inlp(vectors, labels, dev)
+    np.testing.assert_allclose(once.mean, vectors.astype(np.float64).mean(0), rtol=1e-12)
+    probe = LinearProbe().fit(vectors, labels, dev)
+    directions = np.linalg.svd(probe.layers_[0][0] / probe.scale_[:, None])[0][:, :2]  # three classes: two directions
+    np.testing.assert_allclose(once.read @ once.read.T, directions @ directions.T, atol=1e-5)
+    monkeypatch.setattr(erasure, "MAX_ROUNDS", 2)
+    twice = inlp(vectors, labels, dev)
+    for given, whole in zip(seen[-1], (vectors, dev[0]), strict=True):
+        np.testing.assert_allclose(given, once(whole), atol=1e-4)
+    assert twice.rank in (3, 4)
+    np.testing.assert_allclose(twice.read @ (twice.read.T @ once.read), once.read, atol=1e-6)
+    np.testing.assert_allclose(twice.read.T @ twice.read, np.eye(twice.rank), atol=1e-9)
+
+
+def test_inlp_ends_at_the_share_of_the_most_frequent_label() -> None:
+    vectors = np.random.default_rng(5).standard_normal((400, 3))
+    labels = (np.arange(400) % 5 == 0).astype(int)
+    assert inlp(vectors[:300], labels[:300], (vectors[300:], labels[300:])).rank == 0
+
+
+def test_random_directions_are_of_the_seed_around_the_mean() -> None:
+    vectors, _ = small()
+    one, again, other = (random_directions(vectors, 2, seed) for seed in (4, 4, 5))
+    np.testing.assert_array_equal(one.read, again.read)
+    assert one.rank == 2 and np.abs(one.read - other.read).max() > 0.1
+    np.testing.assert_allclose(one.mean, vectors.astype(np.float64).mean(0), rtol=1e-12)
+    np.testing.assert_allclose(one.read.T @ one.read, np.eye(2), atol=1e-12)
+
+
+@pytest.mark.parametrize(("values", "rank"), [([100.0, 1e-5], 1), ([1e-8, 1e-9], 2), ([1.0, 1e-5], 2), ([0.0, 0.0], 0)])
+def test_columns_count_beside_the_largest(values: list[float], rank: int) -> None:
+    assert column_space(np.diag(values)).shape == (2, rank)
+    assert column_space(np.zeros((4, 0))).shape == (4, 0)

@@ -1,0 +1,97 @@
+"""The formulas that `make mutants` changes, and the tests that look at each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+EVALUATION, PROBES = "bgt_core/evaluation", "probes/measures"
+
+
+class Formula(NamedTuple):
+    """Functions that hold a formula, "module:pattern of their names", and the tests that look at them.
+
+    Tests are files or beginnings of the names of tests, as pytest has them.
+    """
+
+    functions: str
+    tests: Sequence[str]
+
+
+def under(folder: str, *tests: str) -> list[str]:
+    return [f"tests/{folder}/test_{test}" for test in tests]
+
+
+OF_BOOTSTRAP = under(
+    "evaluation",
+    *(
+        f"bootstrap.py::test_{test}"
+        for test in "a_r each e_t is_ p_ ranks shares two weights what wilsons holm_b".split()
+    ),
+    "bootstrap.py::test_an_interval_is",
+    "comparison.py",
+)
+FORMULAS = {
+    "Gaussian posteriors: KL, densities, draws": Formula("bgt_core/posterior/__init__:", ["tests/test_posterior.py"]),
+    "von Mises-Fisher posteriors": Formula("bgt_core/posterior/(vmf|bessel):", ["tests/test_vmf.py"]),
+    "distances of posteriors": Formula("bgt_core/posterior/distances:", ["tests/test_distances.py"]),
+    "ELBO and its weights": Formula("bgt_core/objectives/elbo:", under("objectives", "elbo.py", "auxiliary.py")),
+    "margin": Formula("bgt_core/objectives/(margin|altered):", under("objectives", "margin", "altered", "device")),
+    "softmax over translations, distillation": Formula(
+        "bgt_core/objectives/(contrast|composition|distillation):",
+        under("objectives", "contrast", "composition", "distillation", "device"),
+    ),
+    "cross-entropy and sums of objectives": Formula(
+        "bgt_core/objectives/(cross_entropy|auxiliary|combine):",
+        under("objectives", "cross_entropy", "auxiliary", "combine"),
+    ),
+    "pooling": Formula("bgt_core/nets/pooling:", under("nets", "pooling")),
+    "binding": Formula("bgt_core/nets/binding:", under("nets", "binding")),
+    "bootstrap and intervals": Formula(f"{EVALUATION}/bootstrap:(?!.*x_holm)", OF_BOOTSTRAP),
+    "Holm": Formula(f"{EVALUATION}/bootstrap:x_holm", OF_BOOTSTRAP),
+    "differences of systems": Formula(f"{EVALUATION}/comparison:", under("evaluation", "comparison")),
+    "retrieval": Formula(f"{EVALUATION}/retrieval:(?!.*as_dict)", under("evaluation", "retrieval")),
+    "translation and style scores": Formula(
+        f"{EVALUATION}/(translation|style):", under("evaluation", "translation", "style")
+    ),
+    "back-translation statistics": Formula(
+        f"{EVALUATION}/backtranslation:(?!.*(as_dict|table|plain))", under("evaluation", "backtranslation")
+    ),
+    "triples": Formula(
+        f"{EVALUATION}/triples:x_(evaluate|systems_of|paraphrase_nearer|exactly_tested|rows_by_kind|share)",
+        under("evaluation", *(f"triples.py::test_{test}" for test in ("shares", "diff", "triples_of", "what_an"))),
+    ),
+    "fidelity": Formula(
+        f"{EVALUATION}/fidelity/(measures|kept|roles):", under("evaluation/fidelity", "kept", "measures", "roles")
+    ),
+    "pairs": Formula(
+        f"{EVALUATION}/pairs/(measures|baselines):",
+        under("evaluation/pairs", "measures", "pairs.py::test_a_bag", "pairs.py::test_tfidf"),
+    ),
+    "STS": Formula(
+        f"{EVALUATION}/sts/(score|compare|hard):(?!.*(x_explain|x_note|__str__))",
+        under("evaluation/sts", "score", "compare", "hard"),
+    ),
+    "syntax": Formula(
+        f"{EVALUATION}/syntax/(edit_distance|measures|pairing|score):(?!.*x_explain)",
+        under("evaluation/syntax", "pairing", *(f"measures.py::test_{test}" for test in ("all", "dep", "the", "a_r"))),
+    ),
+    "codelength and V-information": Formula(f"{PROBES}/(mdl|information):", under("probes", "information")),
+    "control tasks and learning curves": Formula(
+        f"{PROBES}/(control_task|controls):",
+        under("probes", "summary", *(f"controls.py::test_{test}" for test in ("keys", "a_key", "shuffling"))),
+    ),
+    "erasure": Formula(f"{PROBES}/erasure:", under("probes", "erasure")),
+    "significance": Formula(
+        f"{PROBES}/significance:",
+        under(
+            "probes",
+            *(f"significance.py::test_{test}" for test in "a_p boot holm of_s resamples seeds the_error with".split()),
+            "summary",
+        ),
+    ),
+    "training and testing a probe": Formula(
+        f"{PROBES}/(measure|language|senteval_protocol|splits|study|config):", under("probes", "measure", "splits")
+    ),
+    "scores of probes": Formula(f"{PROBES}/(summary|warnings):", under("probes", "summary")),
+}

@@ -12,7 +12,7 @@ from scipy.special import ive, logsumexp
 
 from bgt_core.posterior import VonMisesFisher
 from bgt_core.posterior.bessel import log_f_and_ratio
-from bgt_core.posterior.vmf import reflect, sample_cosine
+from bgt_core.posterior.vmf import ATTEMPTS, reflect, sample_cosine
 
 SIZES = (5, 50, 300, 1024)
 CONCENTRATIONS = (0.1, 1.7, 12.0, 100.0, 1e3, 1e4)
@@ -111,6 +111,51 @@ def test_draws_have_the_moments_of_quadrature(size: int, concentration: float) -
     assert abs(along.mean() - mean) < 4 * math.sqrt(central[0] / DRAWS)
     assert abs(along.var() - central[0]) < 4 * math.sqrt((central[2] - central[0] ** 2) / DRAWS)
     assert mean == pytest.approx(float(exact(concentration, size)[1]), rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_a_draw_is_that_of_the_first_proposal_that_is_accepted(dtype: torch.dtype) -> None:
+    """Wood's sampler and Householder's mirror written out, one row after another, from the generator's own numbers."""
+    size, k = 6, np.array([0.3, 4.0, 60.0] * 5)
+    mean = direction(15, size, seed=12).to(dtype)
+    drawn = VonMisesFisher(mean, torch.from_numpy(k).to(dtype)).rsample(torch.Generator().manual_seed(13))
+    generator = torch.Generator().manual_seed(13)
+    uniform = torch.rand(3, ATTEMPTS, 15, dtype=torch.float64, generator=generator).numpy()
+    aside = torch.randn(15, size - 1, dtype=dtype, generator=generator).double().numpy()
+    k = torch.from_numpy(k).to(dtype).double().numpy()
+    attempts = []
+    for row in range(15):
+        b = (-2 * k[row] + np.sqrt(4 * k[row] ** 2 + (size - 1) ** 2)) / (size - 1)
+        x0 = (1 - b) / (1 + b)
+        c = k[row] * x0 + (size - 1) * np.log(1 - x0**2)
+        for attempt in range(ATTEMPTS):
+            first, second, third = uniform[:, attempt, row]
+            beta = (1 + np.sqrt(1 - (1 - first) ** (2 / (size - 2))) * np.cos(2 * np.pi * second)) / 2
+            w = (1 - (1 + b) * beta) / (1 - (1 - b) * beta)
+            if k[row] * w + (size - 1) * np.log(1 - x0 * w) - c >= np.log(1 - third):
+                break
+        attempts.append(attempt)
+        z = np.concatenate([[w], np.sqrt(1 - w**2) * aside[row] / np.linalg.norm(aside[row])])
+        normal = np.eye(size)[0] - mean[row].double().numpy()
+        z -= 2 * normal * (normal @ z) / (normal @ normal)
+        np.testing.assert_allclose(drawn[row].numpy(), z, atol=1e-9 if dtype == torch.float64 else 1e-5)
+    assert max(attempts) > 0  # or no proposal was turned down
+
+
+def test_draws_and_densities_are_where_the_latents_are_and_of_their_precision() -> None:
+    """Torch's device without memory stands for an accelerator."""
+    there = VonMisesFisher(torch.empty(3, 5, device="meta"), torch.empty(3, device="meta"))
+    assert there.rsample().device.type == there.kl().device.type == "meta"
+    q = VonMisesFisher(direction(3, 5).bfloat16(), torch.tensor([1.0, 2.0, 3.0]))
+    assert q.log_ratio(q.mean).dtype == torch.float32
+    single = VonMisesFisher(direction(3, 5).float(), torch.tensor([1.0, 2.0, 3.0]))
+    assert single.log_density(single.mean).dtype == single.log_ratio(single.mean).dtype == torch.float32
+
+
+def test_a_draw_at_a_huge_concentration_still_leaves_the_mean() -> None:
+    k = torch.full((2_000,), 1e14, dtype=torch.float64)
+    _, across = sample_cosine(k, 5, torch.Generator().manual_seed(3))
+    assert (across.square().mean() * 1e14).item() == pytest.approx(4, rel=0.1)  # E (1 - w^2) is (m - 1) / k
 
 
 def test_concentrations_of_one_batch_do_not_mix() -> None:

@@ -9,12 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.bootstrap import wilson
-from bgt_core.evaluation.triples import ALL, Triples, evaluate, grammar_triples, read_triples
+from bgt_core.evaluation.comparison import PairwiseDifference
+from bgt_core.evaluation.triples import ALL, Triples, evaluate, exactly_tested, grammar_triples, read_triples
 from bgt_core.grammar.triples import triples
+from bgt_core.tables import Estimate
 from bgt_core.vectors.compare import ComparesByCosine
 
 Bgt = Callable[..., tuple[int, str, str]]
@@ -99,6 +102,73 @@ def test_differences_are_paired(items: Triples) -> None:
     assert gap.p_holm == pytest.approx(3 * gap.p)
     (none,) = (gap for gap in table.differences if gap.key == "negation")
     assert (none.difference.value, none.p) == (0, 1)
+
+
+class Both(Counter):
+    """The order of words by the semantic latent, none by the language latent; notes what it is asked."""
+
+    latents = (SEMANTIC, "language")
+    langs = ("en", "fr")
+
+    def __init__(self) -> None:
+        self.asked: set[tuple[str, str]] = set()
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "none") -> np.ndarray:
+        self.asked.add((lang, latent))
+        return (Reader() if latent == SEMANTIC else Counter()).embed(sentences, lang=lang)
+
+
+def test_each_latent_is_a_system_by_itself(items: Triples) -> None:
+    encoder = Both()
+    table = evaluate({"both": encoder, "words": Counter()}, items, resamples=150, level=0.9, seed=3)
+    assert list(table.systems) == ["both semantic", "both language", "words"]
+    assert encoder.asked == {("en", SEMANTIC), ("en", "language")}
+    assert [cell.value for cell in table.shares["roles"]] == [100, 0, 0]
+    assert (table.level, table.resamples, table.seed) == (0.9, 150, 3)
+    low, high = wilson(20, 60, 0.9)
+    assert table.shares[ALL][2][1:3] == pytest.approx((100 * low, 100 * high))
+    assert table.about.startswith("made: 60 triples\n") and "90% intervals" in table.about
+    assert "from 150 resamples" in table.about
+    one = Both()
+    alone = evaluate(one, items, lang="fr", latent="language")
+    assert list(alone.systems) == ["model language"] and one.asked == {("fr", "language")}
+    assert (alone.level, alone.resamples, alone.seed) == (0.95, 2_000, 0)
+    assert list(evaluate(Counter(), items, resamples=100).systems) == ["model"]
+    with pytest.raises(UsageError, match="Two systems are called 'x semantic'; give one another name"):
+        evaluate({"x": Both(), "x semantic": Counter()}, items, resamples=100)
+
+
+def test_a_sign_test_counts_those_that_are_ahead(items: Triples) -> None:
+    """Of eight triples in which they differ the first is ahead in six, by a half or by a whole."""
+    nearer = {"a": np.array([1.0] * 6 + [0, 0.5] + [1] * 4), "b": np.array([0.0] * 3 + [0.5] * 3 + [1, 1] + [1] * 4)}
+    gap = PairwiseDifference(ALL, "a", "b", Estimate(0, 0, 0), 0.5, 0.5)
+    other = PairwiseDifference("k", "b", "a", Estimate(0, 0, 0), 0.5, 0.5)
+    rows = {ALL: np.arange(12), "k": np.arange(8, 12)}
+    first, second = exactly_tested([gap, other], nearer, rows)
+    assert first.p == pytest.approx(binomtest(6, 8).pvalue) and first.p_holm == pytest.approx(2 * first.p)
+    assert (second.p, second.p_holm) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        (np.ones(9), r"^m: 9 sentences gave vectors of shape \(9,\); expected a row each\.$"),
+        (np.ones((8, 2)), r"^m: 9 sentences gave vectors of shape \(8, 2\)"),
+        (
+            np.where(np.arange(9) == 6, np.nan, 1)[:, None],
+            rf"^m: The vector of '{'see ' * 15}' contains NaN or infinity",
+        ),
+    ],
+)
+def test_vectors_that_are_none_are_named(vectors: np.ndarray, message: str) -> None:
+    class Given(Counter):
+        def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+            assert len(sentences) == 9
+            return vectors
+
+    columns = [[f"s{row}" for row in range(3)], [f"p{row}" for row in range(3)], ["see " * 20, "b", "c"]]
+    with pytest.raises(DataError, match=message):
+        evaluate({"m": Given()}, Triples("made", ["k"] * 3, *columns))
 
 
 def test_triples_of_one_kind_have_one_row() -> None:

@@ -77,6 +77,14 @@ def test_trained_weights_begin_as_sif_and_learn_what_a_finite_difference_says() 
     assert gradient[7] == gradient[EOS] == 0
 
 
+def test_widths_and_the_usual_smoothing() -> None:
+    table, probabilities = torch.nn.Embedding(9, 5), torch.rand(9)
+    assert MeanPooling(table).width == 5
+    average = SIFPooling(probabilities, 4)
+    torch.testing.assert_close(average.rarity, 5e-4 / (5e-4 + probabilities))
+    assert ResidualPooling(average, Transformer(make_embedding(9, 8), 1, 8, 2, 0.0)).width == average.width == 4
+
+
 def test_a_corrected_average_begins_as_the_average(random_tokens: Callable[..., Tokens]) -> None:
     average = SIFPooling(torch.rand(30), 6)
     both = ResidualPooling(average, Transformer(make_embedding(30, 8), 2, 8, 2, 0.0))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +15,10 @@ from pyarrow import parquet
 from scipy import stats
 
 from bgt_core.errors import BgtError
-from bgt_core.evaluation.sts.compare import compare
+from bgt_core.evaluation.bootstrap import pearson, resample
+from bgt_core.evaluation.sts.compare import bootstrap_scores, compare, same_pairs
 from bgt_core.evaluation.sts.parquet import read_scores, write_scores
-from bgt_core.evaluation.sts.score import ScoreKey, StsScores, StsSet
+from bgt_core.evaluation.sts.score import ScoreKey, StsScores, StsSet, explain
 
 SIZES = {("2012", "A"): 200, ("2012", "B"): 100, ("2013", "A"): 150, ("sts17", "en-ar"): 80}
 
@@ -189,3 +192,49 @@ def test_damaged_scores_are_named(change: Callable, message: str, tmp_path: Path
     parquet.write_table(change(parquet.read_table(kept)), kept)
     with pytest.raises(BgtError, match=message):
         read_scores(kept)
+
+
+def small(rows: int = 12, seed: int = 0) -> dict[str, StsScores]:
+    """Two systems on two small sets."""
+    rng = np.random.default_rng(seed)
+    texts = [[f"{side}{row}" for row in range(rows)] for side in "lr"]
+    sets = [StsSet("2012", name, rng.random(rows), *texts) for name in "AB"]
+    return {name: StsScores(sets, [data.gold + rng.normal(0, 0.3, rows) for data in sets]) for name in ("x", "y")}
+
+
+def test_resamples_are_of_the_seed_and_the_name_of_the_set() -> None:
+    given = small()
+    values, draws = bootstrap_scores(list(given.values()), resamples=230, seed=6)
+    for number, data in enumerate(given["x"].sets):
+        weights = resample(np.random.default_rng([6, crc32(f"2012 {data.name}".encode())]), 12, 230)
+        expected = pearson(weights, np.stack([system.cosines[number] for system in given.values()]), data.gold)
+        key = ScoreKey("2012", data.name, "Pearson", 12)
+        np.testing.assert_allclose(draws[key], 100 * expected)
+        assert values[key] == pytest.approx([100 * stats.pearsonr(system.cosines[number], data.gold)[0]
+                                             for system in given.values()])  # fmt: skip
+    with pytest.raises(ValueError, match=r"shorter|longer"):
+        bootstrap_scores([given["x"], StsScores(given["x"].sets, given["y"].cosines[:1])], resamples=100, seed=0)
+
+
+def test_a_table_says_how_it_was_made() -> None:
+    given = small()
+    table = compare(given, ["weighted"], resamples=120, level=0.9, seed=4)
+    assert (table.level, table.resamples, table.seed) == (0.9, 120, 4)
+    assert {name: scores.cosines for name, scores in table.pairs.items()} == {
+        name: scores.cosines for name, scores in given.items()
+    }
+    assert table.about == (
+        f"{explain(given['x'].sets, ['weighted'])}; 90% intervals from 120 resamples of each set's pairs"
+        "; differences: paired bootstrap, Holm over the table"
+    )
+    alone = compare({"x": given["x"]})
+    assert (alone.level, alone.resamples, alone.seed) == (0.95, 2_000, 0)
+    assert alone.about.endswith("95% intervals from 2000 resamples of each set's pairs")
+
+
+@pytest.mark.parametrize("column", ["left", "right", "gold"])
+def test_pairs_that_differ_in_one_column_are_other_pairs(column: str) -> None:
+    data = small()["x"].sets[0]
+    given = getattr(data, column)
+    changed = given[::-1] if column == "gold" else ["z", *given[1:]]
+    assert same_pairs(data, replace(data)) and not same_pairs(data, replace(data, **{column: changed}))

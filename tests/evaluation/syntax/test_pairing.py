@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bgt_core.errors import DataError, UsageError
-from bgt_core.evaluation.syntax.measures import EDITS, STRUCTURE, TAGS, counts, same_tags, shared
+from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.evaluation.syntax.measures import EDITS, STRUCTURE, TAGS, Counts, counts, expected, same_tags, shared
 from bgt_core.evaluation.syntax.pairing import Group, pair_up, without_copies
 from bgt_core.evaluation.syntax.score import RANDOM, UPPER_BOUND, evaluate, neighbour_counts, neighbours
 from bgt_core.evaluation.syntax.sentences import (
@@ -146,15 +146,20 @@ def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
     assert (two.tolist(), three.tolist()) == ([1, 0, 0], [0])
     assert encoder.asked == [("fr", "semantic")]
     counted = neighbour_counts(encoder, pairing, "fr", "semantic")
+    assert encoder.asked[-1] == ("fr", "semantic")
     assert counted[TAGS].part.tolist() == [2, 2, 0, 1] and counted[TAGS].whole.tolist() == [2, 2, 2, 3]
     table = evaluate({"x": encoder}, pairing, lang="fr", latent="semantic", resamples=150, level=0.9, seed=5)
     assert table.systems == [RANDOM, "x semantic", UPPER_BOUND]
     row = table.scores[TAGS]
     agree = np.array([[1, 2, 0], [2, 1, 0], [0, 1, 1]])  # with c d, b b, a d
-    expected = agree.mean(1).sum() + (1 + 2) / 2
-    assert [cell.value for cell in row] == pytest.approx([100 * expected / 9, 100 * 5 / 9, 100 * 7 / 9])
+    by_chance = agree.mean(1).sum() + (1 + 2) / 2
+    assert [cell.value for cell in row] == pytest.approx([100 * by_chance / 9, 100 * 5 / 9, 100 * 7 / 9])
     assert (table.queries, table.candidates, table.level, table.resamples, table.seed) == (4, 5, 0.9, 150, 5)
     assert table.left_out == pairing.left_out
+    assert "90% intervals from 150 resamples" in table.about
+    random, _, best = (cell.value for cell in table.scores[EDITS])
+    assert best < random
+    assert evaluate(encoder, pairing, latent="semantic").resamples == 2_000
     assert {(gap.first, gap.second) for gap in table.differences} == {(RANDOM, "x semantic")}
     both = evaluate(encoder, pairing, resamples=100)
     assert both.systems == [RANDOM, "model semantic", "model language", UPPER_BOUND]
@@ -163,6 +168,27 @@ def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
         evaluate({"x": encoder}, pairing, latent="own", resamples=100)
     with pytest.raises(UsageError, match="'de'"):
         evaluate({"x": encoder}, pairing, lang="de", resamples=100)
+
+
+def test_neighbours_are_by_the_encoder_s_own_similarity() -> None:
+    class Opposed(Spelling):
+        def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+            return -super().similarity(left, right)
+
+    two, three = neighbours(Opposed(), pair_up(treebank(QUERIES), treebank(OFFERED)), "en", "semantic")
+    assert (two.tolist(), three.tolist()) == ([0, 1, 1], [1])
+
+
+def test_a_random_candidate_is_the_mean_in_double_precision() -> None:
+    group = Counts(np.array([[1, 0, 0]], np.float32), np.array([[3, 3, 1]], np.float32))
+    counted = expected([group])
+    assert counted.part.tolist() == [1 / 3] and counted.whole.tolist() == [7 / 3]
+
+
+def test_without_numba_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bgt_core.errors.find_spec", lambda name: None)
+    with pytest.raises(NotFound, match=r"numba.*\[syntax\]"):
+        counts(Group([ONE], [TWO]), CONSTITUENTS)
 
 
 @pytest.mark.parametrize(("vectors", "message"), [

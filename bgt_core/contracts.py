@@ -183,7 +183,7 @@ class Outputs:
     predictions: Sequence[Prediction] = field(default_factory=list)
     negatives: Mapping[str, Posterior] = field(default_factory=dict)  # what the batch's negatives mean
     altered: Mapping[str, Posterior] = field(default_factory=dict)  # the semantic posteriors of its altered sentences
-    composed: slice = field(default_factory=lambda: slice(0))  # the units of the semantic latent that are composed
+    composed: Sequence[slice] = ()  # the parts of the semantic latent that are composed, as units
     agreement: Mapping[str, Tensor] = field(default_factory=dict)  # cosines of mapped semantic means and targets, (B,)
 
     def named_posteriors(self) -> Iterator[tuple[str, Posterior]]:

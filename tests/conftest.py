@@ -74,7 +74,8 @@ TINY["bgt-bound"] = {
     name: value for name, value in TINY["bgt-small"].items() if name not in ("semantic", "language", "language_layers")
 } | {
     "model.average_dim": 12,
-    "model.composed_dim": 8,
+    "model.bound_dim": 8,
+    "model.roles_dim": 4,
     "model.composed_layers": 1,
     "model.memory_slots": 5,
     "model.language_dim": 6,

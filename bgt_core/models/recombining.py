@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -30,7 +30,7 @@ class RecombiningBGT(BGT):
 
     Args:
         encoders, decoders, train_decoders: As `BGT`.
-        composed: The units of the semantic latent that are composed.
+        composed: The parts of the semantic latent that are composed, after those that are an average.
         marks: Which tokens are closing marks.
         own_share, borrowed_share, exchanged_marks: Shares of the rows, from 0 to 1.
 
@@ -42,7 +42,7 @@ class RecombiningBGT(BGT):
         self,
         encoders: Mapping[str, nn.Module],
         decoders: Mapping[str, nn.Module],
-        composed: slice,
+        composed: Sequence[slice],
         marks: ClosingMarks,
         own_share: float,
         borrowed_share: float,
@@ -95,7 +95,7 @@ class RecombiningBGT(BGT):
         """Cosine of each column's average with the teacher's vectors (B, D): (B,); none of a batch without."""
         if targets is None:
             return {}
-        average = slice(self.composed.start)
+        average = slice(self.composed[0].start)
         return {
             column: F.cosine_similarity(posterior.mean[:, average].float(), targets, dim=-1)
             for column, posterior in meaning.items()

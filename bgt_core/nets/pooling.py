@@ -130,29 +130,56 @@ class JoinedPooling(nn.Module):
         return self.compose(self.body(side, layout))
 
 
-class BoundPooling(JoinedPooling):
-    """A joined pooling whose composed part keeps the order of tokens: a sum of the Transformer's states, each bound to
-    its position (`nets.binding`).
+class BoundPooling(nn.Module):
+    """The direction of an average beside those of two parts that are composed: `bound` and `roles`.
 
-    A decoder can read each state back (`nets.memory`), where from a mean it has to guess the order. The Transformer
-    may move each state by a learned number of positions, so that translations can put the same word in one place.
+    The bound part keeps the order of tokens: a sum of the Transformer's states, each bound to its position
+    (`nets.binding`). A decoder can read each state back (`nets.memory`), where from a mean it has to guess the order.
+    The Transformer may move each state by a learned number of positions, so that translations can put the same word in
+    one place. What is bound is a linear map of the token's own vector, plus one of its state, which starts at zero: the
+    states of an untrained Transformer are nearly the same for all tokens, and would bind little more than the length.
 
-    A linear map of the token's own vector is bound, plus one of its state, which starts at zero: the states of an
-    untrained Transformer are nearly the same for all tokens, and would bind little more than the length.
+    Words in places are for copying; two wordings of one fact have few in common. The roles are a map of the mean state,
+    and only what objectives ask of them: who does what to whom, in any wording.
+
+    The cosine of two such vectors is the sum of the three parts' cosines, weighted by their shares.
+
+    Args:
+        average: The averaged part.
+        body: The Transformer under both composed parts.
+        bound, roles: Units of each; `bound` is even.
+        bound_share, roles_share: Their shares of the cosine, above 0 and together below 1.
+
+    Raises:
+        UsageError: Shares out of range, or an odd `bound`.
     """
 
-    body: Transformer
-
-    def __init__(self, average: SIFPooling, body: Transformer, composed: int, share: float, dropout: float = 0.0):
-        super().__init__(average, body, composed, share, dropout)
-        self.lexical, self.shift = Linear(body.width, composed, bias=False), Linear(body.width, 1, bias=False)
+    def __init__(
+        self, average: SIFPooling, body: Transformer, bound: int, roles: int, bound_share: float, roles_share: float
+    ):
+        super().__init__()
+        if min(bound_share, roles_share) <= 0 or bound_share + roles_share >= 1:
+            raise UsageError(f"bound_share {bound_share} and roles_share {roles_share}: above 0, and together below 1")
+        self.width = average.width + bound + roles
+        self.average, self.body = average, body
+        self.shares = 1 - bound_share - roles_share, bound_share, roles_share
+        self.lexical, self.compose = Linear(body.width, bound, bias=False), Linear(body.width, bound, bias=False)
+        self.shift, self.relate = Linear(body.width, 1, bias=False), Linear(body.width, roles, bias=False)
         for added in (self.compose, self.shift):
             nn.init.zeros_(added.weight)
-        self.binding = Binding(composed)
+        self.binding = Binding(bound)
 
-    def composed(self, side: Tokens, layout: PackedLayout) -> Tensor:
-        """The sum over tokens of R(position) (V vector + W state): Tokens (B, T) -> (B, K)."""
+    def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
+        """Tokens (B, T) -> (B, H); a unit is about N(0, 1) over sentences, of the whole."""
+        layout = layout or PackedLayout.of(side)
         states = self.body.states(side, layout)  # (N, H)
+        parts = self.average(side, layout), self.bound(side, layout, states), self.relate(layout.mean(states))
+        units = [F.normalize(exact(part), dim=-1) for part in parts]
+        scaled = [unit * math.sqrt(share * self.width) for unit, share in zip(units, self.shares, strict=True)]
+        return torch.cat(scaled, dim=-1)
+
+    def bound(self, side: Tokens, layout: PackedLayout, states: Tensor) -> Tensor:
+        """The sum over tokens of R(position) (V vector + W state): Tokens (B, T), states (N, H) -> (B, K)."""
         words = lookup(self.body.words.table, layout.pack(side.ids)) * math.sqrt(self.body.width)
         positions = layout.columns + exact(self.shift(states)).squeeze(-1)
         return layout.sum(self.binding.bind(exact(self.lexical(words) + self.compose(states)), positions))

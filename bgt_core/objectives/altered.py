@@ -15,10 +15,11 @@ from bgt_core.errors import UsageError
 
 @dataclass(frozen=True)
 class AlteredMargin:
-    """A translation is nearer than an altered translation, by the cosine of whole semantic means.
+    """Translations are nearer to each other than an altered sentence is to either, by the cosine of semantic means.
 
-    For each sentence s, its translation t and the altered t': max(0, margin - cos(s, t) + cos(s, t')). Unitless;
-    `weight` says how many nats one unit is worth beside the ELBO. A batch without altered sentences costs nothing.
+    For each sentence s, its translation t and its altered form s': max(0, margin - cos(s, t) + cos(s, s')) and
+    max(0, margin - cos(s, t) + cos(t, s')). Unitless; `weight` says how many nats one unit is worth beside the ELBO. A
+    batch without altered sentences costs nothing.
     """
 
     weight: float = 100.0
@@ -35,10 +36,11 @@ class AlteredMargin:
             return F.cosine_similarity(one.mean.float(), two.mean.float(), dim=-1)  # (B,)
 
         hinges = [
-            F.relu(self.margin - cosine(source, out.meaning[column]) + cosine(source, altered)).sum()
+            F.relu(self.margin - cosine(out.meaning[column], translation) + cosine(either, altered)).sum()
             for column, altered in out.altered.items()
-            for name, source in out.meaning.items()
+            for name, translation in out.meaning.items()
             if name != column
+            for either in (out.meaning[column], translation)
         ]
         if not hinges:
             return Loss(torch.zeros((), device=next(iter(out.meaning.values())).mean.device), {})

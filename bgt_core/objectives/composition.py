@@ -16,10 +16,11 @@ from bgt_core.errors import UsageError
 
 @dataclass(frozen=True)
 class Composition:
-    """The composed part of a sentence's semantic mean picks out its translation's among all of the batch.
+    """The composed parts of a sentence's semantic mean pick out its translation's among all of the batch.
 
-    For each two columns: -log softmax over t' of cos(s, t') / temperature at the true t, in nats, as `Contrast`, of the
-    composed units alone. Altered sentences are candidates too: same words in other roles, or with a negation.
+    For each composed part and each two columns: -log softmax over t' of cos(s, t') / temperature at the true t, in
+    nats, as `Contrast`, of the units of that part alone. Altered sentences are candidates too, those of the translation
+    and those of the sentence itself: same words in other roles, or with a negation.
     """
 
     weight: float = 1.0
@@ -30,16 +31,18 @@ class Composition:
             raise UsageError(f"composition.temperature {self.temperature} must be above 0")
 
     def __call__(self, out: Outputs, step: int) -> Loss:
-        def composed(posterior: Posterior) -> torch.Tensor:
-            return F.normalize(posterior.mean[:, out.composed].float(), dim=-1)
+        costs = [torch.zeros((), device=next(iter(out.meaning.values())).mean.device)]
+        for part in out.composed:
 
-        parts = {column: composed(posterior) for column, posterior in out.meaning.items()}  # (B, K) each
-        altered = {column: composed(posterior) for column, posterior in out.altered.items()}
-        costs = [torch.zeros((), device=next(iter(parts.values())).device)]
-        for source, target in permutations(parts, 2):
-            candidates = [parts[target], *([altered[target]] if target in altered else [])]
-            scores = parts[source] @ torch.cat(candidates).T / self.temperature  # (B, B or 2 B)
-            own = torch.arange(len(scores), device=scores.device)
-            costs.append(F.cross_entropy(scores, own, reduction="sum"))
+            def units(posterior: Posterior, part: slice = part) -> torch.Tensor:
+                return F.normalize(posterior.mean[:, part].float(), dim=-1)
+
+            plain = {column: units(posterior) for column, posterior in out.meaning.items()}  # (B, K) each
+            altered = {column: units(posterior) for column, posterior in out.altered.items()}
+            for source, target in permutations(plain, 2):
+                wrong = [altered[column] for column in (target, source) if column in altered]
+                scores = plain[source] @ torch.cat([plain[target], *wrong]).T / self.temperature  # (B, B to 3 B)
+                own = torch.arange(len(scores), device=scores.device)
+                costs.append(F.cross_entropy(scores, own, reduction="sum"))
         total = reduce(add, costs)
         return Loss(self.weight * total, {"composition": total.detach()})

@@ -40,9 +40,11 @@ class BoundConfig:
     average_dim: int = 384  # units of the semantic latent that are an average of token vectors
     train_rarity: bool = False  # learn how much each token counts in the average, which a teacher can tell
     average_from: str = ""  # an encoder: the average starts with its vectors of the tokens' texts
-    composed_dim: int = 384  # units that hold states bound to positions; an even number
-    composed_share: float = 0.25  # of the cosine
-    composed_layers: int = 3
+    bound_dim: int = 384  # units that hold states bound to positions; an even number
+    bound_share: float = 0.1  # of the cosine
+    roles_dim: int = 128  # units that tell who does what to whom, wherever it stands
+    roles_share: float = 0.3  # of the cosine
+    composed_layers: int = 3  # under both
     memory_slots: int = 24  # positions that decoders attend to; later ones are read at the token's own position alone
     tag_dim: int = 0  # of the vector that tells nets of all languages which one they are in; 0: each has its own nets
     language_dim: int = 64
@@ -55,7 +57,7 @@ class BoundConfig:
     own_share: float = 0.5  # of the rows whose semantic latent is their own; the others take a translation's
     borrowed_share: float = 0.15  # of the rows whose language latent is another sentence's with the same closing mark
     exchanged_marks: float = 0.5  # of the rows whose closing mark is another sentence's
-    semantic_log_variance: float = -5.0  # where posteriors start; a wide one drowns the words of a long sentence
+    semantic_log_variance: float = -6.0  # where posteriors start; a wide one drowns the words of a long sentence
     language_log_variance: float = -3.0
     teacher_dim: int = 0  # units of the vectors that --teacher gives, average_dim or 0: none
     train_decoders: bool = True  # without, the semantic encoder alone learns: a first stage, for --init-from
@@ -67,7 +69,7 @@ class BoundConfig:
     @property
     def semantic_dim(self) -> int:
         """Units of the semantic latent."""
-        return self.average_dim + self.composed_dim
+        return self.average_dim + self.bound_dim + self.roles_dim
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> RecombiningBGT:
         """An untrained model for the columns' languages."""
@@ -80,8 +82,9 @@ class BoundConfig:
 
         probabilities = torch.from_numpy(tokenizer.probabilities())
         average = SIFPooling(probabilities, self.average_dim, trained=self.train_rarity)
-        bound = BoundPooling(average, body(self.composed_layers), self.composed_dim, self.composed_share)
-        reader = WithoutLanguage(WithoutClosingMarks(bound, marks), list(langs))
+        sizes, shares = (self.bound_dim, self.roles_dim), (self.bound_share, self.roles_share)
+        parts = BoundPooling(average, body(self.composed_layers), *sizes, *shares)
+        reader = WithoutLanguage(WithoutClosingMarks(parts, marks), list(langs))
         shared = body(self.language_layers) if self.tag_dim else None
 
         def encoder() -> Encoder:
@@ -90,10 +93,10 @@ class BoundConfig:
 
         def decoder(layer: OutputLayer, latent: int) -> TransformerDecoder:
             sizes = self.decoder_layers, self.ffn_dim, self.heads
-            memory = MemoryReader(language + self.average_dim, self.composed_dim, self.d_model, self.memory_slots)
+            memory = MemoryReader(language + self.average_dim, self.bound_dim, self.d_model, self.memory_slots)
             return TransformerDecoder(table, layer, latent, *sizes, self.dropout, self.word_dropout, memory=memory)
 
-        latent = language + semantic
+        latent, roles = language + semantic, self.average_dim + self.bound_dim
         if self.tag_dim:
             tied = TiedOutput(table, latent + self.tag_dim)
             one = decoder(tied, latent + self.tag_dim)
@@ -108,7 +111,7 @@ class BoundConfig:
                 **{lang: encoder() for lang in langs},
             },
             decoders=decoders,
-            composed=slice(self.average_dim, semantic),
+            composed=(slice(self.average_dim, roles), slice(roles, semantic)),
             marks=marks,
             own_share=self.own_share,
             borrowed_share=self.borrowed_share,

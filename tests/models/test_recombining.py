@@ -40,7 +40,7 @@ def model(own: float = 0.5, borrowed: float = 0.0, exchanged: float = 0.0, decod
     return RecombiningBGT(
         encoders={"semantic": Reads(10), "en": Reads(20), "fr": Reads(30)},
         decoders={"en": EchoDecoder(), "fr": EchoDecoder()},
-        composed=slice(1, 3),
+        composed=[slice(1, 3)],
         marks=ClosingMarks(torch.tensor([token in (STOP, ASK) for token in range(8)])),
         own_share=own,
         borrowed_share=borrowed,
@@ -110,7 +110,7 @@ def test_altered_sentences_are_encoded_and_written_by_nobody() -> None:
     given = batch()
     altered = Tokens.pad([[6, 7, EOS]] * ROWS, "fr")
     out = model()(Batch(given.sides, "en", altered={"fr": altered}))
-    assert out.altered["fr"].mean[:, 2].eq(7).all() and out.composed == slice(1, 3)
+    assert out.altered["fr"].mean[:, 2].eq(7).all() and out.composed == [slice(1, 3)]
     assert len(out.predictions) == 2
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from bgt_core.contracts import EOS, Tokens
+from bgt_core.errors import BgtError
 from bgt_core.nets.binding import Binding
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.layers import CrossAttention, make_embedding, shift_right, sinusoids
@@ -22,14 +25,17 @@ Stir = Callable[[nn.Module], nn.Module]
 
 def pooling() -> BoundPooling:
     torch.manual_seed(0)
-    return BoundPooling(SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0), 10, 0.3)
+    return BoundPooling(
+        SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0), 10, 4, 0.2, 0.3
+    )
 
 
-def test_the_composed_part_is_the_sum_of_states_turned_by_their_positions(
+def test_the_bound_part_is_the_sum_of_states_turned_by_their_positions(
     random_tokens: Callable[..., Tokens], stirred: Stir
 ) -> None:
     reader, side = stirred(pooling()).double(), random_tokens([4, 2, 6], 30)
-    composed = reader.composed(side, PackedLayout.of(side))
+    layout = PackedLayout.of(side)
+    bound = reader.bound(side, layout, reader.body.states(side, layout))
     for row, (ids, mask) in enumerate(zip(side.ids, side.mask, strict=True)):
         alone = Tokens.pad([ids[mask].tolist()], "en")
         states = reader.body.states(alone, PackedLayout.of(alone))
@@ -39,10 +45,31 @@ def test_the_composed_part_is_the_sum_of_states_turned_by_their_positions(
             vector = reader.lexical.weight @ reader.body.words.table.weight[token] * 8**0.5
             vector = vector + reader.compose.weight @ state
             total += torch.complex(vector[:5], vector[5:]) * torch.exp(1j * position * reader.binding.angles)
-        torch.testing.assert_close(composed[row], torch.cat([total.real, total.imag]))
+        torch.testing.assert_close(bound[row], torch.cat([total.real, total.imag]))
 
 
-def test_the_same_words_in_another_order_are_another_sentence_for_the_composed_part_alone() -> None:
+def test_roles_are_a_map_of_the_mean_state(random_tokens: Callable[..., Tokens]) -> None:
+    reader, side = pooling().double(), random_tokens([4, 2, 6], 30)
+    roles = reader.body(side) @ reader.relate.weight.T
+    expected = roles / roles.norm(dim=1, keepdim=True) * (20 * 0.3) ** 0.5
+    torch.testing.assert_close(reader(side)[:, 16:], expected)
+
+
+def test_the_cosine_is_the_sum_of_the_parts_cosines_by_their_shares(random_tokens: Callable[..., Tokens]) -> None:
+    vectors = pooling().double()(random_tokens([4, 6], 30))
+    parts = [F.cosine_similarity(*vectors[:, units], dim=0) for units in (slice(6), slice(6, 16), slice(16, 20))]
+    cosine = sum(share * part for share, part in zip((0.5, 0.2, 0.3), parts, strict=True))
+    torch.testing.assert_close(F.cosine_similarity(*vectors, dim=0), cosine)
+
+
+@pytest.mark.parametrize(("bound", "roles"), [(0.0, 0.3), (0.2, -0.1), (0.5, 0.5)])
+def test_shares_that_leave_a_part_without_any_are_refused(bound: float, roles: float) -> None:
+    average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0)
+    with pytest.raises(BgtError, match=f"bound_share {bound} and roles_share {roles}: above 0, and together below 1"):
+        BoundPooling(average, body, 10, 4, bound, roles)
+
+
+def test_the_same_words_in_another_order_are_another_sentence_for_the_composed_parts_alone() -> None:
     reader = pooling().eval()
     first, second = reader(Tokens.pad([[5, 6, 7, EOS], [7, 6, 5, EOS]], "en"))
     torch.testing.assert_close(first[:6], second[:6])

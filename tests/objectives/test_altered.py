@@ -16,15 +16,16 @@ def cosine(one: np.ndarray, two: np.ndarray) -> float:
     return float(one @ two / np.linalg.norm(one) / np.linalg.norm(two))
 
 
-def test_a_translation_is_nearer_than_an_altered_one_by_a_margin() -> None:
+def test_translations_are_nearer_to_each_other_than_an_altered_one_is_to_either() -> None:
     rng = np.random.default_rng(0)
     english, french, german, altered = rng.normal(size=(4, 6, 5))
     meaning = {"en": english, "fr": french, "de": german}
     points = {lang: Point(torch.from_numpy(vectors)) for lang, vectors in meaning.items()}
     out = Outputs(points, {}, altered={"fr": Point(torch.from_numpy(altered))})
     expected = sum(
-        max(0.0, 0.3 - cosine(other[row], french[row]) + cosine(other[row], altered[row]))
+        max(0.0, 0.3 - cosine(other[row], french[row]) + cosine(either[row], altered[row]))
         for other in (english, german)
+        for either in (other, french)
         for row in range(6)
     )
     loss = AlteredMargin(weight=2.0, margin=0.3)(out, 0)

@@ -23,7 +23,7 @@ def points(*langs: str) -> dict[str, Point]:
 @pytest.mark.parametrize("objective", [AlteredMargin(), Composition(), Contrast(), Margin(), Margin(both_sides=True)])
 def test_a_loss_is_on_the_device_of_its_latents(objective: Callable, langs: list[str]) -> None:
     for altered in ({}, points("fr")):
-        out = Outputs(points(*langs), {}, altered=altered if "fr" in langs else {}, composed=slice(0, 2))
+        out = Outputs(points(*langs), {}, altered=altered if "fr" in langs else {}, composed=[slice(0, 2)])
         loss = objective(out, 0)
         assert loss.total.device.type == "meta"
         assert all(term.device.type == "meta" for term in loss.terms.values())

@@ -14,7 +14,15 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
 from bgt_core.nets.pooling import SIFPooling
 
-SIZES = {"average_dim": 12, "composed_dim": 8, "composed_layers": 1, "d_model": 16, "ffn_dim": 16, "heads": 2}
+SIZES = {
+    "average_dim": 12,
+    "bound_dim": 8,
+    "roles_dim": 4,
+    "composed_layers": 1,
+    "d_model": 16,
+    "ffn_dim": 16,
+    "heads": 2,
+}
 SETTINGS: dict[str, Any] = {f"model.{name}": value for name, value in SIZES.items()} | {
     "model.language_dim": 6,
     "model.decoder_layers": 1,

@@ -36,7 +36,7 @@ class WithoutLanguage(nn.Module):
         self.width: int = body.width  # type: ignore[assignment]
         self.body, self.langs, self.memory = body, list(langs), memory
         self.register_buffer("means", torch.zeros(len(self.langs), self.width))
-        self.register_buffer("read", torch.zeros(len(self.langs)))  # sentences
+        self.register_buffer("read", torch.zeros(len(self.langs)))  # sentences, at most `memory`
         self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # orthonormal, or zero
 
     def forward(self, side: Tokens, layout: PaddedLayout | None = None) -> Tensor:
@@ -51,9 +51,8 @@ class WithoutLanguage(nn.Module):
     def follow(self, vectors: Tensor, lang: str) -> None:
         """Move a language's mean towards that of these vectors (B, H), and turn the directions after it."""
         row = self.langs.index(lang)
-        self.read[row] += len(vectors)
-        share = len(vectors) / self.read[row].clamp(max=max(self.memory, len(vectors)))
-        self.means[row] += (vectors.float().mean(0) - self.means[row]) * share
+        self.read[row] = (self.read[row] + len(vectors)).clamp(max=max(self.memory, len(vectors)))
+        self.means[row] += (vectors.float().mean(0) - self.means[row]) * (len(vectors) / self.read[row])
         all_read = self.read.min() > 0  # before, nothing is between them
         between = torch.linalg.qr((self.means[1:] - self.means[:1]).T).Q.T  # (K - 1, H)
         self.directions = torch.where(all_read, between, self.directions)  # not in place: the graph holds the old ones

@@ -111,3 +111,7 @@ def test_each_sentence_counts_alike() -> None:
     torch.testing.assert_close(body.means[0], torch.cat(batches).mean(0))
     body(sentences("en", 30))  # the last again
     torch.testing.assert_close(body.means[0], torch.cat(batches).mean(0) * 6 / 36 + batches[-1].mean(0) * 30 / 36)
+
+
+def test_what_it_has_read_fits_a_checkpoint_in_16_bits(trained: WithoutLanguage) -> None:
+    assert all(value.half().isfinite().all() for value in trained.state_dict().values())

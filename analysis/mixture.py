@@ -3,9 +3,9 @@
     python analysis/mixture.py DATA OUT fr
 
 DATA/parallel holds files named en-fr.tatoeba.tsv.xz, of English and the other language, DATA/mono files named
-en.ewt.txt.xz. OUT gets KIND/en-fr.tsv, for `--data KIND/en-fr=FILE`, and held-out/en-fr.tsv; paraphrase/fr.tsv, pairs
-of one language with a shared translation; grammar/en-fr.tsv and the like, triples for `--columns en,fr,altered:en`;
-and monolingual/en.tsv, for a teacher. Which files make up a kind is in the cards of the models, and below.
+en.ewt.txt.xz. Each file in OUT is named KIND/COLUMNS.tsv, as `bgt train --data KIND/COLUMNS=FILE` wants it: pairs,
+pairs with an altered sentence (in languages that have rules for it), pairs of the grammar, text of one language.
+OUT/held-out/en-fr.tsv has the held-out pairs. Which files make up a kind is in the cards of the models, and below.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from pathlib import Path
 from random import Random
 
 from bgt_core.data import examples
+from bgt_core.data.alter import LANGS as ALTERED
+from bgt_core.data.alter import altered
+from bgt_core.data.alter.rows import exchanged
 from bgt_core.data.filters import key
 from bgt_core.data.textfile import text_lines
 from bgt_core.grammar import triples
@@ -35,15 +38,20 @@ KINDS = {
     ),
     "messages": ("mozilla-www", "mozilla-more", "android-apps", "kolibri", "wikipedia-android"),
 }
-MONOLINGUAL = {
-    "common-voice": 45_000,
-    "ewt": 20_000,
-    "topical-chat": 45_000,
-    "schema-dialogue": 15_000,
-    "taskmaster": 5_000,
+MONOLINGUAL = {  # sentences of each file
+    "en": {
+        "common-voice": 45_000,
+        "ewt": 20_000,
+        "topical-chat": 45_000,
+        "schema-dialogue": 15_000,
+        "taskmaster": 5_000,
+    },
+    "fr": {"common-voice": 60_000},
 }
 MONOLINGUAL_WORDS = range(4, 41)
-GRAMMAR = 5_000  # triples of the grammar for each order of two languages
+GRAMMAR = 20_000  # triples of the grammar for each order of two languages
+SEED_ROWS = 10_000  # of them from one seed
+TRIES = 4  # random choices for each sentence whose roles are swapped
 TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders whose sentences are not trained on
 EXAMPLES = Path(examples.__file__).with_name("sentences.tsv")
 SHORTEST = 4  # words of a test sentence that is kept out; shorter ones are everybody's
@@ -102,11 +110,34 @@ def paraphrases(pairs: Iterable[Pair], column: int) -> list[Pair]:
     return list({key(sentence): (sentence, other) for sentence, other in sharing}.values())
 
 
-def monolingual(data: Path, tests: set[str]) -> list[Pair]:
-    """English sentences without a translation, at most so many of each file, drawn; none of a test set, none twice."""
+def with_altered(pairs: Iterable[Pair], column: int, lang: str) -> Iterator[Pair]:
+    """Each pair with an altered form of one sentence: roles swapped, a negation changed, or two words exchanged."""
+    rng = Random(f"altered {lang}")
+    for pair in pairs:
+        if change := altered(pair[column], lang, rng) or exchanged(pair[column], rng):
+            yield (*pair, change.text)
+
+
+def with_swapped(pairs: Iterable[Pair], column: int, lang: str) -> Iterator[Pair]:
+    """Each pair with every form of one sentence whose roles or attributes are swapped."""
+    for pair in pairs:
+        changes = (altered(pair[column], lang, Random(attempt)) for attempt in range(TRIES))
+        for text in dict.fromkeys(change.text for change in changes if change and change.kind != "negation"):
+            yield (*pair, text)
+
+
+def grammar(first: str, second: str, seed: int) -> Iterator[Pair]:
+    """Sentences of the grammar in two languages, or in two wordings of one, with an altered sentence in `first`."""
+    for part in range(0, GRAMMAR, SEED_ROWS):
+        for row in triples.triple_rows(min(SEED_ROWS, GRAMMAR - part), first, second, 10 * seed + part // SEED_ROWS):
+            yield tuple(row.split("\t"))
+
+
+def monolingual(data: Path, tests: set[str], lang: str) -> list[Pair]:
+    """Sentences without a translation, at most so many of each file, drawn; none of a test set, none twice."""
     rng, left, drawn = Random("monolingual"), set(tests), list[Pair]()
-    for name, count in MONOLINGUAL.items():
-        path = data / "mono" / f"en.{name}.txt.xz"
+    for name, count in MONOLINGUAL.get(lang, {}).items():
+        path = data / "mono" / f"{lang}.{name}.txt.xz"
         texts = {key(pair[0]): pair for pair in rows(path)} if path.exists() else {}
         free = [at for at, (text,) in texts.items() if len(text.split()) in MONOLINGUAL_WORDS and at not in left]
         taken = rng.sample(free, min(count, len(free)))
@@ -116,31 +147,41 @@ def monolingual(data: Path, tests: set[str]) -> list[Pair]:
 
 
 def write(path: Path, pairs: Iterable[Pair]) -> None:
-    """One pair a line."""
-    write_text(path, "".join("\t".join(pair) + "\n" for pair in pairs))
+    """One pair a line, with the folder of the file; no file of none."""
+    if text := "".join("\t".join(pair) + "\n" for pair in pairs):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
-def write_text(path: Path, text: str) -> None:
-    """A file, with its folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+def write_altered(out: Path, kind: str, pairs: list[Pair], langs: tuple[str, str]) -> None:
+    """Pairs of a kind with their altered sentences, and of kind "roles" those with swapped roles."""
+    first, second = langs
+    names = (first, second) if first != second else (first, f"{first}2")
+    for column, lang in enumerate(dict.fromkeys(langs)):
+        if lang in ALTERED:
+            name = "-".join((*names, f"altered_{lang}"))
+            write(out / kind / f"{name}.tsv", with_altered(pairs, column, lang))
+            write(out / "roles" / f"{kind}.{name}.tsv", with_swapped(pairs, column, lang))
 
 
 def main(data: Path, out: Path, *langs: str) -> None:
-    """Write all files and say how many pairs each has."""
+    """Write all files and say how many pairs each kind has."""
+    tests = test_keys(data)
     for lang in langs:
         for kind, train, held in mixture(data, lang):
+            write(out / kind / f"en-{lang}.tsv", train)
+            write_altered(out, kind, train, ("en", lang))
             if train:
-                write(out / kind / f"en-{lang}.tsv", train)
                 print(f"{kind}/en-{lang}: {len(train):,} pairs, {len(held):,} held out")
             if kind == "short":
                 write(out / "held-out" / f"en-{lang}.tsv", held)
-                write(out / "paraphrase" / "en.tsv", paraphrases(train, 0))
-                write(out / "paraphrase" / f"{lang}.tsv", paraphrases(train, 1))
+                for column, own in enumerate(("en", lang)):
+                    write_altered(out, "paraphrase", paraphrases(train, column), (own, own))
     for seed, (first, second) in enumerate(product(triples.LANGS, repeat=2)):
-        text = "".join(f"{row}\n" for row in triples.triple_rows(GRAMMAR, first, second, seed))
-        write_text(out / "grammar" / f"{first}-{second}.tsv", text)
-    write(out / "monolingual" / "en.tsv", monolingual(data, test_keys(data)))
+        other = second if second != first else f"{first}2"
+        write(out / "grammar" / f"{first}-{other}-altered_{first}.tsv", grammar(first, second, seed))
+    for lang in ("en", *langs):
+        write(out / "monolingual" / f"{lang}.tsv", monolingual(data, tests, lang))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ import importlib.util
 import lzma
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).resolve().parents[2] / "analysis" / "mixture.py"
 spec = importlib.util.spec_from_file_location("mixture", SCRIPT)
 assert spec and spec.loader
@@ -13,7 +15,7 @@ mixture = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(mixture)
 
 
-def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path) -> None:
+def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = [f"The {number} dogs sleep here." for number in range(1_000)]
     held = [text for text in numbers if mixture.is_held_out(text)]
     assert 1 <= len(held) <= 20
@@ -33,6 +35,7 @@ def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path) -> None:
         file.write("The test sentence is this one!\nA sentence without a translation.\nToo short here.\n")
     (tmp_path / "sts" / "2014").mkdir(parents=True)
     (tmp_path / "sts" / "2014" / "a.tsv").write_text("3.0\tthe TEST sentence is this one\tI go.\n", "utf-8")
+    monkeypatch.setattr(mixture, "GRAMMAR", 20)
     mixture.main(tmp_path, tmp_path / "out", "fr")
     trained = (tmp_path / "out" / "short" / "en-fr.tsv").read_text("utf-8").splitlines()
     kept_out = (tmp_path / "out" / "held-out" / "en-fr.tsv").read_text("utf-8").splitlines()
@@ -41,7 +44,21 @@ def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path) -> None:
     assert "I go.\tJe vais." in trained  # too short to be a test's own
     read = {
         path: (tmp_path / "out" / f"{path}.tsv").read_text("utf-8").splitlines()
-        for path in ("paraphrase/en", "monolingual/en")
+        for path in ("paraphrase/en-en2-altered_en", "monolingual/en")
     }
-    assert read == {"paraphrase/en": ["I go.\tI am going."], "monolingual/en": ["A sentence without a translation."]}
+    assert read["monolingual/en"] == ["A sentence without a translation."]
+    ((sentence, paraphrase, altered),) = (row.split("\t") for row in read["paraphrase/en-en2-altered_en"])
+    assert (sentence, paraphrase) == ("I go.", "I am going.") and altered not in (sentence, paraphrase)
     assert not [line for line in trained if line.startswith(("Dogs", "The test")) or line.endswith("!")]
+
+
+def test_each_pair_comes_with_an_altered_sentence_and_with_all_that_swap_its_roles() -> None:
+    pairs = [("The dog bit the man.", "Le chien a mordu l'homme."), ("Yes.", "Oui.")]
+    (row,) = mixture.with_altered(pairs, 0, "en")
+    assert row[:2] == pairs[0] and row[2] in ("The man bit the dog.", "The dog didn't bite the man.")
+    assert list(mixture.with_swapped(pairs, 0, "en")) == [(*pairs[0], "The man bit the dog.")]
+
+
+def test_triples_of_the_grammar_are_drawn_once() -> None:
+    rows = list(mixture.grammar("en", "fr", 3))
+    assert len(rows) == mixture.GRAMMAR and len({row[0] for row in rows}) > 0.9 * len(rows)

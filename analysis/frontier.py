@@ -1,0 +1,59 @@
+"""How much content a recombination keeps for how much style it takes over, one curve a model.
+
+    python analysis/frontier.py PAIRS en,fr MODEL... > frontier.tsv
+
+PAIRS holds held-out translations, a TSV of the two languages. Each model writes every sentence from the semantic latent
+of its translation and the language latent of a random sentence, which is multiplied by a strength from 0 to 1. At 0 a
+language latent is the mean of its prior and tells no style; at 1 it is the style sentence's own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import bgt_core
+from bgt_core.cli.fidelity import chosen, read
+from bgt_core.contracts import LANGUAGE
+from bgt_core.evaluation.fidelity import fidelity
+from bgt_core.evaluation.fidelity.plan import RANDOM
+from bgt_core.generation.options import Beam
+from bgt_core.generation.writer import Writer
+
+STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
+MEASURES = ("chrF", "exact %", "length r x 100", "other mark taken %", "style r x 100")
+PAIRS, WORDS = 300, (4, 12)  # how many pairs, and of how many English words
+
+
+@dataclass(frozen=True)
+class Styled(Writer):
+    """A writer whose language latents are multiplied by a strength."""
+
+    strength: float = 1.0
+
+    def write(self, latents: Mapping[str, np.ndarray], *, lang: str) -> list[str]:
+        """As `Writer`."""
+        return super().write({**latents, LANGUAGE: np.float32(self.strength) * latents[LANGUAGE]}, lang=lang)
+
+
+def main(file: Path, langs: list[str], models: list[str]) -> None:
+    """Print a row for each model, strength and language."""
+    pairs = chosen(read(file, langs), PAIRS, *WORDS)
+    columns = dict(zip(langs, zip(*pairs, strict=True), strict=True))
+    print("model", "strength", "written", *MEASURES, sep="\t")
+    for model in models:
+        bgt = bgt_core.load(model, "cpu")
+        for strength in STRENGTHS:
+            result = fidelity(Styled(bgt, Beam(1), strength=strength), columns, role_pairs=0, resamples=100)
+            for one in result.written:
+                if one.by == "model" and one.writing.manner == RANDOM and one.writing.source_lang != one.writing.lang:
+                    scores = (one.scores[name].value for name in MEASURES)
+                    print(Path(model).name, strength, one.writing.lang, *(f"{score:.1f}" for score in scores), sep="\t")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2].split(","), sys.argv[3:])

@@ -88,7 +88,7 @@ class Server:
         self.models, self.results, self.log = folder / "models", folder / "results", folder / "log"
         self.results.mkdir()
         shipped = Path(bgt_core.__file__).parent / "pretrained"
-        for name, model in (("first", "bgt-small"), ("second", "bgt-composed")):
+        for name, model in (("first", "bgt-en-fr"), ("second", "bgt-multilingual")):
             shutil.copytree(shipped / model, self.models / name)
         (self.results / "own.json").write_text(json.dumps({"results": []}), "utf-8")
         self.address = f"http://localhost:{self.port}"
@@ -210,7 +210,7 @@ async def disturb(server: Server, seen: Seen, minutes: float) -> None:
     shutil.rmtree(server.models / "first")
     (server.models / "away").rename(server.models / "first")
     shutil.rmtree(server.models / "second")
-    shutil.copytree(Path(bgt_core.__file__).parent / "pretrained" / "bgt-composed", server.models / "second")
+    shutil.copytree(Path(bgt_core.__file__).parent / "pretrained" / "bgt-multilingual", server.models / "second")
     (server.results / "own.json").write_text(json.dumps({"results": []}), "utf-8")
     await asyncio.sleep(step)
     seen.megabytes.append(server.megabytes())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-PRETRAINED = Path(__file__).parent / "pretrained" / "bgt-small"
+PRETRAINED = Path(__file__).parent / "pretrained" / "bgt-en-fr"
 
 # Names are imported when they are first used, so that `bgt --help` starts without torch.
 _HOMES = {
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 def load(path: str | Path = PRETRAINED, device: str | torch.device = "auto", precision: str = "auto") -> Embedder:
     """The model in a checkpoint, or in the newest of a run; without a path the one that ships.
 
-    `path` may name a model that ships, as "bgt-composed". Where it is no folder here and reads as ORG/NAME or
+    `path` may name a model that ships, as "bgt-multilingual". Where it is no folder here and reads as ORG/NAME or
     ORG/NAME@REVISION, it is fetched from the hub.
 
     `device` is "cpu", "cuda", "cuda:1", a device of torch, or "auto": a GPU where there is one. `precision` is "fp32",

@@ -321,11 +321,11 @@ def test_models_that_ship_are_opened_by_name_unless_a_folder_is_called_so(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    shipped = bgt_core.load("bgt-composed")
-    assert shipped.fingerprint == bgt_core.load(bgt_core.PRETRAINED.parent / "bgt-composed").fingerprint
+    shipped = bgt_core.load("bgt-multilingual")
+    assert shipped.fingerprint == bgt_core.load(bgt_core.PRETRAINED.parent / "bgt-multilingual").fingerprint
     assert shipped.fingerprint != bgt_core.load().fingerprint
-    copy.rename(tmp_path / "bgt-composed")
-    assert bgt_core.load("bgt-composed").fingerprint != shipped.fingerprint
+    copy.rename(tmp_path / "bgt-multilingual")
+    assert bgt_core.load("bgt-multilingual").fingerprint != shipped.fingerprint
     for name in ("bgt-other", "..", ""):
         with pytest.raises(BgtError):
             bgt_core.load(name)

@@ -21,7 +21,7 @@ ModelOption = Annotated[
     Path,
     typer.Option(
         "--model",
-        help="A checkpoint or run folder, bgt-composed, bgt-multilingual, or ORG/NAME.",
+        help="A checkpoint or run folder, bgt-en-fr, bgt-multilingual, or ORG/NAME.",
         show_default="the model that ships",
     ),
 ]

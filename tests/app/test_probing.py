@@ -87,7 +87,7 @@ def test_a_run_leaves_what_is_stored_as_it_is(
     start()
     app = opened("probing")
     stored = app.dataframe[0].value
-    assert set(stored["Model"]) == {"bgt-small, as shipped"} and len(stored) == 23
+    assert set(stored["Model"]) == {"bgt-en-fr, as shipped"} and len(stored) == 23
     app.selectbox(key="items").set_value(500)
     press(app, "Run")
     result, after = (app.dataframe[at].value for at in range(2))
@@ -104,10 +104,10 @@ def test_the_shipped_results_are_there_beside_a_named_model(opened: Open, run: R
     run(app)
     models = app.multiselect(key="only_model")
     assert models.value == ["model"] and models.options[0] == "model"
-    assert {"bgt-small, as shipped", "bgt-multilingual, as shipped"} < set(models.options)
-    models.set_value(["bgt-small, as shipped"])
+    assert {"bgt-en-fr, as shipped", "bgt-multilingual, as shipped"} < set(models.options)
+    models.set_value(["bgt-en-fr, as shipped"])
     run(app)
-    assert set(app.dataframe[0].value["Model"]) == {"bgt-small, as shipped"}
+    assert set(app.dataframe[0].value["Model"]) == {"bgt-en-fr, as shipped"}
 
 
 def test_what_was_not_run_says_so(opened: Open, run: Run, plain: dict) -> None:
@@ -128,8 +128,8 @@ def test_the_chosen_models_results_and_those_in_the_most_languages_are_compared(
     start()
     app = opened("compare")
     box = app.multiselect(key="languages_of")
-    assert box.value == ["bgt-small, as shipped", "bgt-multilingual, as shipped"]
-    assert {"English · bgt-small, as shipped", "English · bgt-multilingual, as shipped"} <= set(app.dataframe[0].value)
+    assert box.value == ["bgt-en-fr, as shipped", "bgt-multilingual, as shipped"]
+    assert {"English · bgt-en-fr, as shipped", "English · bgt-multilingual, as shipped"} <= set(app.dataframe[0].value)
     box.set_value(["bgt-multilingual, as shipped"])
     run(app)
     table = app.dataframe[0].value.set_index("Task")

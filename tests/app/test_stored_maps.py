@@ -21,7 +21,7 @@ SHIPPED = Path(next(iter(startup.shipped().values()))).parent
 TSNE = stored_maps.METHODS[0]
 
 
-@pytest.mark.parametrize("name", ["bgt-small", "bgt-composed", "bgt-multilingual"])
+@pytest.mark.parametrize("name", ["bgt-en-fr", "bgt-multilingual"])
 def test_each_stored_map_shows_this_models_sentences_as_faithfully_as_it_says(name: str) -> None:
     maps, claims = stored_maps.read(SHIPPED / name), stored_maps.described(SHIPPED / name)
     encoder = bgt_core.load(SHIPPED / name)
@@ -53,7 +53,7 @@ def test_translations_nearly_coincide_on_the_stored_semantic_map() -> None:
 
 
 def test_a_stored_map_is_used_for_its_own_model_sentences_and_method_alone() -> None:
-    folder = SHIPPED / "bgt-small"
+    folder = SHIPPED / "bgt-en-fr"
     loaded = Loaded("small", bgt_core.load(folder), ("en", "fr"), bgt_core.info(folder), [], "Runs on the CPU")
     text = startup.read([]).texts["Example sentences (en-fr)"]
     table = spaces.sentences(text, 300)
@@ -80,7 +80,7 @@ def test_the_page_opens_on_the_stored_tsne_of_real_pairs_and_on_pca_of_others(
     app = opened("latents")
     assert app.selectbox(key="map").value == "t-SNE"
     assert any(caption.value.startswith("t-SNE, perplexity 30, seed 0") for caption in app.caption)
-    start("--model", SHIPPED / "bgt-small")
+    start("--model", SHIPPED / "bgt-en-fr")
     app = AppTest.from_string("from app.views import latents\nlatents.page()", default_timeout=60)
     app.query_params["data"] = "Built-in grammar"
     assert run(app).selectbox(key="map").value == "PCA"

@@ -1,0 +1,54 @@
+"""Compute the language means of a `bgt-bound` checkpoint anew, as the last step before it ships.
+
+    python analysis/erase_language.py CHECKPOINT PAIRS en,fr OUT
+
+In training the means are followed over all kinds of text, and what one language has more of (chat, say) counts as
+language. Here they are those of translations alone: PAIRS is a TSV of the languages. OUT is a copy of the checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+import bgt_core
+from bgt_core import checkpoint
+from bgt_core.cli.fidelity import read
+from bgt_core.data.manifest import facts
+from bgt_core.nets.erasing import WithoutLanguage
+
+
+def main(source: Path, pairs: Path, langs: list[str], out: Path) -> None:
+    """Write the checkpoint with new means and directions."""
+    source = checkpoint.find(source)
+    bgt = bgt_core.load(source, "cpu", "fp32")
+    name, erasing = next((n, part) for n, part in bgt.model.named_modules() if isinstance(part, WithoutLanguage))
+    erasing.directions.zero_()  # vectors as the body gives them
+    columns = dict(zip(langs, zip(*read(pairs, langs), strict=True), strict=True))
+    means = torch.stack([torch.from_numpy(bgt.embed(columns[lang], lang=lang).mean(0)) for lang in erasing.langs])
+    shutil.copytree(source, out)
+    weights = out / checkpoint.WEIGHTS
+    with safe_open(weights, "pt") as file:
+        about = file.metadata()
+    tensors = load_file(weights)
+    tensors |= {
+        f"{name}.means": means,
+        f"{name}.read": torch.full((len(langs),), float(min(erasing.memory, len(columns[langs[0]])))),
+        f"{name}.directions": torch.linalg.qr((means[1:] - means[:1]).T).Q.T.contiguous(),
+    }
+    save_file(tensors, weights, about)
+    config = json.loads((out / checkpoint.CONFIG).read_text("utf-8"))
+    config["files"][weights.name] = facts(weights)["sha256"]
+    config["files"].pop(checkpoint.OPTIMIZER, None)
+    (out / checkpoint.OPTIMIZER).unlink(missing_ok=True)
+    (out / checkpoint.CONFIG).write_text(json.dumps(config, indent=2), "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3].split(","), Path(sys.argv[4]))

@@ -62,6 +62,13 @@ def test_a_probe_with_few_items_keeps_its_mean_where_none_is_drawn() -> None:
     assert runs.points == pytest.approx(np.array([[0.5, 0.5]]))
 
 
+def test_no_predictor_differs_from_itself() -> None:
+    """On the same resamples its noise cancels: the difference is 0 exactly, and differs from 0 with p = 1."""
+    (runs,) = bootstrap([np.random.default_rng(3).random((1, 1, 50)) < 0.7], np.ones((1, 50), bool), range(50), 100)
+    assert runs.error()[0] > 0.03
+    assert (runs - runs).interval() == (0, 0) and (runs - runs).p() == 1
+
+
 def test_with_exact_scores_the_interval_of_seeds_is_students() -> None:
     points = np.array([[0.71, 0.74, 0.69, 0.70, 0.73]])
     runs = Runs(points, np.broadcast_to(points, (9, 1, 5)))  # test items without noise

@@ -166,7 +166,7 @@ def test_inlp_ends_within_a_point_of_the_majority(monkeypatch: pytest.MonkeyPatc
 
 def test_inlp_removes_nothing_for_what_all_scores_have_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
     """A vector added to the weights of all labels changes no probability, so it changes no direction either."""
-    (vectors, labels), dev = small(), small(120, seed=1)
+    (vectors, labels), dev = small(60), small(40, seed=1)
     monkeypatch.setattr(erasure, "MAX_ROUNDS", 1)
     plain = inlp(vectors, labels, dev)
 

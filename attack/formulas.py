@@ -45,7 +45,7 @@ FORMULAS = {
         "bgt_core/objectives/(cross_entropy|auxiliary|combine):",
         under("objectives", "cross_entropy", "auxiliary", "combine"),
     ),
-    "pooling": Formula("bgt_core/nets/pooling:", under("nets", "pooling")),
+    "pooling": Formula("bgt_core/nets/pooling:", under("nets", "pooling", "memory")),
     "binding": Formula("bgt_core/nets/binding:", under("nets", "binding")),
     "bootstrap and intervals": Formula(f"{EVALUATION}/bootstrap:(?!.*x_holm)", OF_BOOTSTRAP),
     "Holm": Formula(f"{EVALUATION}/bootstrap:x_holm", OF_BOOTSTRAP),
@@ -59,14 +59,17 @@ FORMULAS = {
     ),
     "triples": Formula(
         f"{EVALUATION}/triples:x_(evaluate|systems_of|paraphrase_nearer|exactly_tested|rows_by_kind|share)",
-        under("evaluation", *(f"triples.py::test_{test}" for test in ("shares", "diff", "triples_of", "what_an"))),
+        under(
+            "evaluation",
+            *(f"triples.py::test_{test}" for test in "a_si diff each shares triples_of ve what_an".split()),
+        ),
     ),
     "fidelity": Formula(
         f"{EVALUATION}/fidelity/(measures|kept|roles):", under("evaluation/fidelity", "kept", "measures", "roles")
     ),
     "pairs": Formula(
         f"{EVALUATION}/pairs/(measures|baselines):",
-        under("evaluation/pairs", "measures", "pairs.py::test_a_bag", "pairs.py::test_tfidf"),
+        under("evaluation/pairs", "measures", "pairs.py::test_a_bag", "pairs.py::test_tfidf", "pairs.py::test_the_cl"),
     ),
     "STS": Formula(
         f"{EVALUATION}/sts/(score|compare|hard):(?!.*(x_explain|x_note|__str__))",
@@ -86,7 +89,10 @@ FORMULAS = {
         f"{PROBES}/significance:",
         under(
             "probes",
-            *(f"significance.py::test_{test}" for test in "a_p boot holm of_s resamples seeds the_error with".split()),
+            *(
+                f"significance.py::test_{test}"
+                for test in "a_p an_ boot holm no_ of_ resamples seeds the_error with".split()
+            ),
             "summary",
         ),
     ),

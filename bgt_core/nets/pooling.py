@@ -72,7 +72,7 @@ class SIFPooling(nn.Module):
         ids = layout.pack(side.ids)  # (N,)
         counts = ids != EOS
         weights = self.rarity[ids] * counts * math.sqrt(self.width)  # (N,): a unit of the mean is about N(0, 1)
-        total = layout.sum(F.normalize(lookup(self.table, ids), dim=-1) * weights[:, None])  # (B, H)
+        total = layout.sum(F.normalize(lookup(self.table, ids)) * weights[:, None])  # (B, H)
         return total / layout.sum(counts).clamp(min=1)[:, None]
 
 
@@ -119,11 +119,11 @@ class JoinedPooling(nn.Module):
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H); a unit is about N(0, 1) over sentences, of the whole."""
         layout = layout or PackedLayout.of(side)
-        average = F.normalize(self.average(side, layout), dim=-1) * math.sqrt(1 - self.share)
-        composed = F.normalize(self.composed(side, layout).float(), dim=-1) * math.sqrt(self.share)
+        average = F.normalize(self.average(side, layout)) * math.sqrt(1 - self.share)
+        composed = F.normalize(self.composed(side, layout).float()) * math.sqrt(self.share)
         if self.training and self.dropout:
-            composed = composed * (torch.rand(len(composed), 1, device=composed.device) >= self.dropout)
-        return torch.cat([average, composed], dim=-1) * math.sqrt(self.width)
+            composed = composed * (torch.rand_like(composed[:, :1]) >= self.dropout)
+        return torch.cat([average, composed], dim=1) * math.sqrt(self.width)
 
     def composed(self, side: Tokens, layout: PackedLayout) -> Tensor:
         """What the Transformer composes, before it is scaled: Tokens (B, T) -> (B, K)."""
@@ -174,12 +174,12 @@ class BoundPooling(nn.Module):
         layout = layout or PackedLayout.of(side)
         states = self.body.states(side, layout)  # (N, H)
         parts = self.average(side, layout), self.bound(side, layout, states), self.relate(layout.mean(states))
-        units = [F.normalize(exact(part), dim=-1) for part in parts]
+        units = [F.normalize(exact(part)) for part in parts]
         scaled = [unit * math.sqrt(share * self.width) for unit, share in zip(units, self.shares, strict=True)]
-        return torch.cat(scaled, dim=-1)
+        return torch.cat(scaled, dim=1)
 
     def bound(self, side: Tokens, layout: PackedLayout, states: Tensor) -> Tensor:
         """The sum over tokens of R(position) (V vector + W state): Tokens (B, T), states (N, H) -> (B, K)."""
         words = lookup(self.body.words.table, layout.pack(side.ids)) * math.sqrt(self.body.width)
-        positions = layout.columns + exact(self.shift(states)).squeeze(-1)
+        positions = layout.columns + exact(self.shift(states))[:, 0]
         return layout.sum(self.binding.bind(exact(self.lexical(words) + self.compose(states)), positions))

@@ -25,5 +25,5 @@ class CrossEntropy:
 
     def __call__(self, out: Outputs, step: int) -> Loss:
         costs = {prediction.name: prediction.nll(self.label_smoothing) for prediction in out.predictions}
-        losses, nats = zip(*costs.values(), strict=True)
-        return Loss(reduce(add, losses), {name: each.sum() for name, each in zip(costs, nats, strict=True)})
+        total = reduce(add, [loss for loss, _ in costs.values()])
+        return Loss(total, {name: nats.sum() for name, (_, nats) in costs.items()})

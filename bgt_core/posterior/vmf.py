@@ -56,8 +56,8 @@ class VonMisesFisher:
         along, across = sample_cosine(self.concentration.double(), size, generator)  # (B,)
         mean = self.mean.to(torch.promote_types(self.mean.dtype, torch.float32))
         aside = torch.randn(len(mean), size - 1, dtype=mean.dtype, device=mean.device, generator=generator)
-        aside = F.normalize(aside, dim=-1)  # uniform on the sphere of one dimension less
-        z = torch.cat([along[:, None].to(mean.dtype), across[:, None].to(mean.dtype) * aside], dim=-1)
+        aside = F.normalize(aside)  # uniform on the sphere of one dimension less
+        z = torch.cat([along[:, None].to(mean.dtype), across[:, None].to(mean.dtype) * aside], dim=1)
         return reflect(z, mean)
 
     def kl(self) -> Tensor:
@@ -70,7 +70,7 @@ class VonMisesFisher:
         """log q(z | sentence) - log p(z) of one z per sentence: (B, L) -> (B,) nats; `kl` is its mean."""
         exact = torch.promote_types(z.dtype, torch.float32)
         log_f, _ = log_f_and_ratio(self.concentration, self.mean.shape[1])
-        return (self.concentration * (self.mean.double() * z.double()).sum(-1) - log_f).to(exact)
+        return (self.concentration * (self.mean.double() * z.double()).sum(1) - log_f).to(exact)
 
     def log_density(self, z: Tensor) -> Tensor:
         """log q(z_i | sentence_j) of every z under every sentence's posterior: (M, L) -> (M, B) nats, all of them less
@@ -108,5 +108,5 @@ def sample_cosine(concentration: Tensor, size: int, generator: torch.Generator |
 def reflect(z: Tensor, mean: Tensor) -> Tensor:
     """z (B, L) in the mirror that takes the first axis to the mean direction (B, L) (Householder)."""
     normal = F.one_hot(torch.zeros((), dtype=torch.long, device=z.device), z.shape[1]).to(z.dtype) - mean
-    length = normal.square().sum(-1, keepdim=True).clamp(min=EPS)  # 0 where the mean is that axis: nothing to reflect
-    return z - 2 * normal * (normal * z).sum(-1, keepdim=True) / length
+    length = normal.square().sum(1, keepdim=True).clamp(min=EPS)  # 0 where the mean is that axis: nothing to reflect
+    return z - 2 * normal * (normal * z).sum(1, keepdim=True) / length

@@ -129,7 +129,7 @@ def correct(differences: Sequence[Difference], correction: str = "holm") -> list
     """
     check_correction(correction)
     name, adjust = CORRECTIONS[correction]
-    adjusted = adjust(np.array([gap.p for gap in differences])) if differences else np.zeros(0)
+    adjusted = adjust(np.array([gap.p for gap in differences]))
     return [replace(gap, adjusted_p=float(p), correction=name) for gap, p in zip(differences, adjusted, strict=True)]
 
 

@@ -52,8 +52,12 @@ def extra_scores(study: Study, inputs: Sequence[Vectors], measured: Measured, co
     """The fields of `ProbeScore` that only latents have, as far as `config` wants them."""
     fields: dict[str, float] = {}
     if control := controls.selectivity(study, inputs, measured, config):
-        names = ("control", "selectivity", "selectivity_low", "selectivity_high")
-        fields |= dict(zip(names, control, strict=True))
+        fields.update(
+            control=control.control,
+            selectivity=control.points,
+            selectivity_low=control.low,
+            selectivity_high=control.high,
+        )
     if config.capacity:
         fields["capacity"] = controls.capacity(study, inputs[0], measured, config)
     if config.mdl:

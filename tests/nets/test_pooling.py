@@ -11,7 +11,8 @@ import torch
 from bgt_core.contracts import EOS, UNK, Tokens
 from bgt_core.errors import BgtError
 from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.pooling import JoinedPooling, MeanPooling, ResidualPooling, SIFPooling
+from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.pooling import BoundPooling, JoinedPooling, MeanPooling, ResidualPooling, SIFPooling
 from bgt_core.nets.transformer import Transformer
 
 
@@ -126,3 +127,25 @@ def test_training_hides_the_composed_part_of_some_sentences(random_tokens: Calla
 def test_each_joined_part_has_a_share(share: float) -> None:
     with pytest.raises(BgtError, match=f"composed_share {share} must be above 0 and below 1"):
         JoinedPooling(SIFPooling(torch.rand(9), 4), Transformer(make_embedding(9, 8), 1, 8, 2, 0.0), 4, share)
+
+
+@pytest.mark.parametrize("kind", ["mean", "average", "residual", "joined", "bound"])
+def test_only_the_tokens_of_a_given_layout_are_read(
+    kind: str, random_tokens: Callable[..., Tokens], stirred: Callable[[torch.nn.Module], torch.nn.Module]
+) -> None:
+    """The layout hides the last three tokens of each sentence: the result is that of the shorter sentences."""
+    torch.manual_seed(0)
+    average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0)
+    make: dict[str, Callable[[], torch.nn.Module]] = {
+        "mean": lambda: MeanPooling(torch.nn.Embedding(30, 8)),
+        "average": lambda: average,
+        "residual": lambda: ResidualPooling(average, body),
+        "joined": lambda: JoinedPooling(average, body, 4, 0.3),
+        "bound": lambda: BoundPooling(average, body, 10, 4, 0.2, 0.3),
+    }
+    pooling, side = stirred(make[kind]()).double(), random_tokens([8, 6], 30)
+    shown = side.mask & (torch.arange(8) < side.mask.sum(1, keepdim=True) - 3)
+    layout = PackedLayout((2, 8), shown.flatten().nonzero()[:, 0], shown)
+    short = Tokens.pad([side.ids[0, :5].tolist(), side.ids[1, :3].tolist()], "en")
+    torch.testing.assert_close(pooling(side, layout), pooling(short))
+    assert (pooling(side, layout) - pooling(side)).abs().max() > 1e-3

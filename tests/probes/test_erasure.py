@@ -124,9 +124,10 @@ def test_units_that_hardly_vary_and_axes_that_are_nearly_one_are_erased_too() ->
     rng = np.random.default_rng(3)
     labels = rng.permutation(np.arange(300) % 2)
     noise, more = rng.standard_normal((2, 300))
-    still = [np.zeros(300), np.full(300, 5.0)]
-    units = {  # of the label and noise as large: in one unit that varies by a billionth, or between two that are alike
-        "little": ([noise, 1e3 + 1e-6 * (labels + more), *still], np.array([0.0, 1.0, 0, 0])),
+    still = [np.full(300, 5.0), np.full(300, 0.1)]
+    assert np.std(still[1]) > 0  # by rounding alone
+    units = {  # of the label and noise as large: in one unit that hardly varies, or between two that are alike
+        "little": ([noise, 1e3 + 1e-7 * (labels + more), *still], np.array([0.0, 1.0, 0, 0])),
         "alike": ([noise, noise + 1e-4 * (labels + more), *still], np.array([-1.0, 1.0, 0, 0])),
     }
     for columns, axis in units.values():
@@ -138,6 +139,47 @@ def test_units_that_hardly_vary_and_axes_that_are_nearly_one_are_erased_too() ->
             abs(np.corrcoef(vectors @ axis, labels)[0, 1]) > 0.4 > 1e-3 > abs(np.corrcoef(erased @ axis, labels)[0, 1])
         )
         np.testing.assert_array_equal(erased[:, 2:], vectors[:, 2:])
+
+
+@pytest.mark.parametrize(("apart", "erased"), [(3e-5, True), (3e-6, False)])
+def test_a_direction_below_a_millionth_of_the_largest_is_taken_for_rounding(apart: float, erased: bool) -> None:
+    """50 units are alike but for one, and all that tells of the label is how that one differs."""
+    rng = np.random.default_rng(6)
+    labels = rng.permutation(np.arange(300) % 2)
+    noise, more = rng.standard_normal((2, 300))
+    vectors = np.column_stack([noise] * 49 + [noise + apart * (labels + more)])
+    # the largest singular value is about sqrt(50) = 7 of one unit's; the smallest that counts is 7e-6
+    after = leace(vectors, labels)(vectors)
+    left = np.corrcoef(after[:, 49] - after[:, 0], labels)[0, 1]
+    assert left == pytest.approx(0.0 if erased else np.corrcoef(labels + more, labels)[0, 1], abs=0.01)
+    assert np.corrcoef(labels + more, labels)[0, 1] > 0.4
+
+
+def test_inlp_ends_within_a_point_of_the_majority(monkeypatch: pytest.MonkeyPatch) -> None:
+    (vectors, labels), dev = small(), (small()[0][:100], np.arange(100) % 2)  # label 0 is half of dev
+    monkeypatch.setattr(erasure, "MAX_ROUNDS", 1)
+    monkeypatch.setattr(LinearProbe, "score", lambda *given: 0.5 + erasure.MARGIN)
+    assert inlp(vectors, labels, dev).rank == 0
+    monkeypatch.setattr(LinearProbe, "score", lambda *given: 0.5 + 1.01 * erasure.MARGIN)
+    assert inlp(vectors, labels, dev).rank > 0
+
+
+def test_inlp_removes_nothing_for_what_all_scores_have_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vector added to the weights of all labels changes no probability, so it changes no direction either."""
+    (vectors, labels), dev = small(60), small(40, seed=1)
+    monkeypatch.setattr(erasure, "MAX_ROUNDS", 1)
+    plain = inlp(vectors, labels, dev)
+
+    class Shifted(LinearProbe):
+        def fit(self, X: np.ndarray, y: np.ndarray, dev: tuple[np.ndarray, np.ndarray] | None = None) -> LinearProbe:
+            super().fit(X, y, dev)
+            self.layers_ = [(weights + np.arange(1.0, 7)[:, None], *rest) for weights, *rest in self.layers_]
+            return self
+
+    monkeypatch.setattr(erasure, "LinearProbe", Shifted)
+    shifted = inlp(vectors, labels, dev)
+    assert shifted.rank == plain.rank == 2
+    np.testing.assert_allclose(shifted.read @ shifted.read.T, plain.read @ plain.read.T, atol=1e-5)
 
 
 def test_inlp_reads_what_a_probe_does_round_by_round(monkeypatch: pytest.MonkeyPatch) -> None:

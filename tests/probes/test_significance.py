@@ -9,9 +9,10 @@ import pytest
 from scipy.special import i0e
 from scipy.stats import binom, binomtest, t, ttest_1samp
 
+from bgt_core.errors import UsageError
 from bgt_core.evaluation.bootstrap import resample
 from probes.measures import significance
-from probes.measures.significance import Runs, bootstrap, correct, wilson
+from probes.measures.significance import Runs, bootstrap, correct, difference, wilson
 from probes.result import Difference
 
 EVERYWHERE = np.ones((1, 4_000), bool)
@@ -60,6 +61,13 @@ def test_a_probe_with_few_items_keeps_its_mean_where_none_is_drawn() -> None:
     equal = i0e(2.0)  # how often two Poisson counts of mean 1 are equal: both 0, or as many right as wrong
     assert (runs.draws[:, 0, 0] == 0.5).mean() == pytest.approx(equal, abs=0.035)
     assert runs.points == pytest.approx(np.array([[0.5, 0.5]]))
+
+
+def test_no_predictor_differs_from_itself() -> None:
+    """On the same resamples its noise cancels: the difference is 0 exactly, and differs from 0 with p = 1."""
+    (runs,) = bootstrap([np.random.default_rng(3).random((1, 1, 50)) < 0.7], np.ones((1, 50), bool), range(50), 100)
+    assert runs.error()[0] > 0.03
+    assert (runs - runs).interval() == (0, 0) and (runs - runs).p() == 1
 
 
 def test_with_exact_scores_the_interval_of_seeds_is_students() -> None:
@@ -165,6 +173,33 @@ def test_holm_over_a_table() -> None:
     table = [Difference("t", "fr", "a", "b", 1.0, 0.0, 2.0, p) for p in (0.01, 0.04, 0.03)]
     assert [row.adjusted_p for row in correct(table)] == pytest.approx([0.03, 0.06, 0.06])
     assert correct([]) == []
+
+
+@pytest.mark.parametrize(
+    ("correction", "adjusted", "name"),
+    [
+        ("holm", [0.03, 0.8, 0.8], "Holm"),
+        ("bonferroni", [0.03, 1.0, 1.0], "Bonferroni"),
+        ("none", [0.01, 0.4, 0.5], "no correction"),
+    ],
+)
+def test_of_each_correction_by_hand(correction: str, adjusted: list[float], name: str) -> None:
+    table = [Difference("t", "fr", "a", "b", 1.0, 0.0, 2.0, p) for p in (0.01, 0.4, 0.5)]
+    corrected = correct(table, correction)
+    assert [row.adjusted_p for row in corrected] == pytest.approx(adjusted)
+    assert {row.correction for row in corrected} == {name} and [row.p for row in corrected] == [0.01, 0.4, 0.5]
+    with pytest.raises(UsageError, match=r"correction fdr: choose from holm, bonferroni, none\."):
+        correct(table, "fdr")
+
+
+def test_an_interval_of_a_difference_ends_at_100_points() -> None:
+    """Two seeds that disagree: Student's interval with one degree of freedom is wider than what is possible."""
+    points = np.array([[0.9, -0.1]])
+    paired = Runs(points, np.broadcast_to(points, (9, 1, 2)))
+    gap = difference("t", "fr", ("a", "b"), paired, 0.95)
+    assert (gap.task, gap.lang, gap.first, gap.second) == ("t", "fr", "a", "b")
+    assert (gap.points, gap.ci_low, gap.ci_high) == (pytest.approx(40), -100, 100)
+    assert gap.p == pytest.approx(ttest_1samp(points[0], 0).pvalue)
 
 
 # encoders, probe seeds, sd over encoders, sd over probes, whether all seeds test the same items

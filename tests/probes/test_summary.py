@@ -106,6 +106,7 @@ def test_notes_say_how_a_latent_stands_to_the_baselines() -> None:
 
     assert note(scores["own"]) == "not separable from majority"  # its interval begins at 0.55
     assert note(scores["other"]) == "below length"  # 0.74 is below 0.75
+    assert note(replace(scores["other"], ci_low=0.55)) == "not separable from majority"
     assert note(replace(scores["other"], ci_high=0.75)) == ""
     assert note(scores[MAJORITY]) == "" == note(scores["length"])
     assert note(replace(scores["other"], note="did not converge")) == "did not converge; below length"
@@ -124,6 +125,7 @@ def test_warnings_of_a_predictor_begin_past_their_bounds() -> None:
                     "in more than chance.")  # fmt: skip
     (told,) = predictor_warnings(row("own", 1.0), replace(of, dev=0.2), 30)
     assert "dev accuracy 20.0 and test accuracy 100.0" in told
+    assert predictor_warnings(row("own", 1.0), replace(of, dev=1.0), 40) == []  # both without an error
     for dev, n_dev in ((0.99, 1_000), (0.6, 40)):
         of_dev = replace(of, dev=dev)
         for accuracy in np.arange(0.05, 1, 0.05):
@@ -196,6 +198,8 @@ def test_a_summary_has_every_row_and_every_difference() -> None:
     assert (gap.ci_low, gap.ci_high) == pytest.approx([100 * end for end in paired.interval(0.9)])
     assert [(each.first, each.second) for each in result.over_baseline] == [("own", "length"), ("other", "length")]
     assert [(each.first, each.second) for each in result.over_majority] == [("own", MAJORITY), ("other", MAJORITY)]
+    three = summarise(made, ["own", "other", "words"], scores, of, drawn, config).difference
+    assert (three.first, three.second) == ("own", "other")
     bare = summarise(made, ["own"], scores, of, drawn, replace(config, baselines=False))
     assert bare.difference is None and bare.over_baseline == [] and len(bare.over_majority) == 1
     assert [each.latent for each in bare.rows] == ["own", "other", "length", "words"]
@@ -269,6 +273,21 @@ def test_selectivity_is_of_the_items_whose_key_recurs(probe: str, l2: float | No
     assert given == pytest.approx((control.mean, 100 * (own.mean - control.mean), 100 * ends[0], 100 * ends[1]))
     assert given.control == right[:, tested].mean() and given.low < given.points < given.high
     assert selectivity(made, [vectors], task, replace(config, control=None)) is None
+
+
+def test_the_probes_of_the_control_task_are_those_of_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has the strength that was set, and the seed of the task's probe."""
+    probes: list[Any] = []
+
+    def watched(make: Any, inputs: Any, labels: Any, cuts: Any) -> Measured:
+        probes.append((make(9).strengths, make(9).random_state))
+        return measure(make, inputs, labels, cuts)
+
+    monkeypatch.setattr(controls, "measure", watched)
+    made = study(seeds=3)
+    task = measured(np.zeros((1, 3, 300)), made.labels)
+    assert selectivity(made, [noise(made, 2)], task, ProbeConfig(control="first", l2=4.0, resamples=100))
+    assert probes == [((0.25,), 0), ((0.25,), 1), ((0.25,), 2)]
 
 
 @pytest.mark.parametrize(("dev", "test", "made_one"), [(30, 30, True), (29, 30, False), (30, 29, False)])

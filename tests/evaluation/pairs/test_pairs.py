@@ -5,18 +5,21 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.metrics.pairwise import cosine_similarity
 
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.pairs import LabelledPairs, evaluate, read_labelled
-from bgt_core.evaluation.pairs.baselines import TfIdfClassifier, bag_of_words
+from bgt_core.evaluation.pairs.baselines import TfIdf, TfIdfClassifier, bag_of_words
 from bgt_core.vectors.compare import ComparesByCosine
 
 Bgt = Callable[..., tuple[int, str, str]]
@@ -111,6 +114,35 @@ def test_tfidf_and_logistic_regression_learn_which_word_tells() -> None:
     assert ((probability >= classifier.threshold) == test.labels).all()
     turned = LabelledPairs("turned", test.labels, test.right, test.left)
     np.testing.assert_allclose(classifier(turned), probability)
+
+
+def test_tfidf_by_hand() -> None:
+    """Two different sentences: "a" is in both, "b" and "c" are in one each, which has an idf of ln(3 / 2) + 1."""
+    pairs = LabelledPairs("hand", np.array([True, False]), ["A b", "a, c"], ["A b", "A b"])
+    rare = math.log(3 / 2) + 1
+    assert TfIdf(pairs)(pairs).tolist() == pytest.approx([1, 1 / (1 + rare**2)])
+    assert TfIdf(pairs, runs=2)(pairs).tolist() == pytest.approx([1, 1 / (1 + 2 * rare**2)])  # and the run of two
+    assert TfIdf(pairs).vectors(["d e"]).nnz == 0
+
+
+def test_the_classifier_is_the_minimum_of_the_penalised_loss() -> None:
+    """By scipy: 10 times the sum of log-losses plus half the squared weights, over differing and shared words."""
+    rng = np.random.default_rng(0)
+    left, right = ([" ".join(rng.choice(list("abcd"), 4)) for _ in range(40)] for _ in range(2))
+    pairs = LabelledPairs("drawn", rng.random(40) < 0.5, left, right)
+    tfidf = TfIdf(pairs, runs=2)
+    u, v = (tfidf.vectors(side).toarray() for side in (left, right))
+    features = np.hstack([np.abs(u - v), u * v, np.ones((40, 1))])
+    sign = np.where(pairs.labels, 1, -1)
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        margin = sign * (features @ weights)
+        slope = -10 * features.T @ (sign * expit(-margin))
+        penalised = np.append(weights[:-1], 0)  # not the intercept
+        return 10 * np.logaddexp(0, -margin).sum() + penalised @ penalised / 2, slope + penalised
+
+    best = minimize(loss, np.zeros(features.shape[1]), jac=True, tol=1e-8).x
+    np.testing.assert_allclose(TfIdfClassifier(pairs)(pairs), expit(features @ best), atol=2e-3)
 
 
 def test_every_system_has_its_measures(pairs: LabelledPairs) -> None:

@@ -170,6 +170,53 @@ def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
         evaluate({"x": encoder}, pairing, lang="de", resamples=100)
 
 
+def test_neighbours_of_the_same_parse_are_marked_best_where_low_is_good_and_where_high_is() -> None:
+    """10 queries of one kind and 20 of another, whose trees are two labels apart; their letters tell which is which.
+
+    A random candidate is of the other kind for 20 of 30 of the 10, and for 10 of 30 of the 20: 4 in 9.
+    """
+    kinds = {"a": ("b", "D N", 10), "c": ("d", "V V", 20)}
+    both = [(first * n, second, tags) for first, (second, tags, size) in kinds.items() for n in range(1, size + 1)]
+    queries = treebank([(f"{first} {second}", tags) for first, second, tags in both])
+    offered = treebank([(f"{second} {first}", tags) for first, second, tags in both])
+    pairing = pair_up(queries, offered)
+    table = evaluate({"x": Spelling()}, pairing, latent="semantic", resamples=200, seed=1)
+    assert [cell.value for cell in table.scores[EDITS]] == pytest.approx([400 / 27, 0, 0])  # 2 edits of 6 nodes
+    assert [cell.value for cell in table.scores[TAGS]] == pytest.approx([500 / 9, 100, 100])
+    for measure, gain in ((EDITS, 400 / 27), (TAGS, -400 / 9)):
+        assert [cell.mark for cell in table.scores[measure]] == ["", "best", ""]
+        (gap,) = (gap for gap in table.differences if gap.key == measure)
+        assert gap.difference.value == pytest.approx(gain) and gap.p < 0.001
+
+    def at_random(**settings: Any) -> Any:
+        made = evaluate({"x": Spelling()}, pairing, latent="semantic", resamples=200, **settings)
+        return made.scores[TAGS][0][1:3]
+
+    assert at_random(seed=1) == at_random(seed=1) != at_random(seed=2)
+    narrow, wide = at_random(level=0.5), at_random(level=0.99)
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+def test_two_rows_of_one_name_are_refused() -> None:
+    class One(Spelling):
+        latents = ("semantic",)
+
+    pairing = pair_up(treebank(QUERIES), treebank(OFFERED))
+    for encoders, name in (({"x": Spelling(), "x semantic": One()}, "x semantic"), ({RANDOM: One()}, RANDOM)):
+        with pytest.raises(UsageError, match=f"Two rows are called '{name}'; give one another name"):
+            evaluate(encoders, pairing, resamples=100)
+
+
+def test_a_long_sentence_without_a_vector_is_named_by_its_beginning() -> None:
+    class Broken(Spelling):
+        def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "none") -> np.ndarray:
+            return np.array([[np.nan if len(text) > 60 else 1.0] for text in sentences])
+
+    pairing = pair_up(bank("a b", "z" * 70 + " b"), bank("c d"))
+    with pytest.raises(DataError, match=f"The vector of '{'z' * 60}' holds infinity or no number"):
+        neighbours(Broken(), pairing, "en", "semantic")
+
+
 def test_neighbours_are_by_the_encoder_s_own_similarity() -> None:
     class Opposed(Spelling):
         def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.recipes.recipe import Recipe
 
 Open = Callable[[str], AppTest]
-PAGES = ("main", "sentence", "latents", "generate", "similarity", "probing", "compare", "card")
+PAGES = ("main", "sentence", "maps", "rewrite", "similarity", "probes", "languages", "card")
 
 
 @pytest.fixture(autouse=True)
@@ -45,9 +45,9 @@ def test_it_says_that_it_translates_and_what_its_latent_is(opened: Open) -> None
 
 
 def test_pages_for_two_latents_say_why_they_are_empty(opened: Open) -> None:
-    assert "translates French into English, and has no style" in opened("generate").info[0].value
-    assert "one latent" in opened("compare").info[0].value
-    assert "one latent" in opened("latents").caption[0].value
+    assert "translates French into English, and has no style" in opened("rewrite").info[0].value
+    assert "one latent" in opened("languages").info[0].value
+    assert "one latent" in opened("maps").caption[0].value
 
 
 def test_no_english_sentences_stand_where_french_is_read(opened: Open) -> None:

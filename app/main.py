@@ -10,9 +10,9 @@ from pathlib import Path
 
 import streamlit as st
 
-ROOT = str(Path(__file__).resolve().parent.parent)
-if ROOT not in sys.path:  # Streamlit puts this folder on the path, not the one that holds `app`
-    sys.path.insert(0, ROOT)
+HERE = Path(__file__).resolve().parent
+# Streamlit puts this folder on the path, where the page `probes` would hide the package; `app` is in the one above.
+sys.path[:] = dict.fromkeys([str(HERE.parent), *(part for part in sys.path if Path(part).resolve() != HERE)])
 
 from app.core import own_texts, startup, state  # noqa: E402
 from app.core.markdown import problem, verbatim  # noqa: E402

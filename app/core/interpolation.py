@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import rows, state, writing
+from app.core import controls, state, writing
 from app.core.address import BOUND
 from app.core.markdown import problem, verbatim, written
 from bgt_core.contracts import LANGUAGE, SEMANTIC
@@ -57,10 +57,7 @@ def form(
             moved = st.segmented_control(
                 "Move", list(moves), default=next(iter(moves)), required=True, key="move", **BOUND
             ) or next(iter(moves))
-            lang = st.segmented_control(
-                "Language of both", langs, default=langs[0], required=True, format_func=rows.language_name,
-                key="way_lang", **BOUND,
-            ) or langs[0]  # fmt: skip
+            lang = controls.language("Language of both", langs, "way_lang")
             st.space("stretch")
             submitted = st.form_submit_button("Interpolate", type="primary")
     walk = st.session_state.get("walked")

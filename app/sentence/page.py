@@ -36,28 +36,26 @@ class Next:
 def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
     """The title and what the model does; what most models do until this one is loaded."""
     second = loaded.second_latent if loaded else LANGUAGE
-    several = len(loaded.langs) > 1 if loaded else True
-    space = ", in one space for all its languages" if several else ""
-    meaning = f"{chart.square(SEMANTIC)} The <b>semantic latent</b> keeps <b>what it means</b>{space}"
+    meaning = f"{chart.square(SEMANTIC)} the <b>semantic latent</b> keeps <b>what it means</b>"
     style = compute.STYLE_OF.get(second, "how it is said")
-    learnt = f" It learnt this from {compute.learnt_from(loaded)}." if loaded and loaded.info else ""
+    learnt = f" Learnt from {compute.learnt_from(loaded)}." if loaded and loaded.info else ""
     with place.container():
         if loaded and loaded.translates:
             st.title("A translator")
             st.markdown(
-                f"This model translates {loaded.translates}: `bgt translate` writes with it, this app does not. What "
-                "its encoder reads is averaged and shown as a **semantic latent**, which nothing trained it to be."
+                f"This model translates {loaded.translates}: `bgt translate` writes with it, this app does not. "
+                "The average of its encoder's states is shown as a **semantic latent**, but was not trained to be one."
             )
         elif second:
             more = compute.such_as(loaded) if loaded else ""
             st.title("A sentence, in two parts")
             st.html(
-                f"{chart.STYLE}This model reads a sentence twice. {meaning}; {chart.square(second)} the "
-                f"<b>{second} latent</b> keeps <b>{style}</b>{more}.{learnt}"
+                f"{chart.STYLE}This model reads a sentence twice: {meaning}, {chart.square(second)} the "
+                f"<b>{second} latent</b> <b>{style}</b>{more}.{learnt}"
             )
         else:
             st.title("What a sentence means")
-            st.html(f"{chart.STYLE}This model reads a sentence once. {meaning}; it has no latent for style.{learnt}")
+            st.html(f"{chart.STYLE}This model reads a sentence once: {meaning}. It has no latent for style.{learnt}")
 
 
 def page(place: DeltaGenerator, following: Next) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import app as package
 from app.core import startup, state
 from app.sentence import page
 from bgt_core import checkpoint
@@ -63,7 +65,7 @@ def test_a_model_of_one_language_and_latent_has_a_map_of_it(
     assert not any(app.error for app in apps.values())
     assert len(figures(apps["maps"])) == 1 and not apps["maps"].table
     (text,) = (html.proto.body for html in apps["sentence"].get("html") if "reads a sentence" in html.proto.body)
-    assert "This model reads a sentence once." in text and "all its languages" not in text
+    assert "This model reads a sentence once:" in text
 
 
 def test_clearing_the_caches_loses_nothing(opened: Open, press: Callable) -> None:
@@ -134,3 +136,11 @@ def test_a_busy_model_is_no_crash(opened: Open, run: Run, monkeypatch: pytest.Mo
     monkeypatch.setattr(page, "page", busy)
     app = opened("main")
     assert "busy" in app.warning[0].value and [button.label for button in app.button] == ["Try again"]
+
+
+def test_the_apps_own_folder_hides_no_package(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streamlit puts it on the path, where the page `probes` would be taken for the package."""
+    folder = str(Path(package.__file__).parent)
+    monkeypatch.syspath_prepend(folder)
+    opened("main")
+    assert folder not in sys.path and str(Path(folder).parent) in sys.path

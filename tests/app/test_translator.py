@@ -39,7 +39,7 @@ def test_it_says_that_it_translates_and_what_its_latent_is(opened: Open) -> None
     assert app.title[0].value == "A translator"
     assert "French into English" in app.sidebar.text[0].value
     (text,) = (text.value for text in app.markdown if "translates" in text.value)
-    assert "French into English" in text and "`bgt translate`" in text and "nothing trained it to be" in text
+    assert "French into English" in text and "`bgt translate`" in text and "not trained to be one" in text
     assert not any("paraphrases" in text.value for text in app.markdown)
     assert "On held-out pairs" not in [head.value for head in app.subheader]  # there is nothing below it
 

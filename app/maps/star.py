@@ -7,7 +7,6 @@ import streamlit as st
 
 from app.core import rows, state, writing
 from app.core.latents import spaces
-from app.core.latents.spaces import digest
 from app.core.markdown import problem
 from app.maps import component
 from bgt_core.contracts import SEMANTIC
@@ -60,14 +59,9 @@ def show(loaded: state.Loaded, fitted: spaces.Spaces, row: str | None, lang: str
     st.caption(f"{counts[before]} words, then {counts[after]}.")
 
 
+@st.cache_data(max_entries=256, show_spinner=False, hash_funcs=state.BY_DIGEST)
 def written(loaded: state.Loaded, latents: dict[str, np.ndarray], lang: str) -> str:
     """The sentence that the model writes from both latents, {latent: (D,)}."""
-    key = " ".join(digest(vector) for vector in latents.values())
-    return _written(loaded.digest, key, lang, loaded, latents)
-
-
-@st.cache_data(max_entries=256, show_spinner=False)
-def _written(digest: str, key: str, lang: str, _loaded: state.Loaded, _latents: dict[str, np.ndarray]) -> str:
-    semantic, second = (_latents[latent][None].astype(np.float32) for latent in (SEMANTIC, _loaded.second_latent))
-    (text,) = writing.write(_loaded, semantic, second, lang)
+    semantic, second = (latents[latent][None].astype(np.float32) for latent in (SEMANTIC, loaded.second_latent))
+    (text,) = writing.write(loaded, semantic, second, lang)
     return text

@@ -11,7 +11,7 @@ import streamlit as st
 from app.core import rows
 from app.core.corpora import sentences
 from app.core.startup import ParallelText
-from app.core.state import Loaded, embed
+from app.core.state import BY_DIGEST, Loaded, embed
 from app.core.writing import DEFAULT_SEARCH, candidates, write
 from bgt_core.contracts import SEMANTIC
 from bgt_core.generation.directions import Directions, directions
@@ -79,38 +79,34 @@ def grid(
     return table, [(each.text, each.kept[SEMANTIC]) for each in again]
 
 
-@st.cache_resource(max_entries=8, show_spinner="Finding directions")
-def fitted_directions(digest: str, text: ParallelText, lang: str, _loaded: Loaded) -> Directions:
+@st.cache_resource(max_entries=8, show_spinner="Finding directions", hash_funcs=BY_DIGEST)
+def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> Directions:
     """Directions of the second latent, fitted on a text's sentences of that language."""
     table = sentences(text, FITTED_ON)
     table = table[table["lang"] == lang]
     factors = np.column_stack([table["words"], table["punctuation"], table["mark"] == "question"])
-    return directions(embed(_loaded, table["text"], lang, _loaded.second_latent), factors, tuple(FACTORS))
+    return directions(embed(loaded, table["text"], lang, loaded.second_latent), factors, tuple(FACTORS))
 
 
 def write_moved(
-    loaded: Loaded,
-    directions: Directions,
-    source: str,
-    lang: str,
-    steps: Sequence[Sequence[float]],
-    report: Report = quiet,
+    loaded: Loaded, directions: Directions, source: str, lang: str, steps: Sequence[Sequence[float]]
 ) -> list[str]:
     """The source written again with its second latent moved, once for each row of steps (S, K), in units of the
     factors."""
     second = directions.move(embed(loaded, [source], lang, loaded.second_latent), np.asarray(steps, dtype=float))
     semantic = np.repeat(embed(loaded, [source], lang, SEMANTIC), len(second), axis=0)
-    return write(loaded, semantic, second, lang, report=report)
+    return write(loaded, semantic, second, lang)
 
 
-def every_step(loaded: Loaded, directions: Directions, source: str, lang: str, report: Report = quiet) -> pd.DataFrame:
+@st.cache_data(max_entries=32, show_spinner=False, hash_funcs=BY_DIGEST)
+def every_step(loaded: Loaded, _directions: Directions, source: str, lang: str) -> pd.DataFrame:
     """The source at every step of every direction, one direction at a time."""
     moves = [
         (title, step, [step * (name == other) for other in FACTORS])
         for name, (title, _, steps) in FACTORS.items()
         for step in steps
     ]
-    texts = write_moved(loaded, directions, source, lang, [steps for _, _, steps in moves], report)
+    texts = write_moved(loaded, _directions, source, lang, [steps for _, _, steps in moves])
     return pd.DataFrame(
         [
             {"direction": title, "step": step, "text": text, **rows.counts(text)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pandas as pd
 import streamlit as st
 
 from app.core import controls, exports, rows, startup, state, writing
@@ -47,7 +46,7 @@ def page(loaded: state.Loaded) -> None:
     source = source[: writing.MAX_CHARACTERS]
     text = next(text for text in texts if lang in text.langs)
     try:
-        directions = compute.fitted_directions(loaded.digest, text, lang, loaded)
+        directions = compute.fitted_directions(loaded, text, lang)
         sliders(loaded, directions, source, lang)
         steps(loaded, directions, source, lang, text.credit)
     except BgtError as error:
@@ -80,7 +79,7 @@ def described(texts: Mapping[str, str]) -> str:
 def steps(loaded: state.Loaded, directions: Directions, source: str, lang: str, credit: str) -> None:
     st.subheader("Every direction, step by step")
     with st.spinner("Writing every step"):
-        table = cached_steps(loaded.digest, source, lang, directions, loaded)
+        table = compute.every_step(loaded, directions, source, lang)
     titles = {
         "direction": "Direction",
         "step": "Step",
@@ -108,8 +107,3 @@ def steps(loaded: state.Loaded, directions: Directions, source: str, lang: str, 
         st.caption(f"Directions were found on real text. {credit}")
     exports.offer(f"bgt-directions-{loaded.short}-{lang}", table)
     how_to_read(HELP)
-
-
-@st.cache_data(max_entries=32, show_spinner=False)
-def cached_steps(digest: str, source: str, lang: str, _directions: Directions, _loaded: state.Loaded) -> pd.DataFrame:
-    return compute.every_step(_loaded, _directions, source, lang)

@@ -14,7 +14,7 @@ import numpy as np
 import streamlit as st
 
 from app.core import rows
-from app.core.state import Loaded, embed
+from app.core.state import BY_DIGEST, Loaded, embed
 from app.sentence.compute import corpus
 from probes.task import Items, ProbeTask
 from probes.tasks.length import LENGTH
@@ -125,7 +125,7 @@ def read(loaded: Loaded, text: str, lang: str, name: str) -> Property:
     study = _study(lang, name)
     readings = []
     for latent in loaded.latents:
-        probe, accuracy = _fitted(loaded.digest, lang, name, latent, loaded)
+        probe, accuracy = _fitted(loaded, lang, name, latent)
         predicted = int(probe.predict(embed(loaded, [text], lang, latent))[0])
         readings.append(Reading(latent, study.names[predicted], accuracy))
     rest = np.concatenate([test for _, _, test in study.cuts])
@@ -153,13 +153,13 @@ def _study(lang: str, name: str) -> Study:
     return prepare(PROPERTIES[name][1], sentences, lang=lang, config=ProbeConfig(seeds=FOLDS))
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
-def _fitted(digest: str, lang: str, name: str, latent: str, _loaded: Loaded) -> tuple[LinearProbe, float]:
+@st.cache_resource(max_entries=256, show_spinner=False, hash_funcs=BY_DIGEST)
+def _fitted(loaded: Loaded, lang: str, name: str, latent: str) -> tuple[LinearProbe, float]:
     """The probe of the first fold, and the accuracy of all folds' on what each is tested on."""
     from probes.classifiers.classifier import LinearProbe
 
     study = _study(lang, name)
-    vectors = embed(_loaded, study.items.sentences, lang, latent)
+    vectors = embed(loaded, study.items.sentences, lang, latent)
     probes, right = [], []
     for train, dev, test in study.cuts:
         probe = LinearProbe().fit(vectors[train], study.labels[train], dev=(vectors[dev], study.labels[dev]))

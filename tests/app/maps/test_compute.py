@@ -25,7 +25,7 @@ def table() -> pd.DataFrame:
 def test_a_selection_is_described_against_the_rest(table: pd.DataFrame) -> None:
     chosen = np.arange(8) < 3
     words = keywords.word_counts(table["text"])
-    lines = compute.described(table, chosen, words, {"semantic": (0.5, -0.001)}).set_index("Measure")
+    lines = compute.compared(table, chosen, words, {"semantic": (0.5, -0.001)}).set_index("Measure")
     assert lines.loc["Sentences", ["Selected", "Rest"]].tolist() == ["3", "5"]
     assert lines.loc["Words in a sentence", ["Selected", "Rest"]].tolist() == ["3.3", "2.8"]
     assert lines.loc["Final mark: question", ["Selected", "Rest"]].tolist() == ["100%", "0%"]
@@ -38,7 +38,7 @@ def test_a_selection_is_described_against_the_rest(table: pd.DataFrame) -> None:
 @pytest.mark.parametrize("count", [0, 1, 8])
 def test_there_may_be_nothing_to_compare(table: pd.DataFrame, count: int) -> None:
     words = keywords.word_counts(table["text"])
-    lines = compute.described(table, np.arange(8) < count, words, {}).set_index("Measure")
+    lines = compute.compared(table, np.arange(8) < count, words, {}).set_index("Measure")
     assert not lines.loc["Words in a sentence", "Difference"]
 
 
@@ -64,7 +64,7 @@ def test_fifty_thousand_rows_take_less_than_counting_their_words() -> None:
     start = time.process_time()
     words = keywords.word_counts(texts)
     counted = time.process_time()
-    compute.described(table, np.arange(50_000) % 3 == 0, words, {})
+    compute.compared(table, np.arange(50_000) % 3 == 0, words, {})
     assert time.process_time() - counted < 2 * (counted - start)
 
 

@@ -13,9 +13,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
-from app.core import address, exports, rows, startup, writing
+from app.core import address, controls, exports, rows, startup, writing
 from app.core.latents import chart, geometry
-from app.maps import settings
 from bgt_core.data.examples import CREDIT
 from bgt_core.generation.rerank import candidates
 from bgt_core.generation.search import exchanged
@@ -231,7 +230,7 @@ def test_a_link_may_write_a_number_of_pairs_with_or_without_a_comma(opened: Open
 def test_a_link_to_more_pairs_than_a_map_takes_is_answered_with_the_most(
     opened: Open, run: Run, figures: Figures, monkeypatch: pytest.MonkeyPatch, asked: str
 ) -> None:
-    monkeypatch.setattr(settings, "COUNTS", [50, 100, 150])  # as if these were many
+    monkeypatch.setattr(controls, "COUNTS", [50, 100, 150])  # as if these were many
     app = AppTest.from_file(opened("maps")._script_path, default_timeout=60)
     app.query_params["pairs"] = asked
     assert len(drawn(figures(run(app))[0])) == 300

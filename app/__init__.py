@@ -1,1 +1,5 @@
-"""The app: `streamlit run app/main.py`. Pages draw what `state` hands them; `charts` is pure."""
+"""The app: `streamlit run app/main.py`.
+
+Each page has a folder: `page.py` draws it (parts of a long page have files of their own), `compute.py` has its cached
+results, `chart.py` its figures. `core` is what several pages share; no page imports from another.
+"""

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import streamlit as st
 
-ROOT = str(Path(__file__).resolve().parent.parent)
-if ROOT not in sys.path:  # Streamlit puts this folder on the path, not the one that holds `app`
-    sys.path.insert(0, ROOT)
+HERE = Path(__file__).resolve().parent
+# Streamlit puts this folder on the path, where the page `probes` would hide the package; `app` is in the one above.
+sys.path[:] = dict.fromkeys([str(HERE.parent), *(part for part in sys.path if Path(part).resolve() != HERE)])
 
-from app import own_texts, startup, state  # noqa: E402
-from app.verbatim import problem, verbatim  # noqa: E402
-from app.views import sentence  # noqa: E402
+from app.core import own_texts, startup, state  # noqa: E402
+from app.core.markdown import problem, verbatim  # noqa: E402
+from app.sentence import page as sentence  # noqa: E402
 from bgt_core.errors import BgtError, Busy  # noqa: E402
 
 MODELS = """\
@@ -27,10 +27,7 @@ streamlit run app/main.py -- --model PATH         # a checkpoint or run, a folde
   --model vectors:FILE.npy                        # with FILE.txt beside it, a sentence per line
   --model baseline:tfidf                          # or baseline:words, baseline:random"""
 
-LOST = (
-    "This link was made with sentences or files of somebody's own, which the app no longer keeps: type or upload them "
-    "once more to see them."
-)
+LOST = "This link contains sentences or files that the app no longer keeps. Type or upload them again to see them."
 
 
 def main() -> None:
@@ -42,13 +39,13 @@ def main() -> None:
         refused("The app can't start like this", "The options after `--` are not understood.", error)
         return
     above = st.empty()
-    two = st.Page(view("latents"), title="Two latents", icon=":material/scatter_plot:", url_path="latents")
-    style = st.Page(view("generate"), title="Meaning by manner", icon=":material/edit_note:", url_path="style")
+    two = st.Page(view("maps"), title="Two latents", icon=":material/scatter_plot:", url_path="latents")
+    style = st.Page(view("rewrite"), title="Meaning by style", icon=":material/edit_note:", url_path="style")
     alike = st.Page(view("similarity"), title="How alike?", icon=":material/compare_arrows:", url_path="similarity")
     where = st.Page(
         partial(view("plane"), two, alike), title="Where they disagree", icon=":material/call_split:", url_path="plane"
     )
-    probes = st.Page(view("probing"), title="Probes", icon=":material/science:", url_path="probes")
+    probes = st.Page(view("probes"), title="Probes", icon=":material/science:", url_path="probes")
     repeats = st.Page(
         view("questions"),
         title="Similar questions",
@@ -57,7 +54,7 @@ def main() -> None:
         visibility="visible" if options.questions else "hidden",  # its address says how to start the app for it
     )
     langs = st.Page(
-        partial(view("compare"), probes), title="Compare languages", icon=":material/translate:", url_path="languages"
+        partial(view("languages"), probes), title="Compare languages", icon=":material/translate:", url_path="languages"
     )
     several = st.Page(view("models"), title="Compare models", icon=":material/balance:", url_path="models")
     about = st.Page(view("card"), title="Model and data", icon=":material/badge:", url_path="model")
@@ -99,10 +96,10 @@ def shown(page: Callable[[], None]) -> None:
 
 
 def view(name: str) -> Callable[..., None]:
-    """The page of a module of `views`, imported once it is opened: what other pages need is slow to import."""
+    """The page of a folder, imported once it is opened: what other pages need is slow to import."""
 
     def page(*arguments: object) -> None:
-        import_module(f"app.views.{name}").page(*arguments)
+        import_module(f"app.{name}.page").page(*arguments)
 
     return page
 
@@ -125,12 +122,12 @@ def picker(models: dict[str, str]) -> None:
 
 
 def describe(loaded: state.Loaded) -> None:
-    from app.views import card
+    from app.card import compute
 
     with st.sidebar:
         st.text(f"{loaded.name}\n{loaded.translates or loaded.languages}\n{loaded.device}")
         if loaded.info:
-            st.link_button("The paper", card.paper(loaded).address, icon=":material/menu_book:")
+            st.link_button("The paper", compute.paper(loaded).address, icon=":material/menu_book:")
 
 
 if __name__ == "__main__":

@@ -20,21 +20,22 @@ from attack import commands
 
 COUNT = 200
 SECONDS = 60.0  # that a page may take
-PAGES = ("sentence", "latents", "plane", "generate", "similarity", "probing", "compare", "models", "questions", "card")
+PAGES = ("sentence", "maps", "plane", "rewrite", "similarity", "probes", "languages", "models", "questions", "card")
 LINKS = {  # of pages that lead to others
-    "sentence": "st.empty(), sentence.Next(there, there, there, there, there)",
-    "compare": "there",
+    "sentence": "st.empty(), page.Next(there, there, there, there, there)",
+    "languages": "there",
     "plane": "there, there",
 }
 SCRIPT = """
 import streamlit as st
-from app import main, own_texts, startup
-from app.views import {name}
+from app import main
+from app.core import own_texts, startup
+from app.{name} import page
 there = st.Page(lambda: None, title="There", url_path="there")
 st.navigation([there], position="hidden")
 own_texts.restore()
 main.picker(startup.read().models)
-main.shown(lambda: {name}.page({arguments}))
+main.shown(lambda: page.page({arguments}))
 """
 KINDS = ("selectbox", "multiselect", "button_group", "slider", "number_input", "text_input", "text_area", "toggle")
 ALWAYS = ("ckpt", "own", "rows", "pairs", "data", "how")  # read from the address by the app itself

@@ -18,7 +18,9 @@ import torch
 from pyarrow import parquet
 from safetensors.torch import save
 
-from app import address, probe_results, state, uploads
+from app.core import address, state
+from app.core.results import gather
+from app.core.uploads import formats
 from bgt_core import checkpoint
 from bgt_core.adapters.vectors import look_up
 from bgt_core.data import manifest
@@ -132,11 +134,11 @@ def answer(path: Path) -> object:
 
 
 def upload(path: Path) -> object:
-    return uploads.cells(path.name, path.read_bytes())
+    return formats.cells(path.name, path.read_bytes())
 
 
 def results(path: Path) -> object:
-    return probe_results.read(path.name, path.read_bytes())
+    return gather.read(path.name, path.read_bytes())
 
 
 def with_lines(path: Path) -> object:

@@ -48,7 +48,7 @@ importlib.import_module(module).main() if module else exec(sys.argv[1])
 """
 MAP = """
 import numpy as np
-from app.geometry import Method, fit
+from app.core.latents.geometry import Method, fit
 fit(np.load({path!r}), Method({method!r}, {neighbours}))
 """
 

@@ -43,7 +43,7 @@ begun = clock()
 import numpy as np
 vectors = np.load(path)
 def ours():
-    from app.geometry import Method, fit
+    from app.core.latents.geometry import Method, fit
     return fit(vectors, Method(name, int(neighbours))).xy
 def library():
     from bgt_core.vectors.compare import unit

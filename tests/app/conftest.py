@@ -15,21 +15,23 @@ import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from app import properties, writing
+from app.core import writing
+from app.sentence import properties
 from bgt_core.generation import rerank, search
+from probes.result import SCHEMA, Difference, ProbeResult, ProbeScore
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 NEEDS = {  # pages that link to others
-    "sentence": "st.empty(), sentence.Next(there, there, there, there, there)",
-    "compare": "there",
+    "sentence": "st.empty(), page.Next(there, there, there, there, there)",
+    "languages": "there",
     "plane": "there, there",
 }
 SCRIPT = """
 import streamlit as st
-from app.views import {name}
+from app.{name} import page
 there = st.Page(lambda: None, title="There", url_path="there")
 st.navigation([there], position="hidden")
-{name}.page({arguments})
+page.page({arguments})
 """
 
 
@@ -46,7 +48,7 @@ def fresh() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def without_probes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first page fits probes for seconds: only its own tests wait for that."""
-    if request.path.stem != "test_sentence":
+    if request.path.parent.name != "sentence":
         monkeypatch.setattr(properties, "names", lambda lang: [])
 
 
@@ -131,6 +133,37 @@ def lit() -> Callable[..., set[str]]:
         return {ids[at] for at in np.flatnonzero(mask)}
 
     return read
+
+
+@pytest.fixture
+def document_of() -> Callable[..., dict]:
+    """document_of(model, lang, points, fingerprint, probe): a document of `bgt-probe --json`, two tasks."""
+
+    latents = {"semantic": 0.4, "language": 0.7, "majority": 0.2}
+
+    def make(
+        model: str = "m",
+        lang: str = "en",
+        points: float = -30.0,
+        fingerprint: str | None = None,
+        probe: str = "linear",
+        langs: tuple[str, ...] = ("en", "fr"),
+    ) -> dict:
+        fingerprint = f"{model} fp32 cpu" if fingerprint is None else fingerprint
+        entries = []
+        for task in ("length", "punct-num"):
+            rows = [
+                ProbeScore(task, lang, name, 800, 100, 5, value, value - 0.1, value + 0.1, 0.01)
+                for name, value in latents.items()
+            ]
+            gap = Difference(task, lang, "semantic", "language", points, points - 5, points + 5, 0.01)
+            result = ProbeResult(task, lang, 1, 0, 0.95, rows, gap, 0).as_dict()
+            entries.append(
+                {"model": model, **result, "trail": {"fingerprint": fingerprint, "probe": probe, "langs": langs}}
+            )
+        return {"schema": SCHEMA, "results": entries}
+
+    return make
 
 
 def sent(app: AppTest) -> list[dict]:

@@ -17,7 +17,10 @@ import pytest
 from pyarrow import parquet
 from streamlit.testing.v1 import AppTest
 
-from app import probe_results, scoring, state, uploads
+from app.core import state
+from app.core.results import gather
+from app.core.uploads import formats
+from app.similarity import compute
 from bgt_core.errors import BgtError
 from bgt_core.tables import save
 from probes.cli.output import document
@@ -44,16 +47,16 @@ def test_a_damaged_parquet_file_is_read_or_refused(start: int, cell: Cell) -> No
     table = pa.table({"en": ["a b", None], "n": [1, 2], "x": [0.5, 1.5], "d": pa.array(["u", "v"]).dictionary_encode()})
     for seed in range(start, start + 100):
         with suppress(BgtError):  # any other error fails
-            uploads.cells("a.parquet", damaged(as_parquet(table), seed))
+            formats.cells("a.parquet", damaged(as_parquet(table), seed))
         with suppress(BgtError):
-            probe_results.read("a.parquet", damaged(as_parquet(kept), seed))
+            gather.read("a.parquet", damaged(as_parquet(kept), seed))
 
 
 def test_predictions_of_other_types_are_refused(cell: Cell) -> None:
     table = all_predictions([cell])
     changed = table.set_column(table.schema.get_field_index("predictor"), "predictor", pa.array([[1]] * len(table)))
     with pytest.raises(BgtError, match="no predictions of bgt-probe"):
-        probe_results.read("a.parquet", as_parquet(changed))
+        gather.read("a.parquet", as_parquet(changed))
 
 
 @pytest.mark.parametrize(("name", "value"), [("accuracy", "high"), ("n_train", [1]), ("latent", {"a": 1}), ("sd", {})])
@@ -61,7 +64,7 @@ def test_results_of_other_types_are_refused(cell: Cell, name: str, value: object
     changed = json.loads(json.dumps(document([cell], [], [])))
     changed["results"][0]["rows"][0][name] = value
     with pytest.raises(BgtError, match=r"a\.json: holds results of another form|incomplete"):
-        probe_results.read("a.json", json.dumps(changed).encode())
+        gather.read("a.json", json.dumps(changed).encode())
 
 
 def test_a_table_of_results_without_a_column_is_refused(cell: Cell, tmp_path: Path) -> None:
@@ -69,7 +72,7 @@ def test_a_table_of_results_without_a_column_is_refused(cell: Cell, tmp_path: Pa
     content = (tmp_path / "a.csv").read_bytes()
     for old, new in ((b"n_train", b"n<train"), (b"accuracy", b"akkuracy"), (b"0.", b"x.")):
         with pytest.raises(BgtError, match="no table of bgt-probe"):
-            probe_results.read("a.csv", content.replace(old, new))
+            gather.read("a.csv", content.replace(old, new))
 
 
 def test_a_small_file_does_not_become_a_large_table() -> None:
@@ -78,7 +81,7 @@ def test_a_small_file_does_not_become_a_large_table() -> None:
     content = as_parquet(pa.table({"en": column}))
     assert len(content) < 2**21
     with pytest.raises(BgtError, match="more than 256 MiB of cells"):
-        uploads.cells("a.parquet", content)
+        formats.cells("a.parquet", content)
 
 
 @pytest.mark.parametrize(
@@ -95,14 +98,14 @@ def test_a_small_file_does_not_become_a_large_table() -> None:
 )
 def test_what_a_page_cannot_take_is_refused(name: str, content: bytes, message: str) -> None:
     with pytest.raises(BgtError, match=message):
-        uploads.cells(name, content)
+        formats.cells(name, content)
 
 
 @pytest.mark.parametrize("bad", [b'{"schema": ' + b"[" * 100_000, b"9" * 6_000, b"PAR1"], ids=("deep", "long", "cut"))
 def test_a_file_that_cannot_be_read_hides_no_other(
     bad: bytes, opened: Callable[[str], AppTest], run: Callable[[AppTest], AppTest], cell: Cell
 ) -> None:
-    app = opened("probing")
+    app = opened("probes")
     good = json.dumps(document([cell], [], [])).encode()
     name = "bad.parquet" if bad == b"PAR1" else "bad.json"
     (uploader,) = (part for part in app.file_uploader if part.label.startswith("Files of"))
@@ -133,7 +136,7 @@ def test_whatever_a_card_adds_is_shown(
 
 @pytest.mark.parametrize("pairs", ["9" * 5_000, "-" + "9" * 5_000, "٣" * 9, "1e999", "NaN", "9" * 9])
 def test_any_number_of_rows_may_be_asked_for_by_a_link(opened: Callable[[str], AppTest], pairs: str) -> None:
-    app = AppTest.from_file(opened("latents")._script_path, default_timeout=60)
+    app = AppTest.from_file(opened("maps")._script_path, default_timeout=60)
     app.query_params["pairs"] = pairs
     app.query_params["rows"] = f"en{pairs}.{pairs}-{pairs}~fr1-{pairs}"
     app.run()
@@ -144,9 +147,9 @@ def test_many_short_pairs_take_little_memory(saved: Path, start: Callable[..., N
     """460 kB of 19,999 rows once took two gigabytes."""
     pairs = pd.DataFrame({"left": [f"w{at}" for at in range(4_000)], "right": [f"v{at}" for at in range(4_000)]})
     loaded = state.model()
-    scoring.similarities(loaded, pairs[:200], "en", "en")  # what is kept for all
+    compute.similarities(loaded, pairs[:200], "en", "en")  # what is kept for all
     tracemalloc.start()
-    scored = scoring.similarities(loaded, pairs, "en", "en")
+    scored = compute.similarities(loaded, pairs, "en", "en")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(scored) == 4_000 and peak < 100 * 2**20

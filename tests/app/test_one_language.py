@@ -13,8 +13,10 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
-from app import languages, rows, scoring, spaces, startup, state, writing
-from app.charts import curves, scores, theme
+from app.card.chart import kl_curves
+from app.core import corpora, rows, startup, state, theme, writing
+from app.languages.compute import with_paper
+from app.similarity import chart, compute
 from bgt_core import checkpoint
 from bgt_core.data.examples import example_sentences
 from bgt_core.data.text import Tokenizer
@@ -27,7 +29,7 @@ Open = Callable[[str], AppTest]
 Run = Callable[[AppTest], AppTest]
 Press = Callable[[AppTest, str], AppTest]
 Figures = Callable[[AppTest], list[dict]]
-PAGES = ("sentence", "latents", "generate", "similarity", "probing", "compare", "card")
+PAGES = ("sentence", "maps", "rewrite", "similarity", "probes", "languages", "card")
 WRITING, BAG = "lstm", "bag-of-words"
 
 
@@ -70,7 +72,7 @@ def test_every_page_opens(english_pairs: Path, start: Callable, opened: Open, na
 
 
 def test_the_maps_are_of_single_sentences_and_named_after_the_latents(opened: Open, figures: Figures, run: Run) -> None:
-    app = opened("latents")
+    app = opened("maps")
     assert list(app.button_group(key="maps").options) == ["Both", "Semantic", "Syntactic"]
     sentences = {sentence for (sentence,) in example_sentences(["en"])[:300]}
     for figure, title in zip(figures(app), ("Semantic latent", "Syntactic latent"), strict=True):
@@ -88,13 +90,13 @@ def test_the_maps_are_of_single_sentences_and_named_after_the_latents(opened: Op
 
 
 def test_a_link_to_a_map_of_another_models_latent_shows_both(opened: Open, run: Run, figures: Figures) -> None:
-    app = AppTest.from_file(opened("latents")._script_path, default_timeout=60)
+    app = AppTest.from_file(opened("maps")._script_path, default_timeout=60)
     app.query_params["maps"] = "Language"
     assert len(figures(run(app))) == 2 and app.button_group(key="maps").value == "Both"
 
 
 def test_nearest_sentences_of_one_that_is_typed_stand_side_by_side(opened: Open, run: Run) -> None:
-    app = opened("latents")
+    app = opened("maps")
     (box,) = (box for box in app.selectbox if box.label == "Nearest sentences of")
     typed = "The station is not far from here."
     box.options.append(typed)
@@ -113,7 +115,7 @@ def test_nearest_sentences_of_one_that_is_typed_stand_side_by_side(opened: Open,
 
 
 def test_the_style_of_a_sentence_is_its_syntactic_latent(opened: Open, press: Press) -> None:
-    app = opened("generate")
+    app = opened("rewrite")
     assert any("**syntactic latent**" in text.value for text in app.markdown)  # of the directions
     source, style = "The cat sleeps.", "Is it late?"
     app.text_area(key="source").set_value(source)
@@ -130,7 +132,7 @@ def test_the_style_of_a_sentence_is_its_syntactic_latent(opened: Open, press: Pr
 def test_the_way_between_two_sentences_moves_in_either_latent(
     opened: Open, press: Press, figures: Figures, what: str, moved: set[int]
 ) -> None:
-    app = opened("latents")
+    app = opened("maps")
     app.button_group(key="move").set_value(what)
     press(app, "Interpolate")
     paths = [any(trace["mode"].startswith("lines+") for trace in figure["data"]) for figure in figures(app)]
@@ -141,12 +143,12 @@ def test_a_bag_of_words_says_that_it_cannot_write(
     english_pairs: Path, start: Callable, opened: Open, figures: Figures
 ) -> None:
     start("--model", english_pairs / BAG)
-    pages = {page: opened(page) for page in ("generate", "latents")}
+    pages = {page: opened(page) for page in ("rewrite", "maps")}
     for app in pages.values():
         (info,) = app.info
         assert "cannot write sentences" in info.value
         assert not {"Generate", "Interpolate"} & {button.label for button in app.button}
-    assert len(figures(pages["latents"])) == 2
+    assert len(figures(pages["maps"])) == 2
 
 
 def test_the_first_page_says_what_the_latents_are(english_pairs: Path, start: Callable, opened: Open) -> None:
@@ -165,7 +167,7 @@ def test_the_paper_is_that_of_the_model(english_pairs: Path, start: Callable, op
 def test_the_curves_of_training_have_every_kl() -> None:
     kl = {"kl/semantic/a": 3.0, "kl/syntactic/a": 2.0}
     log = [{"kind": "valid", "step": step, "elbo": -1.0, **kl} for step in (2, 4)]
-    drawn = {trace.name: trace.y[0] for trace in curves.kl_curves(log, ("en",)).data}
+    drawn = {trace.name: trace.y[0] for trace in kl_curves(log, ("en",)).data}
     assert drawn == {"semantic/a": 3.0, "syntactic/a": 2.0}
 
 
@@ -183,22 +185,22 @@ def test_two_sentences_are_compared_in_both_latents(opened: Open, run: Run) -> N
 def test_pairs_are_correlated_in_both_latents(opened: Open) -> None:
     opened("card")
     pairs = pd.DataFrame({"left": ["A cat.", "A dog.", "Me?"], "right": ["A cat!", "It.", "You."], "gold": [5, 1, 2]})
-    scored = scoring.similarities(state.model(), pairs, "en", "en")
+    scored = compute.similarities(state.model(), pairs, "en", "en")
     systems = ["Semantic latent", "Syntactic latent", "Words (tf-idf)"]
-    assert scoring.correlations(scored)["system"].tolist() == systems
-    figure = scores.alike_scatter(scored, "gold", "gold", scoring.systems(scored))
+    assert compute.correlations(scored)["system"].tolist() == systems
+    figure = chart.alike_scatter(scored, "gold", "gold", compute.systems(scored))
     assert [trace.name for trace in figure.data] == systems
 
 
 def test_a_probe_of_both_latents_is_drawn_and_compared(opened: Open, press: Press, figures: Figures) -> None:
-    app = press(opened("probing"), "Run")
+    app = press(opened("probes"), "Run")
     assert app.success and not app.error
     (figure,) = figures(app)
     colours = {trace["name"]: trace["marker"].get("color") for trace in figure["data"]}
     assert [colours[latent] for latent in ("semantic", "syntactic")] == [
         theme.latent_colour(latent, "light") for latent in ("semantic", "syntactic")
     ]
-    compared = AppTest.from_file(opened("compare")._script_path, default_timeout=60)
+    compared = AppTest.from_file(opened("languages")._script_path, default_timeout=60)
     compared.session_state["probed"] = app.session_state["probed"]
     compared.run()
     compared.multiselect(key="languages_of").set_value([state.model().title])
@@ -216,8 +218,8 @@ def test_the_papers_language_latents_are_not_set_beside_syntactic_ones() -> None
     gap = {"model": "m", "fingerprint": "", "probe": "linear", "lang": "en", "task": "length", "langs": "en fr",
            "first": "semantic", "points": 1.0, "ci_low": 0.0, "ci_high": 2.0, "p": 0.5}  # fmt: skip
     table = pd.DataFrame([gap | {"second": second} for second in ("language", "syntactic", "majority")])
-    with_paper = languages.with_paper(table).set_index("second")
-    assert with_paper["paper_gap"].notna().to_dict() == {"language": True, "syntactic": False}
+    published = with_paper(table).set_index("second")
+    assert published["paper_gap"].notna().to_dict() == {"language": True, "syntactic": False}
 
 
 def test_one_column_of_a_text_is_read_and_each_sentence_once(tmp_path: Path) -> None:
@@ -226,7 +228,7 @@ def test_one_column_of_a_text_is_read_and_each_sentence_once(tmp_path: Path) -> 
     texts = options.texts_in(["en"])
     assert list(texts) == [f"{startup.EXAMPLES} (en)", startup.BUILT_IN, "pairs.tsv (fr-en)", "pairs.tsv (en)"]
     for name in ("pairs.tsv (fr-en)", "pairs.tsv (en)"):
-        table = spaces.sentences(texts[name], 2)
+        table = corpora.sentences(texts[name], 2)
         assert table["text"].tolist() == ["Hi.", "No."] and set(table["lang"]) == {"en"}
         assert set(table["translation"]) == {""} and not table["own"].any()
     assert options.texts_in(["en", "fr"])["pairs.tsv (fr-en)"].langs == ("fr", "en")
@@ -237,5 +239,5 @@ def test_a_language_without_sentences_says_how_to_bring_some(
 ) -> None:
     models = {"model": str(english_pairs / WRITING)}
     monkeypatch.setattr(startup, "read", lambda: startup.StartOptions(models, {}, ()))
-    app = opened("latents")
+    app = opened("maps")
     assert "a file of sentences" in app.info[0].value and "--data en=FILE.tsv" in app.code[0].value

@@ -11,9 +11,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
-from app import startup, state
-from app.rows import latent_title
-from app.scoring import alike
+from app.core import startup, state
+from app.core.rows import latent_title
+from app.similarity.compute import alike
 from bgt_core.adapters import onnx
 from bgt_core.checkpoint import load
 from bgt_core.data.examples import LANGS
@@ -21,10 +21,11 @@ from bgt_core.vectors.compare import cosines
 
 Open = Callable[[str], AppTest]
 Start = Callable[..., None]
-PAGES = ("sentence", "latents", "generate", "similarity", "probing", "compare", "card")
+PAGES = ("sentence", "maps", "rewrite", "similarity", "probes", "languages", "card")
 IN_PLACE = """
 import streamlit as st
-from app import main, state
+from app import main
+from app.core import state
 def page():
     st.title("Typed")
     state.embed(state.model(), ["Can you help me?", "Shall we go?"], "en", "semantic")
@@ -87,11 +88,11 @@ def test_a_function_opens_on_every_page_and_offers_every_language(
 ) -> None:
     start("--model", python)
     apps = every_page(opened)
-    assert len(figures(apps["latents"])) == 1
+    assert len(figures(apps["maps"])) == 1
     loaded = state.model()
     assert set(loaded.langs) == set(LANGS) and loaded.bgt is None and not loaded.second_latent and not loaded.info
     assert "this machine" in loaded.device
-    assert loaded.cannot_write in apps["generate"].info[0].value
+    assert loaded.cannot_write in apps["rewrite"].info[0].value
 
 
 def test_its_similarities_are_its_own(python: str, start: Start) -> None:

@@ -13,8 +13,10 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
-from app import rows, startup, state, writing
-from app.charts import maps, theme
+from app.core import rows, startup, state, theme, writing
+from app.core.latents import chart
+from app.rewrite.compute import FACTORS
+from app.sentence.compute import in_language
 from bgt_core import checkpoint
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
@@ -27,7 +29,7 @@ Press = Callable[[AppTest, str], AppTest]
 Figures = Callable[[AppTest], list[dict]]
 LANGS = ("en", "fr", "de")
 NAMES = ("English", "French", "German")
-PAGES = ("sentence", "latents", "generate", "similarity", "probing", "compare", "card")
+PAGES = ("sentence", "maps", "rewrite", "similarity", "probes", "languages", "card")
 SUBJECTS = [
     ("The cat", "Le chat", "Die Katze"),
     ("My sister", "Ma sœur", "Meine Schwester"),
@@ -96,9 +98,9 @@ def test_every_page_opens(opened: Open, page: str) -> None:
 @pytest.mark.parametrize(
     ("page", "keys"),
     [
-        ("generate", ["source_lang", "lang", "dlang"]),
+        ("rewrite", ["source_lang", "lang", "dlang"]),
         ("similarity", ["one_left_lang", "one_right_lang"]),
-        ("probing", ["plang"]),
+        ("probes", ["plang"]),
     ],
 )
 def test_every_language_can_be_chosen(opened: Open, run: Run, page: str, keys: list[str]) -> None:
@@ -112,7 +114,7 @@ def test_every_language_can_be_chosen(opened: Open, run: Run, page: str, keys: l
 
 
 def test_sentences_between_two_are_written_in_any_of_them(opened: Open, press: Press, figures: Figures) -> None:
-    app = opened("latents")
+    app = opened("maps")
     assert group(app, "way_lang") == list(NAMES)
     app.button_group(key="way_lang").set_value("de")
     app.button_group(key="move").set_value("Style")
@@ -124,7 +126,7 @@ def test_sentences_between_two_are_written_in_any_of_them(opened: Open, press: P
 
 
 def test_own_sentences_can_be_of_any_of_them(opened: Open, press: Press, figures: Figures) -> None:
-    app = opened("latents")
+    app = opened("maps")
     (lang,) = (group for group in app.button_group if group.label == "Their language")
     assert list(lang.options) == list(NAMES)
     lang.set_value("de")
@@ -136,7 +138,7 @@ def test_own_sentences_can_be_of_any_of_them(opened: Open, press: Press, figures
 
 
 def test_each_language_has_its_own_map_and_symbol(opened: Open, run: Run, figures: Figures) -> None:
-    app = opened("latents")
+    app = opened("maps")
     assert any("There are 270 translations" in caption.value for caption in app.caption)
     app.selectbox(key="colour").set_value("lang")
     semantic, language = figures(run(app))
@@ -156,13 +158,13 @@ def test_each_language_has_its_own_map_and_symbol(opened: Open, run: Run, figure
 def test_translations_are_joined_to_closed_triangles() -> None:
     table = rows.translations(TRIPLES[:4], LANGS).assign(x=np.arange(12.0), y=0.0)
     (trace,) = (
-        trace for trace in maps.latent_map({"": table}, "mark", LANGS, lines=True).data if trace.mode == "lines"
+        trace for trace in chart.latent_map({"": table}, "mark", LANGS, lines=True).data if trace.mode == "lines"
     )
     assert list(trace.x) == [x for pair in range(4) for x in (pair, pair + 4, pair + 8, pair, None)]
 
 
 def test_every_pair_of_languages_can_be_scored(opened: Open, run: Run) -> None:
-    app = opened("latents")
+    app = opened("maps")
     loaded = state.model()
     assert app.selectbox(key="lang_pair").options == ["English and French", "English and German", "French and German"]
     for left, right in combinations(range(3), 2):
@@ -175,7 +177,7 @@ def test_every_pair_of_languages_can_be_scored(opened: Open, run: Run) -> None:
 
 
 def test_a_style_may_be_of_any_language(opened: Open, press: Press) -> None:
-    app = opened("generate")
+    app = opened("rewrite")
     source, style = "Die Katze schläft.", "Ma sœur dort?"
     app.button_group(key="source_lang").set_value("de")
     app.button_group(key="lang").set_value("fr")
@@ -189,15 +191,15 @@ def test_a_style_may_be_of_any_language(opened: Open, press: Press) -> None:
 
 
 def test_directions_are_found_in_the_third_language(opened: Open, run: Run) -> None:
-    app = opened("generate")
+    app = opened("rewrite")
     app.button_group(key="dlang").set_value("de")
     run(app)
     app.text_input(key="sentence_de").set_value("Die Katze schläft.")
     run(app)
     assert not app.error
     table = app.dataframe[0].value
-    assert len(table) == sum(len(steps) for _, _, steps in writing.FACTORS.values())
-    (expected, *_) = writing.rebuilt(state.model(), "Die Katze schläft.", "de")
+    assert len(table) == sum(len(steps) for _, _, steps in FACTORS.values())
+    expected = in_language(state.model(), "Die Katze schläft.", "de", "de")
     assert set(table.loc[table["Step"] == 0, "Written there"]) == {expected}
 
 
@@ -217,7 +219,7 @@ def test_sentences_of_two_of_them_are_compared(opened: Open, run: Run, trilingua
 
 
 def test_a_probe_runs_in_the_third_language(opened: Open, run: Run, press: Press) -> None:
-    app = opened("probing")
+    app = opened("probes")
     app.button_group(key="plang").set_value("de")
     press(run(app), "Run")
     assert app.success and not app.error, [error.value for error in app.error]

@@ -14,7 +14,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.recipes.recipe import Recipe
 
 Open = Callable[[str], AppTest]
-PAGES = ("main", "sentence", "latents", "generate", "similarity", "probing", "compare", "card")
+PAGES = ("main", "sentence", "maps", "rewrite", "similarity", "probes", "languages", "card")
 
 
 @pytest.fixture(autouse=True)
@@ -39,15 +39,15 @@ def test_it_says_that_it_translates_and_what_its_latent_is(opened: Open) -> None
     assert app.title[0].value == "A translator"
     assert "French into English" in app.sidebar.text[0].value
     (text,) = (text.value for text in app.markdown if "translates" in text.value)
-    assert "French into English" in text and "`bgt translate`" in text and "nothing trained it to be" in text
+    assert "French into English" in text and "`bgt translate`" in text and "not trained to be one" in text
     assert not any("paraphrases" in text.value for text in app.markdown)
     assert "On held-out pairs" not in [head.value for head in app.subheader]  # there is nothing below it
 
 
 def test_pages_for_two_latents_say_why_they_are_empty(opened: Open) -> None:
-    assert "translates French into English, and has no style" in opened("generate").info[0].value
-    assert "one latent" in opened("compare").info[0].value
-    assert "one latent" in opened("latents").caption[0].value
+    assert "translates French into English, and has no style" in opened("rewrite").info[0].value
+    assert "one latent" in opened("languages").info[0].value
+    assert "one latent" in opened("maps").caption[0].value
 
 
 def test_no_english_sentences_stand_where_french_is_read(opened: Open) -> None:

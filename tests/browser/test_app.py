@@ -104,7 +104,7 @@ def test_the_first_sentence_leads_to_the_page_that_writes(
     page.get_by_label("Your sentence").press("Enter")
     settle(page)
     page.get_by_role("link", name="More on writing").first.click()
-    expect(page.get_by_role("heading", level=1, name="Meaning by manner")).to_be_visible()
+    expect(page.get_by_role("heading", level=1, name="Meaning by style")).to_be_visible()
     settle(page)
     source = page.get_by_label("Source: what to say")
     expect(source).to_have_value("The cat sleeps.")
@@ -117,7 +117,7 @@ def test_a_style_is_changed_with_the_keyboard_alone(
     visit: Visit, settle: Settle, turn_to: TurnTo, address: str, saved: Path
 ) -> None:
     page = visit(address)
-    turn_to(page, "Meaning by manner")
+    turn_to(page, "Meaning by style")
     page.get_by_role("tab", name="One sentence").click()
     settle(page)
     for name in ("Source: what to say", "Style: how to say it"):  # fields are code of their own
@@ -137,7 +137,7 @@ def test_what_is_typed_stays_while_another_page_is_looked_at(
     visit: Visit, settle: Settle, turn_to: TurnTo, address: str
 ) -> None:
     page = visit(address)
-    turn_to(page, "Meaning by manner")
+    turn_to(page, "Meaning by style")
     page.get_by_role("tab", name="One sentence").click()
     settle(page)
     fields = {"Source: what to say": "The cat sleeps.", "Style: how to say it": "Is it late?"}
@@ -146,7 +146,7 @@ def test_what_is_typed_stays_while_another_page_is_looked_at(
         page.get_by_label(name).press("Tab")
         settle(page)
     turn_to(page, "Model and data")
-    turn_to(page, "Meaning by manner")
+    turn_to(page, "Meaning by style")
     page.get_by_role("tab", name="One sentence").click()
     for name, text in fields.items():
         expect(page.get_by_label(name)).to_have_value(text)

@@ -1,0 +1,217 @@
+"""Where does this model come from, and what may be done with it?"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from functools import partial
+from importlib.metadata import version
+
+import pandas as pd
+import streamlit as st
+
+import bgt_core
+from app.card import chart, compute
+from app.core import exports, rows, state, theme
+from app.core.component import copy_link
+from app.core.markdown import how_to_read, verbatim, written_out
+from bgt_core.contracts import SEMANTIC
+from bgt_core.data.columns import split_langs
+
+PARTS = ("torch", "numpy", "scikit-learn", "sentencepiece", "streamlit", "plotly", "umap-learn")
+
+
+TITLES = {
+    "data": "Training data",
+    "protocol": "How it was measured",
+    "fidelity": "Fidelity of what it writes",
+    "kept": "Negation and numbers kept",
+    "roles": "Who did what to whom",
+    "command": "Trained with",
+    "training": "Training took",
+}
+LONG = 12  # rows from which on a table scrolls
+HELP_OF = {"Checkpoint": "The start of its weights' SHA-256 hash: exported files are named after it."}
+HELP = """
+- **Brackets** hold 95% intervals: what other test sentences of the same kind would plausibly have given.
+- **STS, Pearson × 100:** how well cosines agree with what people say of two sentences' likeness, 100 at most. The
+  baseline is tf-idf, which compares words.
+- **Retrieval, P@1:** the share of sentences whose nearest sentence in the other language is their own translation. It
+  depends on how many there are to choose from, so two test sets give two numbers.
+- **Probes:** what a linear classifier reads from a latent. The baseline always says the commonest answer.
+- **ELBO, KL, nats:** the objective of training and its parts. A KL is how much a latent says about a sentence, in nats
+  (1.44 bits); one near 0 says nothing.
+- **Untrained:** the same model before training. What it already reaches, training did not teach.
+"""
+COLLAPSED = 0.1  # nats: a latent that costs less carries next to nothing
+
+
+def page() -> None:
+    loaded = state.model()
+    st.title("Model and data")
+    st.markdown("Where does this model come from, how good is it, how was it made, and what may be done with it?")
+    if loaded.info:
+        ours(loaded)
+    else:
+        st.info(f"This is an external encoder: its card, training and settings are unknown. {loaded.device}.")
+    with st.expander("Environment"):
+        environment()
+    caches()
+    how_to_read(HELP)
+    copy_link()
+
+
+def ours(loaded: state.Loaded) -> None:
+    """What the checkpoint says of itself."""
+    info = loaded.info
+    facts(loaded)
+    card = {name: value for name, value in info.get("card", {}).items() if name not in ("scores", "probes", "schema")}
+    scores(loaded)
+    training(loaded)
+    if not info.get("card"):
+        st.info("This checkpoint has no card; `bgt export --card FILE` adds one: data, licences, limits.")
+    records(card)
+    st.subheader("Files")
+    files = [{"File": name, "MB": f"{size / 1e6:.1f}", "SHA-256": f"`{info['files'][name]}`"}
+             for name, size in info["bytes"].items()]  # fmt: skip
+    st.table(pd.DataFrame(files), border="horizontal", hide_index=True,
+             alt="The files of this checkpoint, their sizes and hashes")  # fmt: skip
+    st.caption("Each hash was checked when the model was opened.")
+    st.subheader("Settings")
+    settings = pd.DataFrame(
+        [
+            (name, compute.readable(value), compute.meaning(name))
+            for name, value in {"recipe": info["recipe"], **info["arguments"]}.items()
+        ],
+        columns=["Setting", "Value", "Meaning"],
+    )
+    st.dataframe(settings, hide_index=True, height=420, alt="The settings of the recipe that trained this model",
+                 column_config={"Value": {"width": 95}, "Meaning": {"width": "large"}})  # fmt: skip
+    exports.offer(f"bgt-settings-{loaded.short}", settings, latex=settings)
+    st.subheader("Cite")
+    st.code(compute.paper(loaded).bibtex, language="bibtex", wrap_lines=True)
+
+
+def facts(loaded: state.Loaded) -> None:
+    """What it is, in a row that wraps evenly."""
+    info = loaded.info
+    facts = {
+        "Languages": str(len(loaded.langs)),
+        "Parameters": f"{info['parameters'] / 1e6:.1f} M",
+        "Training steps": f"{info['step']:,}",
+        "Checkpoint": loaded.short,
+    }
+    for column, (title, value) in zip(st.columns(4), facts.items(), strict=True):
+        column.metric(title, value, border=True, help=HELP_OF.get(title))
+    st.caption(f"Reads {loaded.translates or loaded.languages}.")
+
+
+def environment() -> None:
+    parts = {"bgt": bgt_core.__version__, "Python": platform.python_version()}
+    parts |= {part: version(part) for part in PARTS}
+    st.dataframe(pd.DataFrame(parts.items(), columns=["Part", "Version"]), hide_index=True,
+                 alt="Versions of what runs here")  # fmt: skip
+
+
+def caches() -> None:
+    st.subheader("What the app keeps")
+    st.markdown("Models, vectors and maps stay in memory so that pages open at once. Clearing them loses no results.")
+    if st.button("Clear the caches", icon=":material/delete:"):
+        state.clear()
+        st.success("Cleared. Results are computed again when needed.")
+
+
+def records(card: Mapping[str, object]) -> None:
+    """The model's card: lists of records as tables (data, licences), anything else as a line."""
+    for name, value in card.items():
+        title = TITLES.get(name, name.capitalize())
+        st.subheader(verbatim(title))
+        if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
+            table = pd.DataFrame(value).map(compute.readable).rename(columns=compute.sentence_case)
+            if len(table) > LONG:
+                st.dataframe(table, hide_index=True, height=360, alt=f"The model's card: {title}")
+            else:
+                st.table(written_out(table), border="horizontal", hide_index=True, alt=f"The model's card: {title}")
+        else:
+            st.text(compute.readable(value))
+
+
+def scores(loaded: state.Loaded) -> None:
+    """A table of what was measured."""
+    card = loaded.info.get("card", {})
+    if not card.get("scores"):
+        return
+    st.subheader("Measured")
+    intervals = compute.intervals(card)
+    shown = compute.score_table(card["scores"], intervals)
+    st.table(written_out(shown), border="horizontal", hide_index=True, alt="Scores of this model, one row per measure")
+    st.caption(
+        "In brackets: 95% intervals, where the card keeps what they follow from. Untrained: the same model before "
+        "training. Retrieval is of a published test set of 1,000 pairs; what is found among the pairs held out of "
+        "training is further down, and is another set."
+        if intervals
+        else "In brackets: 95% intervals, where the card keeps them."
+    )
+    exports.offer(f"bgt-scores-{loaded.short}", shown, latex=shown)
+
+
+def training(loaded: state.Loaded) -> None:
+    """The last report on held-out pairs, and the curves that led there."""
+    reports = [row for row in loaded.log if row.get("kind") == "valid"]
+    held_out = reports[-1] if reports else None
+    if not held_out or not any(name == "elbo" or name.startswith(("retrieval/", "kl/")) for name in held_out):
+        return
+    st.subheader("While it was trained")
+    st.markdown(f"On pairs held out of its own training data, after {held_out['step']:,} steps.")
+    left, right = st.columns(2, gap="large")
+    with left:
+        searched(held_out)
+    with right:
+        latents(held_out)
+    if len(reports) < 2 or "elbo" not in held_out:  # no prior, no ELBO
+        return
+    elbo = partial(chart.elbo_curve, reports)
+    st.plotly_chart(
+        elbo(state.theme()), alt="The ELBO of held-out pairs over training steps", config=theme.tools("bgt-elbo")
+    )
+    st.caption(
+        "The ELBO bounds the log probability of a pair from below: it is negative, and higher is better. It counts "
+        "every KL in full, while training weighs the KL of each latent differently: it may fall while the model "
+        "learns to say more."
+    )
+    kl = partial(chart.kl_curves, reports, loaded.langs)
+    st.plotly_chart(
+        kl(state.theme()), alt="KL of each latent on held-out pairs over training steps", config=theme.tools("bgt-kl")
+    )
+    st.caption("How much each latent says about a sentence. Each panel has a scale of its own.")
+    validations = chart.validations(reports).drop(columns=["kind", "steps"])
+    with st.expander("The same as a table"):
+        st.dataframe(validations, hide_index=True, alt="Every report on held-out pairs")
+    exports.offer(f"bgt-training-{loaded.short}", validations, lambda theme="light": elbo(theme))
+
+
+def searched(held_out: Mapping[str, float]) -> None:
+    """What is found among the held-out pairs."""
+    found = {
+        " → ".join(map(rows.language_name, split_langs(name.removeprefix("retrieval/")))): f"{value:.1%}"
+        for name, value in held_out.items()
+        if name.startswith("retrieval/")
+    }
+    if found:
+        table = pd.DataFrame(found.items(), columns=["Nearest is the other half of the pair", "P@1"])
+        st.table(table, border="horizontal", hide_index=True, alt="Precision at 1 among the held-out pairs")
+
+
+def latents(held_out: Mapping[str, float]) -> None:
+    """What each latent costs, and the ELBO."""
+    table = [
+        (f"KL, {rows.latent_title(name[3:]).lower() if name[3:] == SEMANTIC else rows.language_name(name[3:])}",
+         f"{value:.1f}" + (" (possible collapse)" if value < COLLAPSED else ""))
+        for name, value in held_out.items()
+        if name.startswith("kl/") and value  # exactly 0: a latent without a prior
+    ]  # fmt: skip
+    if "elbo" in held_out:
+        table.insert(0, ("ELBO", f"{held_out['elbo']:.1f}"))
+    if table:
+        shown = pd.DataFrame(table, columns=["Bound and its parts", "Nats per pair"])
+        st.table(shown, border="horizontal", hide_index=True, alt="The ELBO and the KL of each latent, nats per pair")

@@ -1,0 +1,103 @@
+"""What a text's reader should be warned of: tokens that the model does not know, and the wrong language."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from app.core.rows import language_name
+from app.core.state import Loaded
+from bgt_core.contracts import EOS, UNK
+from bgt_core.data.examples import LANGS, example_sentences
+
+SMOOTHING = 0.1  # added to each n-gram's count
+CERTAIN = 10.0  # nats that a language must be ahead by: one sentence in a thousand is then called another's
+LETTERS = 6  # fewer tell nothing: "ok" is in a Turkish word that is frequent
+UNKNOWN_SHARE = 0.1  # of the tokens
+SAMPLE = 200  # of many texts, those that are looked at
+SEPARATORS = re.compile(r"[^\w']+|[\d_]+")
+
+Profiles = Mapping[str, Mapping[str, float]]  # language -> n-gram -> log-probability; "" is one never seen
+
+
+def ngrams(text: str) -> list[str]:
+    """Runs of one to three characters of a text's words, with the spaces around the words."""
+    text = f" {SEPARATORS.sub(' ', text.lower().replace('’', chr(39))).strip()} "
+    return [text[at : at + n] for n in (1, 2, 3) for at in range(len(text) - n + 1) if text[at : at + n] != " "]
+
+
+def profiles(sentences: Mapping[str, Sequence[str]]) -> Profiles:
+    """How likely each n-gram is in each language, from sentences of it: a naive Bayes classifier."""
+    counts = {lang: Counter(gram for text in texts for gram in ngrams(text)) for lang, texts in sentences.items()}
+    kinds = len(set().union(*counts.values()))
+    logs = {}
+    for lang, count in counts.items():
+        total = count.total() + SMOOTHING * kinds
+        logs[lang] = {gram: math.log((number + SMOOTHING) / total) for gram, number in count.items()}
+        logs[lang][""] = math.log(SMOOTHING / total)
+    return logs
+
+
+@cache
+def shipped_profiles() -> Profiles:
+    return profiles({lang: [text for (text,) in example_sentences([lang])] for lang in LANGS})
+
+
+def language(text: str, known: Profiles | None = None) -> tuple[str, dict[str, float]]:
+    """The likeliest language of a text, and how many nats each other is behind; "" for a text without letters."""
+    known = known or shipped_profiles()
+    grams = ngrams(text)
+    if not grams:
+        return "", {}
+    likelihoods = {lang: sum(log.get(gram, log[""]) for gram in grams) for lang, log in known.items()}
+    best = max(likelihoods, key=likelihoods.__getitem__)
+    return best, {lang: likelihoods[best] - value for lang, value in likelihoods.items()}
+
+
+def another_language(text: str, lang: str, known: Profiles | None = None) -> str:
+    """The language that a text is surely in rather than in `lang`; "" where that is not sure, or `lang` not known."""
+    best, behind = language(text, known)
+    enough = sum(map(str.isalpha, text)) >= LETTERS
+    return best if enough and behind.get(lang, 0.0) > CERTAIN else ""
+
+
+def guess(texts: Sequence[str]) -> str:
+    """The language that most of the texts are in, of those with example sentences; "" without letters."""
+    best = Counter(language(text)[0] for text in sample(texts))
+    del best[""]
+    return best.most_common(1)[0][0] if best else ""
+
+
+def sample(texts: Sequence[str]) -> Sequence[str]:
+    """At most `SAMPLE` of the texts, evenly spread."""
+    return list(texts[:: max(1, math.ceil(len(texts) / SAMPLE))])
+
+
+def unknown(loaded: Loaded, texts: Sequence[str]) -> tuple[int, int]:
+    """Tokens that are unknown to the model, and all; none of an encoder whose tokens we don't see."""
+    if loaded.bgt is None:
+        return 0, 0
+    ids = [token for row in loaded.bgt.tokenizer.encode(texts) for token in row if token != EOS]
+    return ids.count(UNK), len(ids)
+
+
+def warnings(loaded: Loaded, texts: Sequence[str], lang: str) -> list[str]:
+    """What to say about texts given as that language: a sentence for each concern, none where all is well.
+
+    Of many texts a sample is looked at.
+    """
+    looked_at = sample([text for text in texts if text.strip()])
+    if not looked_at:
+        return []
+    concerns = []
+    missing, tokens = unknown(loaded, looked_at)
+    if missing and missing >= UNKNOWN_SHARE * tokens:
+        concerns.append(f"{missing:,} of {tokens:,} tokens are unknown to this model.")
+    others = Counter(filter(None, (another_language(text, lang) for text in looked_at)))
+    if others.total() > len(looked_at) / 2:
+        other = others.most_common(1)[0][0]
+        concerns.append(f"This looks like {language_name(other)}, not {language_name(lang)}.")
+    return concerns

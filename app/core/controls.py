@@ -1,0 +1,54 @@
+"""Controls that several pages have: which sentences, which language, whose results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from app.core import corpora, rows, state
+from app.core.address import BOUND
+from app.core.startup import ParallelText
+from app.core.uploads import dialog
+
+COUNTS = [100, 300, 1_000, 5_000, 25_000]
+
+
+def choose_text(langs: Sequence[str]) -> ParallelText | None:
+    """Which sentences to look at, of those that the model reads. None, with a message, where there are none."""
+    texts = corpora.readable(langs)
+    if not texts:
+        st.info(
+            f"No sentences for this model: it reads {', '.join(map(rows.language_name, langs))}. Upload some, or start "
+            f"the app with a file of {'translations' if len(langs) > 1 else 'sentences'}, one column per language:",
+            icon=":material/table_rows:",
+        )
+        st.code(f"streamlit run app/main.py -- --data {','.join(langs)}=FILE.tsv", language="sh")
+        dialog.button()
+        return None
+    name = next(iter(texts))
+    if len(texts) > 1:
+        name = st.selectbox("Sentences", list(texts), key="data", width=220, **BOUND)
+    dialog.button()
+    dialog.remove_button(name, "data", list(texts))
+    return texts[name]
+
+
+def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: list[str], key: str = "only_model") -> list[str]:
+    """The models whose results are shown: at first, and whenever another is chosen at the side or has its first result,
+    those of `usual` that have any. All of them where none is left."""
+    models = sorted(table["model"].unique(), key=lambda model: (model != loaded.title, model))
+    usual = [model for model in models if model in usual]
+    changed = st.session_state.get(f"{key}_of") not in (None, (loaded.title, usual))
+    if changed or not {key} & {*st.session_state, *st.query_params}:
+        st.session_state[key] = usual
+    st.session_state[f"{key}_of"] = loaded.title, usual
+    return st.multiselect("Model", models, key=key, placeholder="All", **BOUND) or models
+
+
+def language(title: str, langs: Sequence[str], key: str) -> str:
+    """One of a model's languages; the address keeps it."""
+    name = rows.language_name
+    chosen = st.segmented_control(title, langs, default=langs[0], required=True, format_func=name, key=key, **BOUND)
+    return chosen or langs[0]

@@ -1,0 +1,65 @@
+"""The texts that the app can show: their names, and their sentences as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.core import own_texts, rows, startup
+from app.core.startup import ParallelText
+from bgt_core.data.columns import read_columns
+from bgt_core.data.parallel import Skipped, read_pairs
+
+
+def readable(langs: Sequence[str]) -> dict[str, ParallelText]:
+    """The texts that a model of these languages can read by their names: the user's own, then the app's."""
+    own = startup.texts_in(own_texts.of_session().uploaded, langs)
+    return own | startup.read().texts_in(langs)
+
+
+def sentences(text: ParallelText, count: int) -> pd.DataFrame:
+    """The first `count` translations, a row per language, or as many different sentences of one language; shared, so
+    never changed. An uploaded text's extra columns are "own:NAME". BgtError for an unreadable file."""
+    if text.table is not None:
+        return _uploaded(text.digest, text.langs, count, text)
+    return _sentences(text, count, text.file.stat().st_mtime_ns if text.file and text.file.exists() else 0)
+
+
+@st.cache_resource(max_entries=6, show_spinner="Reading sentences")
+def _sentences(text: ParallelText, count: int, written: int) -> pd.DataFrame:
+    if text.credit:
+        return rows.examples(text.langs, count)
+    if text.file is None:
+        return rows.of_grammar(text.langs, count)
+    columns = text.columns or text.langs
+    places = [read_columns(columns).index(lang) for lang in text.langs]
+    read = ([row[place] for place in places] for row in read_pairs(text.file, columns, Skipped()))
+    return rows.translations(list(islice(read if len(places) > 1 else different(read), count)), text.langs)
+
+
+@st.cache_resource(max_entries=6, show_spinner="Reading sentences")
+def _uploaded(digest: str, langs: Sequence[str], count: int, _text: ParallelText) -> pd.DataFrame:
+    """A row per sentence: both sentences of a pair of one language, too."""
+    table, sides = _text.table, _text.sides
+    if len(sides) == 1:  # each sentence once: copies would only hide one another
+        table = table.drop_duplicates(sides)
+    table = table.head(count)
+    langs = [_text.columns[int(side)] for side in sides]
+    sentences = rows.translations(list(zip(*(table[side] for side in sides), strict=True)), langs)
+    if len(set(langs)) < len(langs):  # both sides were numbered from 0
+        sentences["id"] = [f"{lang}{number}" for number, lang in enumerate(sentences["lang"])]
+    own = table.drop(columns=[column for column in table if column.isdecimal()]).rename(columns={"gold": "own:gold"})
+    return sentences.assign(**{name: np.tile(own[name].to_numpy(), len(sides)) for name in own})
+
+
+def different(single: Iterable[list[str]]) -> Iterator[list[str]]:
+    """Each sentence once: of those that have several translations the copies would only hide one another."""
+    seen = set[str]()
+    for (sentence,) in single:
+        if sentence not in seen:
+            seen.add(sentence)
+            yield [sentence]

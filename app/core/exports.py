@@ -1,0 +1,186 @@
+"""What a user can take away from a page: its rows, their vectors, its figure, a link to this view."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pyarrow as pa
+import streamlit as st
+from pyarrow import parquet
+
+from app.core.address import link
+from app.core.component import mounted
+from app.core.theme import INK, PIXELS, SOFT, plain
+from bgt_core.tables import Table, save
+
+WIDTH_MM = 180  # two columns of a journal, or the text of an A4 page
+DOTS_PER_INCH = 300
+WIDTH = round(WIDTH_MM / 25.4 * 96)  # in the browser's pixels, of which an inch has 96
+MAX_VECTORS = 20_000  # points up to which all of a drawing are vectors; a file of more would open nowhere
+# On every system one of these has the widths of Arial, so that what fits here fits where the file is opened.
+FONTS = "Arial, Liberation Sans, Helvetica, DejaVu Sans, sans-serif"
+CAPTION = {"size": 11, "line": 15, "letters": 100}  # pixels; letters of a line, by the widest of those fonts
+FORMULA = ("=", "+", "-", "@", "\t")  # a spreadsheet would compute a cell that starts like this
+MIME = {
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+    "jsonl": "application/jsonl",
+    "tex": "application/x-tex",
+    "html": "text/html",
+    "json": "application/json",
+}
+SNIPPET = """import plotly.io as pio
+figure = pio.read_json("{name}.json")
+figure.show()"""
+_figure = mounted("figure")
+
+
+def offer(
+    name: str,
+    table: pd.DataFrame | None = None,
+    figure: Callable[..., go.Figure] | None = None,
+    latex: pd.DataFrame | None = None,
+    title: str = "Export",
+    caption: str = "",
+    vectors: Callable[[], Mapping[str, np.ndarray]] | None = None,
+) -> None:
+    """A button that opens the export formats; files are made on request.
+
+    `latex` is the table as a reader sees it; `figure(theme="light")` draws the figure, and `caption` goes into it;
+    `vectors` gives, by latent, one vector for each row of the table (N, D).
+    """
+    with st.popover(title, icon=":material/download:"):
+        if table is not None:
+            st.markdown("**Rows**")
+            with st.container(horizontal=True):
+                for kind, make in (("csv", as_csv), ("parquet", as_parquet), ("jsonl", as_jsonl)):
+                    download(name, kind, partial(make, table))
+                if latex is not None:
+                    download(name, "tex", partial(as_latex, latex))
+        if table is not None and vectors is not None:
+            st.markdown("**Vectors of these rows**")
+            rows = table
+            download(f"{name}-vectors", "parquet", lambda: as_vectors(rows, vectors()))
+        if figure is not None:
+            drawings(name, lambda: publication(figure(theme="light"), caption))
+        st.markdown("**Link to this view**")
+        st.code(link(), language=None, wrap_lines=True)
+        st.caption(
+            "It holds what is set here, and opens your own sentences and files too, for whoever has the link, as long "
+            "as the app runs and keeps them."
+        )
+
+
+# No fragment: in that of the maps or the plane, a rerun that overtakes another would drop what holds it, not its parts.
+def drawings(name: str, figure: Callable[[], go.Figure]) -> None:
+    """The figure for paper (PNG, SVG, drawn by the browser), for a screen (HTML) and for a notebook (JSON)."""
+    st.markdown("**Figure**")
+    with st.container(horizontal=True):
+        png = st.button("PNG", key=f"{name}.png")
+        svg = st.button("SVG", key=f"{name}.svg")
+        download(name, "html", lambda: figure().to_html(include_plotlyjs=True))
+        download(name, "json", lambda: figure().to_json())
+    if png or svg:
+        kind = "png" if png else "svg"
+        drawing = {"figure": figure().to_json(), "name": name, "kind": kind, "dots": DOTS_PER_INCH, "id": uuid4().hex}
+        _figure(data=drawing, key=f"figure_{name}")  # another id: saved once more
+    st.caption(
+        f"PNG: {WIDTH_MM} mm wide at {DOTS_PER_INCH} dpi. SVG: vectors up to {MAX_VECTORS:,} points. "
+        "In a notebook, the JSON becomes the figure again:"
+    )
+    st.code(SNIPPET.format(name=name), language="python", wrap_lines=True)
+
+
+def download(name: str, kind: str, make: Callable[[], str | bytes]) -> None:
+    st.download_button(
+        kind.upper(), make, f"{name}.{kind}", MIME[kind], key=f"{name}.{kind}", on_click="ignore", width="content"
+    )
+
+
+def as_csv(table: pd.DataFrame) -> bytes:
+    """UTF-8 with the byte order mark that spreadsheets look for; text that they would compute gets an apostrophe."""
+    text = table.select_dtypes(exclude="number").columns
+    safe = {name: table[name].map(uncomputed) for name in text}
+    return table.assign(**safe).rename(columns=uncomputed).to_csv(index=False).encode("utf-8-sig")
+
+
+def uncomputed(cell: Any) -> Any:
+    """A cell or a column's name with an apostrophe before it if a spreadsheet would compute it."""
+    return f"'{cell}" if str(cell).startswith(FORMULA) else cell
+
+
+def as_parquet(table: pd.DataFrame) -> bytes:
+    file = io.BytesIO()
+    table.to_parquet(file, index=False)
+    return file.getvalue()
+
+
+def as_vectors(table: pd.DataFrame, vectors: Mapping[str, np.ndarray]) -> bytes:
+    """Parquet of each row's id, text and language, and a column of float32 vectors (N, D) for each latent."""
+    columns: dict[str, Any] = {name: pa.array(table[name]) for name in ("id", "text", "lang") if name in table}
+    for latent, rows in vectors.items():
+        flat = np.ascontiguousarray(rows, np.float32)  # (N, D)
+        columns[latent] = pa.FixedSizeListArray.from_arrays(flat.ravel(), flat.shape[1])
+    file = io.BytesIO()
+    parquet.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+def as_jsonl(table: pd.DataFrame) -> str:
+    return table.to_json(orient="records", lines=True, force_ascii=False)
+
+
+def as_latex(table: pd.DataFrame) -> str:
+    """A booktabs tabular."""
+    cells = [[python_value(value) for value in row] for row in table.itertuples(index=False)]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "table.tex"
+        save(Table(list(table.columns), cells), {"latex": path})
+        return path.read_text("utf-8")
+
+
+def python_value(value: Any) -> str | int | float | None:
+    """numpy's numbers as Python's own; nothing for NaN."""
+    value = value.item() if hasattr(value, "item") else value
+    return None if value != value else value
+
+
+def publication(figure: go.Figure, caption: str = "") -> go.Figure:
+    """A copy of a figure of the light theme for paper; `caption` says what it shows: method, numbers, seed, model.
+
+    Points that the browser would paint (WebGL) become vectors, up to 20,000 of them.
+    """
+    drawing: dict[str, Any] = figure.to_dict()
+    points = sum(len(trace["x"]) for trace in figure.data if trace.type == "scattergl")
+    for trace in drawing["data"]:
+        if trace["type"] == "scattergl" and points <= MAX_VECTORS:
+            trace["type"] = "scatter"
+    paper = go.Figure(drawing)
+    title = paper.layout.title.text
+    lines = [plain(line) for line in textwrap.wrap(caption, CAPTION["letters"])]  # names of files may be in it
+    heading = f'<span style="font-size:{PIXELS["title"]}px;color:{INK["light"]}"><b>{title}</b></span>'
+    above = CAPTION["line"] * (len(lines) + (2 if title else 1))
+    between = paper.layout.margin.t if title is None and paper.layout.margin.t else 12  # titles of panels
+    paper.update_layout(
+        template="plotly_white",
+        width=WIDTH,
+        height=(paper.layout.height or 450) + above,
+        paper_bgcolor="white",
+        plot_bgcolor="white",
+        font={"family": FONTS, "color": INK["light"]},
+        margin={"l": 16, "r": 16, "t": above + between},
+        title={"text": "<br>".join([heading] * bool(title) + lines),
+               "font": {"size": CAPTION["size"], "color": SOFT["light"]}, "x": 0, "xref": "container",
+               "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top", "pad": {"l": 16, "t": 16}},
+    )  # fmt: skip
+    return paper

@@ -1,0 +1,108 @@
+"""What lies between two sentences: the form, and the steps that were written. Two pages have it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.core import controls, state, writing
+from app.core.address import BOUND
+from app.core.markdown import problem, verbatim, written
+from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.errors import BgtError
+
+STEPS = 9
+MAX_OFFERED = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Interpolation:
+    """Sentences written at each step from one to another, and the latents that moved, (steps, D) each."""
+
+    model: str  # its digest
+    start: str
+    end: str
+    lang: str
+    table: pd.DataFrame
+    latents: Mapping[str, np.ndarray]
+
+
+def form(
+    loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str], at_once: bool = False
+) -> Interpolation | None:
+    """Asks for two sentences, and shows what was last written between them; `at_once`, something always is."""
+    st.subheader("Between two sentences")
+    if loaded.cannot_write:
+        st.info(loaded.cannot_write, icon=":material/edit_off:")
+        return None
+    st.markdown("Move through a latent in a straight line, and write down what is there at every step.")
+    chosen = table.loc[table["id"].isin(st.session_state.get("chosen", [])[:2]), "text"]
+    first, second, *_ = listed = list(dict.fromkeys(table["text"].head(MAX_OFFERED)))
+    offered = list(dict.fromkeys([*chosen, *listed]))
+    with st.form("way"):
+        left, right = st.columns(2)
+        tip = "Choose one, or type your own."
+        start = left.selectbox(
+            "From", offered, offered.index(first), key="start", accept_new_options=True, help=tip, **BOUND
+        )
+        end = right.selectbox(
+            "To", offered, offered.index(second), key="end", accept_new_options=True, help=tip, **BOUND
+        )
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            moves = what_moves(loaded.second_latent)
+            moved = st.segmented_control(
+                "Move", list(moves), default=next(iter(moves)), required=True, key="move", **BOUND
+            ) or next(iter(moves))
+            lang = controls.language("Language of both", langs, "way_lang")
+            st.space("stretch")
+            submitted = st.form_submit_button("Interpolate", type="primary")
+    walk = st.session_state.get("walked")
+    if submitted or (at_once and (walk is None or walk.model != loaded.digest)):
+        start, end = (str(text)[: writing.MAX_CHARACTERS] for text in (start, end))
+        try:
+            with st.spinner("Writing"):
+                table_of_steps, latents = writing.interpolate(loaded, start, end, lang, moves[moved], STEPS)
+        except BgtError as error:
+            problem(error)
+            return None
+        st.session_state["walked"] = Interpolation(loaded.digest, start, end, lang, table_of_steps, latents)
+    walk = st.session_state.get("walked")
+    if walk is None or walk.model != loaded.digest:
+        return None
+    follow(walk)
+    return walk
+
+
+def what_moves(second_latent: str) -> dict[str, tuple[str, ...]]:
+    """What can be chosen to move, and which latents that is."""
+    names = ("Meaning", "Style") if second_latent == LANGUAGE else (SEMANTIC.capitalize(), second_latent.capitalize())
+    return {names[0]: (SEMANTIC,), names[1]: (second_latent,), "Both": (SEMANTIC, second_latent)}
+
+
+@st.fragment
+def follow(walk: Interpolation) -> None:
+    """A slider along the steps; moving it computes nothing."""
+    steps = len(walk.table)
+    step = st.slider(
+        f"Step, from “{verbatim(short(walk.start))}” to “{verbatim(short(walk.end))}”", 1, steps, 1 + steps // 2
+    )
+    row = walk.table.iloc[step - 1]
+    written(row["text"])
+    st.caption(f"Meaning: cosine {row['to_start']:z.2f} to the first sentence, {row['to_end']:z.2f} to the last.")
+    with st.expander("Every step"):
+        titles = {"step": "Step", "to_start": "Cosine to the first", "to_end": "To the last", "text": "Written there"}
+        two = st.column_config.NumberColumn(format="%.2f")
+        st.dataframe(
+            walk.table[list(titles)].rename(columns=titles),
+            hide_index=True,
+            column_config={titles["to_start"]: two, titles["to_end"]: two},
+            alt="What is written at every step, with its cosine to both ends",
+        )
+
+
+def short(text: str) -> str:
+    return text if len(text) <= 28 else text[:27].rstrip() + "…"

@@ -1,0 +1,169 @@
+"""Maps whose axes are what linear probes read from a latent: how long a sentence is, whether it asks, or denies.
+
+    score (N,) = unit vectors (N, D) @ weights (D,) + bias, by ridge regression on the example sentences
+
+A score is in standard deviations of the factor among those sentences, from its mean there: both axes of a map then have
+one scale. How well an axis is read is measured on sentences that it was not fitted on, in five folds; translations of
+one sentence are in one fold.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+import streamlit as st
+
+from app.core import rows
+from app.core.latents import geometry
+from app.core.state import Loaded, embed_parts
+from bgt_core.data.examples import LANGS, example_sentences
+from bgt_core.errors import NotFound
+from bgt_core.vectors.compare import unit
+
+NAME = "Probe axes"  # of the method
+FOLDS = 5
+STRENGTHS = np.logspace(-3, 3, 13)  # of the ridge, in units of the mean variance of a latent's dimension
+NEGATIONS = {  # words that deny; Turkish and Arabic do it inside words
+    "en": r"not|no|never|nothing|nobody|none|cannot|\w+n['’]t",
+    "fr": r"ne|n['’]\w+|pas|jamais|rien|personne",
+    "es": r"no|nunca|nada|nadie|jamás|ningun[ao]?|ningún",
+    "de": r"nicht|kein\w*|nie|niemals|nichts|niemand\w*",
+}
+
+
+@dataclass(frozen=True)
+class Factor:
+    """What an axis shows, and in which languages it can be told from a sentence."""
+
+    of: Callable[[str, str], float]  # sentence, language
+    langs: Sequence[str]
+
+
+def denies(text: str, lang: str) -> float:
+    return float(re.search(rf"(?<!\w)(?:{NEGATIONS[lang]})(?!\w)", text.lower()) is not None)
+
+
+# A plural needs a parsed sentence to be labelled, which the example sentences are not; Japanese has no spaces.
+FACTORS = {
+    "Longer": Factor(lambda text, lang: float(rows.words(text)), [lang for lang in LANGS if lang != "ja"]),
+    "Question": Factor(lambda text, lang: float(text.rstrip()[-1:] in ("?", "？", "؟")), LANGS),
+    "Negation": Factor(denies, tuple(NEGATIONS)),
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How well a factor is read from sentences that the axis was not fitted on, with a 95% interval."""
+
+    measure: str  # "correlation", or "AUC" of a factor that is 0 or 1
+    value: float
+    low: float
+    high: float
+    sentences: int
+
+    def __str__(self) -> str:
+        return f"{self.measure} {self.value:z.2f} [{self.low:z.2f}, {self.high:z.2f}]"
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """A linear readout of a latent: score = vectors (N, D) at unit length @ weights (D,) + bias."""
+
+    name: str
+    spread: float  # the factor's standard deviation: words, or 0 to 1, by which one more of the score differs
+    weights: np.ndarray
+    bias: float
+    reading: Reading
+
+
+def offered(langs: Sequence[str]) -> list[str]:
+    """The axes that can be fitted in all of these languages."""
+    return [name for name, factor in FACTORS.items() if set(langs) <= set(factor.langs)]
+
+
+def axes(loaded: Loaded, langs: Sequence[str], latent: str, names: tuple[str, str]) -> tuple[Axis, Axis]:
+    """Both axes of a map of a latent, read from the example sentences of these languages."""
+    first, second = (_axis(loaded.digest, tuple(langs), latent, name, loaded) for name in names)
+    return first, second
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _axis(digest: str, langs: tuple[str, ...], latent: str, name: str, _loaded: Loaded) -> Axis:
+    if name not in offered(langs):
+        able = ", ".join(FACTORS[name].langs) if name in FACTORS else "none"
+        raise NotFound(f"No axis '{name}' in {', '.join(langs)}: sentences are labelled in {able}.")
+    english_of = {lang: translated(lang) for lang in langs}
+    parts = [(lang, list(texts)) for lang, texts in english_of.items()]
+    folds = [crc32(english.encode()) % FOLDS for texts in english_of.values() for english in texts.values()]
+    values = [FACTORS[name].of(text, lang) for lang, texts in parts for text in texts]
+    return fitted(name, unit(embed_parts(_loaded, parts, latent)), np.array(values), np.array(folds))
+
+
+def translated(lang: str) -> dict[str, str]:
+    """Each example sentence of a language -> its English translation."""
+    return {texts[-1]: texts[0] for texts in example_sentences(["en"] if lang == "en" else ["en", lang])}
+
+
+def fitted(name: str, vectors: np.ndarray, values: np.ndarray, folds: np.ndarray) -> Axis:
+    """The axis of N sentences (N, D) with these values (N,) and folds (N,), which tell how well it is read."""
+    held_out = np.empty(len(values))
+    for fold in range(FOLDS):
+        test = folds == fold
+        weights, bias = ridge(vectors[~test], values[~test])
+        # relative to the mean of the others, which is the lower, the higher these are
+        held_out[test] = vectors[test] @ weights + bias - values[~test].mean()
+    spread = float(values.std())
+    return Axis(name, spread, *ridge(vectors, (values - values.mean()) / spread), reading(held_out, values))
+
+
+def ridge(vectors: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:
+    """Weights (D,) and bias of the ridge regression whose strength has the least generalised cross-validation error."""
+    mean, centre = vectors.mean(0, dtype=float), values.mean()
+    products, target = vectors - mean, values - centre
+    scales, directions = np.linalg.eigh(products.T @ products)
+    scales = np.maximum(scales, 0)
+    along = directions.T @ (products.T @ target)  # (D,)
+
+    def error(strength: float) -> float:
+        shrunk = along / (scales + strength)
+        residual = target @ target - 2 * shrunk @ along + scales @ shrunk**2
+        return residual / (len(values) - 1 - (scales / (scales + strength)).sum()) ** 2
+
+    weights = directions @ (along / (scales + min(STRENGTHS * scales.mean(), key=error)))
+    return weights, float(centre - mean @ weights)
+
+
+def reading(scores: np.ndarray, values: np.ndarray) -> Reading:
+    """Of a factor that is 0 or 1 the area under the ROC curve (interval: Hanley and McNeil 1982), of another the
+    correlation (interval: Fisher's z)."""
+    count = len(values)
+    if set(values) <= {0.0, 1.0}:
+        ones, zeros = scores[values == 1], scores[values == 0]
+        positive, negative = len(ones), len(zeros)
+        area = float(((ones[:, None] > zeros).mean() + (ones[:, None] >= zeros).mean()) / 2)
+        both, twice = area / (2 - area), 2 * area**2 / (1 + area)
+        spread = (positive - 1) * (both - area**2) + (negative - 1) * (twice - area**2)
+        error = math.sqrt((area * (1 - area) + spread) / (positive * negative))
+        return Reading("AUC", area, max(0.0, area - 1.96 * error), min(1.0, area + 1.96 * error), count)
+    correlation = float(np.corrcoef(scores, values)[0, 1])
+    z, half = math.atanh(correlation), 1.96 / math.sqrt(count - 3)
+    return Reading("correlation", correlation, math.tanh(z - half), math.tanh(z + half), count)
+
+
+def projection(vectors: np.ndarray, pair: tuple[Axis, Axis]) -> geometry.Projection:
+    """The map of vectors (N, D) whose axes are these."""
+    weights = np.column_stack([axis.weights for axis in pair]).astype(np.float32)  # (D, 2)
+    bias = np.array([axis.bias for axis in pair], np.float32)
+
+    def project(new: np.ndarray) -> np.ndarray:
+        blocks = [new[start : start + geometry.BLOCK] for start in range(0, len(new), geometry.BLOCK)]
+        return np.concatenate([unit(block) @ weights + bias for block in blocks])
+
+    # of all moves that change the scores by one, those along these are the shortest
+    read = tuple(f"{axis.name.lower()} {axis.reading}" for axis in pair)
+    return geometry.Projection(project(vectors), project, None, np.linalg.pinv(weights).T, read)

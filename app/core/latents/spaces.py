@@ -1,0 +1,213 @@
+"""Latents of sentences as maps and tables, cached; a page draws what it gets here."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.core import rows
+from app.core.latents import geometry, keywords, probe_axes, stored_maps
+from app.core.state import Loaded, embed, embed_parts
+from bgt_core.contracts import SEMANTIC
+
+MAX_SCORED = 1_000  # translations that scores are computed on: all against all is quadratic
+_umap = threading.Lock()  # numba's default threading layer must not be entered twice
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """One latent of some sentences: a table with map coordinates `x` and `y`, and a vector per row, (N, D)."""
+
+    rows: pd.DataFrame
+    vectors: np.ndarray
+    projection: geometry.Projection
+    digest: str  # of the model, the latent and the sentences it was fitted on
+
+    @cached_property
+    def content(self) -> str:
+        """Names the sentences in their order, the user's own included."""
+        return stored_maps.content(self.rows)
+
+    @property
+    def given(self) -> np.ndarray:
+        """Which rows are the text's own: the map is fitted on them and scores are computed on them, (N,) bool."""
+        return ~self.rows["own"].to_numpy()
+
+    def of(self, lang: str) -> np.ndarray:
+        """Vectors of the first rows of the text in a language."""
+        return self.vectors[self.given & (self.rows["lang"] == lang).to_numpy()][:MAX_SCORED]
+
+
+class Spaces(NamedTuple):
+    """The semantic space of all rows, and the model's second latent, if it has any, a space for each language: they
+    share no axes."""
+
+    semantic: Space
+    second: dict[str, Space]
+
+
+def spaces(loaded: Loaded, table: pd.DataFrame, method: geometry.Method) -> Spaces:
+    """Both kinds of latents of all rows."""
+    parts = table.groupby("lang", sort=False) if loaded.second_latent else ()
+    second = {lang: space(loaded, part, loaded.second_latent, method) for lang, part in parts}
+    return Spaces(space(loaded, table, SEMANTIC, method), second)
+
+
+def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Method) -> Space:
+    """The latent of every row; the map is fitted on the text's rows, and the user's are placed on it."""
+    vectors = vectors_of(loaded, table, latent)
+    own = table["own"].to_numpy()
+    given = vectors[~own] if own.any() else vectors  # not to copy them in vain
+    key = stored_maps.key(loaded.digest, table[~own], latent)
+    if method.name == probe_axes.NAME:
+        axes = probe_axes.axes(loaded, table["lang"].unique().tolist(), latent, method.axes)
+        projection = probe_axes.projection(given, axes)
+    else:
+        projection = _fitted(key, method, given, stored_in(loaded))
+    xy = np.empty((len(table), 2))
+    xy[~own] = projection.xy
+    if own.any():
+        xy[own] = _projected(digest(vectors[own]), key, method, projection, vectors[own])
+    return Space(table.assign(x=xy[:, 0], y=xy[:, 1]), vectors, projection, key)
+
+
+def stored_in(loaded: Loaded) -> Path | None:
+    """The model's folder, where maps may be stored."""
+    folder = loaded.info.get("folder")
+    return Path(folder) if folder else None
+
+
+def stored(loaded: Loaded, table: pd.DataFrame, method: geometry.Method) -> bool:
+    """Whether the maps of the text's rows by this method ship with the model, in all latents."""
+    folder = stored_in(loaded)
+    maps = _stored(folder) if folder else {}
+    parts = stored_maps.parts(table[~table["own"].to_numpy()], loaded.second_latent)
+    keys = (stored_maps.key(loaded.digest, part, latent) for latent, part in parts)
+    return bool(maps) and all(stored_maps.name(key, method) in maps for key in keys)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _stored(folder: Path) -> dict[str, np.ndarray]:
+    return stored_maps.read(folder)
+
+
+def vectors_of(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
+    """The latent of every row, each read in its own language: (N, D), read-only where no row is the user's."""
+    own = table["own"].to_numpy()
+    if not own.any() or own.all():
+        return embed_parts(loaded, rows.parts(table), latent)
+    given, added = (embed_parts(loaded, rows.parts(part), latent) for part in (table[~own], table[own]))
+    vectors = np.empty((len(table), given.shape[1]), np.float32)
+    vectors[~own], vectors[own] = given, added
+    return vectors
+
+
+def coloured(spaces: Spaces, colour: str) -> Spaces:
+    """The same spaces, their rows with the column `colour` where sentences alone don't have it."""
+    semantic = spaces.semantic
+    if colour in rows.PROBED:
+        values = rows.labelled(semantic.rows["text"].tolist(), colour)
+    elif colour == rows.CLUSTER:
+        values = _clusters(digest(semantic.vectors), semantic.vectors, semantic.rows, semantic.given)
+    elif colour.startswith(rows.OWN_COLUMN):
+        values = rows.as_colour(semantic.rows[colour]).array
+    else:
+        return spaces
+    value_of = pd.Series(values, semantic.rows["id"])
+
+    def with_colour(space: Space) -> Space:
+        return replace(space, rows=space.rows.assign(**{colour: value_of[space.rows["id"]].array}))
+
+    return Spaces(with_colour(semantic), {lang: with_colour(space) for lang, space in spaces.second.items()})
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _clusters(digest: str, _vectors: np.ndarray, _rows: pd.DataFrame, _given: np.ndarray) -> pd.Categorical:
+    groups = geometry.clusters(_vectors, _given, rows.CATEGORIES)
+    first = (_rows["lang"] == _rows["lang"].iloc[0]).to_numpy()
+    names = keywords.names(_words(stored_maps.content(_rows), _rows["text"]), groups, first)
+    return pd.Categorical.from_codes(groups, names)
+
+
+def words_of(space: Space) -> keywords.WordCounts:
+    """The words of every row."""
+    return _words(space.content, space.rows["text"])
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _words(content: str, _texts: pd.Series) -> keywords.WordCounts:
+    return keywords.word_counts(_texts.tolist())
+
+
+def digest(vectors: np.ndarray) -> str:
+    """A hash of the content of a matrix."""
+    return hashlib.sha256(np.ascontiguousarray(vectors).data).hexdigest()
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _fitted(digest: str, method: geometry.Method, _vectors: np.ndarray, _folder: Path | None) -> geometry.Projection:
+    xy = _stored(_folder).get(stored_maps.name(digest, method)) if _folder else None
+    if xy is not None:
+        return geometry.placed(_vectors, xy)
+    with _umap:
+        return geometry.fit(_vectors, method)
+
+
+def projected(space: Space, method: geometry.Method, new: np.ndarray) -> np.ndarray:
+    """New vectors (M, D) on the map of a space, (M, 2)."""
+    return _projected(digest(new), space.digest, method, space.projection, new)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _projected(
+    digest: str, fitted_on: str, method: geometry.Method, _projection: geometry.Projection, _new: np.ndarray
+) -> np.ndarray:
+    return _projection.project(_new)
+
+
+def vector(space: Space, row: str) -> np.ndarray:
+    """The vector (D,) of the row of that id."""
+    return space.vectors[int(np.flatnonzero(space.rows["id"] == row)[0])]
+
+
+def moved(space: Space, row: str, xy: np.ndarray) -> np.ndarray:
+    """The vector (D,) of that row, changed so that it lies at `xy` on the map."""
+    return geometry.moved(space.projection, space.vectors[space.given], vector(space, row), xy)
+
+
+def nearest(loaded: Loaded, space: Space, row: str, count: int) -> pd.DataFrame:
+    """The sentences nearest to the one of that id in the full space, with their similarity."""
+    at = int(np.flatnonzero(space.rows["id"] == row)[0])
+    similarities = loaded.encoder.similarity(space.vectors[[at]], space.vectors)[0]
+    return nearest_table(space.rows, *geometry.nearest(similarities, at, count))
+
+
+def nearest_to(
+    loaded: Loaded, text: str, lang: str, latent: str, table: pd.DataFrame, vectors: np.ndarray, count: int
+) -> pd.DataFrame:
+    """The sentences of a table nearest in a latent, `vectors` (N, D), to one that need not be among them."""
+    similarities = loaded.encoder.similarity(embed(loaded, [text], lang, latent), vectors)[0]
+    return nearest_table(table, *geometry.nearest(similarities, -1, count))
+
+
+def nearest_table(table: pd.DataFrame, at: np.ndarray, similarities: np.ndarray) -> pd.DataFrame:
+    near = table.iloc[at]
+    return pd.DataFrame({"id": near["id"], "Cosine": similarities, "In": near["lang"], "Sentence": near["text"]})
+
+
+def trusted(space: Space, method: geometry.Method) -> float | None:
+    """Trustworthiness of the map."""
+    return _trusted(space.digest, method, space)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _trusted(digest: str, method: geometry.Method, _space: Space) -> float | None:
+    return geometry.trust(_space.vectors[_space.given], _space.projection.xy)

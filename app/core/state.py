@@ -1,0 +1,230 @@
+"""What sessions share: the models and their vectors, cached; and the one lock around inference."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+import bgt_core
+from app.core import kept_vectors, rows, startup
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.errors import Busy, UsageError
+from bgt_core.files import json_lines
+
+PATIENCE = 60  # seconds to wait for another session's request
+FEW = 64  # sentences that are embedded faster than they are looked up
+RUNS = {  # what an encoder of each kind does with sentences
+    "sentence-transformers:": "Runs in sentence-transformers",
+    "onnx:": "Runs in ONNX Runtime, on the CPU",
+    "python:": "Runs Python code of yours, on this machine and with your rights",
+    "vectors:": "Looks its vectors up in a file",
+    "baseline:": "Runs on this machine",
+}
+_inference = threading.Lock()
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A model in use, what its checkpoint says about it, and the rows of its training log.
+
+    `reader` is what `open_encoder` gave; where it is not ours, `info` and `log` are empty.
+    """
+
+    title: str
+    reader: SentenceEncoder
+    langs: Sequence[str]  # that it reads; of an encoder that reads any, those of the texts at hand
+    info: Mapping[str, Any]
+    log: list[dict[str, Any]]
+    device: str  # where it runs, as a sentence says it
+
+    @property
+    def bgt(self) -> Any:
+        """The `Embedder` of a model of ours; None of an encoder that is not."""
+        from bgt_core.embedder import Embedder
+
+        return self.reader if isinstance(self.reader, Embedder) else None
+
+    @cached_property
+    def digest(self) -> str:
+        """Names what decides the vectors, which are cached under it; another in each process where nobody knows."""
+        files = self.info.get("files", {})
+        return " ".join(files.values()) or self.reader.fingerprint or uuid.uuid4().hex
+
+    @property
+    def short(self) -> str:
+        """The start of the weights' SHA-256 hash, of another encoder that of its digest: names exported files."""
+        files = self.info.get("files")
+        return (files["model.safetensors"] if files else content([self.digest]))[:8]
+
+    @property
+    def second_latent(self) -> str:
+        """The latent beside the semantic one, "language" or another; "" of Siamese and translation models."""
+        return next((latent for latent in self.latents if latent != SEMANTIC), "")
+
+    @property
+    def translates(self) -> str:
+        """From which language into which, as in "French into English"; "" of a model that does not translate."""
+        from bgt_core.generation.translate import translates_into
+
+        written = " and ".join(map(rows.language_name, translates_into(self.bgt)))
+        return f"{self.languages} into {written}" if written else ""
+
+    @property
+    def cannot_write(self) -> str:
+        """Why it can't write one sentence in the style of another; "" where it can."""
+        from bgt_core.generation.writer import can_write
+
+        if not self.bgt:
+            return "This encoder reads sentences and writes none."
+        if self.translates:
+            return f"This model translates {self.translates}, and has no style that could be changed."
+        if not self.second_latent:
+            return "This model has no language latents, so it has no style that could be changed."
+        if not can_write(self.bgt):
+            return "This model cannot write sentences: its decoder is a bag of words, without an order."
+        return ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.info['recipe']}, step {self.info['step']:,}" if self.info else self.title
+
+    @property
+    def latents(self) -> Sequence[str]:
+        return self.reader.latents
+
+    @property
+    def languages(self) -> str:
+        return ", ".join(map(rows.language_name, self.langs))
+
+    @cached_property
+    def encoder(self) -> SharedEncoder:
+        return SharedEncoder(self)
+
+
+# How Streamlit's caches tell models apart.
+BY_DIGEST: dict[str | type, Callable[[Any], Any]] = {Loaded: attrgetter("digest")}
+
+
+def theme() -> str:
+    """The browser's theme, "light" or "dark"."""
+    return st.context.theme.type or "light"
+
+
+def titles() -> list[str]:
+    """The names of the models of this app; the first is the one that opens."""
+    return list(startup.read().models)
+
+
+def model() -> Loaded:
+    """The model this session has chosen, at first the first one named; BgtError as `opened`."""
+    chosen, names = st.session_state.get("ckpt"), titles()
+    return opened(chosen if chosen in names else names[0])
+
+
+def opened(title: str) -> Loaded:
+    """The model of that name, read when it is first asked for; BgtError as `open_encoder`."""
+    return _load(title, startup.read().models[title])
+
+
+@st.cache_resource(max_entries=6, show_spinner="Loading the model")
+def _load(title: str, path: str) -> Loaded:
+    if kind := startup.path_kind(path):
+        reader = bgt_core.open_encoder(path)
+        if SEMANTIC not in reader.latents:
+            raise UsageError(f"{path}: has the latent {', '.join(reader.latents)}; the app needs one called semantic.")
+        return Loaded(title, reader, reader.langs or startup.read().langs, {}, [], RUNS[kind])
+    info = bgt_core.info(path)
+    folder = Path(info["folder"])
+    logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # a checkpoint's own; a run's
+    log = next((read_log(file) for file in logs if file.is_file()), [])
+    log = [row for row in log if row["step"] <= info["step"]]  # the run may have continued
+    bgt = bgt_core.load(folder)
+    return Loaded(title, bgt, bgt.langs, info, log, f"Runs on {'the CPU' if bgt.device.type == 'cpu' else bgt.device}")
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """The rows of a training log whose values are numbers, as a training reports them; the last may be half written."""
+    rows = [row for _, row in json_lines(path)]
+    return [row for row in rows if row.get("kind") and isinstance(row.get("step"), int) and reported(row)]
+
+
+def reported(row: Mapping[str, Any]) -> bool:
+    """Whether a row of a log holds numbers alone, where pages count on it."""
+    return row["kind"] != "valid" or all(
+        isinstance(value, int | float) for name, value in row.items() if name != "kind"
+    )
+
+
+@contextmanager
+def inference() -> Iterator[None]:
+    """One request at a time; BgtError after a minute's wait."""
+    if not _inference.acquire(timeout=PATIENCE):
+        raise Busy("The model is busy with another request; try again in a moment.")
+    try:
+        yield
+    finally:
+        _inference.release()
+
+
+def embed(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> np.ndarray:
+    """Vectors (N, D). Those of many sentences are computed once for all sessions, are read-only, and show progress."""
+    return embed_parts(loaded, [(lang, list(texts))], latent)
+
+
+def embed_parts(loaded: Loaded, parts: Sequence[tuple[str, Sequence[str]]], latent: str) -> np.ndarray:
+    """The same of sentences in several languages, (language, sentences), one part after the other."""
+
+    def read(texts: Sequence[str], lang: str) -> np.ndarray:
+        with inference():  # in turns, so that a long text keeps nobody waiting
+            return loaded.reader.embed(texts, lang=lang, latent=latent)
+
+    if sum(len(texts) for _, texts in parts) <= FEW:
+        return np.concatenate([read(texts, lang) for lang, texts in parts])
+    hashes = " ".join(f"{lang} {content(texts)}" for lang, texts in parts)
+    return kept_vectors.filled(f"{loaded.digest} {latent} {hashes}", parts, read)
+
+
+def content(texts: Sequence[str]) -> str:
+    """A hash in place of the texts."""
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+class SharedEncoder:
+    """A loaded model as probes and evaluation see one (`contracts.SentenceEncoder`), through the cache and the lock."""
+
+    def __init__(self, loaded: Loaded):
+        self.loaded = loaded
+        self.langs: Sequence[str] = loaded.reader.langs
+        self.latents: Sequence[str] = loaded.reader.latents
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return self.loaded.reader.fingerprint
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        return embed(self.loaded, sentences, lang, latent)
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """How alike the model finds each row of left and each of right: (N, D), (M, D) -> (N, M)."""
+        return self.loaded.reader.similarity(left, right)
+
+    def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The same, row by row: (N, D), (N, D) -> (N,)."""
+        return self.loaded.reader.similarity_pairwise(left, right)
+
+
+def clear() -> None:
+    """Drop every cached model, vector, map and table, of all sessions; they are computed again when needed."""
+    st.cache_data.clear()
+    st.cache_resource.clear()

@@ -1,0 +1,121 @@
+"""What all figures share: colours (distinct without colour vision), symbols, error bars, plotly's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
+
+# Okabe-Ito without its yellow and black, which vanish on one theme or the other; grey is for everything else.
+PALETTE = {
+    "light": ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"),
+    "dark": ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00"),
+}
+# One colour for a latent and one for a language, whatever else a figure shows; languages have symbols of their own too.
+# Chosen by search: at least 3:1 on both grounds, and as far apart as that leaves without red or green cones.
+LATENTS = {
+    "light": {SEMANTIC: "#0072b2", LANGUAGE: "#d55e00", SYNTACTIC: "#d55e00"},
+    "dark": {SEMANTIC: "#56b4e9", LANGUAGE: "#ff7f33", SYNTACTIC: "#ff7f33"},
+}
+LANGUAGES = {
+    "light": {"en": "#2a9a83", "fr": "#ea3fd2", "es": "#a8834a", "de": "#664a00", "tr": "#63104f", "ja": "#4d2be0",
+              "ar": "#7a4348"},
+    "dark": {"en": "#1f9e60", "fr": "#f0c6e8", "es": "#ffd23f", "de": "#c9cc7a", "tr": "#c05f9f", "ja": "#8f74f5",
+             "ar": "#dfb49a"},
+}  # fmt: skip
+AMOUNTS = {
+    "light": "viridis",
+    "dark": ("#39568c", "#287d8e", "#20a386", "#55c667", "#b8de29", "#fde725"),
+}  # its bright part
+PAGE = {"light": "#ffffff", "dark": "#171614"}  # the page's own ground, as in `.streamlit/config.toml`
+REST = "#999999"
+INK = {"light": "#31333f", "dark": "#fafafa"}  # Streamlit's own greys for titles are too pale to read
+SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # quoted numbers, and what was not run
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "pentagon", "hourglass")  # one per language
+STARS = ("star", "star-diamond", "star-square", "star-triangle-up", "asterisk", "hexagram", "hash")  # own sentences
+GLYPHS = ("●", "◆", "■", "▲", "✚", "⬟", "⧗")
+EDGE = "rgba(128, 128, 128, 0.55)"
+GROUND = "rgba(128, 128, 128, 0.06)"
+PIXELS = {"small": 13, "title": 15}
+
+
+def tools(name: str) -> dict[str, object]:
+    """Plotly's own buttons: lasso, pan, zoom, home, and a vector drawing saved as NAME.svg."""
+    return {
+        "displaylogo": False,
+        "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d", "select2d"],
+        "toImageButtonOptions": {"format": "svg", "filename": name},
+    }
+
+
+def cycled(values: Sequence[str], index: int) -> str:
+    """The item at `index`, starting over after the last: 6 colours with 7 symbols make 42 looks."""
+    return values[index % len(values)]
+
+
+def latent_colour(latent: str, theme: str) -> str:
+    """The colour of a latent; grey for a baseline."""
+    return LATENTS[theme].get(latent, REST)
+
+
+def lang_colour(lang: str, theme: str) -> str:
+    """The colour of a language in every figure; those without one of their own share the palette."""
+    return LANGUAGES[theme].get(lang) or cycled(PALETTE[theme], lang_place(lang))
+
+
+def lang_place(lang: str) -> int:
+    """Where a language's symbol stands in `SYMBOLS`, `STARS` and `GLYPHS`: the same in every figure."""
+    known = list(LANGUAGES["light"])
+    return known.index(lang) if lang in known else len(known) + sum(map(ord, lang))
+
+
+def square(latent: str, theme: str) -> str:
+    """A small square of HTML in the colour of a latent."""
+    size = "display:inline-block;width:.8em;height:.8em;border-radius:2px"
+    return f'<span style="{size};background:{latent_colour(latent, theme)}"></span>'
+
+
+def bars(value: pd.Series, low: pd.Series, high: pd.Series) -> dict[str, object]:
+    """Error bars from both ends of an interval."""
+    return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "width": 0}
+
+
+def plain(text: str) -> str:
+    """Text that plotly shows as it is: it would read tags and entities."""
+    return escape(text, quote=False)
+
+
+def hover_label(theme: str) -> dict[str, object]:
+    """Hover text in ink on the page's ground, framed in the colour of its mark: plotly writes on that colour."""
+    ground = {"light": "#ffffff", "dark": "#262730"}[theme]
+    return {"align": "left", "bgcolor": ground, "font": {"color": INK[theme], "size": PIXELS["small"]}}
+
+
+def finish(figure: go.Figure, title: str, height: int, theme: str, legend: bool = True) -> go.Figure:
+    """The layout of every figure except maps."""
+    figure.update_layout(
+        title={"text": title, "font": {"size": PIXELS["title"], "color": INK[theme]}, "x": 0},
+        height=height,
+        margin={"l": 8, "r": 16, "t": 40, "b": 8},
+        font={"size": PIXELS["small"], "color": INK[theme]},
+        showlegend=legend,
+        hoverlabel=hover_label(theme),
+        dragmode=False,  # a swipe scrolls the page
+        modebar={"orientation": "v", "bgcolor": "rgba(0, 0, 0, 0)"},  # beside the title, not on it
+        legend={
+            "orientation": "h",
+            "x": 0,
+            "yref": "container",  # below the axis title, however many lines a narrow window needs
+            "y": 0,
+            "yanchor": "bottom",
+            "title": None,
+            "font_color": INK[theme],
+        },
+    )
+    for axis in (figure.update_xaxes, figure.update_yaxes):
+        axis(tickfont_color=INK[theme], title_font_color=INK[theme])
+    return figure

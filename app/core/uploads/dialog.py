@@ -1,0 +1,145 @@
+"""The dialog in which users give sentences of their own, and the buttons that open it and take a text back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from app.core import checks, corpora, own_texts, rows, state
+from app.core.markdown import problem, verbatim
+from app.core.startup import ParallelText
+from app.core.uploads import columns, formats
+from bgt_core.errors import BgtError
+
+PREVIEWED = 5
+
+
+def choose_pairs(langs: Sequence[str], key: str) -> tuple[str, pd.DataFrame, tuple[str, str]] | None:
+    """A file of pairs that was uploaded: its name; columns left, right and, if there are scores, gold; the languages of
+    both sides. None until there is one."""
+    texts = {
+        name: text for name, text in corpora.readable(langs).items() if text.table is not None and len(text.sides) == 2
+    }
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox("Pairs", list(texts), key=key, width=400) if texts else None
+        button()
+        if name is None:
+            return None
+        remove_button(name, key, list(texts))
+    text = texts[name]
+    left, right = text.columns
+    pairs = text.table.rename(columns=dict(zip(text.sides, ("left", "right"), strict=True)))
+    return name, pairs[pairs.columns.intersection(["left", "right", "gold"])], (left, right)
+
+
+def button() -> None:
+    """Opens the dialog."""
+    st.button(
+        "Upload",
+        icon=":material/upload:",
+        help="Your own sentences, translations or pairs",
+        on_click=show,
+        width="content",
+    )
+    if st.session_state.get("uploading"):
+        dialog()
+
+
+def remove_button(name: str, key: str, names: Sequence[str]) -> None:
+    """Takes a text back, if it is one of the user's; the box of that key, in which it is chosen, has these names."""
+    if name in own_texts.of_session().uploaded:
+        others = [other for other in names if other != name]
+        st.button(
+            "Remove",
+            icon=":material/delete:",
+            help=f"Take back “{verbatim(name)}”",
+            on_click=remove,
+            args=(name, key, others),
+            width="content",
+        )
+
+
+def remove(name: str, key: str, others: Sequence[str]) -> None:
+    """The text is none of those to choose from any more, and the first of the others is chosen."""
+    own_texts.remove_uploaded(name)
+    if others:
+        st.session_state[key] = others[0]
+
+
+def show() -> None:
+    st.session_state["uploading"] = True
+
+
+def close() -> None:
+    st.session_state["uploading"] = False
+
+
+@st.dialog("Your own sentences", width="large", on_dismiss=close)
+def dialog() -> None:
+    """A file, what its columns hold, and what there is to say about it; nothing leaves this machine."""
+    loaded = state.model()
+    file = st.file_uploader(
+        f"Sentences, translations, or pairs of sentences: one a line, up to {formats.MAX_ROWS:,}, in UTF-8",
+        formats.KINDS,
+        max_upload_size=formats.MAX_MEGABYTES,
+        key="own_file",
+    )
+    if file is None:
+        st.caption(
+            f"A file that ends in {', '.join(formats.KINDS)}. It stays on this machine, in memory until the app is "
+            "stopped: a reload of the page or its link opens it again."
+        )
+        return
+    try:
+        table = read(file.name, file.getvalue(), st.session_state.get(f"header {file.file_id}"))
+        if not file.name.lower().endswith((".parquet", ".jsonl")):
+            named = not table.columns.str.fullmatch(r"Column \d+").all()
+            st.toggle("The first row holds the columns' names", named, key=f"header {file.file_id}")
+        st.dataframe(table.head(PREVIEWED), hide_index=True, alt=f"The first {PREVIEWED} rows of the file")
+        uses = choose_uses(table, loaded.langs, file.file_id)
+        drop = st.toggle(
+            "Drop rows whose sentences repeat an earlier row's", columns.GOLD not in uses, key="drop_repeated"
+        )
+        name, text, left_out = columns.text_of(file.name, table, uses, drop)
+    except BgtError as error:
+        problem(error)
+        return
+    for side, lang in enumerate(text.columns):
+        for warning in checks.warnings(loaded, text.table[str(side)].tolist(), lang):
+            st.warning(f"{rows.language_name(lang)}: {warning}")
+    count = len(text.table)
+    st.markdown(f"**{len(table):,} rows read, {count:,} used.** {left_out}")
+    if st.button(f"Use these {count:,} rows", type="primary", on_click=keep, args=(name, text)):
+        st.rerun()
+
+
+def keep(name: str, text: ParallelText) -> None:
+    """From now on the text is one of those to choose from, and it is chosen."""
+    own_texts.add_uploaded(name, text)
+    st.session_state["data"] = name
+    close()
+
+
+@st.cache_data(max_entries=4, show_spinner="Reading the file")
+def read(name: str, content: bytes, header: bool | None) -> pd.DataFrame:
+    return formats.cells(name, content, header)
+
+
+def choose_uses(table: pd.DataFrame, langs: Sequence[str], file: str) -> list[str]:
+    """What the user says that each column holds, at first what it looks like."""
+    options = [*langs, *columns.USES]
+    names = {lang: rows.language_name(lang) for lang in langs} | columns.USES
+    with st.container(horizontal=True):
+        return [
+            st.selectbox(
+                verbatim(title),
+                options,
+                options.index(use),
+                format_func=names.__getitem__,
+                key=f"use {file} {at}",
+                width=190,
+            )
+            for at, (title, use) in enumerate(zip(table, columns.guessed_uses(table, tuple(langs)), strict=True))
+        ]

@@ -1,0 +1,273 @@
+"""Does the separation hold in every language?"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from streamlit.navigation.page import Page
+
+from app.core import controls, exports, rows, state, theme
+from app.core.address import BOUND
+from app.core.component import copy_link
+from app.core.markdown import how_to_read, verbatim
+from app.core.results import gather, listing, task_names
+from app.core.results.chart import probe_dots
+from app.core.results.listing import p_value, provenance
+from app.languages import chart, compute
+from bgt_core.contracts import LANGUAGE
+
+KINDS = ("Difference", "Accuracy", "Compression")
+CLAIM = (
+    "Accuracy of a probe on the semantic latent minus that on the {second} latent, with 95% intervals. The claim to "
+    "test is a pattern of signs: right of zero where a task is about meaning, left of it where it is about length, "
+    "punctuation or grammatical gender. An interval that holds zero says nothing either way."
+)
+PAPER = (
+    " Open grey marks are the paper's, of larger models and other sentences, without intervals: compare signs, not "
+    "values."
+)
+NOT_RUN, NO_TASK = "not run", "no such task"
+PAPERS = ", paper"  # ends the titles of the paper's columns
+HOW_TO_READ = """
+- **Separation** is the accuracy of a probe on the semantic latent minus that of one on the second latent, in points,
+  on the same sentences. Right of zero: the semantic latent holds more of it; left: the second one does.
+- **The claim** of the paper is a pattern of signs, the same in every language: right for meaning, left for length,
+  punctuation and grammatical gender. An interval that holds zero says nothing either way.
+- **A language has one colour and one symbol**, on every page. **Open and grey** are the paper's own numbers for its
+  model of English and that language. **Stars** were run here, with few sentences, and change nothing that is stored.
+- **not run**: nobody measured it. **no such task**: the task does not exist there; Japanese has no grammatical gender.
+- **Compression**: how many times shorter the labels become for somebody who reads the latent while learning.
+- **Distance to English**: does the separation change where a language is further away? With so few languages p can't
+  be small: look at the intervals.
+"""
+TITLES = {"weeks": "Weeks to learn", "syntax": "Syntax", "paper": "The paper's order"}
+
+
+def page(probes: Page) -> None:
+    loaded = state.model()
+    st.title("Compare languages")
+    copy_link()
+    results = gather.all_results()
+    gaps = compute.with_paper(results.gaps)
+    second = loaded.second_latent or LANGUAGE
+    st.markdown(f"Does the semantic latent keep meaning, and the {second} latent style, in every language and model?")
+    if len(loaded.langs) == 1:
+        st.caption(f"This model reads one language, {loaded.languages}: there is no other of its own to compare.")
+    if loaded.title not in set(gaps["model"]):
+        empty(loaded, probes)
+    if not gaps.empty:
+        shown(results, gaps, loaded)
+    how_to_read(HOW_TO_READ)
+
+
+def usual_models(gaps: pd.DataFrame, loaded: state.Loaded) -> list[str]:
+    """The chosen model, and the one with results in the most languages."""
+    counts = gaps.groupby("model")["lang"].nunique()
+    return [loaded.title, max(counts.index, key=lambda model: (counts[model], model == loaded.title))]
+
+
+def shown(results: gather.ResultTables, gaps: pd.DataFrame, loaded: state.Loaded) -> None:
+    """The results of the chosen models."""
+    models = controls.chosen_models(gaps, loaded, usual_models(gaps, loaded), "languages_of")
+    counts = gaps.groupby("model")["lang"].nunique()
+    st.caption(
+        "Languages with results: " + ", ".join(f"{counts[model]} of {verbatim(model)}" for model in counts.index) + "."
+    )
+    gaps = gaps[gaps["model"].isin(models)]
+    latents = compute.of_latents(results.scores)
+    latents = latents[latents["model"].isin(gaps["model"])]
+    kind = st.segmented_control("Show", KINDS, default=KINDS[0], required=True, key="gaps", **BOUND) or KINDS[0]
+    note = PAPER if gaps["paper_gap"].notna().any() else ""
+    if kind == KINDS[0]:
+        difference(gaps, note)
+    elif kind == KINDS[1]:
+        accuracy(latents, gaps, note)
+    else:
+        compression(latents, loaded)
+    of_language = gaps[gaps["second"] == LANGUAGE]
+    if not of_language.empty:
+        trends(of_language)
+
+
+def empty(loaded: state.Loaded, probes: Page) -> None:
+    if not loaded.second_latent:
+        st.info(
+            "This model has one latent, so it has nothing to compare. Choose another model at the side.",
+            icon=":material/translate:",
+        )
+        return
+    st.info(
+        "No results of both latents of this model yet: nothing is computed on this page.", icon=":material/translate:"
+    )
+    st.page_link(probes, label="Run a small probe", icon=":material/science:")
+    st.markdown("Or probe each model from the command line, and start the app with `--results FOLDER`:")
+    lines = [gather.COMMAND.format(lang=lang, model="PATH") for lang in loaded.langs]
+    st.code("\n".join(lines), language="sh")
+
+
+def difference(gaps: pd.DataFrame, note: str) -> None:
+    second = chart.second_latents(gaps)
+    models = list(gaps["model"].unique())
+    numbered = ", ".join(f"{number} {model}" for number, model in enumerate(models, 1))
+    numbered = f"The numbers are models: {numbered}. " if len(models) > 1 else ""
+    if numbered:
+        st.caption(verbatim(numbered))
+    figure = partial(chart.gap_dots, gaps, theme=state.theme())
+    st.plotly_chart(
+        figure(),
+        alt=f"Semantic minus {second} accuracy in points, with intervals, {gaps['task'].nunique()} tasks; "
+        "the table has the same",
+        config=theme.tools("bgt-separation"),
+    )
+    st.caption(CLAIM.format(second=second) + note)
+    cells = [f"{row.points:+z.1f} [{row.ci_low:+z.1f}, {row.ci_high:+z.1f}]" for row in gaps.itertuples()]
+    shown = table(gaps.assign(cell=cells, paper=gaps["paper_gap"]), f"Semantic minus {second} in points", "{:+.1f}")
+    caption = f"Semantic minus {second} accuracy with 95% intervals; open and grey: the paper's. "
+    exports.offer("bgt-separation", gaps, figure, shown, caption=caption + listing.provenance(gaps))
+
+
+def accuracy(latents: pd.DataFrame, gaps: pd.DataFrame, note: str) -> None:
+    figure = partial(probe_dots, latents, paper=gaps, theme=state.theme())
+    st.plotly_chart(
+        figure(),
+        alt=f"Accuracy of both latents with intervals, {latents['task'].nunique()} tasks; the table has the same",
+        config=theme.tools("bgt-accuracies"),
+    )
+    st.caption("Test accuracy of a probe on each latent, with 95% intervals." + note)
+    keys = ["model", "lang", "task", "mark"]
+    paper = gaps.melt(keys, ["paper_semantic", "paper_language"], "latent", "paper")
+    paper["latent"] = paper["latent"].str.removeprefix("paper_")
+    cells = [
+        f"{100 * row.accuracy:.1f} [{100 * row.ci_low:.1f}, {100 * row.ci_high:.1f}]" for row in latents.itertuples()
+    ]
+    shown = table(
+        latents.assign(cell=cells).merge(paper, "left", [*keys, "latent"]),
+        "Accuracy of each latent in percent",
+        "{:.1f}",
+    )
+    caption = f"Accuracy of probes with 95% intervals; open and grey: the paper's. {listing.provenance(latents)}"
+    exports.offer("bgt-accuracies", latents, figure, shown, caption=caption)
+
+
+def compression(latents: pd.DataFrame, loaded: state.Loaded) -> None:
+    latents = latents.dropna(subset=["compression"])
+    if latents.empty:
+        st.info("None of these results has a codelength; it is measured on request:")
+        command = gather.COMMAND.format(lang=loaded.langs[0], model="PATH")
+        st.code(command.replace(" --json", " --mdl --json"), language="sh")
+        return
+    figure = partial(probe_dots, latents, by="compression", theme=state.theme())
+    st.plotly_chart(
+        figure(),
+        alt=f"Compression of the labels by each latent, {latents['task'].nunique()} tasks; the table has the same",
+        config=theme.tools("bgt-compression"),
+    )
+    st.caption(
+        "How many times shorter the labels become for somebody who reads the latent while learning; 1: nothing usable."
+    )
+    cells = [f"{value:.2f}" for value in latents["compression"]]
+    shown = table(latents.assign(cell=cells, paper=None), "Compression by each latent", "")
+    exports.offer("bgt-compression", latents, figure, shown, caption=listing.provenance(latents))
+
+
+def table(cells: pd.DataFrame, what: str, form: str) -> pd.DataFrame:
+    """A row per task, a column per language, model and run. What was not run says so, and so does a task that a
+    language does not have; the paper's numbers, written in `form`, are beside it in grey."""
+    keys = [name for name in ("task", "latent") if name in cells]
+    several = cells["model"].nunique() > 1
+    columns = cells.assign(place=cells["lang"].map(theme.lang_place)).sort_values("place", kind="stable")
+    columns = columns.assign(title=[column_title(row, several) for row in columns.itertuples()])
+    columns["published"] = ["" if pd.isna(value) else form.format(value) for value in columns["paper"]]
+    own, paper = (
+        columns.pivot_table(values, keys, "title", aggfunc=" / ".join, sort=False) for values in ("cell", "published")
+    )
+    lang_of = dict(zip(columns["title"], columns["lang"], strict=True))
+    for title, lang in lang_of.items():
+        own[title] = [
+            cell if isinstance(cell, str) else NOT_RUN if task_names.defined(task, lang) else NO_TASK
+            for task, cell in zip(own.index.get_level_values("task"), own[title], strict=True)
+        ]
+    paper = paper.fillna("").loc[:, lambda table: (table != "").any()].add_suffix(PAPERS)
+    shown = own.join(paper)[[name for title in lang_of for name in (title, title + PAPERS) if name in {*own, *paper}]]
+    shown = shown.reset_index()
+    order = task_names.ordered(shown["task"].unique().tolist())
+    shown = shown.sort_values("task", key=lambda tasks: tasks.map(order.index), kind="stable")
+    shown["task"] = shown["task"].map(task_names.title)
+    shown = shown.rename(columns={"task": "Task", "latent": "Latent"}).rename_axis(columns=None)
+    grey = f"color: {theme.SOFT[state.theme()]}"
+    styled = shown.style.map(lambda cell: grey if cell in (NOT_RUN, NO_TASK) else "")
+    text = st.column_config.TextColumn
+    st.dataframe(
+        styled.map(lambda _: grey, subset=[*paper]),
+        hide_index=True,
+        column_config={"Task": text(width=150, pinned=True), "Latent": text(width=85)}
+        | {name: text(width=215, alignment="left") if several else text(width=165, alignment="right") for name in own}
+        | {name: text(width=70, alignment="right") for name in paper},
+        alt=f"{what}, with its interval, one row per task",
+    )
+    return shown
+
+
+def column_title(row: Any, several: bool) -> str:
+    parts = [rows.language_name(row.lang), *([row.model] if several else []), *([row.mark] if row.mark else [])]
+    return " · ".join(parts)
+
+
+def trends(gaps: pd.DataFrame) -> None:
+    """Of stored results; those run here are of too few sentences."""
+    st.subheader("Distance to English")
+    gaps = gaps[~gaps["live"].astype(bool)]
+    count = gaps["other"].nunique()
+    if count < 3:
+        st.caption(
+            f"A trend needs three languages, and five before it can be distinguished from chance; "
+            f"there {'is' if count == 1 else 'are'} {count}."
+        )
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        counts = gaps.groupby("task")["other"].nunique()
+        tasks = task_names.ordered(counts.index.tolist())
+        most = max(tasks, key=counts.__getitem__)
+        task = st.selectbox(
+            "Task", tasks, tasks.index(most), format_func=task_names.title, key="distance_task", width=230, **BOUND
+        )
+        by = st.segmented_control(
+            "Distance", list(compute.DISTANCES), default="weeks", required=True, key="distance", **BOUND,
+            format_func=TITLES.__getitem__,
+        ) or "weeks"  # fmt: skip
+    measure, title = compute.DISTANCES[by]
+    figure = partial(chart.gap_by_distance, gaps, task, measure, title, theme=state.theme())
+    st.plotly_chart(
+        figure(),
+        alt="Separation of each task against the distance of the language to English; the table has the trends",
+        config=theme.tools("bgt-distance"),
+    )
+    table = pd.DataFrame(
+        [
+            {"Task": task_names.title(name), "Spearman ρ": trend.spearman,
+             "95%": f"{trend.spearman_low:z.2f} to {trend.spearman_high:z.2f}", "p (ρ)": p_value(trend.spearman_p),
+             "Pearson r": trend.pearson, "p (r)": p_value(trend.pearson_p), "Languages": ", ".join(trend.langs)}
+            for name, trend in compute.trends(gaps, by).items()
+        ]
+    )  # fmt: skip
+    if table.empty:
+        return
+    two = st.column_config.NumberColumn(format="%.2f", width=90)
+    text = st.column_config.TextColumn(width=110, alignment="right")
+    st.dataframe(
+        table,
+        hide_index=True,
+        column_config={"Task": st.column_config.TextColumn(width=160, pinned=True)}
+        | dict.fromkeys(("Pearson r", "Spearman ρ"), two)
+        | dict.fromkeys(("95%", "p (ρ)", "p (r)"), text),
+        alt="Correlation of separation and distance for each task, with p by permutation of the languages",
+    )
+    st.caption(
+        "p by permutation of the languages: with five of them none can be below 1/60. The interval is of languages "
+        "drawn again, and rough for so few. `bgt-probe compare-languages` judges the paper's claims on such results."
+    )
+    caption = f"Semantic minus language accuracy with 95% intervals. {provenance(gaps[gaps['task'] == task])}"
+    exports.offer("bgt-distance", table, figure, table, "Export distance", caption)

@@ -1,0 +1,176 @@
+"""What does each latent see of the same sentences?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.core import corpora, exports, interpolation, rows, state
+from app.core.address import BOUND, in_ranges, linked_rows
+from app.core.latents import geometry, spaces
+from app.core.markdown import how_to_read, verbatim
+from app.maps import chart, component, compute, selection, settings
+
+STAR, STAR_LANG = "star", "star_lang"  # parameters of the address: a sentence to add, and its language
+HELP = """
+- A point is a sentence, its symbol the language. The **semantic latent** holds what a sentence says: a sentence and its
+  translation lie close together there. The **language latent** (or syntactic latent) holds how it is said; each
+  language has a space of its own.
+- **Click a point**: it becomes a star, and its ten nearest sentences get a ring on all maps, in the colour of the
+  latent in which they are near. **Draw around points** with the mouse: they are selected on all maps; Shift adds.
+- **Drag the star** on either map: the model moves that latent there and writes the sentence anew.
+- Near on a map means near in the latent only as far as the *trustworthiness* under the maps says: 1 is all, 0.5 is
+  chance. The lists beside the maps are of the full latents, not of the maps.
+- PCA shows the two directions of the largest variance; t-SNE and UMAP keep neighbours together, but distances between
+  far groups mean nothing.
+"""
+
+
+def page() -> None:
+    loaded = state.model()
+    st.title("Two latents")
+    st.markdown(
+        "What does each latent see? Click a point, or draw around some: the same sentences light up on the other map."
+    )
+    if not loaded.second_latent:
+        st.caption("This model has one latent, and no language latents to compare it with.")
+    choice = settings.choose(loaded)
+    if choice is None:
+        return
+    langs = choice.text.langs
+    shown = loaded.digest, choice.text
+    if st.session_state.setdefault("chosen_of", shown) != shown:  # other sentences: the old selection means nothing
+        selection.forget()
+        st.session_state["chosen_of"] = shown
+    corpus = corpora.sentences(choice.text, choice.count)
+    count, different = len(corpus) // len(langs), corpus["text"].nunique()
+    unit = choice.text.unit
+    if count < 3 or different < 3:
+        name = verbatim(choice.text.file or "this text")
+        st.info(f"A map needs 3 {unit} and 3 different sentences; {name} has {count} and {different}.")
+        return
+    if count < choice.count:
+        st.caption(f"There are {count:,} {unit}; all are shown.")
+    elif choice.text.file:
+        st.caption(f"Shown: the first {choice.count:,} {unit} of {verbatim(choice.text.file.name)}.")
+    brought(langs)
+    table = pd.concat([corpus, *settings.own_rows(langs)], ignore_index=True)
+    restore(table)
+    method, fitted = settings.fitted(loaded, table, choice)
+    coloured = spaces.coloured(fitted, choice.colour)
+    above = st.container()
+    walk = interpolation.form(loaded, coloured.semantic.rows, langs) if loaded.second_latent else None
+    with above:
+        explore(loaded, coloured, method, choice, compute.paths(walk, coloured, method))
+    scores(loaded, coloured, langs)
+    how_to_read(HELP)
+
+
+def brought(langs: Sequence[str]) -> None:
+    """A sentence that another page's link brings along becomes a star."""
+    text, lang = st.query_params.get(STAR, ""), st.query_params.get(STAR_LANG, "")
+    if not text or lang not in langs:
+        return
+    del st.query_params[STAR], st.query_params[STAR_LANG]
+    for table in settings.own_rows([lang]):
+        if there := table.loc[table["text"] == text, "id"].tolist():
+            selection.choose(there)
+            return
+    if settings.add(text, lang):
+        limit = f"{rows.MAX_OWN} of your own is the limit. *Add sentences* removes them."
+        st.warning(f"“{verbatim(text)}” is not drawn: {limit}")
+
+
+def restore(table: pd.DataFrame) -> None:
+    """The selection is that of the link by which the page was opened, if it has one."""
+    linked = linked_rows()
+    if "chosen" in st.session_state and not linked:
+        return
+    words = st.query_params.get("find", "").strip()
+    selection.choose(rows.matching(table, words) if words else in_ranges(linked, table["id"].tolist()))
+
+
+def explore(
+    loaded: state.Loaded,
+    fitted: spaces.Spaces,
+    method: geometry.Method,
+    choice: settings.Choice,
+    paths: Mapping[str, np.ndarray],
+) -> None:
+    """All maps, and beside them, or below in a narrow window, what is selected."""
+    figures = chart.map_figures(fitted, loaded.second_latent, choice, paths)
+    table = fitted.semantic.rows
+    left, right = st.columns([7, 3], gap="medium")
+    with left:
+        drawn = [
+            component.Map(
+                name,
+                figure(hover=False),
+                f"Map of the {name} latent: {len(table)} sentences, {method.name}, coloured by "
+                f"{rows.colour_title(choice.colour).lower()}. The table beside it lists the same sentences.",
+            )
+            for name, figure in figures.items()
+            if name != chart.ALL
+        ]
+        languages = {lang: rows.language_name(lang) for lang in choice.text.langs}
+        component.draw(drawn, fitted.semantic.content, table, languages, f"bgt-{{}}-{loaded.short}")
+        st.caption(compute.caption(method, fitted, loaded.second_latent))
+        if choice.text.credit:
+            st.caption(choice.text.credit)
+    with right:
+        selection.inspect(loaded, fitted, method, choice, figures)
+
+
+def scores(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> None:
+    """What the maps suggest, measured in the full space: of translations, and of a model that has a second latent."""
+    parts = [translation] * (len(langs) > 1) + [style] * bool(fitted.second)
+    if not parts:
+        return
+    st.subheader("Measured in the full space")
+    tables = []
+    for column, part in zip(st.columns(2, gap="large"), parts, strict=False):
+        with column:
+            tables.append(part(loaded, fitted, langs))
+    table = pd.concat(tables).reset_index(names="Measure")
+    exports.offer(f"bgt-measures-{loaded.short}", table, latex=table.fillna(""), title="Export measures")
+
+
+def translation(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> pd.DataFrame:
+    st.markdown("**Does the nearest sentence translate it?**")
+    retrieval = compute.pair_table(loaded, fitted.semantic, *language_pair(langs))
+    st.table(
+        retrieval,
+        border="horizontal",
+        alt="Translation retrieval, P@1 both ways, and the mean cosine of translations, beside chance",
+    )
+    st.caption(f"P@1: the fraction whose nearest sentence is their translation, of up to {spaces.MAX_SCORED:,} pairs.")
+    return retrieval
+
+
+def style(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> pd.DataFrame:
+    st.markdown("**Does the nearest sentence share its style?**")
+    shared = compute.agreements(loaded, fitted, list(rows.COUNTED))
+    st.table(
+        shared,
+        border="horizontal",
+        alt="How often a sentence's nearest has the same final mark, length, punctuation: each latent, and chance",
+    )
+    same = "in the same language " if len(langs) > 1 else ""
+    st.caption(f"The fraction whose nearest sentence {same}has the same.")
+    return shared
+
+
+def language_pair(langs: Sequence[str]) -> tuple[str, str]:
+    """The two languages to compare: the user's choice where there are more."""
+    pairs = list(combinations(langs, 2))
+    if len(pairs) == 1:
+        return pairs[0]
+
+    def title(pair: tuple[str, str]) -> str:
+        return " and ".join(map(rows.language_name, pair))
+
+    return st.selectbox("Languages", pairs, format_func=title, key="lang_pair", **BOUND)

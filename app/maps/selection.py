@@ -1,0 +1,252 @@
+"""What is selected on the maps, what is near it, and what is searched for: all that a selection draws anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.core import exports, rows, state
+from app.core.address import BOUND, keep_rows
+from app.core.component import copy_link
+from app.core.latents import geometry, spaces
+from app.core.markdown import verbatim, written_out
+from app.core.theme import latent_colour
+from app.core.uploads import formats
+from app.maps import chart, component, compute, settings, star
+from bgt_core.contracts import SEMANTIC
+from bgt_core.errors import BgtError
+
+MAX_LISTED = 1_000  # rows of the table
+COLUMNS = {"lang": "Language", "text": "Sentence", "translation": "Translation", **rows.COUNTED}
+SINGLE = {name: title for name, title in COLUMNS.items() if name not in ("lang", "translation")}  # of one language
+NEAREST = 10  # sentences listed in each latent
+FOUND = 20  # sentences that a search by meaning or style selects
+MAX_OFFERED = 200  # sentences to choose one from
+WORDS, MEANING, STYLE = "Words", "Meaning", "Style"
+
+
+def forget() -> None:
+    """Nothing is selected, searched for or interpolated."""
+    choose([])
+    st.session_state["find"] = ""
+    st.session_state.pop("walked", None)
+
+
+def choose(chosen: Sequence[str]) -> None:
+    """These rows are selected; one alone is the sentence whose nearest are shown."""
+    st.session_state.update(chosen=list(chosen), focus=chosen[0] if len(chosen) == 1 else None)
+
+
+@dataclass(frozen=True, eq=False)
+class Near:
+    """A sentence, and the nearest to it in each latent; no sentence: nothing is near."""
+
+    row: str | None  # its id, or what was typed
+    lang: str
+    tables: Mapping[str, pd.DataFrame]  # latent -> nearest rows with `Cosine`
+
+    def place(self, table: pd.DataFrame) -> int:
+        """Which row of a table is the sentence; -1 if none is."""
+        return int(next(iter(np.flatnonzero(table["id"] == self.row)), -1))
+
+    def mask(self, table: pd.DataFrame) -> np.ndarray:
+        """Which rows of a table are near in any latent, (N,)."""
+        return compute.among(table, frozenset(row for near in self.tables.values() for row in near["id"]))
+
+    def rings(self, loaded: state.Loaded, table: pd.DataFrame) -> list[tuple[list[int], str]]:
+        """For each latent the rows of a table that are near in it, and its colour."""
+        place_of = {row: place for place, row in enumerate(table["id"])} if self.tables else {}
+        return [
+            ([place_of[row] for row in near["id"]], latent_colour(latent, state.theme()))
+            for latent, near in self.tables.items()
+        ]
+
+    def show(self, langs: Sequence[str]) -> None:
+        """A table for each latent."""
+        for latent, near in self.tables.items():
+            any_language, only = (": any language", f": {rows.language_name(self.lang)} only") * (len(langs) > 1) or (
+                "",
+                "",
+            )
+            title = f"{rows.latent_title(latent)}{any_language if latent == SEMANTIC else only}"
+            st.markdown(f"**{title}**")
+            columns = ["Cosine", "In", "Sentence"] if len(langs) > 1 else ["Cosine", "Sentence"]
+            st.dataframe(
+                near[columns],
+                hide_index=True,
+                column_config={"Cosine": st.column_config.NumberColumn(format="%.2f", width="small")},
+                alt=f"{title}: nearest sentences with their cosines",
+            )
+
+
+@st.fragment
+def inspect(
+    loaded: state.Loaded,
+    fitted: spaces.Spaces,
+    method: geometry.Method,
+    choice: settings.Choice,
+    figures: Mapping[str, partial],
+) -> None:
+    """What is selected, and what is near it; a selection reruns only this."""
+    table = fitted.semantic.rows
+    ids = table["id"]
+    known = frozenset(ids.tolist())
+    chosen = [row for row in st.session_state.get("chosen", []) if row in known]
+    near = nearest(loaded, fitted, chosen)
+    selection = compute.among(table, frozenset(chosen))
+    component.light(
+        fitted.semantic.content,
+        component.Light(
+            chosen=selection,
+            lit=selection if len(chosen) != 1 else selection | near.mask(table),
+            sentence=near.place(table),
+            near=near.rings(loaded, table),
+            movable=star.movable(loaded, fitted, near.row),
+            answered=star.answered(),
+        ),
+        on_picked=partial(pick, fitted),
+        on_moved=partial(star.move, fitted.semantic.content),
+    )
+    star.show(loaded, fitted, near.row, near.lang)
+    near.show(choice.text.langs)
+    search(loaded, fitted, bool(chosen))
+    by_words = st.session_state["find"].strip() and st.session_state["find_by"] == WORDS
+    if not keep_rows([] if by_words else chosen):
+        st.caption("This selection is too scattered for a link to hold it: the link opens without it.")
+    title = f"{len(chosen):,} selected sentences" if chosen else f"All {len(table):,} sentences"
+    with st.expander(title, expanded=len(chosen) > 1):
+        if len(chosen) > 1:
+            st.table(
+                written_out(compute.described(loaded, fitted, chosen)),
+                border="horizontal",
+                hide_index=True,
+                alt="The selected sentences against the rest: how many, how long, their marks, languages and words",
+            )
+            st.caption("Difference: with its 95% interval; of shares, in percentage points.")
+        listed = compute.selected(table.set_index("id", drop=False), chosen).head(MAX_LISTED)
+        if len(listed) < (len(chosen) or len(table)):
+            st.caption(f"The first {MAX_LISTED:,}; the export holds them all.")
+        columns = COLUMNS if len(choice.text.langs) > 1 else SINGLE
+        st.dataframe(listed[list(columns)].rename(columns=columns), hide_index=True, alt="The sentences on the maps")
+    with st.container(horizontal=True):
+        copy_link()
+        exports.offer(
+            f"bgt-maps-{loaded.short}-seed{method.seed}",
+            compute.selected(compute.with_places(fitted, loaded.second_latent), chosen),
+            partial(figures[chart.ALL], chosen=chosen),
+            caption=f"{loaded.title}, weights {loaded.short}. {compute.caption(method, fitted, loaded.second_latent)}",
+            vectors=partial(compute.vectors_of, fitted, loaded.second_latent, chosen),
+        )
+
+
+def pick(fitted: spaces.Spaces) -> None:
+    """What was drawn around or clicked becomes the selection."""
+    picked = component.event("picked")
+    ids = fitted.semantic.rows["id"]
+    if picked.get("key") != fitted.semantic.content:  # of sentences that were there before
+        return
+    st.session_state.pop("moved", None)
+    choose(ids[component.unpacked(picked["rows"], len(ids))].tolist())
+    st.session_state["find"] = ""
+
+
+def nearest(loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]) -> Near:
+    """Asks for a sentence, the user's own and the selected ones first, and finds what is near it."""
+    table = fitted.semantic.rows.set_index("id")
+    own = table.index[table["own"]].tolist()
+    offered = list(dict.fromkeys([*own, *chosen, *table.index[:MAX_OFFERED]]))[:MAX_OFFERED]
+    focus = st.session_state.get("focus")
+    if focus is not None and focus not in offered:
+        offered.insert(0, focus)
+    st.session_state["nearest_of"] = focus
+    row = st.selectbox(
+        "Nearest sentences of",
+        offered,
+        format_func=lambda row: table["text"].get(row, row),
+        key="nearest_of",
+        placeholder="Click a point, or type one",
+        accept_new_options=True,
+        on_change=focus_on,
+        args=(chosen,),
+    )
+    if row is None:
+        return Near(None, "", {})
+    langs = table["lang"].unique().tolist()
+    typed = row not in table.index
+    lang = table["lang"].get(row, langs[0])
+    if typed and len(langs) > 1:
+        lang = st.segmented_control("Its language", langs, default=lang, required=True, format_func=rows.language_name)
+    sides = {SEMANTIC: fitted.semantic}
+    if lang in fitted.second:
+        sides[loaded.second_latent] = fitted.second[lang]
+    return Near(
+        row,
+        lang,
+        {
+            latent: spaces.nearest_to(
+                loaded, row[: formats.MAX_CHARACTERS], lang, latent, space.rows, space.vectors, NEAREST
+            )
+            if typed
+            else spaces.nearest(loaded, space, row, NEAREST)
+            for latent, space in sides.items()
+        },
+    )
+
+
+def focus_on(chosen: Sequence[str]) -> None:
+    """The sentence becomes the selection, unless it is part of it."""
+    row = st.session_state["nearest_of"]
+    st.session_state["focus"] = row
+    if row not in chosen:
+        st.session_state["chosen"] = [row] if row else []
+
+
+def search(loaded: state.Loaded, fitted: spaces.Spaces, any_chosen: bool) -> None:
+    """Asks for a text; what is found becomes the selection."""
+    arguments = (loaded, fitted)
+    text = st.text_input("Find in sentences", key="find", on_change=find, args=arguments, **BOUND).strip()
+    ways = [WORDS, MEANING, *[STYLE] * bool(fitted.second)]
+    way = st.segmented_control(
+        "Find by", ways, default=WORDS, required=True, key="find_by", on_change=find, args=arguments
+    )
+    langs = fitted.semantic.rows["lang"].unique().tolist()
+    if way != WORDS and len(langs) > 1:
+        st.segmented_control(
+            "Language of the text",
+            langs,
+            default=langs[0],
+            required=True,
+            format_func=rows.language_name,
+            key="find_lang",
+            on_change=find,
+            args=arguments,
+        )
+    if text and way == WORDS and not any_chosen:
+        st.caption(f"No sentence has “{verbatim(text)}”. Find by meaning takes any words.")
+    elif text and way != WORDS and any_chosen:
+        st.caption(f"Selected: the {FOUND} nearest in the {latent_of(way, loaded)} latent, the nearest first.")
+
+
+def find(loaded: state.Loaded, fitted: spaces.Spaces) -> None:
+    """What is asked for becomes the selection; nothing, where the model is busy."""
+    text, way, table = st.session_state["find"].strip(), st.session_state["find_by"], fitted.semantic.rows
+    if not text:
+        choose([])
+    elif way == WORDS:
+        choose(rows.matching(table, text))
+    else:
+        lang = st.session_state.get("find_lang") or table["lang"].iloc[0]
+        try:
+            near = compute.closest(loaded, fitted, text[: formats.MAX_CHARACTERS], lang, latent_of(way, loaded), FOUND)
+        except BgtError:
+            near = table.head(0)
+        choose(near["id"].tolist())
+
+
+def latent_of(way: str, loaded: state.Loaded) -> str:
+    return SEMANTIC if way == MEANING else loaded.second_latent

@@ -1,0 +1,165 @@
+"""What a user sets on the maps: which sentences, which projection, sentences of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from app.core import controls, corpora, own_texts, rows, state
+from app.core.address import BOUND
+from app.core.latents import geometry, probe_axes, spaces
+from app.core.startup import ParallelText
+from app.core.uploads import formats
+
+BOTH, SEMANTIC_ONLY = "Both", "Semantic"  # maps; or the second latent's, by its name
+PROJECTIONS = {  # methods that wait for a button: most translations, to stay within a minute; their number's name
+    "UMAP": (5_000, "Neighbours", 15),
+    "t-SNE": (1_000, "Perplexity", 30),
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The settings of the controls above the maps."""
+
+    text: ParallelText
+    colour: str  # a key of rows.COLOURS, or one of the user's columns
+    count: int  # rows of the text at most
+    method: geometry.Method
+    panels: str  # both, or a latent's name, capitalised
+    lines: bool
+    svg: bool
+    compute: DeltaGenerator  # where a button goes, at the end of the row
+
+
+def choose(loaded: state.Loaded) -> Choice | None:
+    """The row of controls; all but the user's sentences live in the address, for a link to keep.
+
+    Opens on t-SNE where the model ships with that map of these sentences, else on PCA.
+    """
+    second_latent = loaded.second_latent
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        text = controls.choose_text(loaded.langs)
+        if text is None:
+            return None
+        translated = len(text.langs) > 1
+        colour_place, method_place = st.container(width=180), st.container(width=110)
+        with st.popover("More"):
+            count, too_many = choose_count("Translation pairs" if translated else "Sentences at most")
+            table = corpora.sentences(text, count)
+            colours = [colour for colour in rows.COLOURS if translated or colour != "lang"]
+            colours += [column for column in table if column.startswith(rows.OWN_COLUMN)]
+            colour = colour_place.selectbox("Colour", colours, format_func=rows.colour_title, key="colour", **BOUND)
+            axes = probe_axes.offered(text.langs)
+            methods = ["PCA", *PROJECTIONS, *[probe_axes.NAME] * (len(axes) > 1)]
+            opens_on = methods.index("t-SNE") if spaces.stored(loaded, table, default("t-SNE")) else 0
+            method = method_place.selectbox("Method", methods, opens_on, key="map", **BOUND)
+            panels = SEMANTIC_ONLY
+            if second_latent:
+                options = [BOTH, SEMANTIC_ONLY, second_latent.capitalize()]
+                panels = st.segmented_control("Maps", options, default=BOTH, required=True, key="maps", **BOUND) or BOTH
+            lines = translated and st.toggle("Join translations", True, key="lines", **BOUND)
+            svg = st.toggle(
+                "Draw sharply up to 20,000 points",
+                key="sharp",
+                help="Past 5,000 points a map is painted by the graphics card (WebGL). Drawn sharply it can be saved "
+                "as true SVG and needs no WebGL, but it responds slowly.",
+                **BOUND,
+            )
+            projection = choose_projection(method, axes)
+        with st.popover("Add sentences"):
+            add_sentences(text.langs)
+        compute = st.container(width="content")
+    if too_many:
+        st.caption(f"The link asks for {too_many:,} {text.unit}; a map takes up to {count:,}.")
+    return Choice(text, colour, count, projection, panels, lines, svg, compute)
+
+
+def choose_projection(name: str, axes: Sequence[str]) -> geometry.Method:
+    """How many neighbours and which seed, or which axes, where the method reads them."""
+    if name == probe_axes.NAME:
+        across = st.selectbox("To the right", axes, key="axis_x", **BOUND)
+        upwards = st.selectbox("Upwards", [axis for axis in axes if axis != across], key="axis_y", **BOUND)
+        return geometry.Method(name, axes=(across, upwards))
+    if name not in PROJECTIONS:
+        return geometry.Method(name)
+    _, number, default = PROJECTIONS[name]
+    neighbours = st.slider(number, 5, 50, default, key=f"near_{name}", **BOUND)
+    seed = st.number_input("Seed", 0, 9999, 0, key="map_seed", **BOUND)
+    return geometry.Method(name, neighbours, seed)
+
+
+def default(method: str) -> geometry.Method:
+    """A method with the numbers that it starts with."""
+    return geometry.Method(method, PROJECTIONS[method][2])
+
+
+def choose_count(label: str) -> tuple[int, int]:
+    """How many rows of the text, and how many a link asked for if that is more than a map takes, else 0."""
+    written = st.query_params.get("pairs", "")
+    linked = written.replace(",", "")
+    if linked.isdecimal() and len(linked) < 10:  # typed by hand, perhaps without the comma
+        most = min(int(linked), controls.COUNTS[-1])
+        if most in controls.COUNTS and written != f"{most:,}":
+            st.session_state["pairs"] = most
+        if most < int(linked):
+            st.session_state["too_many"] = int(linked)
+    count = st.selectbox(
+        label, controls.COUNTS, 1, format_func=lambda number: f"{number:,}", key="pairs", width=140, **BOUND
+    )
+    return count, st.session_state.get("too_many", 0) if count == controls.COUNTS[-1] else 0
+
+
+def add_sentences(langs: Sequence[str]) -> None:
+    """The user's own sentences, drawn as stars."""
+    with st.form("add", border=False, clear_on_submit=True):
+        lines = st.text_area(f"Your sentences, one per line, up to {rows.MAX_OWN}", height=140)
+        lang = st.segmented_control(
+            "Their language", langs, default=langs[0], required=True, format_func=rows.language_name
+        )
+        submitted = st.form_submit_button("Draw as stars", type="primary", shortcut="ctrl+enter")
+    st.caption(f"More of them, or a file: *Upload*, for maps of your own {formats.MAX_ROWS:,} rows.")
+    if submitted and (left_out := add(lines, lang)):
+        st.warning(f"{left_out} lines are over the limit of {rows.MAX_OWN} and were left out.")
+    if count := typed_count():
+        st.button(f"Remove all {count}", on_click=own_texts.remove_typed)
+
+
+def add(lines: str, lang: str) -> int:
+    """Sentences of the user's become stars, and are selected; how many lines were over the limit."""
+    table, left_out = rows.typed(lines, lang, typed_count())
+    if len(table):
+        own_texts.add_typed(table)
+    st.session_state.update(chosen=table["id"].tolist(), focus=next(iter(table["id"]), None))
+    return left_out
+
+
+def typed_count() -> int:
+    return sum(map(len, own_texts.of_session().typed))
+
+
+def own_rows(langs: Sequence[str]) -> list[pd.DataFrame]:
+    """The user's sentences in these languages."""
+    return [table for table in own_texts.of_session().typed if table["lang"].iloc[0] in langs]
+
+
+def fitted(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geometry.Method, spaces.Spaces]:
+    """The method and the fitted spaces; UMAP and t-SNE where they are stored or were requested, otherwise PCA."""
+    method, pca = choice.method, geometry.Method()
+    if method.name not in PROJECTIONS:
+        return method, spaces.spaces(loaded, table, method)
+    most, _, _ = PROJECTIONS[method.name]
+    if choice.count > most:
+        choice.compute.caption(f"Shown: PCA. {method.name} takes up to {most:,} {choice.text.unit}.")
+        return pca, spaces.spaces(loaded, table, pca)
+    request = loaded.digest, choice.text, choice.count, method
+    if st.session_state.get("fitted_of") != request and not spaces.stored(loaded, table, method):
+        if not choice.compute.button(f"Compute {method.name}", type="primary", help="Shown until then: PCA."):
+            return pca, spaces.spaces(loaded, table, pca)
+        st.session_state["fitted_of"] = request
+    with st.spinner(f"Computing the maps by {method.name}", show_time=True):
+        return method, spaces.spaces(loaded, table, method)

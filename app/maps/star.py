@@ -1,0 +1,67 @@
+"""A star that was dragged: the sentence is written anew from where it is now."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from app.core import rows, state, writing
+from app.core.latents import spaces
+from app.core.markdown import problem
+from app.maps import component
+from bgt_core.contracts import SEMANTIC
+from bgt_core.errors import BgtError
+
+
+def movable(loaded: state.Loaded, fitted: spaces.Spaces, row: str | None) -> list[str]:
+    """The latents on whose maps the star of a row can be dragged: those of a model that writes from them."""
+    if row is None or loaded.cannot_write or row not in set(fitted.semantic.rows["id"]):
+        return []
+    return [SEMANTIC, loaded.second_latent]
+
+
+def move(key: str) -> None:
+    """Where the star was dragged."""
+    event = component.event("moved")
+    if event.get("key") == key:
+        st.session_state["moved"] = event
+
+
+def answered() -> float:
+    """When the star was dragged to where its sentence is written from, on the browser's clock."""
+    return st.session_state.get("moved", {}).get("at", 0)
+
+
+def show(loaded: state.Loaded, fitted: spaces.Spaces, row: str | None, lang: str) -> None:
+    """What can be dragged, or the sentence as it is, rebuilt, and written where the star is now."""
+    if row is None or not movable(loaded, fitted, row):
+        return
+    moved = st.session_state.get("moved")
+    if moved is None or moved["id"] != row:
+        st.caption("Drag the star: its sentence is written anew where it goes.")
+        return
+    space_of = {SEMANTIC: fitted.semantic, loaded.second_latent: fitted.second[lang]}
+    latents = {latent: spaces.vector(space, row) for latent, space in space_of.items()}
+    latent = moved["map"]
+    goal = spaces.moved(space_of[latent], row, np.array([moved["x"], moved["y"]]))
+    try:
+        before = written(loaded, latents, lang)
+        after = written(loaded, latents | {latent: goal}, lang)
+    except BgtError as error:
+        problem(error)
+        return
+    st.markdown(f"**The {latent} latent, moved**")
+    st.caption("Written from its own latents")
+    st.code(before or "(nothing)", language=None, wrap_lines=True)
+    st.caption("Written where the star is")
+    st.code(after or "(nothing)", language=None, wrap_lines=True)
+    counts = {text: rows.words(text) for text in (before, after)}
+    st.caption(f"{counts[before]} words, then {counts[after]}.")
+
+
+@st.cache_data(max_entries=256, show_spinner=False, hash_funcs=state.BY_DIGEST)
+def written(loaded: state.Loaded, latents: dict[str, np.ndarray], lang: str) -> str:
+    """The sentence that the model writes from both latents, {latent: (D,)}."""
+    semantic, second = (latents[latent][None].astype(np.float32) for latent in (SEMANTIC, loaded.second_latent))
+    (text,) = writing.write(loaded, semantic, second, lang)
+    return text

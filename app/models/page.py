@@ -1,0 +1,300 @@
+"""What do two or more models make of the same sentences?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from app.core import corpora, exports, rows, startup, state, theme, writing
+from app.core.address import BOUND
+from app.core.component import copy_link
+from app.core.latents import chart, geometry, spaces
+from app.core.markdown import how_to_read, problem, verbatim, written_out
+from app.core.results import gather
+from app.core.state import Loaded
+from app.core.uploads import dialog, formats
+from app.models import compute
+from bgt_core.contracts import SEMANTIC
+from bgt_core.errors import BgtError
+
+MOST = 4  # models at once
+COUNTS = [100, 300, 1_000]
+EXAMPLE = ("Can you help me?", "Could you give me a hand?")
+WRITTEN = ("Can you help me?", "He is my friend.")
+MAP_HEIGHT = 460  # pixels
+HELP = """
+- **The first model chosen is what the others are compared with.** A difference is a model's score minus the first's.
+- **Paired:** both models meet the same sentences, and the same 2,000 resamples of them, so a difference can be certain
+  even where the intervals of the two scores overlap. An interval that holds zero says nothing either way.
+- **Semantic latent:** what a sentence means. It is what is compared here; an encoder that is not ours has nothing else.
+- **Translations found (P@1):** the share of sentences whose nearest sentence in the other language is their own
+  translation. It depends on how many there are to choose from, so compare it only within this page.
+- **Maps:** each model's own principal axes. Distances and shapes can be compared, left and right cannot.
+"""
+
+
+def page() -> None:
+    st.title("Compare models")
+    st.markdown("What do two or more models make of the same sentences, and is the difference more than chance?")
+    models = chosen()
+    if len(models) > 1:
+        langs = compute.languages(models)
+        if langs:
+            by = st.segmented_control("Compare by", list(VIEWS), default="Maps", required=True, key="by", **BOUND)
+            VIEWS[by or "Maps"](models, langs)
+        else:
+            st.info("These models have no language in common, so no sentence can be read by all of them.")
+    how_to_read(HELP)
+    copy_link()
+
+
+def chosen() -> list[Loaded]:
+    """The models to compare, each opened; one that can't be is named, and left out."""
+    titles = state.titles()
+    own = state.model().title
+    second = next((title for title in titles if title != own), own)
+    names = st.multiselect(
+        "Models", titles, list(dict.fromkeys([own, second])), max_selections=MOST, key="models",
+        help="The first is what the others are compared with. Name more with `--model` when the app is started.",
+        **BOUND,
+    )  # fmt: skip
+    models = []
+    for name in names:
+        try:
+            models.append(state.opened(name))
+        except BgtError as error:
+            st.error(verbatim(f"{name} can't be opened: {error}"), icon=":material/error:")
+    if len(models) < 2:
+        st.info(
+            "Choose two models or more." if len(titles) > 1 else "This app has one model; name more with `--model`."
+        )
+    return models
+
+
+def text_of(langs: Sequence[str], least: int = 1) -> startup.ParallelText | None:
+    """Sentences in that many of the languages or more; None, with a message, where there are none."""
+    texts = {name: text for name, text in corpora.readable(langs).items() if len(text.langs) >= least}
+    if not texts:
+        st.info(f"No {'translations' if least > 1 else 'sentences'} in {names_of(langs)}; give some with `--data`.")
+        return None
+    return texts[st.selectbox("Sentences", list(texts), key=f"cmp_text{least}", width=280, **BOUND)]
+
+
+def names_of(langs: Sequence[str]) -> str:
+    return ", ".join(map(rows.language_name, langs))
+
+
+def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        text = text_of(langs)
+        if text is None:
+            return
+        colours = [colour for colour in rows.COLOURS if len(text.langs) > 1 or colour != "lang"]
+        colour = st.selectbox("Colour", colours, format_func=rows.COLOURS.__getitem__, key="colour", width=180, **BOUND)
+        count = st.selectbox(
+            "At most", COUNTS, 1, format_func=lambda number: f"{number:,}", key="few", width=120, **BOUND
+        )
+    table = corpora.sentences(text, count)
+    ids = set(table["id"])
+    selection = [row for row in st.session_state.get("chosen", []) if row in ids]
+    method = geometry.Method()
+    fitted = [spaces.Spaces(spaces.space(model, table, SEMANTIC, method), {}) for model in models]
+    columns = [column for _ in models[::2] for column in st.columns(2)]
+    for number, (column, model, space) in enumerate(zip(columns, models, fitted, strict=False)):
+        with column:
+            one_map(number, model, spaces.coloured(space, colour).semantic, colour, text.langs, selection)
+    if selection:
+        st.button("Clear the selection", on_click=lambda: st.session_state.update(chosen=[]))
+    vectors = [space.semantic.vectors for space in fitted]
+    if len(table) > compute.NEIGHBOURS:
+        same = [
+            f"{verbatim(model.title)} shares {compute.same_neighbours(vectors[0], other):.0%}"
+            for model, other in zip(models[1:], vectors[1:], strict=True)
+        ]
+        title = verbatim(models[0].title)
+        st.caption(f"Of the {compute.NEIGHBOURS} nearest of a sentence to {title}: {'; '.join(same)}.")
+    if text.credit:
+        st.caption(text.credit)
+    listed = table[table["id"].isin(selection)] if selection else table
+    titles = {"lang": "Language", "text": "Sentence", "translation": "Translation"}
+    with st.expander(f"{len(listed):,} sentences", expanded=bool(selection)):
+        st.dataframe(listed[list(titles)].rename(columns=titles), hide_index=True, alt="The sentences of the maps")
+
+
+def one_map(
+    number: int, model: Loaded, space: spaces.Space, colour: str, langs: Sequence[str], selection: Sequence[str]
+) -> None:
+    """The map of one of several models, which `number` tells apart."""
+    draw = partial(chart.latent_map, {model.title: space.rows}, colour, langs, chosen=selection, lines=len(langs) > 1)
+    key = f"models_{model.title}"
+    st.plotly_chart(
+        draw(theme=state.theme(), height=MAP_HEIGHT),
+        key=key,
+        on_select=partial(remember, key),
+        alt=f"Map of what {len(space.rows)} sentences mean to {model.title}; the table below lists them",
+        config=theme.tools(f"bgt-models-{model.short}"),
+    )
+    st.caption(f"PCA shows {space.projection.variance or 0:.0%} of the variance of {space.vectors.shape[1]:,} units.")
+    name = f"bgt-models-{number + 1}-{model.short}"  # two may have the same weights
+    exports.offer(name, space.rows, draw, title="Export this map", caption=f"PCA, {model.name}")
+
+
+def remember(key: str) -> None:
+    """What was drawn around on one map becomes the selection of all."""
+    points = st.session_state[key]["selection"]["points"]
+    st.session_state["chosen"] = [point["customdata"] for point in points if isinstance(point.get("customdata"), str)]
+
+
+def lang_of(title: str, langs: Sequence[str], key: str, place: int = 0) -> str:
+    return st.selectbox(title, langs, min(place, len(langs) - 1), format_func=rows.language_name, key=key, width=160,
+                        **BOUND)  # fmt: skip
+
+
+def similarity(models: Sequence[Loaded], langs: Sequence[str]) -> None:
+    left, right = st.columns(2)
+    example = EXAMPLE if "en" in langs else ("", "")
+    with left:
+        one = st.text_input("One sentence", example[0], max_chars=formats.MAX_CHARACTERS, key="cmp_left", **BOUND)
+        one_lang = lang_of("Its language", langs, "cmp_left_lang")
+    with right:
+        other = st.text_input("Another", example[1], max_chars=formats.MAX_CHARACTERS, key="cmp_right", **BOUND)
+        other_lang = lang_of("Its language", langs, "cmp_right_lang")
+    if one.strip() and other.strip():
+        pair = pd.DataFrame({"left": [one], "right": [other]})
+        scores = compute.similarities(models, pair, (one_lang, other_lang))
+        with st.container(horizontal=True):
+            for title, score in scores.items():
+                st.metric(verbatim(title), f"{score[0]:z.2f}", border=True, help="Similarity in meaning, 1 at most.")
+        st.caption("Models use their scales differently: compare which pair is nearer, not one number with another.")
+    else:
+        st.caption("Type two sentences.")
+    st.subheader("A file of scored pairs", anchor=False)
+    st.caption("Two columns of sentences, and one of scores that people gave.")
+    chosen = dialog.choose_pairs(langs, "cmp_pairs")
+    if chosen is None:
+        return
+    _, pairs, (one_lang, other_lang) = chosen
+    try:
+        scores = compute.similarities(models, pairs, (one_lang, other_lang))
+        if "gold" not in pairs:
+            st.info("No column holds scores, so there is nothing that the models could agree with.")
+        else:
+            st.caption(f"{len(pairs):,} pairs, read as {names_of([one_lang, other_lang])}.")
+            differences(compute.correlations(scores, pairs["gold"].to_numpy(float)), "Pearson × 100", "sts")
+        exports.offer("bgt-models-pairs", pairs.assign(**scores), title="Export the pairs")
+    except BgtError as error:
+        problem(error)
+
+
+def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        text = text_of(langs, 2)
+        if text is None:
+            return
+        left = lang_of("From", text.langs, "cmp_from")
+        right = lang_of("Into", [lang for lang in text.langs if lang != left], "cmp_into")
+    forward, backward = compute.translations_found(models, text, (left, right))
+    pairs = len(forward[models[0].title])
+    both = {name: (forward[name].astype(float) + backward[name]) / 2 for name in forward}
+    st.caption(f"{pairs:,} pairs; by chance {100 / pairs:.1f}% would be found. {text.credit}")
+    left_name, right_name = rows.language_name(left), rows.language_name(right)
+    ways = (
+        ("Both ways", both),
+        (f"{left_name} finds {right_name}", forward),
+        (f"{right_name} finds {left_name}", backward),
+    )
+    for title, hits in ways:
+        differences(compute.shares(hits), f"{title}, %", title.replace(" ", "-").lower())
+
+
+def written(models: Sequence[Loaded], langs: Sequence[str]) -> None:
+    writers = [model for model in models if not model.cannot_write]
+    for model in models:
+        if model.cannot_write:
+            st.caption(f"{verbatim(model.title)}: {model.cannot_write}")
+    if not writers:
+        st.info("None of these models writes sentences.")
+        return
+    left, right = st.columns(2)
+    example = WRITTEN if "en" in langs else ("", "")
+    with left:
+        source = st.text_input("Meaning of", example[0], max_chars=writing.MAX_CHARACTERS, key="cmp_source", **BOUND)
+        source_lang = lang_of("Its language", langs, "cmp_source_lang")
+    with right:
+        style = st.text_input("Style of", example[1], max_chars=writing.MAX_CHARACTERS, key="cmp_style", **BOUND)
+        lang = lang_of("Its language", langs, "cmp_style_lang")
+    if not (source.strip() and style.strip()):
+        st.caption("Type a sentence for its meaning and one for its style.")
+        return
+    with st.spinner("Writing"):
+        outputs = [
+            writing.transfer(model, source, style, lang, writing.DEFAULT_SEARCH, source_lang=source_lang)["output"]
+            for model in writers
+        ]
+    pairs = pd.DataFrame({"left": source, "right": outputs})
+    judged = compute.similarities(models, pairs, (source_lang, lang))
+    table = pd.DataFrame({"Written by": [model.title for model in writers], "Output": outputs})
+    table = table.assign(**{f"Meaning kept, by {title}": scores for title, scores in judged.items()})
+    shown = written_out(table.map(lambda cell: cell if isinstance(cell, str) else f"{cell:z.2f}"))
+    alt = "What each model writes, and how alike each model finds it to the source"
+    st.table(shown, border="horizontal", hide_index=True, alt=alt)
+    st.caption("Each model judges all outputs; it may favour its own.")
+    exports.offer("bgt-models-written", table, latex=table)
+
+
+def probes(models: Sequence[Loaded], langs: Sequence[str]) -> None:
+    results = gather.all_results()
+    first, *others = models
+    for other in others:
+        table = compute.probe_differences(results, first.title, other.title, SEMANTIC)
+        st.subheader(verbatim(f"{other.title} minus {first.title}"), anchor=False)
+        if table.empty:
+            st.info(
+                "No task was probed on the same sentences in both: run one on each on the page of probes, or name "
+                "results of `bgt-probe` with `--results`."
+            )
+            continue
+        titles = {"task": "Task", "lang": "Language", "points": "Points", "low": "from", "high": "to"}
+        titles |= {"first": f"{first.title}, %", "second": f"{other.title}, %", "interval": "Interval"}
+        shown = table[list(titles)].rename(columns=titles)
+        number = st.column_config.NumberColumn
+        columns = dict.fromkeys(("Points", "from", "to"), number(format="%+.1f", width=52))
+        columns |= dict.fromkeys(shown.columns[5:7], number(format="%.1f"))
+        widths = {name: st.column_config.Column(width=width) for name, width in (("Task", 146), ("Language", 62))}
+        st.dataframe(shown, hide_index=True, column_config=widths | columns,
+                     alt="Accuracy of probes on the semantic latents of both models, and the difference")  # fmt: skip
+        exports.offer(f"bgt-models-probes-{other.short}", table, latex=shown)
+    st.caption(
+        "Accuracy on the semantic latent. Where what was predicted of each sentence was kept, the interval is paired; "
+        "else it comes from the two accuracies' own intervals, and is wider than it need be."
+    )
+
+
+def differences(table: pd.DataFrame, title: str, name: str) -> None:
+    """A row for each model: its score and its difference from the first, with intervals."""
+    st.markdown(f"**{title}**")
+    shown = pd.DataFrame(
+        {
+            "Model": table["model"].map(verbatim),
+            "Score": [f"{row.value:.1f} [{row.low:.1f}, {row.high:.1f}]" for row in table.itertuples()],
+            "Minus the first": [
+                "" if pd.isna(row.difference)
+                else f"{row.difference:+z.1f} [{row.difference_low:+z.1f}, {row.difference_high:+z.1f}]"
+                for row in table.itertuples()
+            ],
+        }
+    )  # fmt: skip
+    st.table(shown, border="horizontal", hide_index=True, alt=f"{title} of each model, and differences")
+    exports.offer(f"bgt-models-{name}", table, latex=shown, title=f"Export {title.partition(',')[0].lower()}")
+
+
+VIEWS: dict[str, Callable[[Sequence[Loaded], Sequence[str]], None]] = {
+    "Maps": side_by_side,
+    "Similarity": similarity,
+    "Translations found": retrieval,
+    "Writing": written,
+    "Probes": probes,
+}

@@ -1,0 +1,103 @@
+"""The plane of disagreement: a point for each pair of sentences, by how alike each latent finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from app.core.theme import AMOUNTS, EDGE, INK, PALETTE, REST, cycled, finish, latent_colour, plain
+from app.plane.compute import NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM
+from bgt_core.contracts import LANGUAGE, SEMANTIC
+
+NONE = "without a value"  # of the colour
+MAX_SVG = 2_000  # points; more are painted by WebGL
+MAX_HOVER = 10_000  # points with a text each
+SHORT = 70  # characters of a sentence in a hover text
+HEIGHT = 560
+CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))  # of the quadrants, as they are ordered
+
+
+def plane(
+    pairs: pd.DataFrame,
+    colour: str,
+    cuts: tuple[float, float],
+    counts: Mapping[str, int],
+    titles: tuple[str, str, str],
+    theme: str = "light",
+) -> go.Figure:
+    """Rows (kind, left, right, semantic, style, `colour`) as points; `customdata` is the row's place.
+
+    `colour` is the column "kind", another category, or a number. `cuts` are where a pair begins to be alike on each
+    axis; `counts` are the pairs of the four quadrants by name: upper left, upper right, lower left, lower right.
+    `titles` name the axes and the colour.
+    """
+    size, opacity = look(len(pairs))
+    figure = go.Figure()
+    kind = go.Scatter if len(pairs) <= MAX_SVG else go.Scattergl
+    for name, places, marker in traces(pairs, colour, titles[2], theme):
+        part = pairs.iloc[places]
+        hover = len(pairs) <= MAX_HOVER
+        figure.add_trace(
+            kind(
+                x=part["semantic"].to_numpy(np.float32),
+                y=part["style"].to_numpy(np.float32),
+                customdata=places.tolist(),
+                text=[hover_text(row.left, row.right) for row in part.itertuples()] if hover else None,
+                hovertemplate="%{text}<br>%{x:.2f}, %{y:.2f}<extra></extra>" if hover else "%{x:.2f}, %{y:.2f}",
+                name=plain(name),
+                mode="markers",
+                marker={"size": size, "opacity": opacity, "line": {"width": 0}, **marker},
+                selected={"marker": {"opacity": 1, "size": size + 5}},
+                unselected={"marker": {"opacity": opacity / 2}},
+            )
+        )
+    figure.add_vline(cuts[0], line={"width": 1, "dash": "dash", "color": INK[theme]})
+    figure.add_hline(cuts[1], line={"width": 1, "dash": "dash", "color": INK[theme]})
+    for (x, y), (name, count) in zip(CORNERS, counts.items(), strict=True):
+        lines = name.replace(", ", ",<br>")  # on a phone the names would meet
+        figure.add_annotation(
+            x=x, y=y, xref="paper", yref="paper", text=f"<b>{lines}</b><br>{count:,} pairs", showarrow=False,
+            xanchor="left" if x < 0.5 else "right", yanchor="top" if y > 0.5 else "bottom",
+            align="left" if x < 0.5 else "right", font_color=INK[theme],
+        )  # fmt: skip
+    finish(figure, "", HEIGHT, theme)
+    figure.update_xaxes(title_text=titles[0], zeroline=False, gridcolor=EDGE, griddash="dot")
+    low, high = pairs["style"].min(), pairs["style"].max()
+    room = 0.18 * max(high - low, 0.1)  # for the names of the quadrants
+    vertical = [float(low - room), float(high + room)]
+    figure.update_yaxes(title_text=titles[1], zeroline=False, gridcolor=EDGE, griddash="dot", range=vertical)
+    return figure.update_layout(margin={"l": 8, "r": 8, "t": 8, "b": 84}, dragmode="pan")
+
+
+def look(count: int) -> tuple[int, float]:
+    """Size and opacity of that many points: where many lie on one another it gets darker."""
+    return (7, 0.75) if count <= 2_000 else (5, 0.4) if count <= 10_000 else (4, 0.15)
+
+
+def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator[tuple[str, np.ndarray, dict]]:
+    """The name, the places and the marker of each part that has a look of its own; the last is drawn on top."""
+    values = pairs[colour]
+    if pd.api.types.is_numeric_dtype(values):
+        missing = values.isna().to_numpy()
+        if missing.any():
+            yield NONE, np.flatnonzero(missing), {"color": REST}
+        bar = {"title": {"text": title, "side": "right", "font_color": INK[theme]}, "thickness": 10, "len": 0.8,
+               "tickfont_color": INK[theme]}  # fmt: skip
+        shown = np.flatnonzero(~missing)
+        scale = {"color": values.to_numpy(float)[shown], "colorscale": AMOUNTS[theme], "colorbar": bar}
+        yield title, shown, scale
+        return
+    grey = dict.fromkeys((RANDOM, NONE), REST)
+    fixed = {NEAR_IN_MEANING: latent_colour(SEMANTIC, theme), NEAR_IN_STYLE: latent_colour(LANGUAGE, theme), **grey}
+    names = values.fillna(NONE).astype(str)
+    order = names.value_counts().index.tolist()
+    for name in sorted(order, key=lambda name: name not in grey):  # what is grey lies below
+        colour_of = fixed.get(name) or cycled(PALETTE[theme], order.index(name))
+        yield name, np.flatnonzero(names == name), {"color": colour_of}
+
+
+def hover_text(left: str, right: str) -> str:
+    return "<br>".join(plain(text if len(text) <= SHORT else f"{text[:SHORT]}…") for text in (left, right))

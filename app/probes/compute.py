@@ -1,0 +1,100 @@
+"""Probes trained while somebody waits, and what was predicted of each sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
+
+import probes
+from app.core import startup
+from app.core.corpora import sentences
+from app.core.results.gather import Key
+from app.core.startup import ParallelText
+from app.core.state import Loaded
+from bgt_core.errors import BgtError
+from probes.data.built_in import GRAMMAR, grammar_sentences
+from probes.dataset import Dataset, label_sentences, load_items
+from probes.result import Difference
+from probes.results.compare import gap
+from probes.task import ProbeTask
+from probes.tasks import TASKS
+
+LABELLED = ("conllu", "mrg", "ptb", "trees", "txt", "tsv")  # endings of files that tasks can be labelled from
+
+
+def predictors(table: pa.Table) -> list[str]:
+    """The latents and baselines whose predictions were kept; rows as in `probes.results.store`."""
+    return table["predictor"].unique().to_pylist()
+
+
+def by_information(table: pa.Table, predictor: str) -> pd.DataFrame:
+    """One row per tested sentence, those first that the predictor knows most about: pointwise V-information in bits.
+
+    Below zero it does worse than the label frequencies alone (Ethayarajh et al. 2022). The predicted label is that of
+    the first probe that tested the sentence.
+    """
+    own = table.filter(compute.equal(table["predictor"], predictor))
+    rows = own.select(["item", "sentence", "label", "predicted", "pvi"]).to_pandas()
+    rows = rows.drop_duplicates("item").drop(columns="item")
+    return rows.sort_values("pvi", ascending=False, kind="stable", ignore_index=True)
+
+
+def difference(key: Key, table: pa.Table, first: str, second: str) -> Difference:
+    """The first predictor minus the second, paired on the same sentences."""
+    return gap(table, first, table, second, task=key.task, lang=key.lang)
+
+
+class LabelledFile(NamedTuple):
+    """An uploaded file of parses, trees or labelled sentences."""
+
+    name: str
+    content: bytes
+
+
+def run(
+    loaded: Loaded,
+    task: str,
+    lang: str,
+    text: ParallelText | LabelledFile | None,
+    source: str,
+    items: int,
+    seeds: int,
+    report: Callable[[str], None],
+    curve: bool = False,
+) -> probes.Cell:
+    """What `bgt-probe` measures, on what it takes by default where no text is given; `source` is what a text is called.
+
+    `report` is told each step; what it raises ends the work.
+    """
+    config = probes.ProbeConfig(max_items=items, seeds=seeds, curve=curve)
+    dataset = None
+    if isinstance(text, LabelledFile):
+        dataset = load_file(TASKS[task], lang, text)
+    elif text == startup.GRAMMAR:
+        dataset = label_sentences(TASKS[task], grammar_sentences(lang), lang, source=GRAMMAR)
+    elif text:
+        table = sentences(text, items)
+        lines = table.loc[table["lang"] == lang, "text"].tolist()
+        dataset = label_sentences(TASKS[task], lines, lang, source=source)
+    return probes.measure_cell(
+        loaded.encoder, task, dataset, lang=lang, name=loaded.title, config=config, report=report
+    )
+
+
+def load_file(task: ProbeTask, lang: str, file: LabelledFile) -> Dataset:
+    """The items of a task from an uploaded file; BgtError as `probes.dataset.load_items`."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / Path(file.name).name
+        path.write_bytes(file.content)
+        try:
+            dataset = load_items(task, lang, path)
+        except BgtError as error:  # call the file as the user does
+            raise type(error)(str(error).replace(str(path), file.name)) from None
+    return replace(dataset, about={**dataset.about, "data": file.name})

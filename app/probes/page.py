@@ -1,0 +1,146 @@
+"""What can be read from each latent?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.core import controls, own_texts, startup, state
+from app.core.address import BOUND
+from app.core.component import copy_link
+from app.core.markdown import how_to_read, problem, verbatim
+from app.core.results import gather, listing, task_names
+from app.probes import compute, results
+from bgt_core.data.examples import CREDIT, LANGS
+from bgt_core.errors import BgtError
+from probes.data.built_in import EXAMPLES
+from probes.tasks import TASKS
+
+FIRST = "length"  # the task shown first: it is defined for any language and any sentences
+
+HOW_TO_READ = """
+- **A probe** is a small classifier that sees nothing but a latent and must answer a question about the sentence. What
+  it gets right on new sentences is its accuracy. The questions are grouped as in SentEval: **meaning** (number, tense,
+  swapped clauses), **form** (the tree, the order of words, gender), **surface** (which words, how long, which marks).
+- **The claim**: the semantic latent leads where a question is about meaning, the language latent where it is about
+  length, punctuation or form.
+- **The grey tick** is the best baseline: something that never saw the model. *majority* always gives the commonest
+  answer; *length* knows the number of words; *word 1-2-grams* and *character 3-5-grams* see which words and letters
+  are there. Point at the tick for all of them. Below it, a latent shows nothing of its own.
+- **The bar** is a 95% interval over test sentences. **Difference** is semantic minus second latent in points, on the
+  same sentences, with its interval; **p** is how often chance alone would give as much.
+- **Run here** are results that were just computed, with few sentences: rows of their own, never in place of a stored
+  one. What a result was trained and tested on stands beside it.
+- **Selectivity**: accuracy minus that on a task of random answers, one for each word. High: the latent knows it. Near
+  zero: the probe could have learnt anything by heart.
+- **Capacity**: how many of its training sentences a probe gets right when their labels are shuffled: what it can
+  memorise.
+- **Compression**: how many times shorter the labels become for somebody who reads the latent while learning. 1: it is
+  of no use.
+- **Bits per item** (V-information): how much more probable the latent makes the right answer. 1 bit: twice as
+  probable, on average.
+"""
+
+
+def page() -> None:
+    loaded = state.model()
+    st.title("Probes")
+    copy_link()
+    st.markdown("What can a small classifier read from each latent, and how much of that without the model?")
+    run_small(loaded)
+    with st.expander("Upload results of `bgt-probe`"):
+        upload()
+    known = gather.all_results()
+    if loaded.title not in set(known.scores["model"]):
+        st.info(
+            "No results of this model yet. Run a small probe above, or a whole one from the command line:",
+            icon=":material/science:",
+        )
+        st.code(gather.COMMAND.format(lang=loaded.langs[0], model="PATH"), language="sh")
+    if not known.scores.empty:
+        results.page(known, loaded)
+    how_to_read(HOW_TO_READ)
+
+
+def run_small(loaded: state.Loaded) -> None:
+    """A probe trained while one waits."""
+    with st.container(border=True):
+        st.markdown("**Run a small probe**")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            langs = loaded.langs
+            lang = controls.language("Language", langs, "plang")
+            tasks = task_names.ordered([*TASKS])
+            task = st.selectbox(
+                "Task", tasks, tasks.index(FIRST), format_func=task_names.title, key="ptask", width=230, **BOUND
+            )
+            items = st.selectbox(
+                "Sentences at most", [500, 1_000, 2_000], 1, format_func=lambda number: f"{number:,}", key="items",
+                width=160, **BOUND,
+            )  # fmt: skip
+            seeds = st.selectbox("Seeds", [1, 3, 5], 0, key="pseeds", width=90, **BOUND)
+            texts = texts_of(lang)
+            name = st.selectbox("On", list(texts) or ["(none)"], key="pdata", width=220, **BOUND)
+            curve = st.toggle("Learning curve", key="pcurve", **BOUND)
+            slot_of_button = st.container(width="content")
+        file = labelled_file()
+        reason = "" if file else task_names.why_not(task, lang)
+        pressed = slot_of_button.button("Run", type="primary", icon=":material/play_arrow:", disabled=bool(reason))
+        st.caption(task_names.HELP[task] + (f" It can't be run on these sentences: {reason}." if reason else ""))
+        if not pressed:
+            return
+        slot = st.empty()
+        with slot.container(horizontal=True, vertical_alignment="center"):
+            box = st.status("Computing: embedding")
+            st.button("Stop", key="stop_probe", icon=":material/stop:")
+
+        def report(line: str) -> None:
+            """Where somebody pressed Stop, or left, Streamlit ends the script here."""
+            box.update(label=f"Computing: {line}")
+
+        try:
+            cell = compute.run(loaded, task, lang, file or texts.get(name), name, items, seeds, report, curve)
+        except BgtError as error:
+            slot.empty()
+            problem(error)
+            return
+        slot.empty()
+        result = gather.from_cells([cell], live=True)
+        st.session_state.setdefault("probed", []).append(result)
+        st.success("Done: from now on this is the first result below, marked “run here”; nothing stored is changed.")
+        named = gather.gathered([], [result])
+        results.listed(listing.by_result(named.scores, named.gaps))
+        for warning in cell.result.warnings:
+            st.caption(f"Note: {verbatim(warning)}")
+        if cell.trail["data"] == EXAMPLES:
+            st.caption(CREDIT)
+        elif not file and texts.get(name) is None:
+            st.caption("Note: the task can label few of the example sentences, so this is on the built-in grammar.")
+
+
+def labelled_file() -> compute.LabelledFile | None:
+    """A file from which the tasks can be labelled that sentences alone are not enough for."""
+    with st.expander("Label from a file: parses, trees, or SentEval's labels"):
+        file = st.file_uploader(
+            "CoNLL-U (.conllu), bracketed trees (.mrg), or split, label and sentence (.txt, .tsv)",
+            compute.LABELLED,
+            key="labelled",
+            max_upload_size=20,
+        )
+    return compute.LabelledFile(file.name, file.getvalue()) if file else None
+
+
+def texts_of(lang: str) -> dict[str, startup.ParallelText | None]:
+    """The texts with sentences of a language, the user's own included; None stands for the examples of any pair."""
+    examples = {startup.EXAMPLES: None} if lang in LANGS else {}
+    others = {**startup.read().texts, **own_texts.of_session().uploaded}
+    return examples | {name: text for name, text in others.items() if lang in text.langs and not text.credit}
+
+
+def upload() -> None:
+    """Files that stay for this session."""
+    files = st.file_uploader("Files of --json, --csv or --predictions", gather.KINDS, True, max_upload_size=20)
+    uploaded = st.session_state["uploaded"] = []
+    for file in files:
+        try:
+            uploaded.append(gather.read(file.name, file.getvalue()))
+        except BgtError as error:
+            problem(error)

@@ -1,0 +1,222 @@
+"""Results of probes, and sentence by sentence what a latent helps with: the second half of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
+
+from app.core import controls, exports, rows, state, theme
+from app.core.address import BOUND
+from app.core.markdown import verbatim
+from app.core.results import chart, gather, listing, task_names
+from app.core.results.gather import Key
+from app.core.results.listing import p_value
+from app.probes import chart as curve_chart
+from app.probes import compute
+from bgt_core.errors import BgtError
+
+TITLES = {
+    "task": "Task",
+    "points": "Difference",
+    "ci_low": "from",
+    "ci_high": "to",
+    "best": "Best baseline, %",
+    "which": "It is",
+    "lang": "Language",
+    "model": "Model",
+    "latent": "Latent or baseline",
+    "accuracy": "Accuracy, %",
+    "selectivity": "Selectivity, points",
+    "capacity": "Capacity, %",
+    "compression": "Compression",
+    "information": "Bits per item",
+    "run": "Trained + tested on",
+    "data": "Data",
+    "classes": "Classes",
+    "note": "Note",
+    "mark": "Mark",
+}
+ONE_DIGIT = ("accuracy", "ci_low", "ci_high", "selectivity", "capacity", "best")
+HIGHLIGHT = "background-color: rgba(230, 159, 0, 0.16)"  # of what was run here, as in the figure
+MAX_LISTED = 200  # sentences shown from either end; the export has them all
+ITEM_TITLES = {"pvi": "Bits", "sentence": "Sentence", "label": "Label", "predicted": "Predicted"}
+
+
+def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
+    st.subheader("Results")
+    live = results.scores["live"].astype(bool)
+    table = pd.concat([results.scores[live][::-1], results.scores[~live]])  # the last one run comes first
+    with st.container(horizontal=True):
+        table = table[table["model"].isin(controls.chosen_models(table, loaded, [loaded.title]))]
+        table = narrowed(table, "lang", "Language", rows.language_name)
+        table = narrowed(table, "task", "Task", task_names.title)
+    if table.empty:
+        st.info("No result matches all filters; remove one.")
+        return
+    figure = partial(chart.probe_dots, table, theme=state.theme())
+    st.plotly_chart(
+        figure(),
+        alt="Test accuracy of each latent with its interval, and of the best baseline; the table has the same",
+        config=theme.tools("bgt-probes"),
+    )
+    st.caption(
+        "Bars are 95% intervals over test sentences. A latent knows something only where it beats the grey tick, the "
+        "best of what never saw the model: the commonest label, the length, a bag of words or of letters."
+    )
+    gaps = matching(results.gaps, table)
+    wide, long = listing.by_result(table, gaps), listing.percentages(table)
+    listed(wide)
+    with st.expander("Every latent and baseline, with its interval"):
+        st.dataframe(
+            long.rename(columns=TITLES).style.apply(highlighted, axis=1),
+            hide_index=True,
+            column_config=columns(long),
+            placeholder="",
+            alt="Accuracy of every latent and baseline, with its interval",
+        )
+    caption = f"Accuracy of probes with 95% intervals; grey ticks: the best baseline. {listing.provenance(table)}"
+    exports.offer("bgt-probes", table, figure, wide, caption=caption)
+    curves(matching(results.curve, table))
+    by_sentence({key: items for key, items in results.items.items() if key.task in set(table["task"])})
+
+
+def narrowed(table: pd.DataFrame, column: str, title: str, name: Callable[[str], str]) -> pd.DataFrame:
+    """The rows that a filter leaves."""
+    values = sorted(table[column].unique())
+    wanted = st.multiselect(title, values, format_func=name, key=f"only_{column}", placeholder="All", **BOUND)
+    return table[table[column].isin(wanted)] if wanted else table
+
+
+def listed(wide: pd.DataFrame) -> None:
+    """A row per result, its numbers beside the task, where a phone shows them too."""
+    latents = {name: f"{name.capitalize()}, %" for name in listing.LATENTS if name in wide}
+    number = st.column_config.NumberColumn(format="%.1f", width=74)
+    signed = st.column_config.NumberColumn(format="%+.1f", width=85)
+    st.dataframe(
+        wide.rename(columns=TITLES | latents).style.apply(highlighted, axis=1),
+        hide_index=True,
+        column_config={
+            "Task": st.column_config.TextColumn(width=150, pinned=True),
+            "Language": st.column_config.TextColumn(width=66),
+        }
+        | dict.fromkeys(latents.values(), number)
+        | {TITLES["best"]: number, "p": st.column_config.TextColumn(width=70, alignment="right")}
+        | dict.fromkeys((TITLES[name] for name in ("points", "ci_low", "ci_high")), signed),
+        placeholder="",
+        alt="Accuracy of each latent in percent, their difference in points with its interval and p, the best baseline",
+    )
+
+
+def columns(table: pd.DataFrame) -> dict[str, ColumnConfig]:
+    one_digit, two_digits = (st.column_config.NumberColumn(format=form) for form in ("%.1f", "%.2f"))
+    return {TITLES[name]: one_digit for name in ONE_DIGIT if name in table} | {
+        TITLES[name]: two_digits for name in ("compression", "information")
+    }
+
+
+def highlighted(row: pd.Series) -> list[str]:
+    """The style of a row."""
+    return [HIGHLIGHT if row["Mark"].startswith("run here") else ""] * len(row)
+
+
+def matching(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the models, languages and tasks in `table`."""
+    keys = gather.CELL
+    return rows.merge(table[keys].drop_duplicates(), on=keys)
+
+
+def curves(curve: pd.DataFrame) -> None:
+    """What more sentences, and probes of more capacity, would change."""
+    if curve.empty:
+        return
+    st.subheader("Learning curve")
+    names = [*gather.CELL, "mark"]
+    keys = list(dict.fromkeys(curve[names].itertuples(index=False, name=None)))
+    key = st.selectbox(
+        "Of", keys, format_func=lambda key: title(*key[:3]) + (f", {key[3]}" if key[3] else ""), key="curve_of", **BOUND
+    )
+    part = curve.set_index(names).loc[[key]]
+    figure = partial(curve_chart.learning_curves, part, theme=state.theme())
+    st.plotly_chart(
+        figure(),
+        alt="Test accuracy over the sentences trained on, one line per latent; the table below has the same",
+        config=theme.tools("bgt-learning-curve"),
+    )
+    st.caption(
+        "Still rising at the end: more sentences would help. A probe with a hidden layer far above the linear one: the "
+        "latent has it, but not along a line."
+    )
+    shown = part[["latent", "family", "n_train", "accuracy", "ci_low", "ci_high"]]
+    with st.expander("The same as a table"):
+        st.dataframe(shown, hide_index=True, alt="Accuracy for each number of training sentences, with its interval")
+    caption = f"{title(*key[:3])}. {listing.provenance(part.reset_index())}"
+    exports.offer("bgt-learning-curve", shown, figure, shown, caption=caption)
+
+
+def title(model: str, lang: str, task: str) -> str:
+    """What a result is called, the task first."""
+    return f"{task_names.title(task)}, {rows.language_name(lang)}, {model}"
+
+
+def of(key: Key, table: pa.Table) -> str:
+    """What predictions are called, with the number of tested sentences, and whether they were made here."""
+    tested = pc.count_distinct(table["item"]).as_py()
+    return f"{title(key.model, key.lang, key.task)}, {tested:,} sentences" + (", run here" if key.live else "")
+
+
+def by_sentence(items: Mapping[Key, pa.Table]) -> None:
+    st.subheader("Sentence by sentence")
+    if not items:
+        st.caption("These results came without predictions; `bgt-probe --predictions FILE.parquet` keeps them.")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        key = st.selectbox("Of", list(items), format_func=lambda key: of(key, items[key]), key="items_of", **BOUND)
+        table = items[key]
+        names = compute.predictors(table)
+        name = st.selectbox("Latent or baseline", names, key="items_name", width=200, **BOUND)
+        others = [other for other in names if other != name]
+        other = st.selectbox("Compared with", others, key="items_other", width=200, **BOUND)
+    sentences = compute.by_information(table, name)
+    if other:
+        compare(key, table, name, other)
+    order = st.segmented_control(
+        "Sorted by what it knows",
+        ["Most first", "Least first"],
+        default="Most first",
+        required=True,
+        key="items_order",
+        **BOUND,
+    )
+    shown = sentences[::-1] if order == "Least first" else sentences
+    st.dataframe(
+        shown.head(MAX_LISTED)[list(ITEM_TITLES)].rename(columns=ITEM_TITLES),
+        hide_index=True,
+        column_config={
+            "Bits": st.column_config.NumberColumn(format="%+.2f", width=75),
+            "Sentence": st.column_config.TextColumn(width=500),
+        },
+        alt="Tested sentences with their label, what was predicted, and the pointwise V-information in bits",
+    )
+    st.caption(
+        f"{len(sentences):,} tested sentences, {min(MAX_LISTED, len(sentences)):,} listed. "
+        "Bits are pointwise V-information: how much more probable the true label "
+        "became once the latent was read; below zero it misled."
+    )
+    exports.offer(f"bgt-items-{key.task}-{key.lang}-{name}", sentences)
+
+
+def compare(key: Key, table: pa.Table, name: str, other: str) -> None:
+    try:
+        gap = compute.difference(key, table, name, other)
+    except BgtError as error:
+        st.caption(verbatim(error))
+        return
+    interval = f"95%: {gap.ci_low:+.1f} to {gap.ci_high:+.1f}; p {p_value(gap.p)}"
+    gap_title = verbatim(f"{name} minus {other}, points")
+    st.metric(gap_title, f"{gap.points:+z.1f}", interval, "off", border=True, delta_arrow="off", width="content")

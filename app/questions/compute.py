@@ -1,0 +1,64 @@
+"""Which stored questions repeat one that is typed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from app.core.state import Loaded, inference
+from bgt_core.questions import Hit, QuestionStore
+from bgt_core.questions.card import CARD
+
+
+def opened(loaded: Loaded, folder: Path) -> QuestionStore:
+    """The store in that folder, read once for all sessions; BgtError where this model did not make it."""
+    card = folder / CARD
+    return _open(loaded.digest, str(folder), card.stat().st_mtime_ns if card.is_file() else 0, loaded)
+
+
+@st.cache_resource(max_entries=3, show_spinner="Reading the questions")
+def _open(digest: str, folder: str, written_ns: int, _loaded: Loaded) -> QuestionStore:
+    return QuestionStore.open(folder, _loaded.reader)
+
+
+def nearest(store: QuestionStore, question: str, count: int, within: int | None) -> list[Hit]:
+    """The stored questions most like this one, best first."""
+    with inference():
+        (hits,) = store.query([question], k=count, within=within)
+    return hits
+
+
+def table(store: QuestionStore, hits: Sequence[Hit], threshold: float | None) -> pd.DataFrame:
+    """A row for each; columns that the store has no values for are left out."""
+    columns: dict[str, list[object]] = {}
+    if threshold is not None:
+        columns["Duplicate"] = [hit.probability is not None and hit.probability >= threshold for hit in hits]
+    columns["Question"] = [hit.question for hit in hits]
+    if threshold is not None:
+        columns["Probability"] = [hit.probability for hit in hits]
+    if store.card.by == "probability":
+        columns["W2"] = [hit.w2 for hit in hits]
+    else:
+        columns["Cosine"] = [hit.cosine for hit in hits]
+    if store.topics:
+        columns["Topic"] = ["" if hit.topic is None else topic_words(store, hit.topic) for hit in hits]
+    return pd.DataFrame(columns)
+
+
+def topic_words(store: QuestionStore, topic: int) -> str:
+    """What a topic is shown as."""
+    return ", ".join(store.topics.words(topic, 3)) if store.topics else ""
+
+
+def topic_shares(store: QuestionStore, question: str, least: float = 0.1) -> list[tuple[str, float]]:
+    """The topics that make up this share of a question or more, the largest first; none where none stands out."""
+    if not store.topics:
+        return []
+    shares = store.topics.shares([question])[0]
+    largest = shares.argsort()[::-1]
+    if shares.max() - shares.min() < 1e-9:  # no word of it has a topic
+        return []
+    return [(topic_words(store, int(topic)), float(shares[topic])) for topic in largest if shares[topic] >= least]

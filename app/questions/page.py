@@ -1,0 +1,105 @@
+"""Has this question been asked before?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.core import exports, startup, state
+from app.core.address import BOUND
+from app.core.markdown import verbatim
+from app.core.uploads import formats
+from app.questions import compute
+from bgt_core.errors import BgtError
+from bgt_core.questions import QuestionStore
+
+NEAREST = 20
+EXAMPLE = "How do I learn a language quickly?"
+HOW = """\
+bgt retrieve-similar build questions.txt --model runs/siamese --dev dev.tsv --topics 20 --out store
+streamlit run app/main.py -- --model runs/siamese --questions store"""
+
+
+def page() -> None:
+    loaded = state.model()
+    st.title("Similar questions")
+    st.markdown("Has this question been asked before, and how sure is that?")
+    folder = startup.read().questions
+    if folder is None:
+        st.info("This app was started without a store of questions. Make one, and start the app with it:")
+        st.code(HOW, language="sh", wrap_lines=True)
+        return
+    try:
+        store = compute.opened(loaded, folder)
+    except BgtError as error:
+        st.error("The questions can't be opened with this model; choose the one that embedded them at the side.")
+        st.code(str(error), language=None, wrap_lines=True)
+        return
+    question = st.text_input("Your question", EXAMPLE, max_chars=formats.MAX_CHARACTERS, key="question", **BOUND)
+    within, threshold = settings(store)
+    if not question.strip():
+        st.warning("Type a question.", icon=":material/edit:")
+        return
+    answer(loaded, store, question, within, threshold)
+
+
+def settings(store: QuestionStore) -> tuple[int | None, float | None]:
+    """How many of the query's topics are searched, None for all questions; and from which probability on two questions
+    are duplicates, None where the store has no probabilities."""
+    within = threshold = None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if store.card.calibration:
+            threshold = st.slider(
+                "A duplicate from this probability on", 0.0, 1.0, 0.5, 0.01, key="threshold", **BOUND
+            )  # fmt: skip
+        if store.topics:
+            choices = [0, *range(1, min(6, len(store.topics)))]
+            within = st.select_slider(
+                "Search within the question's largest topics", choices, 0, key="within", **BOUND,
+                format_func=lambda topics: str(topics) if topics else "all",
+            )  # fmt: skip
+    return within or None, threshold
+
+
+def answer(
+    loaded: state.Loaded, store: QuestionStore, question: str, within: int | None, threshold: float | None
+) -> None:
+    hits = compute.nearest(store, question, NEAREST, within)
+    near = compute.table(store, hits, threshold)
+    if threshold is not None:
+        st.subheader(f"Taken for duplicates: {near['Duplicate'].sum()} of the nearest {len(near)}", anchor=False)
+    shares = compute.topic_shares(store, question)
+    if shares:
+        st.caption("Its topics: " + "; ".join(f"{verbatim(words)} ({100 * share:.0f}%)" for words, share in shares))
+    elif store.topics:
+        st.caption("No word of it has a topic, so all questions are searched.")
+    three = st.column_config.NumberColumn(format="%.3f", width="small")
+    st.dataframe(
+        near,
+        hide_index=True,
+        column_config={
+            "Duplicate": st.column_config.CheckboxColumn(width="small"),
+            "Probability": st.column_config.ProgressColumn(format="percent", min_value=0.0, max_value=1.0),
+            "W2": three,
+            "Cosine": three,
+        },
+        alt=f"The {len(near)} stored questions most like “{question}”, and what they were ranked by",
+    )
+    st.caption(explanation(store))
+    exports.offer(f"bgt-questions-{loaded.short}", near, latex=near)
+
+
+def explanation(store: QuestionStore) -> str:
+    """What the columns mean."""
+    stored = f"{len(store):,} stored questions."
+    if store.card.by != "probability":
+        ranked = "Ranked by the cosine of their vectors with the question's."
+    else:
+        ranked = (
+            "W2, the Wasserstein distance of two posteriors, finds the nearest ones; the siamese network ranks them by "
+            "the probability that both questions mean the same."
+        )
+    if store.card.calibrated_on:
+        ranked += (
+            f" Probabilities are calibrated on {verbatim(store.card.calibrated_on)}, and hold for pairs like those."
+        )
+    return f"{stored} {ranked}"

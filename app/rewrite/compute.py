@@ -1,0 +1,115 @@
+"""Sentences written in another style: a grid of meanings and styles, and directions of a style."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.core import rows
+from app.core.corpora import sentences
+from app.core.startup import ParallelText
+from app.core.state import BY_DIGEST, Loaded, embed
+from app.core.writing import DEFAULT_SEARCH, candidates, write
+from bgt_core.contracts import SEMANTIC
+from bgt_core.generation.directions import Directions, directions
+from bgt_core.generation.options import Search
+from bgt_core.generation.search import Report, quiet
+
+FITTED_ON = 2_000  # translations that directions are fitted on
+POOR = 0.85  # semantic cosine of a sentence and its rebuilding; below, 3 of 4 examples have a chrF under 60
+FACTORS = {  # what a direction changes, and the steps it is shown at, in its own unit
+    "words": ("Longer", "words", (-6, -3, 0, 3, 6, 9)),
+    "punctuation": ("More punctuation", "marks", (-4, -2, 0, 2, 4, 6)),
+    "question": ("More of a question", "steps from statement to question", (-4, -2, 0, 2, 4, 6)),
+}
+
+
+def beyond(rebuilt: tuple[str, float]) -> str:
+    """What to say of a sentence whose rebuilding is poor; "" where it is not."""
+    text, cosine = rebuilt
+    if cosine >= POOR:
+        return ""
+    return (
+        f"This small model cannot reconstruct this sentence: from its own latents it writes “{text}”, semantic cosine "
+        f"{cosine:z.2f}. Other outputs will be no better."
+    )
+
+
+def grid(
+    loaded: Loaded,
+    meanings: Sequence[str],
+    meaning_lang: str,
+    styles: Sequence[str],
+    lang: str,
+    *,
+    search: Search = DEFAULT_SEARCH,
+    report: Report = quiet,
+) -> tuple[pd.DataFrame, list[tuple[str, float]]]:
+    """Every meaning in every style, all in one search: a row a cell, meanings outside; and each meaning rebuilt.
+
+    `semantic` and `second` are the cosines of what is written to the meaning's semantic latent and to the style's
+    second latent; `unchanged` is the latter of the meaning's own sentence, NaN where that is of another language.
+    """
+    semantic, own = (embed(loaded, meanings, meaning_lang, latent) for latent in (SEMANTIC, loaded.second_latent))
+    second = embed(loaded, styles, lang, loaded.second_latent)
+    cells = np.repeat(semantic, len(styles), axis=0), np.tile(second, (len(meanings), 1))
+    alike = meaning_lang == lang  # then the rebuilt ones fit into the same search
+    if alike:
+        cells = np.concatenate([cells[0], semantic]), np.concatenate([cells[1], own])
+    best = [ranked[0] for ranked in candidates(loaded, *cells, lang, search=search, report=report)]
+    count = len(meanings) * len(styles)
+    again = best[count:]
+    if not alike:
+        ranked = candidates(loaded, semantic, own, meaning_lang, search=search, report=report)
+        again = [each[0] for each in ranked]
+    unchanged = loaded.encoder.similarity(own, second) if alike else np.full((len(meanings), len(styles)), np.nan)
+    table = pd.DataFrame(
+        {
+            "meaning": np.repeat(meanings, len(styles)),
+            "style": list(styles) * len(meanings),
+            "text": [each.text for each in best[:count]],
+            "semantic": [each.kept[SEMANTIC] for each in best[:count]],
+            "second": [each.kept[loaded.second_latent] for each in best[:count]],
+            "unchanged": unchanged.ravel(),
+        }
+    )
+    return table, [(each.text, each.kept[SEMANTIC]) for each in again]
+
+
+@st.cache_resource(max_entries=8, show_spinner="Finding directions", hash_funcs=BY_DIGEST)
+def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> Directions:
+    """Directions of the second latent, fitted on a text's sentences of that language."""
+    table = sentences(text, FITTED_ON)
+    table = table[table["lang"] == lang]
+    factors = np.column_stack([table["words"], table["punctuation"], table["mark"] == "question"])
+    return directions(embed(loaded, table["text"], lang, loaded.second_latent), factors, tuple(FACTORS))
+
+
+def write_moved(
+    loaded: Loaded, directions: Directions, source: str, lang: str, steps: Sequence[Sequence[float]]
+) -> list[str]:
+    """The source written again with its second latent moved, once for each row of steps (S, K), in units of the
+    factors."""
+    second = directions.move(embed(loaded, [source], lang, loaded.second_latent), np.asarray(steps, dtype=float))
+    semantic = np.repeat(embed(loaded, [source], lang, SEMANTIC), len(second), axis=0)
+    return write(loaded, semantic, second, lang)
+
+
+@st.cache_data(max_entries=32, show_spinner=False, hash_funcs=BY_DIGEST)
+def every_step(loaded: Loaded, _directions: Directions, source: str, lang: str) -> pd.DataFrame:
+    """The source at every step of every direction, one direction at a time."""
+    moves = [
+        (title, step, [step * (name == other) for other in FACTORS])
+        for name, (title, _, steps) in FACTORS.items()
+        for step in steps
+    ]
+    texts = write_moved(loaded, _directions, source, lang, [steps for _, _, steps in moves])
+    return pd.DataFrame(
+        [
+            {"direction": title, "step": step, "text": text, **rows.counts(text)}
+            for (title, step, _), text in zip(moves, texts, strict=True)
+        ]
+    )

@@ -1,0 +1,109 @@
+"""A tab: a sentence made longer, or a question, by moving its style along a direction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from app.core import controls, exports, rows, startup, state, writing
+from app.core.address import BOUND
+from app.core.markdown import how_to_read, problem, written
+from app.rewrite import compute
+from bgt_core.errors import BgtError
+from bgt_core.generation.directions import Directions
+
+HELP = """
+- A slider moves the sentence's second latent along one straight line; the semantic latent stays. The model then writes
+  what is there.
+- **A step** is what a linear probe says that one word, one mark, or being a question adds. The model follows only in
+  part: the numbers beside each sentence say how far.
+- Several sliders at once add up. They are not independent in the sentences that they were found on (questions are
+  shorter), so the longer way of two may win.
+- **How well it is read** is the correlation of the true and the predicted number on sentences kept apart; near 0 the
+  direction means nothing.
+"""
+EXAMPLES = {"en": "I will go to the station tomorrow.", "fr": "Tu es fatigué."}
+
+
+def page(loaded: state.Loaded) -> None:
+    langs = loaded.langs
+    texts = startup.read().texts_in(langs).values()
+    usable = [lang for lang in langs if any(lang in text.langs for text in texts)]
+    if not usable:
+        st.info("Directions are found on sentences; start the app with `--data` and a file in this model's languages.")
+        return
+    st.markdown(
+        f"Each slider moves the **{loaded.second_latent} latent** along what a linear probe found: what one word, one "
+        "mark, or being a question adds to it. The meaning is left alone."
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        lang = controls.language("Language", usable, "dlang")
+        source = st.text_input("Sentence", EXAMPLES.get(lang, ""), key=f"sentence_{lang}", width=420, **BOUND)
+    if not source.strip():
+        st.warning("Type a sentence to say in another way.", icon=":material/edit:")
+        return
+    source = source[: writing.MAX_CHARACTERS]
+    text = next(text for text in texts if lang in text.langs)
+    try:
+        directions = compute.fitted_directions(loaded, text, lang)
+        sliders(loaded, directions, source, lang)
+        steps(loaded, directions, source, lang, text.credit)
+    except BgtError as error:
+        problem(error)
+
+
+@st.fragment
+def sliders(loaded: state.Loaded, directions: Directions, source: str, lang: str) -> None:
+    """One slider per direction; every move is written at once, and reruns only this."""
+    moves = []
+    for column, (name, (title, unit, marks)) in zip(st.columns(3), compute.FACTORS.items(), strict=True):
+        low, high = float(marks[0]), float(marks[-1])
+        moves.append(column.slider(title, low, high, 0.0, 0.5, key=f"move_{name}", help=f"In {unit}.", **BOUND))
+    try:
+        with st.spinner("Writing"):
+            (text,) = compute.write_moved(loaded, directions, source, lang, [moves])
+    except BgtError as error:
+        problem(error)
+        return
+    written(text)
+    st.caption(described({"Before": source, "After": text}))
+
+
+def described(texts: Mapping[str, str]) -> str:
+    return ". ".join(
+        f"{title}: words {rows.words(text)}, marks {rows.punctuation(text)}" for title, text in texts.items()
+    )
+
+
+def steps(loaded: state.Loaded, directions: Directions, source: str, lang: str, credit: str) -> None:
+    st.subheader("Every direction, step by step")
+    with st.spinner("Writing every step"):
+        table = compute.every_step(loaded, directions, source, lang)
+    titles = {
+        "direction": "Direction",
+        "step": "Step",
+        "text": "Written there",
+        "words": "Words",
+        "punctuation": "Marks",
+    }
+    st.dataframe(
+        table[list(titles)].rename(columns=titles),
+        hide_index=True,
+        height="content",
+        row_height=66,  # three lines of text
+        column_config={
+            "Direction": st.column_config.Column(width=118),
+            "Written there": st.column_config.Column(width=190),
+            **{name: st.column_config.Column(width=52) for name in ("Step", "Words", "Marks")},
+        },
+        alt="What is written at every step of every direction",
+    )
+    names = [title.lower() for title, _, _ in compute.FACTORS.values()]
+    read = (f"{name} {r:.2f}" for name, r in zip(names, directions.read, strict=True))
+    st.caption(f"How well each is read from the latents of other sentences, as a correlation: {', '.join(read)}.")
+    st.caption("A step is what the probe says one unit adds; the table shows how far the decoder follows.")
+    if credit:
+        st.caption(f"Directions were found on real text. {credit}")
+    exports.offer(f"bgt-directions-{loaded.short}-{lang}", table)
+    how_to_read(HELP)

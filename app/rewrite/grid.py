@@ -1,0 +1,113 @@
+"""A tab: a grid of sentences, every one written by the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import streamlit as st
+
+from app.core import checks, controls, exports, state, theme, writing
+from app.core.address import BOUND
+from app.core.markdown import how_to_read, problem
+from app.rewrite import chart, compute, decoding
+from bgt_core.contracts import SEMANTIC
+from bgt_core.data.examples import LANGS, example_sentences
+from bgt_core.errors import BgtError
+
+MOST = 5  # rows, and columns
+REMEMBERED = 20  # grids of a session
+EXAMPLES = {
+    "en": (
+        ("You are late.", "Tom is my friend.", "She likes coffee."),
+        ("Can you help me?", "It is cold.", "It's late!"),
+    ),
+    "fr": (
+        ("Tu es en retard.", "Tom est mon ami.", "Elle aime le café."),
+        ("Peux-tu m'aider ?", "Il fait froid.", "C'est trop tard !"),
+    ),
+}
+HELP = """
+- **A row** keeps one meaning: its sentence's *semantic* latent. **A column** keeps one style: its sentence's second
+  latent. Each cell is written by the model from the two, and from nothing else.
+- **The two bars** say how much of each the model reads from what it wrote: the cosine to the row's semantic latent, and
+  to the column's second latent. Both near 1: both were kept. They are the model's own opinion: it can be fooled by a
+  sentence that says something else.
+- **⚠** marks a meaning that the model cannot even write again from its own latents; what stands in its row can be no
+  better.
+- Of the eight sentences that the search ends with, the one is shown whose cosines are highest: semantic + 0.5 × second
+  latent + 0.3 × log-probability per token. These are small models: styles that carry best are questions, exclamations,
+  commas and length.
+"""
+
+
+def page(loaded: state.Loaded, is_open: bool) -> None:
+    """Fields, and the grid of what they hold, written while somebody looks."""
+    langs = loaded.langs
+    with st.container(border=True):
+        if len(langs) > 1:
+            with st.container(horizontal=True):
+                meaning_lang = controls.language("Language of meanings", langs, "mlang")
+                lang = controls.language("Language of styles and output", langs, "glang")
+        else:
+            meaning_lang = lang = langs[0]
+        left, right = st.columns(2)
+        meanings = lines(left, "Meanings, one a line", defaults(meaning_lang)[0], f"meanings_{meaning_lang}")
+        styles = lines(right, "Styles, one a line", defaults(lang)[1], f"styles_{lang}")
+    if not (meanings and styles):
+        st.warning("Type at least one sentence for a meaning and one for a style.", icon=":material/edit:")
+        return
+    for title, texts, its in (("Meanings", meanings, meaning_lang), ("Styles", styles, lang)):
+        for warning in checks.warnings(loaded, texts, its):
+            st.warning(f"{title}: {warning}", icon=":material/translate:")
+    request = (loaded.digest, tuple(meanings), meaning_lang, tuple(styles), lang)
+    grids = st.session_state.setdefault("grids", {})
+    if request not in grids:
+        if not is_open:
+            return
+        if decoding.stopped():
+            st.caption("Stopped.")
+            st.button("Write the grid", type="primary")
+            return
+        try:
+            with decoding.progress() as report:
+                grids[request] = compute.grid(loaded, meanings, meaning_lang, styles, lang, report=report)
+        except BgtError as error:
+            problem(error)
+            return
+        while len(grids) > REMEMBERED:
+            del grids[next(iter(grids))]
+    table, rebuilt = grids[request]
+    notices = {meaning: compute.beyond(again) for meaning, again in zip(meanings, rebuilt, strict=True)}
+    st.html(chart.html(table, notices, loaded.second_latent, state.theme()))
+    second = loaded.second_latent
+    st.html(
+        f"{theme.square(SEMANTIC, state.theme())} meaning kept: cosine to the row's semantic latent &emsp; "
+        f"{theme.square(second, state.theme())} style kept: cosine to the column's {second} latent"
+    )
+    exports.offer(
+        f"bgt-grid-{loaded.short}",
+        table.rename(columns={"second": loaded.second_latent}),
+        partial(chart.figure, table, loaded.second_latent),
+        latex=chart.wide(table, styles),
+        caption=f"{loaded.name}, {loaded.short}; beam {writing.DEFAULT_SEARCH.size}, ranked by what is kept.",
+    )
+    how_to_read(HELP)
+
+
+def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
+    """Three meanings and three styles; short example sentences where we chose none."""
+    if lang in EXAMPLES or lang not in LANGS:
+        return EXAMPLES.get(lang, ((), ()))
+    short = [text for (text,) in example_sentences((lang,)) if len(text) < 30]
+    return short[:3], short[3:6]
+
+
+def lines(place: st.delta_generator.DeltaGenerator, title: str, default: Sequence[str], key: str) -> list[str]:
+    """The first different lines of a field, as many as the grid holds, with a word where there are more."""
+    text = place.text_area(title, "\n".join(default), key=key, height=120, **BOUND)
+    stripped = (line.strip()[: writing.MAX_CHARACTERS] for line in text.splitlines())
+    sentences = list(dict.fromkeys(filter(None, stripped)))
+    if len(sentences) > MOST:
+        place.caption(f"A grid holds {MOST} by {MOST}; the first {MOST} lines are read.")
+    return sentences[:MOST]

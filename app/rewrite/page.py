@@ -1,0 +1,187 @@
+"""Can the meaning stay while the style changes?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app.core import checks, controls, exports, interpolation, rows, state, writing
+from app.core.address import BOUND
+from app.core.component import copy_link
+from app.core.markdown import how_to_read, problem, written
+from app.rewrite import compute, decoding, directions, grid
+from bgt_core.contracts import SEMANTIC
+from bgt_core.data.examples import LANGS, example_sentences
+from bgt_core.errors import BgtError
+
+EXAMPLE = ("Tom is my friend.", "Can you help me?")
+REMEMBERED = 20  # results of a session
+GRID, ONE, DIRECTION, BETWEEN = "A grid", "One sentence", "In a direction", "Between two sentences"
+HELP = """
+- **Source** provides the meaning (its *semantic* latent), **Style** the style (its second latent). The model writes the
+  output from these two vectors alone.
+- **Semantic cosine**, of each sentence to the output: high for Source, if the meaning was kept. **Style cosine**: high
+  for Style, if the style was taken; only within one language, for the second latents of two languages share no axes.
+- **Rebuilt**: the reconstruction, written from the sentence's own two latents: the best that the model can do with it.
+- **Candidates**: the sentences that the search ends with. The first has the highest semantic cosine + 0.5 × style
+  cosine + 0.3 × log-probability per token.
+- **Decoding options**: a beam keeps that many unfinished sentences, a sample draws one token after another. Tokens are
+  the subword units that the model reads and writes.
+"""
+BETWEEN_ENDS = {
+    "en": ("I love you.", "They live in Paris.", "Tom is my friend.", "I want to go home.", "Where do you live?"),
+    "fr": ("Je t'aime.", "Ils habitent à Paris.", "Tom est mon ami.", "Où habites-tu ?"),
+}
+BETWEEN_HELP = """
+- The two sentences' latents are the ends of a straight line. At each step the model writes a sentence from the latents
+  there. Latents that do not move stay those of the first sentence.
+- With **Both**, the ends are the model's own rebuilding of the two sentences. Where only one latent moves, the last
+  step has the last sentence's meaning in the first one's style, or the other way round.
+- **Cosines** compare the semantic latent of what was written with both sentences. Sentences change in jumps although
+  the latents move continuously.
+"""
+
+
+def page() -> None:
+    loaded = state.model()
+    st.title("Meaning by style")
+    if loaded.cannot_write:
+        st.info(
+            f"{loaded.cannot_write} Choose another model at the side, one that was trained with a `bgt` "
+            "recipe, or with `vgvae` and `model.decoder=lstm`.",
+            icon=":material/edit_off:",
+        )
+        return
+    st.markdown("Write the meaning of one sentence in the style of another, or make it longer, or a question.")
+    default = ONE if "source" in st.query_params else GRID  # a link to a sentence
+    titles = [GRID, ONE, DIRECTION, BETWEEN]
+    of_many, of_one, by_direction, way = st.tabs(titles, default=default, key="how", **BOUND)
+    with of_many:
+        grid.page(loaded, bool(of_many.open))
+    with of_one:
+        example(loaded, bool(of_one.open))
+    with by_direction:
+        directions.page(loaded)
+    with way:
+        between(loaded, bool(way.open))
+    copy_link()
+
+
+def example(loaded: state.Loaded, is_open: bool) -> None:
+    """Opens with an example written, once somebody looks."""
+    langs = loaded.langs
+    with st.container(border=True):  # a form would forget its text on another page
+        left, right = st.columns(2)
+        meaning, wording = EXAMPLE if "en" in langs else ("", "")
+        source = left.text_area("Source: what to say", meaning, key="source", height=90, **BOUND)
+        style = right.text_area("Style: how to say it", wording, key="style", height=90, **BOUND)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            source_lang = controls.language("Language of Source", langs, "source_lang")
+            lang = controls.language("Language of Style and output", langs, "lang")
+            mix = st.slider("Style: 0 the source's own, 1 the style's", 0.0, 1.0, 1.0, 0.05, key="mix", **BOUND)
+            pressed = st.button("Generate", type="primary", shortcut="ctrl+enter")
+    with st.expander("Decoding options"):
+        search, seed, max_length = decoding.settings()
+    history = st.session_state.setdefault("history", [])
+    if not (source.strip() and style.strip()):
+        st.warning("Type a sentence for its meaning and one for its style.", icon=":material/edit:")
+        return
+    if mix < 1 and source_lang != lang:
+        st.caption(f"The mix is left out: the {loaded.second_latent} latents of two languages share no axes.")
+    source, style = bounded("Source", source), bounded("Style", style)
+    for title, text, its in (("Source", source, source_lang), ("Style", style, lang)):
+        for warning in checks.warnings(loaded, [text], its):
+            st.warning(f"{title}: {warning}", icon=":material/translate:")
+    settings = {"source": source, "source_lang": source_lang, "style": style, "lang": lang, "mix": mix}
+    settings |= {"search": repr(search), "seed": seed, "max_length": max_length, "model": loaded.short}
+    first = is_open and not history and not decoding.stopped()
+    if pressed or first:
+        try:
+            with decoding.progress() as report:
+                transferred = writing.transfer(
+                    loaded, source, style, lang, search, source_lang=source_lang, mix=mix, seed=seed,
+                    max_length=max_length, report=report,
+                )  # fmt: skip
+            history.insert(0, transferred)
+        except BgtError as error:
+            problem(error)
+        del history[REMEMBERED:]
+    if history and settings.items() <= history[0].items():
+        result(loaded, history[0])
+    else:
+        st.caption("Not written yet: press Generate.")
+    if history:
+        earlier(history)
+    how_to_read(HELP)
+
+
+def bounded(title: str, text: str) -> str:
+    """The text that is read, with a warning where it is not all of it."""
+    if len(text) > writing.MAX_CHARACTERS:
+        st.warning(f"{title} is long: only its first {writing.MAX_CHARACTERS} characters are read.")
+    return text[: writing.MAX_CHARACTERS]
+
+
+def result(loaded: state.Loaded, transferred: dict[str, Any]) -> None:
+    st.subheader("Output")
+    written(transferred["output"])
+    if notice := compute.beyond(transferred["rebuilt"]):
+        st.warning(notice, icon=":material/warning:")
+    style = f"{loaded.second_latent.capitalize()} cosine"
+    titles = {"cosine": "Semantic cosine", "style": style, "shared": "Words shared"}
+    measured = pd.DataFrame(transferred["measures"])
+    numbers = [*titles, *rows.COUNTED]
+    two = st.column_config.NumberColumn(format="%.2f", width=112)
+    st.dataframe(
+        measured[["sentence", *numbers, "text"]].rename(
+            columns={"sentence": "", "text": "Text", **titles, **rows.COUNTED}
+        ),
+        hide_index=True,
+        column_config={"": st.column_config.TextColumn(width=110)}
+        | dict.fromkeys(titles.values(), two)
+        | {title: st.column_config.Column(width=90) for title in rows.COUNTED.values()},
+        placeholder="",
+        alt="Output, source and style, and both rebuilt: cosines in both latents, words shared, length, punctuation",
+    )
+    st.caption(
+        "Cosines are to the output, words shared with Source. Written at "
+        f"{transferred['tokens_per_second']:.0f} tokens per second."
+    )
+    with st.expander(f"Candidates: {len(transferred['candidates'])}"):
+        named = {SEMANTIC: titles["cosine"], loaded.second_latent: style, "text": "Text"}
+        st.dataframe(
+            pd.DataFrame(transferred["candidates"])[list(named)].rename(columns=named),
+            hide_index=True,
+            column_config=dict.fromkeys((titles["cosine"], style), two),
+            alt="What the search ended with, the one that keeps most of both latents first",
+        )
+
+
+def earlier(history: list[dict[str, Any]]) -> None:
+    st.subheader("This session")
+    shown = pd.DataFrame(history)[["output", "source", "style", "search", "seed"]].rename(columns=str.capitalize)
+    st.dataframe(shown, hide_index=True, alt=f"The last {REMEMBERED} results, newest first")
+    nested = ("measures", "candidates", "rebuilt")
+    flat = pd.DataFrame([{**row, **{name: json.dumps(row[name]) for name in nested}} for row in history])
+    exports.offer(f"bgt-transfers-{history[0]['model']}", flat)
+
+
+def between(loaded: state.Loaded, is_open: bool) -> None:
+    """The tab: opens with the way between the first two of some sentences that small models rebuild."""
+    known = [lang for lang in LANGS if lang in loaded.langs]
+    if not known:
+        st.info("There are no example sentences in this model's languages to begin with.")
+        return
+    lang = known[0]
+    texts = (
+        BETWEEN_ENDS.get(lang)
+        or [text for (text,) in example_sentences((lang,)) if len(text) < 30][: interpolation.MAX_OFFERED]
+    )
+    langs = [lang, *(other for other in loaded.langs if other != lang)]
+    walk = interpolation.form(loaded, rows.table(texts, lang, None), langs, is_open)
+    if walk is not None:
+        exports.offer(f"bgt-interpolation-{loaded.short}", walk.table)
+    how_to_read(BETWEEN_HELP)

@@ -1,0 +1,139 @@
+"""Sentences as HTML: lists of neighbours, words with bars. Every text in it is escaped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+import pandas as pd
+
+from app.core import rows, state, theme
+from app.sentence import compute, properties
+from bgt_core.contracts import SEMANTIC
+
+STYLE = """<style>
+.bgt-head { border-left: 6px solid var(--bgt); padding-left: .6rem; }
+.bgt-head h3 { padding: 0; margin: 0; font-size: 1.2rem; }
+.bgt-head p { margin: .1rem 0 0; font-size: .9rem; }
+ol.bgt-list { list-style: none; padding: 0; margin: 0; }
+.bgt-list li { display: flex; gap: .6rem; padding: .3rem 0; margin: 0; border-bottom: 1px solid #8883; }
+.bgt-list .cosine { flex: none; width: 2.6rem; font-variant-numeric: tabular-nums; font-weight: 600; }
+.bgt-list .text { flex: 1; }
+.bgt-list mark { background: color-mix(in srgb, var(--bgt) 22%, transparent); color: inherit; border-radius: .2rem; }
+.bgt-tag { display: inline-block; font-size: .8rem; border: 1px solid #8886; border-radius: .7rem; padding: 0 .5rem;
+  margin-right: .3rem; white-space: nowrap; }
+.bgt-tag.same { background: color-mix(in srgb, var(--bgt) 16%, transparent); border-color: var(--bgt); }
+.bgt-output { background: #8881; border-radius: .4rem; padding: .5rem .8rem; font-size: 1.1rem; }
+.bgt-kept { font-size: .9rem; margin-top: .2rem; font-variant-numeric: tabular-nums; }
+.bgt-words { display: flex; flex-wrap: wrap; gap: .8rem .7rem; }
+.bgt-words .bars { display: flex; gap: 3px; justify-content: center; align-items: flex-end; height: 64px;
+  border-bottom: 1px solid #8888; }
+.bgt-words i { display: block; width: 14px; border-radius: 2px 2px 0 0; background: var(--bgt); }
+.bgt-words b { font-weight: 500; font-size: 1.15rem; display: block; text-align: center; min-width: 2rem; }
+table.bgt-table { border-collapse: collapse; width: 100%; }
+.bgt-table th, .bgt-table td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid #8883; }
+.bgt-table th { font-weight: 600; }
+</style>"""
+
+
+def square(latent: str) -> str:
+    return theme.square(latent, state.theme())
+
+
+def coloured(latent: str, more: str = "") -> str:
+    """The attribute that gives what is inside a latent's colour, and more style."""
+    return f'style="--bgt:{theme.latent_colour(latent, state.theme())};{more}"'
+
+
+def head(title: str, explained: str, latent: str) -> str:
+    """A heading in a latent's colour, with a line under it."""
+    return f'<div class="bgt-head" {coloured(latent)}><h3>{escape(title)}</h3><p>{escape(explained)}</p></div>'
+
+
+def neighbours(text: str, lang: str, near: pd.DataFrame, latent: str, languages: bool) -> str:
+    """Sentences with their cosines; the words, the length and the final mark that they share with a text stand out."""
+    alike = compute.alike(text, lang, near)
+    items = []
+    for row, same in zip(near.itertuples(), alike.itertuples(), strict=True):
+        tags = [tag(length(row.length, row.lang), same.length), tag(rows.MARKS.get(row.text[-1:], row.mark), same.mark)]
+        if languages:
+            tags.insert(0, tag(language(row.lang), False))
+        items.append(
+            f'<li><span class="cosine">{row.cosine:z.2f}</span><span class="text" lang="{escape(row.lang)}" dir="auto">'
+            f"{shared_words(row.text, text) if row.lang == lang else escape(row.text)}<br>{''.join(tags)}</span></li>"
+        )
+    return f'<ol class="bgt-list" {coloured(latent)}>{"".join(items)}</ol>'
+
+
+def tag(text: str, same: bool) -> str:
+    return f'<span class="bgt-tag{" same" * same}">{"✓ " * same}{escape(text)}</span>'
+
+
+def length(number: int, lang: str) -> str:
+    """As in "8 words", "1 word", "12 characters"."""
+    unit = "character" if lang.partition("-")[0] in compute.UNSPACED else "word"
+    return f"{number} {unit}{'s' * (number != 1)}"
+
+
+def shared_words(text: str, other: str) -> str:
+    """The text with the words that the other has too marked, ignoring case."""
+    known = {word for word in compute.WORD.findall(other.casefold()) if word[0].isalnum()}
+    parts = re.split(f"({compute.WORD.pattern})", text)
+    return "".join(f"<mark>{escape(part)}</mark>" if part.casefold() in known else escape(part) for part in parts)
+
+
+def output(text: str, meaning: float, style: float, second: str, lang: str) -> str:
+    """A written sentence, and how near it is to what it was written from in each latent."""
+    kept = f"{square(SEMANTIC)} meaning kept {meaning:z.2f} &nbsp; {square(second)} style kept {style:z.2f}"
+    return (
+        f'<div class="bgt-output" lang="{escape(lang)}" dir="auto">{escape(text) or "(nothing)"}</div>'
+        f'<div class="bgt-kept">{kept}</div>'
+    )
+
+
+def language(lang: str) -> str:
+    """Its symbol in every figure, and its name."""
+    return f"{theme.cycled(theme.GLYPHS, theme.lang_place(lang))} {rows.language_name(lang)}"
+
+
+def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str) -> str:
+    """The sentence with a bar over each `word` for each latent, as high as its column says."""
+    words = []
+    for row in table.to_dict("records"):
+        drawn = "".join(
+            f"<i {coloured(latent, f'height:{max(1, 64 * row[latent] / highest):.0f}px')}></i>" for latent in latents
+        )
+        moved = ", ".join(f"{latent} {row[latent]:z.2f}" for latent in latents)
+        words.append(f'<div title="{escape(moved)}"><div class="bars">{drawn}</div><b>{escape(row["word"])}</b></div>')
+    return f'<div class="bgt-words" lang="{escape(lang)}" dir="auto">{"".join(words)}</div>'
+
+
+def probes(known: Sequence[properties.Property]) -> str:
+    """A row for each property: how it is, what each latent's probe says, what the most frequent answer is worth."""
+    latents = [reading.latent for reading in known[0].readings]
+    titles = "".join(f"<th>{square(latent)} {latent.capitalize()} says</th>" for latent in latents)
+    body = []
+    for one in known:
+        cells = []
+        for reading in one.readings:
+            answer = escape(reading.label)
+            right = f"<b>✓ {answer}</b>" if reading.label == one.truth else answer
+            cells.append(f"<td>{right} ({reading.accuracy:.0%})</td>")
+        body.append(
+            f"<tr><td>{escape(one.question)}</td><td>{escape(one.truth)}</td>{''.join(cells)}"
+            f"<td>{one.majority:.0%}</td></tr>"
+        )
+    head = f"<tr><th>Asked</th><th>In truth</th>{titles}<th>Most frequent</th></tr>"
+    return f'<table class="bgt-table"><thead>{head}</thead><tbody>{"".join(body)}</tbody></table>'
+
+
+def in_languages(table: pd.DataFrame) -> str:
+    """A sentence for each language, with its cosine."""
+    items = [
+        f'<li><span class="cosine">{row.cosine:z.2f}</span><span class="text">'
+        f'<span lang="{escape(row.lang)}" dir="auto">{escape(row.text) or "(nothing)"}</span>'
+        f"<br>{tag(language(row.lang), False)}</span></li>"
+        for row in table.itertuples()
+    ]
+    return f'<ol class="bgt-list">{"".join(items)}</ol>'

@@ -1,0 +1,218 @@
+"""One sentence: what is near it in each latent, what is written from its latents, and what each word does to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.core import corpora, rows, startup
+from app.core.state import BY_DIGEST, Loaded, embed
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
+from bgt_core.data.columns import LABEL, parse_columns, split_langs
+from bgt_core.data.examples import LANGS, example_sentences
+from bgt_core.data.text import normalise
+
+COMPARED = 1_000  # sentences of a language that we have no examples of
+NEAREST = 5
+SEPARABLE = 0.05  # p-value, after Holm, below which one latent knows more of something than the other
+LIKE = 20  # examples whose translations say how a sentence would be put: best of 1, 5, 20 and all of them
+OFFERED = 20  # sentences to exchange latents with
+POOR = 0.8  # cosine of a rewritten sentence to its source below which it mostly says something else
+CLOSE = 1  # words more or less that count as the same length
+UNSPACED = ("ja", "zh")  # languages without spaces: lengths are in characters, and words are runs of one script
+WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
+RUN = re.compile(r"[\u3040-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u9fff々]+|\w+?(?=[\u3040-\u9fff]|\b)|[^\w\s]")
+STYLE_OF = {LANGUAGE: "how its language says it", SYNTACTIC: "how it is built"}  # what the second latent keeps
+SUCH_AS = {  # by probing task
+    "length": "length",
+    "punct-num": "punctuation",
+    "punct-first": "punctuation",
+    "top-const": "sentence pattern",
+    "depth": "sentence pattern",
+    "gender": "gender of articles",
+}
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def corpus(langs: tuple[str, ...]) -> pd.DataFrame:
+    """Sentences to compare with in each of these languages: all the examples, or the first text in it that the app was
+    started with. Columns as `rows.table`, and `length`; never changed, as it is shared."""
+    parts = []
+    for lang in langs:
+        texts = list(dict.fromkeys(sentences_of(lang)))
+        lengths = [length(text, lang) for text in texts]
+        parts.append(rows.table(texts, lang, [""] * len(texts)).assign(length=lengths))
+    return pd.concat(parts, ignore_index=True)
+
+
+def sentences_of(lang: str) -> list[str]:
+    if lang in LANGS:
+        return [sentence for (sentence,) in example_sentences([lang])]
+
+    text = next((text for text in startup.read().texts.values() if lang in text.langs), None)
+    return corpora.sentences(text.alone(lang), COMPARED)["text"].tolist() if text else []
+
+
+def length(text: str, lang: str) -> int:
+    """In words; in characters where a language puts no spaces."""
+    return sum(map(str.isalnum, text)) if lang.partition("-")[0] in UNSPACED else rows.words(text)
+
+
+def vectors(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
+    """A latent of each row of a table that is sorted by language: (N, D)."""
+    parts = table.groupby("lang", sort=False)
+    return np.concatenate([embed(loaded, part["text"].tolist(), lang, latent) for lang, part in parts])
+
+
+def nearest(loaded: Loaded, text: str, lang: str, latent: str, count: int | None = NEAREST) -> pd.DataFrame:
+    """The sentences nearest to one, the nearest first, itself left out, with their `cosine`: by meaning in all
+    languages, in the second latent in its own. None counts all."""
+    table = corpus(tuple(loaded.langs) if latent == SEMANTIC else (lang,))
+    if table.empty:
+        return table.assign(cosine=[])
+    similarities = loaded.encoder.similarity(embed(loaded, [text], lang, latent), vectors(loaded, table, latent))[0]
+    order = np.argsort(-similarities, kind="stable")
+    near = table.assign(cosine=similarities).iloc[order]
+    return near[near["text"].str.casefold() != text.casefold()].iloc[:count]
+
+
+def alike(text: str, lang: str, table: pd.DataFrame) -> pd.DataFrame:
+    """What each sentence of a table shares with one, row by row: its final `mark`; its `length`, within a word."""
+    same_length = (table["length"] - length(text, lang)).abs() <= CLOSE
+    return pd.DataFrame({"mark": table["mark"] == rows.mark(text), "length": same_length & (table["lang"] == lang)})
+
+
+def exchanged(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
+    """Sentences whose style is near, but which end in another mark, and what is written when they exchange latents.
+
+    Columns: `other`; those of `written` for the text's meaning in the other's style, and, after `back_`, for the
+    reverse. First those where both outputs keep most, are no copies of what their meaning is from, and say no word
+    again.
+    """
+    near = nearest(loaded, text, lang, loaded.second_latent, None)
+    others = near.loc[~alike(text, lang, near)["mark"], "text"].head(OFFERED).tolist()
+    forth = written(loaded, [text] * len(others), others, lang)
+    back = written(loaded, others, [text] * len(others), lang)
+    kept = sum(
+        one[["meaning", "style"]].min(axis=1) * (one["text"].str.casefold() != pd.Series(meant).str.casefold())
+        - one["text"].map(repetitions)
+        for one, meant in ((forth, [text] * len(others)), (back, others))
+    )
+    table = pd.concat([pd.DataFrame({"other": others}), forth, back.add_prefix("back_")], axis=1)
+    return table.loc[np.argsort(-kept, kind="stable")]
+
+
+def repetitions(text: str) -> int:
+    """How many words it says again."""
+    words = re.findall(r"\w+", text.casefold())
+    return len(words) - len(set(words))
+
+
+@st.cache_data(max_entries=256, show_spinner=False, hash_funcs=BY_DIGEST)
+def written(loaded: Loaded, meanings: Sequence[str], styles: Sequence[str], lang: str) -> pd.DataFrame:
+    """A sentence with the meaning of each of N and the style of the one beside it, all of one language.
+
+    Columns: `text`, and the cosines `meaning`, to the one in the semantic latent, and `style`, to the other in the
+    second one.
+    """
+    from app.core import writing
+
+    semantic = embed(loaded, meanings, lang, SEMANTIC)
+    second = embed(loaded, styles, lang, loaded.second_latent)
+    texts = writing.write(loaded, semantic, second, lang)
+    similarity = loaded.encoder.similarity_pairwise
+    return pd.DataFrame(
+        {
+            "text": texts,
+            "meaning": similarity(embed(loaded, texts, lang, SEMANTIC), semantic),
+            "style": similarity(embed(loaded, texts, lang, loaded.second_latent), second),
+        }
+    )
+
+
+@st.cache_data(max_entries=8, show_spinner=False, hash_funcs=BY_DIGEST)
+def second_knows(loaded: Loaded) -> list[str]:
+    """The probing tasks that the second latent does better than the semantic one in most languages in which they were
+    run, by the results that are stored with the model."""
+    from app.core.results import gather  # slow to import, and not needed for the first words of the page
+
+    folder = Path(loaded.info["folder"]) / startup.PROBES_FOLDER if loaded.info else None
+    gaps = gather.gathered([folder] if folder and folder.is_dir() else [], []).gaps
+    one_language = gaps["lang"].map(lambda lang: len(split_langs(lang)) == 1).astype(bool)
+    gaps = gaps[(gaps["first"] == SEMANTIC) & one_language]
+    better = (gaps["points"] < 0) & (gaps["adjusted_p"] < SEPARABLE)
+    share = better.groupby(gaps["task"], sort=False).mean()
+    return share.index[share > 0.5].tolist()
+
+
+def units(text: str, lang: str) -> list[tuple[int, int]]:
+    """Where its words and marks begin and end; in Japanese and Chinese, which put no spaces, runs of one script."""
+    return [match.span() for match in (RUN if lang in UNSPACED else WORD).finditer(text)]
+
+
+def without(text: str, lang: str) -> list[str]:
+    """The text without each of its words and marks in turn."""
+    return [normalise(text[:start] + text[end:]) for start, end in units(text, lang)]
+
+
+def left_out(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
+    """How far each latent moves when a word or mark is left out: 1 - cosine, a column per latent; `word` names it."""
+    columns = {}
+    for latent in loaded.latents:
+        whole, parts = np.split(embed(loaded, [text, *without(text, lang)], lang, latent), [1])
+        columns[latent] = 1 - loaded.encoder.similarity(whole, parts)[0]
+    return pd.DataFrame({"word": [text[start:end] for start, end in units(text, lang)], **columns})
+
+
+@st.cache_data(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
+def in_every_language(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
+    """Its meaning written in each language of the model that has examples: `lang`, `text`, and the cosine of what was
+    written to the sentence in the semantic latent."""
+    semantic = embed(loaded, [text], lang, SEMANTIC)
+    table = []
+    for target in (code for code in loaded.langs if code == lang or {code, lang} <= set(LANGS)):
+        there = in_language(loaded, text, lang, target)
+        cosine = loaded.encoder.similarity_pairwise(semantic, embed(loaded, [there], target, SEMANTIC))[0]
+        table.append((target, there, float(cosine)))
+    return pd.DataFrame(table, columns=["lang", "text", "cosine"])
+
+
+def in_language(loaded: Loaded, text: str, lang: str, target: str) -> str:
+    """Write the same meaning in another language, in the style that translations of like sentences have.
+
+    Second latents of two languages share no axes, so the style is the mean of the second latents of the translations of
+    those example sentences whose style is nearest. NotFound for a language without examples.
+    """
+    from app.core import writing
+
+    second = embed(loaded, [text], lang, loaded.second_latent)
+    if lang != target:
+        sources, targets = zip(*example_sentences((lang, target)), strict=True)
+        own = embed(loaded, sources, lang, loaded.second_latent)
+        other = embed(loaded, targets, target, loaded.second_latent)
+        nearest = np.argsort(-loaded.encoder.similarity(second, own)[0], kind="stable")[:LIKE]
+        second = other[nearest].mean(0, keepdims=True)
+    return writing.write(loaded, embed(loaded, [text], lang, SEMANTIC), second, target)[0]
+
+
+def such_as(loaded: Loaded) -> str:
+    """What the second latent knows better than the semantic one, as stored probes have it."""
+    known = second_knows(loaded)
+    kept = dict.fromkeys(words for task, words in SUCH_AS.items() if task in known)
+    words = " and ".join(", ".join(kept).rsplit(", ", 1))
+    return f", such as its {words}" if kept else ""
+
+
+def learnt_from(loaded: Loaded) -> str:
+    """What the rows of its training data are."""
+    columns = parse_columns(loaded.info["arguments"].get("data.columns", loaded.langs))
+    if LABEL in columns.values():
+        return "labelled pairs of sentences"
+    if len(loaded.langs) > 1:
+        return "translations"
+    return "paraphrases" if len(columns) > 1 else "sentences alone"

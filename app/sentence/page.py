@@ -1,0 +1,280 @@
+"""What does each latent hold of one sentence? The page that opens first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.navigation.page import Page
+
+from app.core import checks, rows, startup, state
+from app.core.address import BOUND
+from app.core.component import copy_link
+from app.core.markdown import how_to_read, verbatim
+from app.sentence import chart, compute, properties
+from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.data.text import normalise
+
+MAX_CHARACTERS = 300  # far longer than what the models that ship were trained on
+EXAMPLE = "Can I help you?"
+MANY = 40  # words and marks past which nothing is drawn under them
+
+
+@dataclass(frozen=True)
+class Next:
+    """The pages that blocks of this one lead to."""
+
+    latents: Page
+    plane: Page
+    style: Page
+    similarity: Page
+    probes: Page
+
+
+def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
+    """The title and what the model does; what most models do until this one is loaded."""
+    second = loaded.second_latent if loaded else LANGUAGE
+    meaning = f"{chart.square(SEMANTIC)} the <b>semantic latent</b> keeps <b>what it means</b>"
+    style = compute.STYLE_OF.get(second, "how it is said")
+    learnt = f" Learnt from {compute.learnt_from(loaded)}." if loaded and loaded.info else ""
+    with place.container():
+        if loaded and loaded.translates:
+            st.title("A translator")
+            st.markdown(
+                f"This model translates {loaded.translates}: `bgt translate` writes with it, this app does not. "
+                "The average of its encoder's states is shown as a **semantic latent**, but was not trained to be one."
+            )
+        elif second:
+            more = compute.such_as(loaded) if loaded else ""
+            st.title("A sentence, in two parts")
+            st.html(
+                f"{chart.STYLE}This model reads a sentence twice: {meaning}, {chart.square(second)} the "
+                f"<b>{second} latent</b> <b>{style}</b>{more}.{learnt}"
+            )
+        else:
+            st.title("What a sentence means")
+            st.html(f"{chart.STYLE}This model reads a sentence once: {meaning}. It has no latent for style.{learnt}")
+
+
+def page(place: DeltaGenerator, following: Next) -> None:
+    loaded = state.model()
+    heading(place, loaded)
+    text, lang = field(loaded)
+    if not text:
+        st.warning("Type a sentence.", icon=":material/edit:")
+        return
+    nearest(loaded, text, lang, following)
+    if loaded.cannot_write:
+        st.caption(loaded.cannot_write)
+    else:
+        rebuilt(loaded, text, lang)
+        swaps(loaded, text, lang, following)
+    words(loaded, text, lang, following.similarity)
+    above = st.container()  # probes are fitted last: that takes seconds the first time
+    if not loaded.cannot_write:
+        languages(loaded, text, lang, following.style)
+    with above:
+        probed(loaded, text, lang, following.probes)
+    explained(loaded)
+    copy_link()
+
+
+def field(loaded: state.Loaded) -> tuple[str, str]:
+    """The sentence, cleaned up, and its language."""
+    langs = list(loaded.langs)
+    left, right = st.columns([5, 1])
+    typed = left.text_input("Your sentence", EXAMPLE, key="sentence", max_chars=MAX_CHARACTERS, **BOUND)
+    lang = right.selectbox(
+        "Its language", langs, langs.index("en") if "en" in langs else 0, format_func=rows.language_name,
+        key="language", **BOUND,
+    )  # fmt: skip
+    text = normalise(typed or "")
+    for warning in checks.warnings(loaded, [text], lang):
+        st.warning(warning, icon=":material/translate:")
+    return text, lang
+
+
+def nearest(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
+    """Its neighbours in each latent, side by side."""
+    sides = st.columns(len(loaded.latents), gap="large")
+    several = len(loaded.langs) > 1
+    for side, latent in zip(sides, loaded.latents, strict=True):
+        near = compute.nearest(loaded, text, lang, latent)
+        with side:
+            if latent == SEMANTIC:
+                where = "in any language" if several else "of all"
+                st.html(chart.head("By meaning", f"Nearest {where} in the semantic latent", latent))
+            else:
+                where = f" {rows.language_name(lang)} ones" if several else ""
+                st.html(chart.head("By style", f"Nearest{where} in the {latent} latent", latent))
+            if near.empty:
+                st.caption("There are no sentences to compare with: start the app with `--data LANG=FILE`.")
+                continue
+            st.html(chart.neighbours(text, lang, near, latent, latent == SEMANTIC and several))
+            st.caption(in_common(loaded, text, lang, latent, near))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.page_link(
+            following.latents,
+            label="See it on both maps" if loaded.second_latent else "See it on the map",
+            icon=":material/arrow_forward:",
+            query_params={"star": text, "star_lang": lang},
+        )
+        if loaded.second_latent:
+            st.page_link(following.plane, label="Where the latents disagree", icon=":material/arrow_forward:")
+    if any(lang in startup.LANGS for lang in loaded.langs):
+        st.caption(startup.CREDIT)
+
+
+def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.DataFrame) -> str:
+    """How many neighbours share the final mark and the length of a text, and how many of all sentences do."""
+    of_all = compute.alike(text, lang, compute.nearest(loaded, text, lang, latent, None)).mean()
+    shared = compute.alike(text, lang, near).sum()
+    mark = rows.mark(text)
+    return (
+        f"{shared['mark']} of {len(near)} end as it does ({mark}); {shared['length']} of {len(near)} are as long, "
+        f"within a word. Of all sentences here: {of_all['mark']:.0%} and {of_all['length']:.0%}."
+    )
+
+
+def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
+    """The sentence written again from both of its own latents."""
+    st.subheader("Reconstruction: written from its own two latents")
+    (again,) = compute.written(loaded, [text], [text], lang).itertuples()
+    st.html(chart.output(again.text, again.meaning, again.style, loaded.second_latent, lang))
+    if again.meaning < compute.POOR:
+        st.warning(
+            "This small model cannot reconstruct this sentence: what it writes means something else. Expect the "
+            "outputs below to be equally poor. Shorter, everyday sentences work better.",
+            icon=":material/info:",
+        )
+
+
+@st.fragment
+def swaps(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
+    """Either latent exchanged for that of another sentence."""
+    st.subheader("Recombination: one of its latents exchanged")
+    offered = compute.exchanged(loaded, text, lang)
+    if offered.empty:
+        return
+    other = st.selectbox("The other sentence: choose or type one", offered["other"], accept_new_options=True)
+    other = normalise(other[:MAX_CHARACTERS])
+    parts = ((text, other, "Your meaning, the other's style"), (other, text, "The other's meaning, your style"))
+    for side, (meaning, style, title) in zip(st.columns(2, gap="large"), parts, strict=True):
+        (row,) = compute.written(loaded, [meaning], [style], lang).itertuples()
+        side.markdown(f"**{title}**")
+        with side:
+            st.html(chart.output(row.text, row.meaning, row.style, loaded.second_latent, lang))
+    language = rows.language_name(lang)
+    st.page_link(
+        following.style,
+        label="More on writing: meaning by style",
+        icon=":material/arrow_forward:",
+        query_params={"source": text, "style": other, "source_lang": language, "lang": language},
+    )
+
+
+def explained(loaded: state.Loaded) -> None:
+    second = loaded.second_latent
+    lines = [
+        "- A **latent** is a list of numbers that a model computes from a sentence. Two sentences are near where their "
+        "lists point the same way: **cosine** 1 is the same direction, 0 has nothing in common.",
+        "- **By meaning** lists the sentences with the nearest semantic latents, of all the example sentences. There "
+        "are about a thousand in a language, so few are close to what you type. Marked: words that both have.",
+    ]
+    if second:
+        lines.append(
+            f"- **By style** lists those with the nearest {second} latents. They may speak of anything. ✓ is on what "
+            "they share: length within a word, final mark. The line below counts that, beside how many of all "
+            "sentences have it."
+        )
+    if not loaded.cannot_write:
+        lines.append(
+            "- **Written** sentences come from the model's decoder, which sees only the two latents. *Meaning kept* "
+            "and *style kept* are cosines between the latents of the written sentence and those it was written from."
+        )
+    how_to_read("\n".join(lines))
+
+
+def words(loaded: state.Loaded, text: str, lang: str, similarity: Page) -> None:
+    """How far each latent moves when a word is left out."""
+    st.subheader("What each word does")
+    table = compute.left_out(loaded, text, lang)
+    if len(table) < 2 or len(table) > MANY:
+        st.caption(
+            f"Words are left out one at a time of sentences with 2 to {MANY} words and marks; yours has {len(table)}."
+        )
+        return
+    highest = max(1e-6, float(table[list(loaded.latents)].to_numpy().max()))
+    keys = " ".join(f"{chart.square(latent)} {latent}" for latent in loaded.latents)
+    st.html(
+        f"How far does each latent move when one word is left out? {keys}. The highest bar is {highest:.2f}: 0 is not "
+        "at all, 1 means unrelated."
+    )
+    st.html(chart.bars(table, list(loaded.latents), highest, lang))
+    strongest = {latent: table["word"].iloc[int(table[latent].to_numpy().argmax())] for latent in loaded.latents}
+    heard = "; ".join(f"the {latent} latent most for “{verbatim(word)}”" for latent, word in strongest.items())
+    st.caption(f"The largest moves: {heard}.")
+    with st.expander("The same as a table"):
+        st.dataframe(
+            table.rename(
+                columns={"word": "Left out", **{latent: rows.latent_title(latent) for latent in loaded.latents}}
+            ),
+            hide_index=True,
+            column_config={
+                rows.latent_title(latent): st.column_config.NumberColumn(format="%.2f") for latent in loaded.latents
+            },
+            alt="1 - cosine of each latent between the sentence and the sentence without each word or mark",
+        )
+    without = compute.without(text, lang)[int(table[SEMANTIC].to_numpy().argmax())]
+    language = rows.language_name(lang)
+    st.page_link(
+        similarity,
+        label=f"More on two sentences: with and without “{verbatim(strongest[SEMANTIC])}”",
+        icon=":material/arrow_forward:",
+        query_params={"left": text, "right": without, "one_left_lang": language, "one_right_lang": language},
+    )
+
+
+def probed(loaded: state.Loaded, text: str, lang: str, probes: Page) -> None:
+    """What linear probes of each latent say of the sentence."""
+    names = properties.names(lang)
+    if not names:
+        return
+    st.subheader("What a probe reads from it")
+    st.markdown(
+        "A probe is a linear classifier trained on one latent of the example sentences. It never sees the words, so "
+        "whatever it gets right is in the latent."
+    )
+    with st.spinner("Fitting probes on the example sentences"):
+        known = [properties.read(loaded, text, lang, name) for name in names]
+    st.html(chart.probes(known))
+    tested = min(one.tested for one in known)
+    st.caption(
+        f"✓: right for this sentence. In brackets: accuracy on {tested} or more {rows.language_name(lang)} "
+        "held-out sentences. The last column: accuracy of always giving the most frequent answer. A latent that does "
+        "not exceed it does not hold the property."
+    )
+    st.page_link(probes, label="More on what each latent knows: probes", icon=":material/arrow_forward:")
+
+
+def languages(loaded: state.Loaded, text: str, lang: str, style: Page) -> None:
+    """Its meaning, written in each language of the model."""
+    table = compute.in_every_language(loaded, text, lang)
+    if len(table) < 2:
+        return
+    st.subheader("The same meaning in every language")
+    st.html(chart.in_languages(table))
+    st.caption(
+        "Each is written from the semantic latent of your sentence. Its style is the mean language latent of the "
+        "translations of those example sentences that are nearest to yours in style. The number is the semantic cosine "
+        "of the written sentence and yours."
+    )
+    other = table.loc[table["lang"] != lang, "lang"].iloc[0]
+    st.page_link(
+        style,
+        label="More on writing in another language",
+        icon=":material/arrow_forward:",
+        query_params={"source": text, "source_lang": rows.language_name(lang), "lang": rows.language_name(other)},
+    )

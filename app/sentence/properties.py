@@ -1,0 +1,168 @@
+"""What linear probes read from one sentence: properties that a rule can tell, learnt from the example sentences."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from app.core import rows
+from app.core.state import BY_DIGEST, Loaded, embed
+from app.sentence.compute import corpus
+from probes.task import Items, ProbeTask
+from probes.tasks.length import LENGTH
+from probes.words import count_words
+
+if TYPE_CHECKING:
+    from probes.classifiers.classifier import LinearProbe
+    from probes.measures.study import Study
+
+FOLDS = 2  # probes of each property, each tested on its own tenth of the sentences
+MIN_SENTENCES = 200  # of a language, below which nothing is learnt from them
+NEGATIONS = {
+    "en": r"not|no|never|nobody|nothing|none|nowhere|neither|nor|cannot|\w+n['’]t",
+    "fr": r"ne|n['’]\w+|jamais|rien|aucune?|ni",
+    "es": r"no|nunca|jamás|nada|nadie|ningun[oa]?|ningún|ni|tampoco",
+    "de": r"nicht|kein\w*|nie|niemals|nichts|niemand\w*|nirgends|weder",
+    "ja": r".*(ない|なかった|なく|ません|ぬ).*",
+    "ar": r"لا|لم|لن|ليس|ليست|لست|لسنا|ليسوا|غير",
+}
+PERSONS = {
+    "en": {
+        "I, we": "i me my mine myself we us our ours i'm i've i'd i'll we're we've we'd we'll let's",
+        "you": "you your yours yourself you're you've you'd you'll",
+        "he, she, they": "he him his she her hers they them their theirs he's she's they're they've he'd she'd he'll "
+        "she'll they'll",
+    },
+    "fr": {
+        "I, we": "je me moi mon ma mes nous notre nos j m",
+        "you": "tu te toi ton ta tes vous votre vos t",
+        "he, she, they": "il elle ils elles lui leur leurs son sa ses eux",
+    },
+    "es": {
+        "I, we": "yo me mi mis mí nosotros nosotras nos nuestro nuestra",
+        "you": "tú te tu tus ti usted ustedes vosotros os",
+        "he, she, they": "él ella ellos ellas le les lo la su sus",
+    },
+    "de": {
+        "I, we": "ich mich mir mein meine meinen meinem meiner wir uns unser unsere",
+        "you": "du dich dir dein deine deinen deinem ihr euch euer eure",
+        "he, she, they": "er ihn ihm sein seine seinen seinem sie ihnen ihre ihren ihrem",
+    },
+}
+
+
+def negated(text: str, lang: str) -> str:
+    pattern = re.compile(NEGATIONS[lang], re.IGNORECASE)
+    return "yes" if any(map(pattern.fullmatch, re.findall(r"[\w'’]+", text))) else "no"
+
+
+def person(text: str, lang: str) -> str:
+    """Of the first pronoun."""
+    known = {word: name for name, words in PERSONS[lang].items() for word in words.split()}
+    words = re.findall(r"[\w']+", text.casefold().replace("’", "'"))
+    if lang == "fr":  # its pronouns are cut at the apostrophe
+        words = [part for word in words for part in word.split("'")]
+    return next((known[word] for word in words if word in known), "nobody")
+
+
+def mark(text: str, lang: str) -> str:
+    return rows.mark(text)
+
+
+def labelled(label: Callable[[str, str], str], sentences: Sequence[str], lang: str, rng: Random) -> Items:
+    return Items(list(sentences), [label(text, lang) for text in sentences], list(range(len(sentences))))
+
+
+def task(name: str, about: str, label: Callable[[str, str], str], langs: Iterable[str] = ()) -> ProbeTask:
+    return ProbeTask(name, about, {"text": partial(labelled, label)}, langs=tuple(langs))
+
+
+PROPERTIES = {
+    "length": ("How many words?", LENGTH),
+    "mark": ("Which final mark?", task("mark", "final mark", mark)),
+    "negation": ("Is it negated?", task("negation", "negated", negated, NEGATIONS)),
+    "person": ("Whom does it name first?", task("person", "person of the first pronoun", person, PERSONS)),
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the probe of a latent says of a sentence, and how often such probes are right on sentences held out."""
+
+    latent: str
+    label: str
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Property:
+    """A property of a sentence, as it is and as each latent's probe has it."""
+
+    question: str
+    truth: str
+    readings: list[Reading]
+    majority: float  # accuracy of always saying the most frequent label
+    tested: int  # sentences held out
+
+
+def names(lang: str) -> list[str]:
+    """The properties that a rule can tell in a language, none without enough sentences to learn them from."""
+    if len(corpus((lang,))) < MIN_SENTENCES:
+        return []
+    return [name for name, (_, task) in PROPERTIES.items() if not task.langs or lang in task.langs]
+
+
+def read(loaded: Loaded, text: str, lang: str, name: str) -> Property:
+    """One property of a sentence; its probes are fitted once for all sessions."""
+    study = _study(lang, name)
+    readings = []
+    for latent in loaded.latents:
+        probe, accuracy = _fitted(loaded, lang, name, latent)
+        predicted = int(probe.predict(embed(loaded, [text], lang, latent))[0])
+        readings.append(Reading(latent, study.names[predicted], accuracy))
+    rest = np.concatenate([test for _, _, test in study.cuts])
+    majority = max(Counter(study.labels.tolist()).values()) / len(study.labels)
+    return Property(PROPERTIES[name][0], truth(text, lang, name, study.names), readings, majority, len(rest))
+
+
+def truth(text: str, lang: str, name: str, labels: Sequence[str]) -> str:
+    """The label that the rule gives; of a length, the bin it falls in, or its number where it is in none."""
+    if name != "length":
+        label = {"mark": mark, "negation": negated, "person": person}[name]
+        return label(text, lang)
+    count = count_words(text)
+    bounds = {bin_: [int(end) for end in bin_.split("-")] for bin_ in labels}
+    return next((bin_ for bin_, ends in bounds.items() if ends[0] <= count <= ends[-1]), str(count))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _study(lang: str, name: str) -> Study:
+    """The sentences with their labels, and who trains and who is tested, as `bgt-probe` has it."""
+    from probes.measures.config import ProbeConfig
+    from probes.measures.study import prepare
+
+    sentences = corpus((lang,))["text"].tolist()
+    return prepare(PROPERTIES[name][1], sentences, lang=lang, config=ProbeConfig(seeds=FOLDS))
+
+
+@st.cache_resource(max_entries=256, show_spinner=False, hash_funcs=BY_DIGEST)
+def _fitted(loaded: Loaded, lang: str, name: str, latent: str) -> tuple[LinearProbe, float]:
+    """The probe of the first fold, and the accuracy of all folds' on what each is tested on."""
+    from probes.classifiers.classifier import LinearProbe
+
+    study = _study(lang, name)
+    vectors = embed(loaded, study.items.sentences, lang, latent)
+    probes, right = [], []
+    for train, dev, test in study.cuts:
+        probe = LinearProbe().fit(vectors[train], study.labels[train], dev=(vectors[dev], study.labels[dev]))
+        probes.append(probe)
+        right.append(probe.predict(vectors[test]) == study.labels[test])
+    return probes[0], float(np.concatenate(right).mean())

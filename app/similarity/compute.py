@@ -1,0 +1,147 @@
+"""How alike are two sentences, to each latent, to a bag of words, and to people?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.core import rows
+from app.core.resampling import correlation, resampled
+from app.core.state import Loaded, content, embed
+from bgt_core.adapters import open_encoder
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.evaluation import bootstrap
+from bgt_core.evaluation.sts.hard import RULES, extreme, negated, swer
+from bgt_core.vectors.compare import cosines
+
+AT_ONCE = 100  # pairs whose bags of words are in memory
+WORDS = "words"  # the column of the baseline
+OTHERS = ("left", "right", "gold", "swer", "overlap", "misjudged")  # columns that hold no system's similarity
+NEGATION = "negation"
+SPLITS = ("all", "Hard+", "Hard-", NEGATION)
+
+
+@st.cache_resource(max_entries=1)
+def baseline() -> SentenceEncoder:
+    """What a model must beat: the words of a sentence, rare ones weighted more."""
+    return open_encoder("baseline:tfidf")
+
+
+def similarities(loaded: Loaded, pairs: pd.DataFrame, left_lang: str, right_lang: str) -> pd.DataFrame:
+    """The pairs (left, right[, gold]) with each system's similarity, the share of words in common, `overlap`, and the
+    symmetric word error rate, `swer`.
+
+    The second latents of two languages share no axes, so they are compared within one language only.
+    """
+    texts = content([*pairs["left"], *pairs["right"]])
+    return pairs.join(_similarities(loaded.digest, texts, left_lang, right_lang, pairs, loaded))
+
+
+@st.cache_data(max_entries=8, show_spinner="Comparing pairs")
+def _similarities(
+    digest: str, content: str, left_lang: str, right_lang: str, _pairs: pd.DataFrame, _loaded: Loaded
+) -> pd.DataFrame:
+    left, right = _pairs["left"].tolist(), _pairs["right"].tolist()
+    latents = _loaded.latents if left_lang == right_lang else [SEMANTIC]
+    scores = {}
+    for latent in latents:
+        vectors = embed(_loaded, left, left_lang, latent), embed(_loaded, right, right_lang, latent)
+        scores[latent] = _loaded.encoder.similarity_pairwise(*vectors).astype(float)
+    parts = [slice(start, start + AT_ONCE) for start in range(0, len(left), AT_ONCE)]
+    bags = (
+        (baseline().embed(left[part], lang=left_lang), baseline().embed(right[part], lang=right_lang)) for part in parts
+    )
+    scores[WORDS] = np.concatenate([cosines(*pair) for pair in bags]).astype(float)
+    scores["overlap"] = np.array(list(map(rows.overlap, left, right)))
+    return pd.DataFrame({**scores, "swer": swer(left, right)}, index=_pairs.index)
+
+
+def systems(columns: Iterable[str]) -> dict[str, str]:
+    """What each system among the columns of scored pairs is called: the latents, and the baseline."""
+    names = (name for name in columns if name not in OTHERS)
+    return {name: "Words (tf-idf)" if name == WORDS else rows.latent_title(name) for name in names}
+
+
+def split(scored: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The pairs of a split of Hard STS (paper, sec. 4.3), cut from these pairs; "all" is all of them."""
+    if name == "all":
+        return scored
+    if name == NEGATION:
+        inside = negated(scored["left"].tolist()) != negated(scored["right"].tolist())
+    else:
+        rule = RULES[name]
+        gold = scored["gold"].between(rule.low, rule.high).to_numpy()
+        inside = extreme(scored["swer"].to_numpy(), rule.end, rule.share) & gold
+    return scored[np.asarray(inside)]
+
+
+def misjudged(scored: pd.DataFrame, system: str = SEMANTIC) -> pd.Series:
+    """How far a system is from people, pair by pair: the difference of their standard scores among these pairs.
+
+    Above 0 the system finds a pair more alike than people do, below 0 less.
+    """
+    standard = [(scored[name] - scored[name].mean()) / max(scored[name].std(), 1e-12) for name in (system, "gold")]
+    return standard[0] - standard[1]
+
+
+def correlations(scored: pd.DataFrame) -> pd.DataFrame:
+    """Pearson's r with the gold scores, x 100, and its 95% bootstrap interval; the systems meet the same resamples.
+
+    Raises BgtError for fewer than 3 pairs or gold scores that are all the same.
+    """
+    value, draws = _resampled(scored)
+    low, high = bootstrap.interval(draws, 0.95)
+    return pd.DataFrame(
+        {
+            "system": [*systems(scored).values()],
+            "pearson": 100 * value,
+            "ci_low": 100 * low,
+            "ci_high": 100 * high,
+            "n": len(scored),
+        }
+    )
+
+
+def differences(scored: pd.DataFrame) -> pd.DataFrame:
+    """How much higher the semantic latent's r is than each other system's, x 100: paired, as both meet the same
+    resamples of the pairs, with its 95% interval."""
+    names = systems(scored)
+    value, draws = _resampled(scored)
+    own = list(names).index(SEMANTIC)
+    others = [at for at in range(len(names)) if at != own]
+    low, high = bootstrap.interval(draws[:, [own]] - draws[:, others], 0.95)
+    titles = [*names.values()]
+    return pd.DataFrame(
+        {
+            "difference": [f"{titles[own]} - {titles[at]}" for at in others],
+            "pearson": 100 * (value[own] - value[others]),
+            "ci_low": 100 * low,
+            "ci_high": 100 * high,
+            "n": len(scored),
+        }
+    )
+
+
+@st.cache_data(max_entries=16, show_spinner="Resampling pairs")
+def _resampled(scored: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Pearson's r of each system, (S,), and in each resample of the pairs, (B, S)."""
+    similarities = scored[list(systems(scored))].to_numpy(float).T  # (S, N)
+    return resampled(similarities, correlation(scored["gold"].to_numpy(float)))
+
+
+def alike(loaded: Loaded, left: str, right: str, left_lang: str, right_lang: str) -> pd.DataFrame:
+    """One pair, one row per measure; of each of them more is more alike."""
+    pair = pd.DataFrame({"left": [left], "right": [right]})
+    scored = similarities(loaded, pair, left_lang, right_lang).iloc[0]
+    measures = [(title, float(scored[name])) for name, title in systems(scored.index).items()]
+    return pd.DataFrame([*measures, ("Words in common", float(scored["overlap"]))], columns=["measure", "value"])
+
+
+def random_pairs(loaded: Loaded, table: pd.DataFrame, latent: str, lang: str) -> float:
+    """The mean similarity of unrelated sentences: what a similarity should be compared with."""
+    part = table.loc[table["lang"] == lang, "text"]
+    vectors = embed(loaded, part, lang, latent)
+    return float(loaded.encoder.similarity_pairwise(vectors, np.roll(vectors, 1, axis=0)).mean())

@@ -1,0 +1,256 @@
+"""How alike are two sentences, and would people agree?"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app.core import checks, controls, corpora, exports, startup, state, theme
+from app.core.address import BOUND
+from app.core.component import copy_link
+from app.core.latents import spaces
+from app.core.markdown import how_to_read, problem
+from app.core.uploads import dialog, formats
+from app.similarity import chart, compute
+from bgt_core.contracts import SEMANTIC
+from bgt_core.errors import BgtError
+
+NEAREST = 10
+SEARCHED = 1_000  # translations among which near sentences are looked for
+HELP = """
+- **More is more alike**, in every number here. A *cosine* is 1 for the same direction and about 0 for sentences that
+  have nothing in common; what random pairs score stands below the numbers, and is what to compare with.
+- **Semantic latent**: do they mean the same? **Language latent**: are they written alike? It is a space of its own in
+  each language, so it compares sentences of one language only.
+- **Words (tf-idf)**: the cosine of the words alone, rare ones weighted more: what a model must beat. **Words in
+  common**: the share of their different words that both have. The *word error rate* in a file's table goes the other
+  way: 0 for the same words, more for less alike.
+- **Pearson × 100** of a file with scores: how well a system's cosines go with what people said, 100 at best. The
+  interval holds the value in 95 of 100 such samples of pairs.
+"""
+EXAMPLE = ("Where is the station?", "Tell me how to get to the train station.")
+NAMES = {  # of the columns, numbers first
+    "gold": "Gold",
+    "misjudged": "Misjudged",
+    "left": "Left",
+    "right": "Right",
+    "overlap": "Words in common",
+    "swer": "Word error rate",
+}
+WORST = 10
+SPLIT_HELP = (
+    "Hard+: alike in meaning with few words in common; Hard-: many words in common, but unlike in meaning; negation: "
+    "one of the two is negated. Gold scores are taken as 0 to 5, and word error rates are ranked within this file."
+)
+
+
+def page() -> None:
+    loaded = state.model()
+    st.title("How alike?")
+    st.markdown("Do two sentences share their meaning, their style, or both?")
+    two_sentences, file_of_pairs = st.tabs(["Two sentences", "A file of pairs"], key="alike", **BOUND)
+    with two_sentences:
+        pair(loaded)
+    with file_of_pairs:
+        upload(loaded)
+    how_to_read(HELP)
+
+
+def pair(loaded: state.Loaded) -> None:
+    example = EXAMPLE if "en" in loaded.langs else ("", "")
+    left, right = (
+        column.text_area(side.capitalize(), text, key=side, height=80, **BOUND)
+        for column, side, text in zip(st.columns(2), ("left", "right"), example, strict=True)
+    )
+    langs = languages(loaded, "one")
+    copy_link()
+    if not (left.strip() and right.strip()):
+        st.warning("Type two sentences.", icon=":material/edit:")
+        return
+    for side, sentence, lang in zip(("Left", "Right"), (left, right), langs, strict=True):
+        if len(sentence) > formats.MAX_CHARACTERS:
+            st.warning(f"{side} is long: only its first {formats.MAX_CHARACTERS:,} characters are read.")
+        for warning in checks.warnings(loaded, [sentence[: formats.MAX_CHARACTERS]], lang):
+            st.warning(f"{side}: {warning}", icon=":material/translate:")
+    left, right = left[: formats.MAX_CHARACTERS], right[: formats.MAX_CHARACTERS]
+    scored = compute.alike(loaded, left, right, *langs)
+    with st.container(horizontal=True):
+        for row in scored.itertuples():
+            st.metric(row.measure, f"{row.value:z.2f}", border=True)
+    if loaded.second_latent and langs[0] != langs[1]:
+        st.caption(f"The {loaded.second_latent} latents of two languages share no axes, so only meaning is compared.")
+    texts = list(corpora.readable(loaded.langs).values())
+    if not texts:
+        return
+    text = next((text for text in texts if langs[0] in text.langs), texts[0])
+    chance(loaded, text, langs[0])
+    st.subheader("What means nearly the same")
+    table, near = corpora.sentences(text, SEARCHED), []
+    vectors = spaces.vectors_of(loaded, table, SEMANTIC)
+    left_out = ["id", "To"] if len(text.langs) > 1 else ["id", "To", "In"]
+    for column, sentence, lang in zip(st.columns(2), (left, right), langs, strict=True):
+        near.append(spaces.nearest_to(loaded, sentence, lang, SEMANTIC, table, vectors, NEAREST).assign(To=sentence))
+        column.markdown("**Nearest to**")
+        column.text(sentence[:80])
+        column.dataframe(
+            near[-1].drop(columns=left_out),
+            hide_index=True,
+            row_height=66,  # three lines of text
+            column_config={
+                "Cosine": st.column_config.NumberColumn(format="%.2f", width=66),
+                "In": st.column_config.Column(width=40),
+                "Sentence": st.column_config.Column(width=250),
+            },
+            alt=f"The {NEAREST} sentences nearest in meaning, with their cosines",
+        )
+    if text.credit:
+        st.caption(text.credit)
+    exports.offer(
+        f"bgt-pair-{loaded.short}", pd.concat(near, ignore_index=True), latex=scored.rename(columns=str.capitalize)
+    )
+
+
+def chance(loaded: state.Loaded, text: startup.ParallelText, lang: str) -> None:
+    """What unrelated sentences score."""
+    if lang not in text.langs:
+        return
+    table = corpora.sentences(text, SEARCHED)
+    means = (f"{latent} {compute.random_pairs(loaded, table, latent, lang):.2f}" for latent in loaded.latents)
+    st.caption(f"Sentences that have nothing to do with each other, on average: {', '.join(means)}.")
+
+
+def languages(loaded: state.Loaded, key: str) -> tuple[str, str]:
+    langs = []
+    for column, side in zip(st.columns(2), ("left", "right"), strict=True):
+        with column:
+            langs.append(controls.language(f"Language of the {side}", loaded.langs, f"{key}_{side}_lang"))
+    return langs[0], langs[1]
+
+
+def upload(loaded: state.Loaded) -> None:
+    st.markdown(
+        "Two columns of sentences, in one language or two, and a third of scores that people gave, if there is one."
+    )
+    chosen = dialog.choose_pairs(loaded.langs, "pair_file")
+    if chosen is None:
+        st.info("Nothing yet: upload a file. STS files with the score first are read as they are.")
+        return
+    name, pairs, langs = chosen
+    try:
+        scored = compute.similarities(loaded, pairs, *langs)
+        judged(loaded, scored, name) if "gold" in scored else unjudged(loaded, scored, name)
+    except BgtError as error:
+        problem(error)
+
+
+def judged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:
+    """Pairs with people's scores: correlations, their differences, and where the model is farthest from people."""
+    parts = {name: compute.split(scored, name) for name in compute.SPLITS}
+    name = (
+        st.segmented_control(
+            "Which of them", compute.SPLITS, default="all", required=True, key="split", help=SPLIT_HELP, **BOUND
+        )
+        or "all"
+    )
+    st.caption(f"Pairs in each: {', '.join(f'{split} {len(part):,}' for split, part in parts.items())}.")
+    scored = parts[name].reset_index(drop=True)
+    correlations, differences = compute.correlations(scored), compute.differences(scored)
+    with st.container(horizontal=True):
+        for row in correlations.itertuples():
+            metric(f"{row.system}, Pearson × 100", f"{row.pearson:z.1f}", row)
+        for row in differences.itertuples():
+            metric(row.difference, f"{row.pearson:+z.1f}", row)
+    st.caption(
+        "Differences are paired: both systems meet the same resamples of the pairs, so they are more certain than the "
+        "two intervals suggest. An interval that contains 0 is not significant."
+    )
+    scored = scored.assign(misjudged=compute.misjudged(scored))
+    chosen = charted(loaded, scored, "gold", "gold score, spread a little", compute.systems(scored))
+    if not len(chosen):
+        st.markdown("**The worst misjudged**: where the semantic latent is farthest from people")
+        listing(scored.loc[scored["misjudged"].abs().sort_values(ascending=False).index[:WORST]], whole=True)
+        st.caption("Misjudged: its standard score less people's; above 0, the model finds the pair too much alike.")
+    table = pd.concat([correlations, differences.rename(columns={"difference": "system"})], ignore_index=True)
+    pearson = ", ".join(
+        f"{row.system} {row.pearson:z.1f} [{row.ci_low:z.1f}, {row.ci_high:z.1f}]" for row in correlations.itertuples()
+    )
+    caption = f"Pairs of {file} ({name}); gold scores spread a little. Pearson x 100 and its 95% interval: {pearson}."
+    latex = table.rename(columns={"system": "System", "pearson": "Pearson x 100"})
+    everything(loaded, scored, "gold", caption, latex)
+
+
+def metric(label: str, value: str, row: object) -> None:
+    interval = f"95%: {row.ci_low:z.1f} to {row.ci_high:z.1f}, n {row.n:,}"  # type: ignore[attr-defined]
+    st.metric(label, value, interval, "off", border=True, delta_arrow="off")
+
+
+def unjudged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:
+    """Pairs without scores: each other system against the semantic latent, the second latent's plane among them."""
+    names = compute.systems(scored)
+    others = {system: title for system, title in names.items() if system != SEMANTIC}
+    charted(loaded, scored, SEMANTIC, "semantic cosine", others)
+    if loaded.second_latent:
+        st.caption("*Where they disagree* shows the same pairs with quadrants and the most extreme of them.")
+    everything(loaded, scored, SEMANTIC, f"Pairs of {file}.")
+
+
+def charted(loaded: state.Loaded, scored: pd.DataFrame, x: str, x_title: str, systems: dict[str, str]) -> pd.DataFrame:
+    """A chart of each system beside one another, or below on a phone, and the pairs that are selected on any."""
+    places: list[int] = []
+    for column, (system, title) in zip(st.columns(len(systems)), systems.items(), strict=True):
+        event = column.plotly_chart(
+            chart.alike_scatter(scored, x, x_title, {system: title}, theme=state.theme()),
+            key=f"alike {x} {system} {len(scored)}",
+            on_select="rerun",
+            selection_mode=("points", "lasso"),
+            alt=f"Cosine of the {title} against the {x_title} of {len(scored):,} pairs; the table below lists them",
+            config=theme.tools(f"bgt-similarity-{loaded.short}"),
+        )
+        places += [point["point_index"] for point in event["selection"]["points"]]
+    chosen = scored.iloc[[place for place in dict.fromkeys(places) if place < len(scored)]]
+    if len(chosen):
+        st.markdown(f"**Selected: {len(chosen):,}**")
+        listing(chosen, whole=len(chosen) <= WORST)
+    else:
+        st.caption("Click a point to read its pair.")
+    return chosen
+
+
+def everything(
+    loaded: state.Loaded, scored: pd.DataFrame, x: str, caption: str, latex: pd.DataFrame | None = None
+) -> None:
+    """All pairs, and the export of them; the figure's caption says which model, too."""
+    st.markdown(f"**All {len(scored):,} pairs**")
+    listing(scored)
+    systems = {system: title for system, title in compute.systems(scored).items() if system != x}
+    figure = partial(chart.alike_scatter, scored, x, "gold score" if x == "gold" else "semantic cosine", systems)
+    caption = f"n = {len(scored):,}. {caption} {loaded.title}, weights {loaded.short}."
+    exports.offer(f"bgt-similarity-{loaded.short}", scored, figure, latex, caption=caption)
+
+
+def listing(scored: pd.DataFrame, whole: bool = False) -> None:
+    """Numbers first, where they are seen; `whole` wraps the sentences."""
+    systems = compute.systems(scored)
+    order = [name for name in ("gold", "misjudged", *systems, "left", "right", "overlap", "swer") if name in scored]
+    titles = NAMES | {
+        system: title.removesuffix(" latent").removesuffix(" (tf-idf)") for system, title in systems.items()
+    }
+    two, text = (
+        st.column_config.NumberColumn(format="%.2f", width=80),
+        st.column_config.TextColumn(width=200 if whole else 340),
+    )
+    columns: dict[str, Any] = {"Left": text, "Right": text}
+    columns |= {titles[name]: two for name in order if name not in ("left", "right")}
+    columns[NAMES["swer"]] = st.column_config.NumberColumn(
+        format="%.2f", width=120, help="Symmetric: 0 for the same words; the more, the less alike"
+    )
+    st.dataframe(
+        scored[order].rename(columns=titles),
+        hide_index=True,
+        column_config=columns,
+        row_height=66 if whole else None,
+        alt="Pairs of sentences with every measure",
+    )

@@ -1,0 +1,94 @@
+"""Model and data: scores with intervals, the log of a training, files, settings."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app.card import compute
+from app.core.markdown import verbatim
+from bgt_core.data.corpus import Stratum
+from bgt_core.data.sampling import rows_per_epoch
+from bgt_core.evaluation.bootstrap import wilson
+
+Open = Callable[[str], AppTest]
+Start = Callable[..., None]
+
+
+@pytest.fixture
+def with_card(saved: Path, tmp_path: Path) -> Path:
+    """The checkpoint with a card and a log that continues after it."""
+    folder = Path(shutil.copytree(saved, tmp_path / "model"))
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config["card"] = {
+        "scores": {"STS": {"semantic": 71.25, "language": 12.5}, "Retrieval": {"semantic": 93.75}},
+        "training data": [{"name": "Tatoeba", "licence": "CC BY 2.0 FR"}],
+        "fidelity": [{"written": "en", "manner of": "its own", "chrF": "66.4 [63.4, 69.4]"}],
+        "limits": "short sentences",
+    }
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    kl = {"kl/semantic": 12.0, "kl/en": 0.05, "kl/fr": 1.0}
+    log = [{"kind": "valid", "step": step, "steps": 9, "elbo": -90.0 + step, **kl} for step in (2, 4, 9)]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in log) + '{"kind": "val', "utf-8")
+    return folder
+
+
+def test_it_draws_the_log_and_the_scores(start: Start, opened: Open, with_card: Path) -> None:
+    start("--model", with_card)
+    app = opened("card")
+    assert {metric.label: metric.value for metric in app.metric}["Training steps"] == "7"
+    tables = {frozenset(table.value.columns): table.value for table in app.table}
+    scores = tables[frozenset(["Measure", "Semantic", "Language"])].set_index("Measure")
+    assert scores.loc["STS"].tolist() == ["71.2", "12.5"] and scores.loc["Retrieval"].tolist() == ["93.8", ""]
+    parts = tables[frozenset(["Bound and its parts", "Nats per pair"])].set_index("Bound and its parts").iloc[:, 0]
+    assert parts["ELBO"] == "-86.0"  # of step 4: the run continued after this checkpoint
+    assert [name for name, value in parts.items() if "collapse" in value] == ["KL, English"]  # under 0.1 nats
+    assert len(app.get("plotly_chart")) == 2
+    assert any("higher is better" in caption.value for caption in app.caption)
+
+
+def test_it_tells_data_files_and_settings(start: Start, opened: Open, with_card: Path) -> None:
+    start("--model", with_card)
+    app = opened("card")
+    everything = "\n".join(table.value.to_string() for table in (*app.dataframe, *app.table))
+    config = json.loads((with_card / "config.json").read_text("utf-8"))
+    assert "CC BY 2.0 FR" in everything and config["files"]["model.safetensors"] in everything
+    assert "objective.elbo.warmup_steps" in everything and "torch" in everything
+    assert verbatim("66.4 [63.4, 69.4]") in everything
+    assert "Fidelity of what it writes" in [head.value for head in app.subheader]
+    assert "short sentences" in [text.value for text in app.text]
+    assert any("@inproceedings" in code.value for code in app.code)
+
+
+def test_the_shipped_scores_have_intervals_that_follow_from_what_is_stored(start: Start, opened: Open) -> None:
+    start()
+    app = opened("card")
+    (scores,) = (table.value.set_index("Measure") for table in app.table if "Measure" in table.value)
+    low, high = wilson(874, 1_000)
+    assert scores.loc["Retrieval en to fr, %", "Semantic"] == verbatim(f"87.4 [{100 * low:.1f}, {100 * high:.1f}]")
+    assert scores.loc["Length probe, accuracy %", "Language"] == verbatim("67.8 [66.5, 69.1]")  # as its README has it
+    assert scores.loc["Generated text, cosine to its style", "Semantic"] == "0.02"
+    assert scores.loc["STS 2012-2015, Pearson x 100, untrained", "Semantic"] == "64.8"
+    assert list(scores) == ["Semantic", "Language", "Baseline"] and not scores.isin(["nan"]).any().any()
+
+
+def test_a_score_is_written_with_the_decimals_of_its_unit() -> None:
+    assert compute.cell("STS, Pearson x 100", 66.4739, (60.0, 70.06)) == "66.5 [60.0, 70.1]"
+    assert compute.cell("Retrieval, %", 0.44, None) == "0.4"
+    assert compute.cell("cosine", -0.001, None) == "0.00"
+    assert compute.cell("cosine", None, None) == "" and compute.cell("cosine", "none", None) == "none"
+
+
+def test_the_sampling_temperature_is_explained_as_it_works() -> None:
+    """Larger: more equal shares."""
+    columns = [("en", "fr"), ("en", "tr")]
+    strata = [Stratum(pair, "", 0, rows, 10 * rows) for pair, rows in zip(columns, (9_000, 1_000), strict=True)]
+    shares = {temperature: rows_per_epoch(strata, temperature, {}) for temperature in (1, 5)}
+    assert shares[1] == [9_000, 1_000] and shares[5][0] < 9_000 and shares[5][1] > 1_000
+    text = compute.meaning("data.sampling_temperature")
+    assert "1: each pair of languages has the share of its tokens" in text and "larger: more equal" in text

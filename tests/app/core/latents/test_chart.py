@@ -1,0 +1,110 @@
+"""Figures hold the rows they were given, whatever is in them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from app.core import rows
+from app.core.latents import chart
+
+LANGS = ("en", "fr")
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    """Six pairs and a sentence of the user's, somewhere on a map."""
+    own = rows.typed("<b>Bold</b> &amp; <a href='x'>linked</a>", "fr", 0)[0]
+    both = pd.concat([rows.examples(("en", "fr"), 6), own], ignore_index=True)
+    rng = np.random.default_rng(0)
+    probed = {task: rows.labelled(both["text"].tolist(), task) for task in rows.PROBED}
+    groups = {rows.CLUSTER: pd.Categorical(rng.choice(["1", "2"], len(both)), ["1", "2"])}
+    return both.assign(x=rng.normal(size=len(both)), y=rng.normal(size=len(both)), **probed, **groups)
+
+
+def markers(figure: go.Figure) -> list[go.Scatter]:
+    return [trace for trace in figure.data if trace.mode == "markers"]
+
+
+def ids(trace: go.Scatter) -> list[str]:
+    return list(trace.customdata)
+
+
+@pytest.mark.parametrize("colour", rows.COLOURS)
+def test_every_row_is_drawn_once_at_its_place(table: pd.DataFrame, colour: str) -> None:
+    traces = markers(chart.latent_map({"Semantic": table}, colour, LANGS))
+    drawn = {row: (x, y) for trace in traces for row, x, y in zip(ids(trace), trace.x, trace.y, strict=True)}
+    assert Counter(row for trace in traces for row in ids(trace)) == Counter(table["id"])
+    assert drawn == {row.id: (row.x, row.y) for row in table.itertuples()}
+
+
+@pytest.mark.parametrize("colour", rows.COLOURS)
+def test_languages_have_symbols_and_the_users_rows_are_stars(table: pd.DataFrame, colour: str) -> None:
+    symbols: dict[str, set[str]] = {}
+    for trace in markers(chart.latent_map({"Semantic": table}, colour, LANGS)):
+        for row in ids(trace):
+            symbols.setdefault(row[:2], set()).add(trace.marker.symbol)
+    assert symbols == {"en": {"circle"}, "fr": {"diamond"}, "ow": {"star-diamond"}}
+
+
+def test_a_category_keeps_its_colour_when_others_are_absent(table: pd.DataFrame) -> None:
+    def colours(part: pd.DataFrame) -> dict[str, str]:
+        traces = markers(chart.latent_map({"": part}, "mark", LANGS))
+        return {trace.legendgroup: trace.marker.color for trace in traces}
+
+    every = colours(table)
+    assert len(set(every.values())) == len(every) > 2
+    for value, part in table.groupby("mark"):
+        assert colours(part) == {value: every[value]}
+
+
+def test_a_category_is_in_the_legend_once(table: pd.DataFrame) -> None:
+    figure = chart.latent_map(
+        {"English": table[table["lang"] == "en"], "French": table[table["lang"] == "fr"]}, "mark", LANGS
+    )
+    listed = [trace.legendgroup for trace in markers(figure) if trace.showlegend]
+    assert Counter(listed) == Counter(set(table["mark"]))
+
+
+def test_panels_share_one_scale_of_numbers(table: pd.DataFrame) -> None:
+    figure = chart.latent_map({"a": table[:3], "b": table[3:]}, "words", LANGS)
+    assert figure.layout.coloraxis.cmin == table["words"].min()
+    assert figure.layout.coloraxis.cmax == table["words"].max()
+    shown = {row: value for trace in markers(figure) for row, value in zip(ids(trace), trace.marker.color, strict=True)}
+    assert shown == dict(zip(table["id"], table["words"], strict=True))
+
+
+def test_the_chosen_rows_and_no_others_stand_out(table: pd.DataFrame) -> None:
+    chosen = {"en1", "fr4", "own0"}
+    traces = markers(chart.latent_map({"": table}, "mark", LANGS, chosen=chosen))
+    assert {ids(trace)[at] for trace in traces for at in trace.selectedpoints} == chosen
+    assert all(trace.selectedpoints is not None for trace in traces)  # a trace without any fades too
+    assert all(trace.selectedpoints is None for trace in markers(chart.latent_map({"": table}, "mark", LANGS)))
+
+
+def test_lines_join_translations(table: pd.DataFrame) -> None:
+    where = {row.id: (row.x, row.y) for row in table.itertuples()}
+
+    def joined(**choice: object) -> set[frozenset]:
+        (trace,) = (
+            t for t in chart.latent_map({"": table}, "mark", LANGS, lines=True, **choice).data if t.mode == "lines"
+        )
+        points = list(zip(trace.x, trace.y, strict=True))
+        assert all(gap == (None, None) for gap in points[2::3])
+        return {frozenset(points[at : at + 2]) for at in range(0, len(points), 3)}
+
+    assert joined() == {frozenset((where[f"en{n}"], where[f"fr{n}"])) for n in range(6)}
+    assert joined(chosen={"fr2"}) == {frozenset((where["en2"], where["fr2"]))}
+
+
+def test_hover_text_is_plain_and_short(table: pd.DataFrame) -> None:
+    text = chart.hover("<img src=x onerror=alert(1)> & " + "long " * 200, "<i>", "en")
+    assert "<img" not in text and "&lt;img src=x" in text and "&amp;" in text and "<i>&lt;i&gt;</i>" in text
+    assert text.count("<br>") <= 12
+    drawn = [shown for trace in markers(chart.latent_map({"": table}, "lang", LANGS)) for shown in trace.text]
+    assert sum("&lt;b&gt;Bold&lt;/b&gt; &amp;amp;" in shown for shown in drawn) == 1
+    assert not any("<a " in shown for shown in drawn)

@@ -1,0 +1,122 @@
+"""Maps and neighbours, against the same worked another way."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.manifold import trustworthiness
+
+from app.core.latents import geometry
+from bgt_core.vectors.compare import unit
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+@pytest.fixture
+def vectors() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(40, 7)).astype(np.float32)
+
+
+def test_pca_is_the_projection_on_the_leading_eigenvectors(vectors: np.ndarray) -> None:
+    projection = geometry.fit(vectors, geometry.Method())
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    centred = unit - unit.mean(0)
+    values, axes = np.linalg.eigh(centred.T @ centred)
+    expected = centred @ axes[:, ::-1][:, :2]
+    assert np.allclose(np.abs(projection.xy), np.abs(expected), atol=1e-5)  # an axis may point either way
+    assert projection.variance == pytest.approx(values[-2:].sum() / values.sum(), abs=1e-5)
+
+
+def test_new_rows_land_where_fitted_ones_did_whatever_their_length(vectors: np.ndarray) -> None:
+    projection = geometry.fit(vectors, geometry.Method())
+    assert np.allclose(projection.project(vectors[:3] * 5), projection.xy[:3], atol=1e-5)
+
+
+def test_umap_repeats_itself_for_a_seed_and_differs_for_another() -> None:
+    code = """
+import numpy as np
+from app.core.latents.geometry import Method, fit
+vectors = np.random.default_rng(0).normal(size=(20, 6)).astype(np.float32)
+one, again, other = (fit(vectors, Method("UMAP", 5, seed)) for seed in (1, 1, 2))
+assert one.xy.shape == (20, 2) and np.isfinite(one.xy).all() and one.variance is None
+assert np.array_equal(one.xy, again.xy) and not np.array_equal(one.xy, other.xy)
+assert one.project(vectors[:2] + 0.01).shape == (2, 2)
+"""
+    without_compiler = os.environ | {"NUMBA_DISABLE_JIT": "1"}  # twenty rows take less than compiling
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=without_compiler, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_nearest_leaves_the_row_itself_out() -> None:
+    similarities = np.array([1.0, 10 / 101**0.5, 0.0, -1.0])
+    rows, values = geometry.nearest(similarities, 0, 2)
+    assert rows.tolist() == [1, 2] and values.tolist() == [10 / 101**0.5, 0.0]
+    assert len(geometry.nearest(similarities, 0, 99)[0]) == 3
+    assert geometry.nearest(similarities, -1, 2)[0].tolist() == [0, 1]  # none of them
+
+
+def test_pair_scores_by_hand() -> None:
+    similarities = np.array([[1, 1, 0], [0, 0, 0], [0, 0, 1]], dtype=np.float32)  # the second answer is the first's too
+    scores = geometry.pair_scores(similarities)
+    assert (scores.left_finds_right, scores.right_finds_left) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+    assert scores.chance == pytest.approx(1 / 3)
+    assert scores.translations == pytest.approx(2 / 3) and scores.others == pytest.approx(1 / 3)
+
+
+def test_agreement_by_hand() -> None:
+    vectors = np.array([[1, 0], [1, 0.1], [0, 1], [0.1, 1]], dtype=np.float32)  # two close couples
+    similarities = unit(vectors) @ unit(vectors).T
+    assert geometry.agreement(similarities, ["a", "a", "b", "b"]) == (1.0, pytest.approx(1 / 3))
+    assert geometry.agreement(similarities, ["a", "b", "a", "b"]) == (0.0, pytest.approx(1 / 3))
+    assert geometry.agreement(similarities, [1, 1, 1, 1]) == (1.0, 1.0)
+
+
+def test_tsne_keeps_groups_and_puts_new_rows_amid_their_own() -> None:
+    rng = np.random.default_rng(0)
+    centres = np.repeat(np.eye(6)[:2], 20, axis=0)
+    vectors = (centres + rng.normal(0, 0.05, (40, 6))).astype(np.float32)
+    projection = geometry.fit(vectors, geometry.Method("t-SNE", 5, 0))
+    middles = projection.xy[:20].mean(0), projection.xy[20:].mean(0)
+    new = projection.project(np.eye(6, dtype=np.float32)[:2])
+    for at in range(2):
+        assert np.linalg.norm(new[at] - middles[at]) < np.linalg.norm(new[at] - middles[1 - at])
+    assert np.array_equal(projection.xy, geometry.fit(vectors, geometry.Method("t-SNE", 5, 0)).xy)
+
+
+def test_trust_is_one_for_a_faithful_map_and_about_a_half_for_a_random_one() -> None:
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, 1.5, 200)
+    vectors = np.column_stack([np.cos(angle), np.sin(angle)]).astype(np.float32)  # a map of itself
+    assert geometry.trust(vectors, vectors) == pytest.approx(1)
+    assert geometry.trust(vectors, rng.normal(size=(200, 2))) == pytest.approx(0.5, abs=0.1)
+    assert geometry.trust(vectors[:30], vectors[:30]) is None
+
+
+def test_trust_and_principal_axes_are_those_of_another_implementation(vectors: np.ndarray) -> None:
+    units = unit(vectors)
+    xy = np.random.default_rng(1).normal(size=(40, 2))
+    assert geometry.trust(vectors, xy) == pytest.approx(trustworthiness(units, xy, n_neighbors=15))
+    pca = PCA(3).fit(units)
+    plane = geometry.principal_axes(vectors, 3)
+    assert plane.variance == pytest.approx(pca.explained_variance_ratio_.sum(), abs=1e-5)
+    assert np.allclose(np.abs(plane.project(vectors)), np.abs(pca.transform(units)), atol=1e-5)
+
+
+def test_principal_axes_read_rows_in_blocks(vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = geometry.principal_axes(vectors, 2)
+    monkeypatch.setattr(geometry, "BLOCK", 7)
+    assert np.allclose(geometry.principal_axes(vectors, 2).project(vectors), whole.project(vectors), atol=1e-5)
+
+
+def test_clusters_are_the_groups_that_there_are_the_largest_first() -> None:
+    rng = np.random.default_rng(0)
+    which = rng.permutation(np.repeat([0, 1, 2], [10, 30, 20]))
+    vectors = np.eye(5, dtype=np.float32)[which] + rng.normal(0, 0.02, (60, 5)).astype(np.float32)
+    fitted_on = np.arange(60) % 7 > 0
+    assert (geometry.clusters(vectors, fitted_on, 3) == np.array([2, 0, 1])[which]).all()

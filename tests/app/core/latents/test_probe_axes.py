@@ -1,0 +1,97 @@
+"""Maps on probe axes: planted directions are found, chance is told as chance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.metrics import roc_auc_score
+
+import bgt_core
+from app.core import rows
+from app.core.latents import geometry, probe_axes, spaces
+from app.core.state import Loaded
+from bgt_core.errors import NotFound
+from bgt_core.vectors.compare import unit
+
+
+@pytest.fixture
+def vectors() -> np.ndarray:
+    return unit(np.random.default_rng(0).normal(size=(400, 12))).astype(np.float32)
+
+
+FOLDS = np.arange(400) % 5
+
+
+def opened(saved: Path) -> Loaded:
+    bgt = bgt_core.load(saved)
+    return Loaded("saved", bgt, bgt.langs, bgt_core.info(saved), [], "the CPU")
+
+
+def test_a_planted_direction_is_found_and_read(vectors: np.ndarray) -> None:
+    values = vectors @ np.arange(12) + 3
+    axis = probe_axes.fitted("planted", vectors, values, FOLDS)
+    assert axis.spread == pytest.approx(values.std())
+    assert np.allclose(axis.weights * axis.spread, np.arange(12), atol=0.05)
+    assert axis.bias * axis.spread + values.mean() == pytest.approx(3, abs=0.05)
+    assert axis.reading.measure == "correlation" and axis.reading.value > 0.99
+
+
+def test_chance_is_told_as_chance(vectors: np.ndarray) -> None:
+    rng = np.random.default_rng(1)
+    for values in (rng.normal(size=400), (rng.random(400) < 0.3).astype(float)):
+        reading = probe_axes.fitted("noise", vectors, values, FOLDS).reading
+        assert reading.low < (0.5 if reading.measure == "AUC" else 0) < reading.high
+
+
+def test_ridge_is_that_of_another_implementation_at_one_of_the_strengths(vectors: np.ndarray) -> None:
+    values = vectors[:, 0] + np.random.default_rng(2).normal(size=400)
+    weights, bias = probe_axes.ridge(vectors, values)
+    centred = vectors - vectors.mean(0)
+    scale = np.linalg.svd(centred, compute_uv=False) ** 2
+    others = [Ridge(alpha=strength * scale.mean()).fit(vectors, values) for strength in probe_axes.STRENGTHS]
+    assert any(
+        np.allclose(other.coef_, weights, atol=1e-4) and other.intercept_ == pytest.approx(bias, abs=1e-4)
+        for other in others
+    )
+
+
+def test_readings_are_those_of_the_literature() -> None:
+    scores, values = np.array([0.1, 0.4, 0.4, 0.8, 0.9, 0.3]), np.array([0, 0, 1, 1, 1, 0.0])
+    assert probe_axes.reading(scores, values).value == pytest.approx(roc_auc_score(values, scores))
+    rng = np.random.default_rng(0)  # Hanley and McNeil (1982): AUC 0.893, 51 and 58 cases, standard error 0.032
+    scores = np.concatenate([rng.normal(1.757, 1, 51), rng.normal(0, 1, 58)])
+    reading = probe_axes.reading(scores, np.repeat([1.0, 0.0], [51, 58]))
+    assert reading.value - reading.low == pytest.approx(1.96 * 0.032, abs=0.02)
+    line = np.arange(103.0)
+    reading = probe_axes.reading(line + 60 * np.random.default_rng(1).normal(size=103), line)
+    assert np.arctanh(reading.high) - np.arctanh(reading.value) == pytest.approx(0.196)
+
+
+def test_axes_are_offered_where_sentences_can_be_labelled(saved: Path) -> None:
+    assert probe_axes.offered(["en", "fr"]) == ["Longer", "Question", "Negation"]
+    assert probe_axes.offered(["en", "tr"]) == ["Longer", "Question"]
+    assert probe_axes.offered(["ja"]) == ["Question"]
+    assert probe_axes.offered(["it"]) == []
+    assert probe_axes.denies("I don't know.", "en") and not probe_axes.denies("A knot, Noah.", "en")
+    assert probe_axes.denies("Je n’ai pas faim.", "fr") and not probe_axes.denies("Une passe.", "fr")
+    loaded = opened(saved)
+    with pytest.raises(NotFound, match="No axis 'Negation' in tr"):
+        probe_axes.axes(loaded, ["tr"], "language", ("Negation", "Longer"))
+
+
+def test_a_map_shows_the_scores_and_its_axes_say_how_to_move_on_it(saved: Path) -> None:
+    loaded = opened(saved)
+    table = rows.examples(("en", "fr"), 40)
+    method = geometry.Method(probe_axes.NAME, axes=("Longer", "Question"))
+    fitted = spaces.spaces(loaded, table, method)
+    longer, question = probe_axes.axes(loaded, ["en"], "language", method.axes)
+    space = fitted.second["en"]
+    assert np.allclose(space.rows["x"], unit(space.vectors) @ longer.weights + longer.bias, atol=1e-4)
+    assert np.allclose(space.rows["y"], unit(space.vectors) @ question.weights + question.bias, atol=1e-4)
+    axes = space.projection.axes
+    weights = np.column_stack([longer.weights, question.weights])
+    assert axes is not None and np.allclose(weights.T @ axes, np.eye(2), atol=1e-3)
+    assert np.linalg.matrix_rank(np.hstack([weights, axes]), tol=1e-3) == 2  # no part of a move that changes no score

@@ -1,0 +1,94 @@
+"""Maps that ship with a model, recomputed from what they claim to show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.manifold import trustworthiness
+from streamlit.testing.v1 import AppTest
+
+import bgt_core
+from app.core import corpora, rows, startup
+from app.core.latents import geometry, spaces, stored_maps
+from app.core.state import Loaded
+from bgt_core.errors import DataError
+from bgt_core.vectors.compare import unit
+
+SHIPPED = Path(next(iter(startup.shipped().values()))).parent
+TSNE = stored_maps.METHODS[0]
+
+
+@pytest.mark.parametrize("name", ["bgt-en-fr", "bgt-multilingual"])
+def test_each_stored_map_shows_this_models_sentences_as_faithfully_as_it_says(name: str) -> None:
+    maps, claims = stored_maps.read(SHIPPED / name), stored_maps.described(SHIPPED / name)
+    encoder = bgt_core.load(SHIPPED / name)
+    digest = " ".join(bgt_core.info(SHIPPED / name)["files"].values())
+    expected = {}
+    for langs in (langs for langs in stored_maps.TEXTS if set(langs) <= set(encoder.langs)):
+        table = rows.examples(langs, 300)
+        for method in stored_maps.METHODS:
+            for latent, part in stored_maps.parts(table, "language"):
+                expected[stored_maps.name(stored_maps.key(digest, part, latent), method)] = latent, part, method
+    assert maps.keys() == claims.keys() == expected.keys()
+    for key, (latent, part, method) in expected.items():
+        claim = claims[key]
+        assert (claim["latent"], claim["sentences"]) == (latent, len(maps[key]))
+        assert geometry.Method(**claim["method"]) == method
+        groups = part.groupby("lang", sort=False)["text"]
+        vectors = np.concatenate([encoder.embed(list(texts), lang=lang, latent=latent) for lang, texts in groups])
+        measured = trustworthiness(unit(vectors), maps[key], n_neighbors=15)
+        assert measured == pytest.approx(claim["trustworthiness"], abs=0.002)  # vectors differ in their last digits
+        assert measured > 0.75  # of a random map: 0.5
+
+
+def test_translations_nearly_coincide_on_the_stored_semantic_map() -> None:
+    claims = stored_maps.described(SHIPPED / "bgt-multilingual")
+    (key,) = (key for key, claim in claims.items() if (claim["sentences"], claim["method"]["name"]) == (600, "t-SNE"))
+    english, french = np.split(stored_maps.read(SHIPPED / "bgt-multilingual")[key], 2)
+    nearest = ((english[:, None] - french) ** 2).sum(-1).argmin(1)
+    assert (nearest == np.arange(300)).mean() > 0.7
+
+
+def test_a_stored_map_is_used_for_its_own_model_sentences_and_method_alone() -> None:
+    folder = SHIPPED / "bgt-en-fr"
+    loaded = Loaded("small", bgt_core.load(folder), ("en", "fr"), bgt_core.info(folder), [], "Runs on the CPU")
+    text = startup.read([]).texts["Example sentences (en-fr)"]
+    table = corpora.sentences(text, 300)
+    assert spaces.stored(loaded, table, TSNE)
+    assert not spaces.stored(loaded, table, geometry.Method())
+    assert not spaces.stored(loaded, table, replace(TSNE, seed=1))
+    assert not spaces.stored(loaded, corpora.sentences(text, 299), TSNE)
+    changed = table.assign(text=[*table["text"][:-1], "Encore une phrase."])
+    assert not spaces.stored(loaded, changed, TSNE)
+    other = replace(loaded, info={**loaded.info, "files": {**loaded.info["files"], "model.safetensors": "0"}})
+    assert not spaces.stored(other, table, TSNE)
+    own = rows.typed("A sentence of my own.", "en", 0)[0]
+    with_own = rows.pd.concat([table, own], ignore_index=True)
+    fitted = spaces.spaces(loaded, with_own, TSNE)
+    stored = stored_maps.read(folder)[stored_maps.name(fitted.semantic.digest, TSNE)]
+    assert np.array_equal(fitted.semantic.rows[["x", "y"]].to_numpy(np.float32)[:-1], stored)
+    assert np.isfinite(fitted.semantic.rows[["x", "y"]].to_numpy()).all()
+
+
+def test_the_page_opens_on_the_stored_tsne_of_real_pairs_and_on_pca_of_others(
+    start: Callable[..., None], opened: Callable[[str], AppTest], run: Callable[[AppTest], AppTest]
+) -> None:
+    start()
+    app = opened("maps")
+    assert app.selectbox(key="map").value == "t-SNE"
+    assert any(caption.value.startswith("t-SNE, perplexity 30, seed 0") for caption in app.caption)
+    start("--model", SHIPPED / "bgt-en-fr")
+    app = AppTest.from_string("from app.maps.page import page\npage()", default_timeout=60)
+    app.query_params["data"] = "Built-in grammar"
+    assert run(app).selectbox(key="map").value == "PCA"
+
+
+def test_a_damaged_file_of_maps_says_what_to_do(tmp_path: Path) -> None:
+    assert stored_maps.read(tmp_path) == {}
+    (tmp_path / stored_maps.FILE).write_bytes(b"no maps")
+    with pytest.raises(DataError, match="Delete it"):
+        stored_maps.read(tmp_path)

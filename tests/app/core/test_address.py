@@ -1,0 +1,125 @@
+"""What a link, a session and a cache keep of a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+from streamlit.testing.v1 import AppTest
+
+import bgt_core
+from app.core import address, state
+from probes.cli.output import document
+from probes.results.store import Cell, all_predictions
+
+Open = Callable[[str], AppTest]
+Run = Callable[[AppTest], AppTest]
+KINDS = ("selectbox", "multiselect", "button_group", "slider", "number_input", "text_input", "text_area", "toggle")
+LINKS = {  # the parameters of a page's link, as the browser writes them, and what they set
+    "rewrite": {
+        "source": ("One.", "One."), "style": ("Deux ?", "Deux ?"), "source_lang": ("French", "fr"),
+        "lang": ("French", "fr"), "search": ("Sample", "Sample"), "temperature": ("1.3", 1.3), "top_p": ("0.5", 0.5),
+        "seed": ("7", 7), "length": ("20", 20), "mix": ("0.25", 0.25), "dlang": ("French", "fr"),
+        "sentence_fr": ("Il dort.", "Il dort."), "move_words": ("3", 3.0), "move_punctuation": ("-2", -2.0),
+        "move_question": ("1.5", 1.5),
+    },
+    "maps": {
+        "colour": ("Language", "lang"), "pairs": ("100", 100), "maps": ("Semantic", "Semantic"),
+        "map": ("UMAP", "UMAP"), "lines": ("false", False), "sharp": ("true", True), "near_UMAP": ("9", 9),
+        "map_seed": ("3", 3), "find": ("the ", "the "), "move": ("Both", "Both"), "way_lang": ("French", "fr"),
+        "start": ("It rains.", "It rains."), "end": ("Does it rain?", "Does it rain?"),
+    },
+    "similarity": {
+        "left": ("One.", "One."), "right": ("Two.", "Two."), "one_left_lang": ("French", "fr"),
+        "one_right_lang": ("French", "fr"),
+    },
+    "probes": {
+        "plang": ("French", "fr"), "ptask": ("Punctuation: how much", "punct-num"), "items": ("500", 500),
+        "pseeds": ("3", 3), "pcurve": ("true", True), "only_task": ("Length", ["length"]),
+        "only_lang": ("English", ["en"]),
+    },
+    "probes ": {  # of two results, the second
+        "curve_of": ("Length, French, model", ("model", "fr", "length", "")),
+        "items_name": ("length", "length"),
+        "items_other": ("majority", "majority"), "items_order": ("Least first", "Least first"),
+    },
+    "languages": {"gaps": ("Accuracy", "Accuracy")},
+}  # fmt: skip
+TEXTS = {"source", "style", "left", "right", "find", "sentence_fr", "start", "end"}
+
+
+@pytest.fixture
+def measured(start: Callable[..., None], saved: Path, cell: Cell, tmp_path: Path) -> None:
+    """The app, started with results and predictions, those of French made up."""
+    rows = [replace(row, lang="fr") for row in cell.result.rows]
+    french = replace(cell, result=replace(cell.result, lang="fr", rows=rows))
+    (tmp_path / "both.json").write_text(json.dumps(document([cell, french], [], [])), "utf-8")
+    parquet.write_table(all_predictions([cell, french]), tmp_path / "both.parquet")
+    start("--model", saved, "--results", tmp_path)
+
+
+@pytest.fixture
+def follow(opened: Open, run: Run, measured: None) -> Callable[[str, dict[str, str]], dict[str, object]]:
+    """follow(page, parameters): what is set on a page that is opened by a link."""
+
+    def go(page: str, parameters: dict[str, str]) -> dict[str, object]:
+        script = Path(opened(page.strip())._script_path).read_text("utf-8")
+        given = AppTest.from_string(script, default_timeout=60)
+        for key, value in parameters.items():
+            given.query_params[key] = value
+        run(given)
+        return {widget.key: widget.value for kind in KINDS for widget in given.get(kind) if widget.key}
+
+    return go
+
+
+@pytest.mark.parametrize("page", LINKS)
+def test_a_link_sets_every_control(follow: Callable, page: str) -> None:
+    set_to = follow(page, {key: text for key, (text, _) in LINKS[page].items()})
+    assert {key: set_to.get(key) for key in LINKS[page]} == {key: value for key, (_, value) in LINKS[page].items()}
+    usual = follow(page, {})
+    assert all(usual.get(key) != value for key, (_, value) in LINKS[page].items())
+
+
+@pytest.mark.parametrize("page", LINKS)
+def test_nonsense_in_a_link_gives_the_usual_view(follow: Callable, page: str) -> None:
+    assert follow(page, dict.fromkeys(LINKS[page].keys() - TEXTS, "../../<b>-1")) == follow(page, {})
+
+
+@pytest.mark.parametrize("page", LINKS)
+def test_a_parameter_that_is_empty_is_no_choice_of_nothing(follow: Callable, page: str) -> None:
+    assert follow(page, dict.fromkeys(LINKS[page].keys() - TEXTS, "")).keys() == follow(page, {}).keys()
+
+
+def test_two_sessions_share_one_model(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = []
+    real = bgt_core.load
+    monkeypatch.setattr(bgt_core, "load", lambda path: loaded.append(path) or real(path))
+    for _ in range(2):
+        opened("rewrite")
+    assert len(loaded) == 1
+
+
+def test_cleared_caches_are_empty_and_fill_again(
+    opened: Open, press: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = []
+    real = bgt_core.load
+    monkeypatch.setattr(bgt_core, "load", lambda path: loaded.append(path) or real(path))
+    press(opened("card"), "Clear the caches")
+    opened("rewrite")
+    assert len(loaded) == 2
+    assert state.model().title == "model" and len(loaded) == 2
+
+
+def test_ids_are_written_as_ranges_and_read_again() -> None:
+    ids = [f"{lang}{number}" for lang in ("en", "pt-br", "own") for number in range(120)]
+    chosen = ["en0", "en1", "en2", "en9", "en119", "pt-br7", "own3"]
+    assert address.as_ranges(chosen) == "en0-2.9.119~pt-br7~own3"
+    assert address.in_ranges(address.as_ranges(chosen), ids) == [name for name in ids if name in chosen]
+    for nonsense in ("", "~", "en", "en1-", "en-1", "../<b>", "en" + "9" * 5000):
+        assert address.in_ranges(nonsense, ids) == []

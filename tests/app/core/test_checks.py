@@ -1,0 +1,66 @@
+"""Warnings about a text: unknown tokens, and a language that is not the one chosen."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+import bgt_core
+from app.core import checks
+from bgt_core.data.examples import LANGS, example_sentences
+
+SENTENCES = {lang: [text for (text,) in example_sentences([lang])] for lang in LANGS}
+
+
+@pytest.fixture(scope="module")
+def small() -> SimpleNamespace:
+    return SimpleNamespace(bgt=bgt_core.load())
+
+
+def test_the_language_of_unseen_sentences_is_guessed_and_hardly_ever_wrongly_warned_of() -> None:
+    right, false_alarms, caught, pairs = 0, 0, 0, 0
+    for fold in range(5):
+        known = checks.profiles(
+            {lang: [text for at, text in enumerate(texts) if at % 5 != fold] for lang, texts in SENTENCES.items()}
+        )
+        for lang, texts in SENTENCES.items():
+            for text in texts[fold::5]:
+                best, behind = checks.language(text, known)
+                right += best == lang
+                false_alarms += behind[lang] > checks.CERTAIN
+                caught += sum(behind[other] > checks.CERTAIN for other in LANGS if other != lang)
+                pairs += len(LANGS) - 1
+    count = sum(map(len, SENTENCES.values()))
+    assert right > 0.99 * count  # 99.5 %
+    assert false_alarms <= 0.002 * count  # 0.1 %
+    assert caught > 0.99 * pairs  # 99.7 %
+
+
+@pytest.mark.parametrize("lang", ["en", "fr"])
+def test_sentences_of_the_models_languages_hardly_raise_a_warning(small: SimpleNamespace, lang: str) -> None:
+    texts = SENTENCES[lang]
+    warned = [text for text in texts if checks.warnings(small, [text], lang)]
+    assert len(warned) <= 0.005 * len(texts), warned
+    assert checks.warnings(small, texts, lang) == []
+
+
+def test_what_the_model_cannot_read_is_told(small: SimpleNamespace) -> None:
+    (french,) = checks.warnings(small, ["Où est la gare ? Je dois prendre le train de huit heures."], "en")
+    assert french == "This looks like French, not English."
+    for lang in ("ja", "ar"):
+        unknown, language = checks.warnings(small, SENTENCES[lang][:20], "en")
+        assert "tokens are unknown to this model" in unknown and "not English" in language
+
+
+def test_counts_of_unknown_tokens_are_the_tokenizers(small: SimpleNamespace) -> None:
+    (warning,) = checks.warnings(small, ["Hello ☃"], "en")
+    pieces = small.bgt.tokenizer.encode(["Hello ☃"])[0][:-1]
+    assert warning == f"1 of {len(pieces)} tokens are unknown to this model."
+    assert checks.warnings(SimpleNamespace(bgt=None), ["Hello ☃"], "en") == []  # its tokens are not seen
+
+
+@pytest.mark.parametrize("text", ["", "   ", "42", "Taxi!", "OK", "Tom?"])
+def test_nothing_is_said_of_what_tells_nothing(small: SimpleNamespace, text: str) -> None:
+    assert checks.warnings(small, [text], "en") == checks.warnings(small, [text], "fr") == []
+    assert checks.warnings(small, [], "en") == []

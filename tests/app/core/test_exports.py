@@ -1,0 +1,148 @@
+"""Files that people take away hold what they saw."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import plotly.io
+import pytest
+from plotly.io import from_json
+from pyarrow import parquet
+from streamlit.testing.v1 import AppTest
+
+from app.core import exports, own_texts, rows, startup, state, theme
+from app.core.exports import publication
+from app.core.latents import chart
+from probes.cli.output import document
+from probes.results.store import Cell
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "text": ["=1+1", "-no", "@you", "plain", 'مرحبا, "こんにちは"\nline'],
+            "cosine": [-0.5, 0.25, 1.0, 1 / 3, 0.0],
+            "own": [True, False, True, False, True],
+        }
+    )
+
+
+def test_csv_parquet_and_jsonl_hold_the_same_rows(table: pd.DataFrame) -> None:
+    parquet = pd.read_parquet(io.BytesIO(exports.as_parquet(table)))
+    assert parquet.equals(table)
+    lines = [json.loads(line) for line in exports.as_jsonl(table).splitlines()]
+    assert [line["text"] for line in lines] == table["text"].tolist()
+    csv = pd.read_csv(io.BytesIO(exports.as_csv(table)))
+    assert csv["cosine"].tolist() == pytest.approx(table["cosine"].tolist())
+    assert csv["text"].tolist()[3:] == table["text"].tolist()[3:]
+
+
+def test_a_spreadsheet_computes_nothing(table: pd.DataFrame) -> None:
+    csv = pd.read_csv(io.BytesIO(exports.as_csv(table)))
+    assert csv["text"].tolist()[:3] == ["'=1+1", "'-no", "'@you"]
+    assert csv["cosine"][0] == -0.5  # a number stays one
+    named = table.rename(columns={"text": "=SUM(A1)", "own": "@own"})
+    assert pd.read_csv(io.BytesIO(exports.as_csv(named))).columns.tolist() == ["'=SUM(A1)", "cosine", "'@own"]
+
+
+def test_latex_is_balanced_and_escaped() -> None:
+    shown = pd.DataFrame(
+        [["50% & {x}_y", 50.0, None], ["مرحبا こんにちは", float("nan"), "–"]], columns=["Task", "Value", "Note"]
+    )
+    text = exports.as_latex(shown)
+    assert r"50\% \& \{x\}\_y" in text and "50.0" in text and "nan" not in text and "مرحبا こんにちは" in text
+    assert text.count(r"\begin{") == text.count(r"\end{")
+    bare = text.replace(r"\{", "").replace(r"\}", "")
+    assert bare.count("{") == bare.count("}")
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex (TeX Live) on PATH: only brackets are checked")
+def test_latex_compiles(tmp_path: Path) -> None:
+    shown = pd.DataFrame([["50% & {x}_y ^ ~ \\ # $ < [", 50.0]], columns=["Task [a]", "Value"])
+    page = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n%s\n\\end{document}"
+    (tmp_path / "page.tex").write_text(page % exports.as_latex(shown), "utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_figure_comes_back_from_json() -> None:
+    table = rows.examples(("en", "fr"), 5).assign(x=0.0, y=1.0)
+    figure = chart.latent_map({"Map": table}, "words", ("en", "fr"))
+    again = plotly.io.from_json(figure.to_json())
+    assert len(again.data) == len(figure.data) > 1
+    for trace, read in zip(figure.data, again.data, strict=True):
+        x = np.frombuffer(base64.b64decode(read.x["bdata"]), read.x["dtype"])  # plotly keeps arrays packed
+        assert np.array_equal(trace.x, x) and trace.customdata == read.customdata
+    assert again.layout.coloraxis == figure.layout.coloraxis
+
+
+def test_vectors_stay_beside_their_sentences() -> None:
+    table = rows.examples(("en", "fr"), 3)
+    vectors = np.random.default_rng(0).normal(size=(6, 4))
+    file = parquet.read_table(io.BytesIO(exports.as_vectors(table, {"semantic": vectors, "language": -vectors})))
+    assert file.column_names == ["id", "text", "lang", "semantic", "language"]
+    assert str(file.schema.field("semantic").type) == "fixed_size_list<element: float>[4]"
+    assert file["text"].to_pylist() == table["text"].tolist()
+    assert np.array_equal(np.stack(file["semantic"].to_numpy()), vectors.astype(np.float32))
+    assert np.array_equal(np.stack(file["language"].to_numpy()), -vectors.astype(np.float32))
+
+
+def test_a_figure_for_paper_is_light_and_says_what_it_shows() -> None:
+    table = rows.of_grammar(("en", "fr"), 3_000).assign(x=0.0, y=1.0)
+    many = chart.latent_map({"Map": table}, "words", ("en", "fr"))
+    assert {trace.type for trace in many.data} == {"scattergl"}
+    caption = "PCA of 6,000 sentences, seed 0. " * 5
+    paper = publication(many, caption.strip())
+    assert {trace.type for trace in paper.data} == {"scatter"}
+    assert paper.layout.paper_bgcolor == paper.layout.plot_bgcolor == "white"
+    assert " ".join(re.sub("<[^>]+>", " ", paper.layout.title.text).split()) == caption.strip()
+    assert "&lt;b&gt;.tsv" in publication(many, "Pairs of <b>.tsv").layout.title.text
+    assert paper.layout.width == pytest.approx(180 / 25.4 * 96, abs=1)
+    assert many.layout.width is None  # the one on the screen stays as it is
+
+
+@pytest.mark.parametrize(("page", "at_least"), {"maps": 1, "probes": 1, "languages": 1, "similarity": 1}.items())
+def test_every_figure_can_be_drawn_for_paper(
+    start: Callable[..., None],
+    opened: Callable[[str], AppTest],
+    run: Callable[[AppTest], AppTest],
+    saved: Path,
+    cell: Cell,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    page: str,
+    at_least: int,
+) -> None:
+    """In the colours of the light theme, whatever the page's are, with its model, its data and its numbers."""
+    drawn: list[go.Figure] = []
+    monkeypatch.setattr(exports, "_figure", lambda data, key: drawn.append(from_json(data["figure"])))
+    monkeypatch.setattr(state, "theme", lambda: "dark")
+    (tmp_path / "en.json").write_text(json.dumps(document([cell], [], [])), "utf-8")
+    start("--model", saved, "--results", tmp_path)
+    app = opened(page)
+    if page == "similarity":
+        pairs = pd.DataFrame({"0": ["One.", "Two.", "Three."], "1": ["Uno.", "2.", "Four."], "gold": [1.0, 4.5, 2.0]})
+        text = startup.ParallelText(("en",), None, columns=("en", "en"), table=pairs, digest="pairs")
+        app.session_state["own"] = own_texts.OwnTexts(uploaded={"Yours: pairs.tsv": text})
+        run(app)
+    buttons = [button.key for button in app.button if button.label == "PNG"]
+    assert len(buttons) >= at_least
+    for key in buttons:
+        app.button(key=key).click()
+        run(app)
+    assert len(drawn) == len(buttons)
+    assert not any(theme.INK["dark"] in figure.to_json() for figure in drawn)
+    facts = {"similarity": "(weights|Yours: pairs.tsv|n = 3).*" * 3}.get(page, "(weights|seed).*" * 2)
+    assert all(re.search(facts, figure.layout.title.text) for figure in drawn)

@@ -1,0 +1,128 @@
+"""What users, files and addresses bring stands on a page letter by letter."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from streamlit.testing.v1 import AppTest
+
+from app.core import startup
+from app.core.exports import publication
+from app.core.markdown import JOINER, verbatim, written_out
+from app.core.own_texts import OwnTexts
+from app.core.uploads.columns import text_of
+from app.rewrite.page import BETWEEN
+from attack.addresses import HOSTILE, STRANGER, hostile_in, markdown_of
+
+MARKDOWN = MarkdownIt("commonmark")
+
+
+@given(
+    st.text(st.characters(codec="ascii", exclude_characters="\0") | st.sampled_from("“é中"), max_size=60)
+    | st.sampled_from([HOSTILE, "1. x"])
+)
+def test_markdown_shows_every_character_of_it(text: str) -> None:
+    shown = MARKDOWN.render(verbatim(text)).strip().removeprefix("<p>").removesuffix("</p>")
+    assert html.unescape(shown).replace(JOINER, "") == " ".join(text.split())
+
+
+@pytest.mark.parametrize("text", [STRANGER, "HTTPS://stranger.test", "www.stranger.test", "me@stranger.test"])
+def test_an_address_that_is_written_out_becomes_no_link(text: str) -> None:
+    assert not re.search(r"https?://|www\.|\w@\w", verbatim(text), re.IGNORECASE)
+    assert verbatim(text, addresses=True) == text
+
+
+def test_tables_are_written_out() -> None:
+    table = written_out(pd.DataFrame({"[a](b)": [HOSTILE, 1]}))
+    assert list(table) == [r"\[a\](b)"] and table.iloc[1, 0] == "1"
+    assert "[click](" not in table.iloc[0, 0]
+
+
+def again(app: AppTest) -> AppTest:
+    """The same page, not opened yet."""
+    return AppTest.from_file(app._script_path, default_timeout=180)
+
+
+@pytest.fixture
+def hostile(opened: Callable[[str], AppTest], run: Callable[[AppTest], AppTest]) -> Callable[..., AppTest]:
+    """hostile(page, name=value, ...): the page, opened by a link with these parameters; nothing of them is Markdown."""
+
+    def go(page: str, **parameters: str) -> AppTest:
+        app = again(opened(page))
+        for name, value in parameters.items():
+            app.query_params[name] = value
+        run(app)
+        assert not hostile_in(app)
+        return app
+
+    return go
+
+
+def test_an_unknown_model_is_named_as_it_is_written(hostile: Callable[..., AppTest]) -> None:
+    app = hostile("main", ckpt=HOSTILE)
+    (warning,) = (part.value for part in app.sidebar.warning)
+    assert "was not started with a model called" in warning
+
+
+def test_ends_of_an_interpolation(hostile: Callable[..., AppTest]) -> None:
+    app = hostile("rewrite", how=BETWEEN, start=HOSTILE, end=HOSTILE)
+    (label,) = (slider.label for slider in app.slider if slider.label.startswith("Step"))
+    assert "stranger" in label
+
+
+def test_a_text_that_is_searched_for(hostile: Callable[..., AppTest]) -> None:
+    app = hostile("maps", find=HOSTILE)
+    assert any("No sentence has" in caption.value for caption in app.caption)
+
+
+@pytest.mark.parametrize("page", ["similarity", "rewrite", "probes", "languages", "models", "plane", "sentence"])
+def test_every_other_field_of_text(hostile: Callable[..., AppTest], page: str) -> None:
+    names = (
+        "left",
+        "right",
+        "source",
+        "style",
+        "sentence",
+        "cmp_left",
+        "cmp_right",
+        "cmp_source",
+        "meanings",
+        "styles",
+    )
+    hostile(page, **dict.fromkeys(names, HOSTILE), ckpt=HOSTILE)
+
+
+def test_columns_and_cells_of_a_file(
+    opened: Callable[[str], AppTest], run: Callable[[AppTest], AppTest], tmp_path: Path
+) -> None:
+    rows = {"en": ["One.", "Two.", "Three.", HOSTILE], "fr": ["Un.", "Deux.", "Trois.", HOSTILE]}
+    table = pd.DataFrame({**rows, HOSTILE: ["a", HOSTILE, "a", "a"]})
+    name, text, _ = text_of(f"{HOSTILE}.tsv", table, ["en", "fr", "own"], False)
+    assert isinstance(text, startup.ParallelText)
+    for page in ("maps", "plane"):
+        app = again(opened(page))
+        app.session_state["own"], app.session_state["own_key"] = OwnTexts(uploaded={name: text}), ""
+        app.query_params["data"] = name
+        run(app)
+        assert not hostile_in(app)
+    app = opened("maps")
+    app.session_state["uploading"] = True
+    run(app)
+    content = table.to_csv(sep="\t", index=False).encode()
+    app.file_uploader(key="own_file").set_value((f"{HOSTILE[:20]}.tsv".replace("/", ""), content, "text/plain"))
+    run(app)
+    assert any("stranger" in text for element in app._tree for text in markdown_of(element)) and not hostile_in(app)
+
+
+def test_a_caption_of_a_figure_is_no_markup() -> None:
+    paper = publication(go.Figure(), '<a href="http://stranger.test">click</a> & more')
+    assert "<a" not in paper.layout.title.text and "&lt;a" in paper.layout.title.text

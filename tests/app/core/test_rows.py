@@ -1,0 +1,73 @@
+"""What is counted on a sentence's surface, and a user's own lines."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from app.core import rows
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "punctuation", "mark"),
+    [
+        ("Where is it?", 3, 1, "question"),
+        ("Où est-ce ?", 2, 2, "question"),  # the French mark stands alone and is no word
+        ("Well, it rains...", 3, 2, "ellipsis"),
+        ("Well, it rains…", 3, 2, "ellipsis"),
+        ("So what!", 2, 1, "exclamation"),
+        ("It is.", 2, 1, "full stop"),
+        ("It is", 2, 0, "none"),
+        ("As follows:", 2, 1, "other"),
+        ("", 0, 0, "none"),
+    ],
+)
+def test_counts(text: str, words: int, punctuation: int, mark: str) -> None:
+    assert (rows.words(text), rows.punctuation(text), rows.mark(text)) == (words, punctuation, mark)
+
+
+@pytest.mark.parametrize("table", [rows.examples(("en", "fr"), 20), rows.of_grammar(("en", "fr"), 20)])
+def test_built_in_rows_are_pairs(table: pd.DataFrame) -> None:
+    assert table["id"].is_unique and not table["own"].any()
+    assert table["lang"].tolist() == ["en"] * 20 + ["fr"] * 20
+    for _, pair in table.groupby("pair"):
+        left, right = pair.itertuples()
+        assert (left.text, left.translation) == (right.translation, right.text)
+
+
+def test_translations_of_three_languages_know_both_others() -> None:
+    table = rows.translations([("Yes.", "Oui.", "Ja."), ("No.", "Non.", "Nein.")], ("en", "fr", "de"))
+    assert table["id"].tolist() == ["en0", "en1", "fr0", "fr1", "de0", "de1"]
+    assert table["pair"].tolist() == [0, 1] * 3
+    assert table.set_index("id").loc[["en0", "fr1", "de1"], "translation"].tolist() == [
+        "Oui. / Ja.",
+        "No. / Nein.",
+        "No. / Non.",
+    ]
+
+
+def test_typed_lines_are_cleaned_bounded_and_numbered_on() -> None:
+    kept, over = rows.typed("  One  line.\n\nOne line.\nAnother\u200b.\n", "fr", 5)
+    assert kept["text"].tolist() == ["One line.", "Another."]
+    assert kept["id"].tolist() == ["own5", "own6"] and kept["own"].all() and set(kept["lang"]) == {"fr"}
+    assert over == 0
+    kept, over = rows.typed("\n".join(map(str, range(300))), "en", 10)
+    assert (len(kept), over) == (rows.MAX_OWN - 10, 300 - (rows.MAX_OWN - 10))
+    assert len(rows.typed(" \n", "en", 0)[0]) == 0
+
+
+def test_labels_of_probing_tasks_are_six_at_most_and_in_order() -> None:
+    texts = [*("word " * n for n in range(1, 40)), "", *(f"Well{mark} yes" for mark in ",;:!?.…—")]
+    length, first = (rows.labelled(texts, task) for task in rows.PROBED)
+    lows = [int(name.partition("-")[0]) for name in length.categories[:-1]]
+    assert len(lows) == 6 and lows == sorted(lows) and length[39] == rows.NONE
+    assert len(first) == len(texts) and first[0] == rows.NONE
+    assert len(first.categories) == 7 and list(first.categories[-2:]) == [rows.OTHER, rows.NONE]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "fraction"),
+    [("A red car.", "a car?", 2 / 3), ("Oui", "oui !", 1.0), ("!", "?", 0.0)],
+)
+def test_words_shared(left: str, right: str, fraction: float) -> None:
+    assert rows.overlap(left, right) == pytest.approx(fraction)

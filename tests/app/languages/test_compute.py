@@ -1,0 +1,75 @@
+"""Both latents, language by language: beside the paper's numbers, and against distance to English."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from app.core import theme
+from app.core.results import chart as probe_charts
+from app.core.results import gather
+from app.languages import chart as gap_charts
+from app.languages import compute
+
+
+def read(document: object) -> gather.ResultTables:
+    return gather.read("r.json", json.dumps(document).encode())
+
+
+def test_a_gap_of_english_belongs_to_the_other_language_of_its_model(document_of: Callable) -> None:
+    given = [
+        read(document_of("a", "en")),
+        read(document_of("b", "en", langs=("en", "fr", "tr"))),
+        read(document_of("c", "tr", langs=("en", "tr"))),
+    ]
+    gaps = compute.with_paper(gather.gathered([], given).gaps)
+    assert gaps.groupby("model")["other"].first().to_dict() == {"a": "fr", "b": "en", "c": "tr"}
+
+
+def test_trends_need_three_languages(document_of: Callable) -> None:
+    points = {"fr": -10.0, "tr": -20.0, "ja": -40.0}
+    tables = gather.gathered([], [read(document_of(f"en-{lang}", lang, gap)) for lang, gap in points.items()])
+    trends = compute.trends(compute.with_paper(tables.gaps), "weeks")
+    assert trends["length"].langs == ("fr", "tr", "ja") and trends["length"].pearson < -0.9
+    two = gather.gathered([], [read(document_of(f"en-{lang}", lang, points[lang])) for lang in ("fr", "tr")])
+    assert compute.trends(compute.with_paper(two.gaps), "weeks") == {}
+
+
+def test_the_papers_numbers_stand_beside_where_it_has_any(document_of: Callable) -> None:
+    tables = gather.gathered([], [read(document_of("m", "en")), read(document_of("x", "de", langs=("en", "de")))])
+    gaps = compute.with_paper(tables.gaps).set_index(["lang", "task"])
+    assert gaps.loc[("en", "length"), compute.PAPER].tolist() == pytest.approx([73.0, 80.2, -7.2])  # table 3, en-fr
+    assert gaps.loc["de"][compute.PAPER].isna().all(axis=None)
+    dots = gap_charts.gap_dots(gaps.reset_index()).data
+    (grey,) = (trace for trace in dots if trace.name == gap_charts.PAPER)
+    assert list(grey.x) == pytest.approx([-7.2, 60.7 - 65.3])
+    (own,) = (trace for trace in dots if trace.name.startswith("English"))
+    assert grey.marker.symbol == f"{own.marker.symbol}-open" and grey.marker.color == theme.SOFT["light"]
+    latents = compute.of_latents(tables.scores)
+    both = [trace for trace in probe_charts.probe_dots(latents, paper=gaps.reset_index()).data if trace.x is not None]
+    assert [list(trace.x) for trace in both[-2:]] == [[73.0, 60.7], [80.2, 65.3]]
+    assert [trace.marker.symbol for trace in both[-2:]] == [f"{trace.marker.symbol}-open" for trace in both[:2]]
+
+
+def test_gaps_are_drawn_for_each_language_and_distance(document_of: Callable) -> None:
+    tables = gather.gathered(
+        [], [read(document_of(f"en-{lang}", lang, gap)) for lang, gap in (("fr", -1.0), ("ja", 2.0))]
+    )
+    gaps = compute.with_paper(tables.gaps)
+    dots = {trace.name: trace for trace in gap_charts.gap_dots(gaps).data}
+    assert {name: list(trace.x) for name, trace in dots.items()} == {
+        "French · en-fr": [-1.0, -1.0],
+        "Japanese · en-ja": [2.0, 2.0],
+    }
+    for name, lang in (("French · en-fr", "fr"), ("Japanese · en-ja", "ja")):  # the same in every figure
+        assert dots[name].marker.color == theme.lang_colour(lang, "light")
+        assert dots[name].marker.symbol == theme.SYMBOLS[theme.lang_place(lang)]
+    weeks, axis = compute.DISTANCES["weeks"]
+    line, *marks = gap_charts.gap_by_distance(gaps, "length", weeks, axis).data
+    assert [(*trace.x, *trace.y, *trace.text) for trace in marks] == [(30, -1.0, "French"), (88, 2.0, "Japanese")]
+    assert list(line.x) == [30, 88] and list(line.y) == pytest.approx([-1.0, 2.0])
+    for name, lang in (("French", "fr"), ("Japanese", "ja")):
+        (mark,) = (trace for trace in marks if trace.name == name)
+        assert mark.marker.symbol == theme.SYMBOLS[theme.lang_place(lang)]

@@ -1,0 +1,77 @@
+"""A selection against the rest: numbers worked by hand, and coverage of the intervals."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import ttest_ind
+
+from app.core import rows
+from app.core.latents import geometry, keywords
+from app.maps import compute
+from bgt_core.vectors.compare import unit
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    english = ["Is the train late?", "Which train?", "A train to Paris?", "I like tea."]
+    french = ["Le thé est bon.", "Il aime le thé.", "Nous buvons.", "Oui."]
+    return pd.concat([rows.table(english, "en", english), rows.table(french, "fr", french)], ignore_index=True)
+
+
+def test_a_selection_is_described_against_the_rest(table: pd.DataFrame) -> None:
+    chosen = np.arange(8) < 3
+    words = keywords.word_counts(table["text"])
+    lines = compute.compared(table, chosen, words, {"semantic": (0.5, -0.001)}).set_index("Measure")
+    assert lines.loc["Sentences", ["Selected", "Rest"]].tolist() == ["3", "5"]
+    assert lines.loc["Words in a sentence", ["Selected", "Rest"]].tolist() == ["3.3", "2.8"]
+    assert lines.loc["Final mark: question", ["Selected", "Rest"]].tolist() == ["100%", "0%"]
+    assert "Final mark: exclamation" not in lines.index
+    assert lines.loc["English", "Difference"].startswith("+80 [")
+    assert lines.loc["Words that stand out", "Selected"] == "train"
+    assert lines.loc["Mean cosine, semantic", ["Selected", "Rest"]].tolist() == ["0.50", "0.00 among all"]
+
+
+@pytest.mark.parametrize("count", [0, 1, 8])
+def test_there_may_be_nothing_to_compare(table: pd.DataFrame, count: int) -> None:
+    words = keywords.word_counts(table["text"])
+    lines = compute.compared(table, np.arange(8) < count, words, {}).set_index("Measure")
+    assert not lines.loc["Words in a sentence", "Difference"]
+
+
+def test_intervals_are_welchs_and_newcombes() -> None:
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(5, 1, 9), rng.normal(3, 2, 30)
+    low, high = ttest_ind(left, right, equal_var=False).confidence_interval()
+    assert compute.mean_difference(left, right)[2] == f"{left.mean() - right.mean():+.1f} [{low:.1f}, {high:.1f}]"
+    has = np.repeat([True, False, True, False], [56, 14, 48, 32])  # Newcombe (1998), table II: 56/70 against 48/80
+    assert compute.share_difference(has, np.arange(150) < 70) == ("80%", "60%", "+20 [5, 33]")
+
+
+def test_mean_cosine_is_that_of_all_others() -> None:
+    vectors = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
+    cosines = unit(vectors) @ unit(vectors).T
+    assert geometry.mean_cosine(vectors) == pytest.approx(cosines[~np.eye(9, dtype=bool)].mean(), abs=1e-5)
+    assert np.isnan(geometry.mean_cosine(vectors[:1]))
+
+
+def test_fifty_thousand_rows_take_less_than_counting_their_words() -> None:
+    texts = [f"word{number % 997} the train number{number % 89} is late?" for number in range(50_000)]
+    table = rows.table(texts, "en", texts)
+    start = time.process_time()
+    words = keywords.word_counts(texts)
+    counted = time.process_time()
+    compute.compared(table, np.arange(50_000) % 3 == 0, words, {})
+    assert time.process_time() - counted < 2 * (counted - start)
+
+
+def test_whole_words_come_before_parts_of_words() -> None:
+    table = rows.table(["The train is late.", "Un entraînement", "She is training.", "TRAIN!", "(a+b)"], "en", None)
+    assert rows.matching(table, "train") == ["own0", "own3"]
+    assert rows.matching(table, "rain") == ["own0", "own2", "own3"]
+    assert rows.matching(table, "(a+b") == ["own4"]
+    assert rows.matching(table, ".") == ["own0", "own2"]
+    assert rows.matching(table, "plane") == []

@@ -1,0 +1,172 @@
+"""The page that compares models: the same sentences, paired differences, what one of them lacks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app.core import startup, state
+from app.core.markdown import verbatim
+from app.models import compute
+from bgt_core.adapters import open_encoder
+from bgt_core.data.examples import example_sentences
+from bgt_core.vectors.compare import cosines
+
+Open = Callable[[str], AppTest]
+Start = Callable[..., None]
+Run = Callable[[AppTest], AppTest]
+FUNCTION = """
+def lengths(sentences):
+    return [[len(text), text.count("e"), 1 + text.count("?")] for text in sentences]
+"""
+BY = ["Maps", "Similarity", "Translations found", "Writing", "Probes"]
+
+
+@pytest.fixture
+def two_models(saved: Path, tmp_path: Path, start: Start, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """An untrained model of ours and a function of the user's, by their names in the app."""
+    (tmp_path / "lengths_of.py").write_text(FUNCTION, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "lengths_of", raising=False)
+    start("--model", saved, "--model", "python:lengths_of:lengths")
+    return state.titles()[:2]
+
+
+def by(app: AppTest, run: Run, name: str) -> AppTest:
+    app.session_state["by"] = name
+    return run(app)
+
+
+def test_paired_differences_are_surer_than_the_scores() -> None:
+    rng = np.random.default_rng(1)
+    gold = rng.normal(size=400)
+    noisy = gold + rng.normal(size=400)
+    scores = {"first": noisy, "second": noisy + 0.2 * rng.normal(size=400), "again": noisy}
+    table = compute.correlations(scores, gold).set_index("model")
+    for name, numbers in scores.items():
+        assert table.loc[name, "value"] == pytest.approx(100 * np.corrcoef(numbers, gold)[0, 1])
+        assert table.loc[name, "low"] < table.loc[name, "value"] < table.loc[name, "high"]
+    assert np.isnan(table.loc["first", "difference"])
+    same = table.loc["again", ["difference", "difference_low", "difference_high"]]
+    assert same.tolist() == pytest.approx([0, 0, 0], abs=1e-9)
+    second = table.loc["second"]
+    assert second["difference"] == pytest.approx(second["value"] - table.loc["first", "value"])
+    assert second["difference_high"] - second["difference_low"] < 0.5 * (second["high"] - second["low"])
+
+
+def test_shares_are_those_that_were_counted() -> None:
+    hits = {"one": np.array([True, True, False, False]), "two": np.array([True, True, True, False])}
+    table = compute.shares(hits).set_index("model")
+    assert table["value"].tolist() == [50, 75] and table.loc["two", "difference"] == 25
+    assert table.loc["two", "difference_low"] == 0  # no resample has the first ahead
+
+
+def test_the_same_vectors_have_the_same_neighbours() -> None:
+    vectors = np.random.default_rng(2).normal(size=(60, 5))
+    turned = 3 * vectors @ np.linalg.qr(np.random.default_rng(3).normal(size=(5, 5)))[0]
+    assert compute.same_neighbours(vectors, turned) == 1
+    assert compute.same_neighbours(vectors, np.random.default_rng(4).normal(size=(60, 5))) < 0.5
+
+
+def test_every_view_opens_on_ours_two_models_a_function(two_models: list[str], opened: Open, run: Run) -> None:
+    app = opened("models")
+    assert app.multiselect(key="models").value == two_models
+    assert len(app.get("plotly_chart")) == 2
+    for name in BY[1:]:
+        app = by(app, run, name)
+        assert not app.error, name
+
+
+def test_maps_show_the_same_sentences_and_a_selection_lights_both(
+    two_models: list[str], opened: Open, run: Run, figures: Callable[[AppTest], list[dict]]
+) -> None:
+    app = opened("models")
+
+    def ids(figure: dict) -> set[str]:
+        return {row for trace in figure["data"] for row in trace.get("customdata") or []}
+
+    def lit(figure: dict) -> set[str]:
+        return {trace["customdata"][at] for trace in figure["data"] for at in trace.get("selectedpoints") or []}
+
+    left, right = figures(app)
+    assert ids(left) == ids(right) and len(ids(left)) > 10 and not lit(left)
+    some = set(sorted(ids(left))[:3])
+    app.session_state["chosen"] = sorted(some)
+    left, right = figures(run(app))
+    assert lit(left) == lit(right) == some
+
+
+def test_similarities_are_each_model_s_own(two_models: list[str], opened: Open, run: Run) -> None:
+    app = by(opened("models"), run, "Similarity")
+    pair = ["Can you help me?", "Could you give me a hand?"]
+    shown = {metric.label: metric.value for metric in app.metric}
+    for name, spec in startup.read().models.items():
+        if name in two_models:
+            expected = float(cosines(*open_encoder(spec).embed(pair, lang="en")[:, None])[0])
+            assert float(shown[verbatim(name)]) == pytest.approx(expected, abs=0.0051)
+
+
+def test_a_file_with_scores_has_correlations_and_their_difference(
+    two_models: list[str], opened: Open, run: Run, press: Callable[[AppTest, str], AppTest]
+) -> None:
+    app = by(opened("models"), run, "Similarity")
+    english = [row[0] for row in example_sentences(("en", "fr"))]
+    pairs = zip(english[:40], english[40:80], range(40), strict=True)
+    content = "\n".join(f"{left}\t{right}\t{number % 6}" for left, right, number in pairs).encode()
+    app = press(app, "Upload")
+    app.file_uploader(key="own_file").set_value(("pairs.tsv", content, "text/plain"))
+    run(app)
+    (use,) = (button.label for button in app.button if button.label.startswith("Use these"))
+    app = press(app, use)
+    table = app.table[0].value
+    assert table["Model"].tolist() == [*map(verbatim, two_models)] and table["Minus the first"].iloc[0] == ""
+    first, second = (float(score.split()[0]) for score in table["Score"])
+    assert float(table["Minus the first"].iloc[1].split()[0]) == pytest.approx(second - first, abs=0.11)
+
+
+def test_translations_found_are_those_that_the_vectors_find(two_models: list[str], opened: Open, run: Run) -> None:
+    app = by(opened("models"), run, "Translations found")
+    table = app.table[1].value.set_index("Model")
+    encoder = open_encoder(startup.read().models[two_models[0]])
+    text = startup.read().texts_in(["en", "fr"])[app.selectbox(key="cmp_text2").value]
+    left, right = zip(*example_sentences(text.langs)[: compute.MAX_PAIRS], strict=True)
+    if text.langs != ("en", "fr"):
+        pytest.fail(f"opens on {text.langs}")
+    vectors = [encoder.embed(side, lang=lang) for side, lang in zip((left, right), text.langs, strict=True)]
+    unit = [part / np.linalg.norm(part, axis=1, keepdims=True) for part in vectors]
+    nearest = (unit[0] @ unit[1].T).argmax(1)
+    share = 100 * np.mean([right[at] == right[row] for row, at in enumerate(nearest)])
+    assert float(table.loc[two_models[0], "Score"].split()[0]) == pytest.approx(share, abs=1.0)
+
+
+def test_probes_of_shipped_models_are_compared_on_the_same_sentences(start: Start, opened: Open, run: Run) -> None:
+    start()
+    app = by(opened("models"), run, "Probes")
+    table = app.dataframe[0].value
+    names = app.multiselect(key="models").value
+    assert len(table) > 5 and (table["from"] <= table["Points"]).all()
+    row = table.iloc[0]
+    difference = row[f"{names[1]}, %"] - row[f"{names[0]}, %"]
+    assert row["Points"] == pytest.approx(difference, abs=0.06)
+
+
+def test_a_model_that_cannot_be_opened_is_named_and_left_out(saved: Path, start: Start, opened: Open) -> None:
+    start("--model", saved, "--model", "python:nowhere:x")
+    app = opened("models")
+    assert "nowhere" in app.error[0].value and "two models" in app.info[0].value
+
+
+def test_models_without_a_common_language_say_so(
+    saved: Path, tmp_path: Path, start: Start, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "german_of.py").write_text(
+        "class German:\n    langs = ('de',)\n    def embed(self, texts, *, lang, latent): ...\n", "utf-8"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    start("--model", saved, "--model", "python:german_of:German")
+    assert "no language in common" in opened("models").info[0].value

@@ -1,0 +1,156 @@
+"""The plane of disagreement: which pairs there are, how alike they are, where the lines run, and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app.core import corpora, state
+from app.core.startup import GRAMMAR, ParallelText
+from app.core.uploads import columns
+from app.plane import compute
+from app.plane.chart import MAX_SVG, plane
+from app.plane.compute import PairSource, across, cuts, pairs, quadrants, sources
+from bgt_core.vectors.compare import cosines, unit
+
+Open = Callable[[str], AppTest]
+Run = Callable[[AppTest], AppTest]
+WITHIN = PairSource("en", "en", False)
+
+
+@pytest.fixture
+def loaded(start: Callable[..., None], saved: Path) -> state.Loaded:
+    start("--model", saved)
+    return state.model()
+
+
+def uploaded(rows: list[list[str]], *uses: str) -> ParallelText:
+    return columns.text_of("f.tsv", pd.DataFrame(rows, columns=list("abcd")[: len(uses)]), uses, False)[1]
+
+
+def test_within_a_language_each_sentence_meets_its_nearest_and_a_random_one(loaded: state.Loaded) -> None:
+    table = pairs(loaded, GRAMMAR, 40, WITHIN)
+    texts = corpora.sentences(GRAMMAR, 40).query("lang == 'en'")["text"].unique().tolist()
+    for kind, latent, column in (
+        (compute.NEAR_IN_MEANING, "semantic", "semantic"),
+        (compute.NEAR_IN_STYLE, "language", "style"),
+    ):
+        vectors = unit(loaded.encoder.embed(texts, lang="en", latent=latent))
+        similarities = vectors @ vectors.T
+        np.fill_diagonal(similarities, -2)
+        expected = {frozenset((texts[at], texts[near])) for at, near in enumerate(similarities.argmax(1))}
+        part = table[table["kind"] == kind]
+        assert {frozenset(pair) for pair in zip(part["left"], part["right"], strict=True)} == expected
+        assert len(part) == len(expected)
+        similarities = cosines(
+            *(loaded.encoder.embed(part[side], lang="en", latent=latent) for side in ("left", "right"))
+        )
+        assert part[column].to_numpy() == pytest.approx(similarities, abs=1e-5)
+    random = table[table["kind"] == compute.RANDOM]
+    assert len(random) == len(texts) and (random["left"] != random["right"]).all()
+
+
+def test_the_rows_of_a_pair_are_rows_of_the_maps(loaded: state.Loaded) -> None:
+    table = pairs(loaded, GRAMMAR, 40, PairSource("en", "fr", True))
+    texts = corpora.sentences(GRAMMAR, 40).set_index("id")["text"]
+    for side in ("left", "right"):
+        assert texts[table[f"{side}_row"]].tolist() == table[side].tolist()
+    given = table[table["kind"] == "Translations"]
+    assert len(given) == 40 and given["left_row"].str[2:].tolist() == given["right_row"].str[2:].tolist()
+
+
+def test_a_users_pairs_keep_their_columns_and_random_pairs_have_none(loaded: state.Loaded) -> None:
+    lines = [[str(at), f"Sentence number {at}.", f"This is {at}.", "ab"[at % 2]] for at in range(9)]
+    text = uploaded(lines, "gold", "en", "en", "own")
+    assert [source.title for source in sources(text)] == ["Your pairs", "Within English"]
+    table = pairs(loaded, text, 100, sources(text)[0])
+    given = table[table["kind"] == "Your pairs"]
+    assert given["left"].tolist() == [line[1] for line in lines] and given["own:gold"].tolist() == list(range(9))
+    assert given["own:d"].tolist() == [line[3] for line in lines]
+    assert table.loc[table["kind"] == compute.RANDOM, "own:gold"].isna().all()
+
+
+def test_sources_are_each_language_and_each_pair_of_languages() -> None:
+    assert [source.title for source in sources(GRAMMAR)] == ["Within English", "Within French", "English and French"]
+    assert [source.title for source in sources(GRAMMAR.alone("fr"))] == ["Within French"]
+
+
+def test_sentences_of_two_languages_are_compared_by_where_they_stand(loaded: state.Loaded) -> None:
+    rng = np.random.default_rng(0)
+    english = rng.normal(size=(60, 8)).astype(np.float32)
+    turned = english @ np.linalg.qr(rng.normal(size=(8, 8)))[0].astype(np.float32)  # other axes, same arrangement
+    left = np.arange(60)
+    both = np.concatenate([english, turned])
+    assert across(loaded, both, left, left + 60) == pytest.approx(np.ones(60), abs=1e-4)
+    assert (across(loaded, both, left, np.roll(left, 1) + 60) < 0.9).mean() > 0.9
+    unrelated = np.concatenate([english, rng.normal(size=(60, 8)).astype(np.float32)])
+    assert abs(across(loaded, unrelated, left, left + 60).mean()) < 0.1
+
+
+def scattered(count: int = 200) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    kinds = np.array(["Translations", compute.RANDOM])[np.arange(count) % 2]
+    texts = [f"text {at}" for at in range(count)]
+    x, y = rng.normal(size=(2, count))
+    return pd.DataFrame({"kind": kinds, "left": texts, "right": texts, "semantic": x, "style": y, "length": 1})
+
+
+def test_lines_are_percentiles_of_random_pairs_and_quadrants_are_all_pairs() -> None:
+    table = scattered()
+    lines = cuts(table, (95, 60))
+    random = table[table["kind"] == compute.RANDOM]
+    assert (random["semantic"] < lines[0]).mean() == pytest.approx(0.95, abs=0.011)
+    assert (random["style"] < lines[1]).mean() == pytest.approx(0.6, abs=0.011)
+    parts = quadrants(table, lines)
+    assert sum(map(len, parts.values())) == len(table)
+    lower_right = parts["Alike in meaning, not in style"]
+    assert (lower_right["semantic"] >= lines[0]).all() and (lower_right["style"] < lines[1]).all()
+    out = np.minimum(
+        (lower_right["semantic"] - lines[0]) / table["semantic"].std(),
+        (lines[1] - lower_right["style"]) / table["style"].std(),
+    )
+    assert out.is_monotonic_decreasing
+
+
+@pytest.mark.parametrize("count", [200, MAX_SVG + 1])
+def test_every_pair_is_a_point_that_knows_its_row(count: int) -> None:
+    table = scattered(count).assign(left="<b>x</b>")
+    counts = dict.fromkeys(compute.QUADRANTS.values(), 1)
+    for colour in ("kind", "length"):
+        figure = plane(table, colour, (0.5, 0.1), counts, ("x", "y", "c"))
+        places = np.concatenate([trace.customdata for trace in figure.data]).astype(int)
+        assert sorted(places) == list(range(count))
+        xs = np.concatenate([trace.x for trace in figure.data])
+        assert xs == pytest.approx(table["semantic"].to_numpy()[places], abs=1e-5)
+        assert not any("<b>" in text for trace in figure.data for text in trace.text)
+        assert figure.layout.shapes[0].x0 == 0.5
+
+
+def test_the_page_opens_on_example_sentences_and_lists_each_quadrant(opened: Open, figures: Callable) -> None:
+    app = opened("plane")
+    (figure,) = figures(app)
+    assert {trace["name"] for trace in figure["data"]} == {
+        compute.NEAR_IN_MEANING,
+        compute.NEAR_IN_STYLE,
+        compute.RANDOM,
+    }
+    headings = [part.value for part in app.markdown if part.value.startswith("**Alike")]
+    assert len(headings) == 4 and app.dataframe
+
+
+def test_translations_and_moved_lines_change_what_is_drawn(opened: Open, run: Run, figures: Callable) -> None:
+    app = opened("plane")
+    lines = [shape["x0"] for shape in figures(app)[0]["layout"]["shapes"]]
+    app.slider(key="meaning_line").set_value(50)
+    run(app)
+    assert figures(app)[0]["layout"]["shapes"][0]["x0"] < lines[0]
+    app.selectbox(key="pairs_of").set_value("English and French")
+    run(app)
+    (figure,) = figures(app)
+    assert {trace["name"] for trace in figure["data"]} == {"Translations", compute.RANDOM}
+    assert "among translations" in figure["layout"]["yaxis"]["title"]["text"]

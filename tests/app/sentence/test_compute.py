@@ -1,0 +1,39 @@
+"""A sentence in another language: the style that is given to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bgt_core
+from app.core import state, writing
+from app.sentence import compute
+from bgt_core.data.examples import example_sentences
+from bgt_core.generation.rerank import candidates
+from bgt_core.generation.search import exchanged
+from bgt_core.vectors.compare import cosines
+
+
+@pytest.fixture
+def loaded(start: Callable[..., None]) -> state.Loaded:
+    return state.model()
+
+
+def test_another_language_takes_the_style_that_translations_of_like_sentences_have(
+    loaded: state.Loaded, saved: Path
+) -> None:
+    """By a loop over the examples."""
+    bgt = bgt_core.load(saved)
+    (own,) = bgt.embed(["The cat sleeps."], lang="en", latent="language")
+    pairs = example_sentences(("en", "fr"))
+    near = sorted(pairs, key=lambda pair: -cosines(own, bgt.embed([pair[0]], lang="en", latent="language")[0]))[:20]
+    second = np.mean([bgt.embed([pair[1]], lang="fr", latent="language")[0] for pair in near], axis=0)
+    latents = {"semantic": bgt.embed(["The cat sleeps."], lang="en"), "language": second[None]}
+    expected = candidates(bgt, latents, lang="fr", search=writing.DEFAULT_SEARCH)[0][0].text
+    assert compute.in_language(loaded, "The cat sleeps.", "en", "fr") == expected
+    own = exchanged(bgt, ["The cat sleeps."], ["The cat sleeps."], "en", "en")
+    expected = candidates(bgt, own, lang="en", search=writing.DEFAULT_SEARCH)[0][0].text
+    assert compute.in_language(loaded, "The cat sleeps.", "en", "en") == expected

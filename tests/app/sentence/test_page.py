@@ -1,0 +1,230 @@
+"""The page that opens first: one sentence, and what each latent holds of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import bgt_core
+import probes
+from app.core import rows, state
+from app.sentence import compute, properties
+from bgt_core.data.examples import example_sentences
+from bgt_core.generation.rerank import candidates
+from bgt_core.generation.search import exchanged as library_exchanged
+from bgt_core.vectors.compare import cosines
+
+Open = Callable[[str], AppTest]
+Run = Callable[[AppTest], AppTest]
+TEXT = "Do the cats sleep here?"
+
+
+@pytest.fixture
+def loaded(start: Callable[..., None]) -> state.Loaded:
+    return state.model()
+
+
+def shown(app: AppTest) -> str:
+    """The text of all that is written as HTML."""
+    return unescape(" ".join(re.sub(r"<[^>]+>", "", html.proto.body) for html in app.get("html")))
+
+
+@pytest.mark.parametrize(("latent", "langs"), [("semantic", ["en", "fr"]), ("language", ["en"])])
+def test_the_nearest_are_those_of_all_examples(
+    loaded: state.Loaded, saved: Path, latent: str, langs: list[str]
+) -> None:
+    bgt = bgt_core.load(saved)
+    own = bgt.embed(TEXT, lang="en", latent=latent)
+    everything = []
+    for lang in langs:
+        texts = list(dict.fromkeys(text for (text,) in example_sentences([lang])))
+        vectors = bgt.embed(texts, lang=lang, latent=latent)
+        everything += [(float(cosines(own, vector)), text, lang) for text, vector in zip(texts, vectors, strict=True)]
+    everything.sort(reverse=True)
+    near = compute.nearest(loaded, TEXT, "en", latent)
+    assert near["text"].tolist() == [text for _, text, _ in everything[:5]]
+    assert near["lang"].tolist() == [lang for _, _, lang in everything[:5]]
+    assert near["cosine"].tolist() == pytest.approx([cosine for cosine, _, _ in everything[:5]], abs=1e-5)
+
+
+def test_a_sentence_is_not_its_own_neighbour(loaded: state.Loaded) -> None:
+    ((text,), *_) = example_sentences(["en"])
+    for latent in loaded.latents:
+        near = compute.nearest(loaded, text.upper(), "en", latent, None)
+        assert text not in near.loc[near["lang"] == "en", "text"].tolist()
+        assert len(near) > 100
+
+
+@pytest.mark.parametrize(
+    ("text", "lang", "parts"),
+    [
+        ("Don't you see it?", "en", ["Don't", "you", "see", "it", "?"]),
+        ("Où est-ce qu'il va ?", "fr", ["Où", "est-ce", "qu'il", "va", "?"]),
+        ("私はコーヒーが好きです。", "ja", ["私", "は", "コーヒー", "が", "好", "きです", "。"]),
+        ("هل أنت هنا؟", "ar", ["هل", "أنت", "هنا", "؟"]),
+    ],
+)
+def test_words_and_marks_are_left_out_one_at_a_time(text: str, lang: str, parts: list[str]) -> None:
+    assert [text[start:end] for start, end in compute.units(text, lang)] == parts
+    for part, without in zip(parts, compute.without(text, lang), strict=True):
+        assert len(without.replace(" ", "")) == len(text.replace(" ", "")) - len(part)
+
+
+def test_what_a_word_does_is_measured_without_it(loaded: state.Loaded, saved: Path) -> None:
+    bgt = bgt_core.load(saved)
+    table = compute.left_out(loaded, TEXT, "en").set_index("word")
+    assert table.index.tolist() == ["Do", "the", "cats", "sleep", "here", "?"]
+    for latent in ("semantic", "language"):
+        whole, no_cats, no_mark = bgt.embed([TEXT, "Do the sleep here?", TEXT[:-1]], lang="en", latent=latent)
+        assert table.loc["cats", latent] == pytest.approx(1 - cosines(whole, no_cats), abs=1e-5)
+        assert table.loc["?", latent] == pytest.approx(1 - cosines(whole, no_mark), abs=1e-5)
+
+
+def test_what_is_shared_is_counted() -> None:
+    table = rows.table(["Is it late?", "It is late.", "Where in the world did you find it?"], "en", ["", "", ""])
+    table["length"] = [compute.length(text, "en") for text in table["text"]]
+    alike = compute.alike("Are you here now?", "en", table)
+    assert alike["mark"].tolist() == [True, False, True]
+    assert alike["length"].tolist() == [True, True, False]  # 4 words, against 3, 3 and 8
+
+
+def test_halves_are_exchanged_as_the_library_does(loaded: state.Loaded, saved: Path) -> None:
+    from app.core.writing import DEFAULT_SEARCH
+
+    table = compute.exchanged(loaded, TEXT, "en")
+    other = table["other"].iloc[0]
+    bgt = bgt_core.load(saved)
+    halves = library_exchanged(bgt, [TEXT, other], [other, TEXT], "en", "en")
+    expected = [best.text for best, *_ in candidates(bgt, halves, lang="en", search=DEFAULT_SEARCH)]
+    assert [table["text"].iloc[0], table["back_text"].iloc[0]] == expected
+    assert not any(text.endswith("?") for text in table["other"])
+    written, meant = bgt.embed([expected[0], TEXT], lang="en")
+    assert table["meaning"].iloc[0] == pytest.approx(cosines(written, meant), abs=1e-5)
+
+
+def test_words_that_are_said_again_are_counted() -> None:
+    assert compute.repetitions("Show me everything, show everything.") == 2
+    assert compute.repetitions("We ate dinner.") == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("bgt-small", ", such as its length, punctuation, sentence pattern and gender of articles"),
+        ("bgt-composed", ", such as its gender of articles"),  # here length and marks are in the semantic latent
+        ("translator-fr-en", ""),  # nothing was probed
+    ],
+)
+def test_what_the_second_latent_keeps_is_what_stored_probes_say(
+    start: Callable[..., None], model: str, expected: str
+) -> None:
+    start("--model", bgt_core.PRETRAINED.parent / model)
+    assert compute.such_as(state.model()) == expected
+
+
+def test_the_meaning_is_written_in_every_language(loaded: state.Loaded, saved: Path) -> None:
+    bgt = bgt_core.load(saved)
+    table = compute.in_every_language(loaded, TEXT, "en").set_index("lang")
+    assert table.index.tolist() == ["en", "fr"]
+    for lang, row in table.iterrows():
+        cosine = cosines(bgt.embed(TEXT, lang="en"), bgt.embed(row["text"], lang=str(lang)))
+        assert row["cosine"] == pytest.approx(cosine, abs=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["length", "negation"])
+def test_probes_are_as_accurate_as_those_of_the_probes_package(loaded: state.Loaded, saved: Path, name: str) -> None:
+    read = properties.read(loaded, TEXT, "en", name)
+    texts = list(dict.fromkeys(text for (text,) in example_sentences(["en"])))
+    config = probes.ProbeConfig(seeds=properties.FOLDS, control=None, baselines=False)
+    result = probes.run(bgt_core.load(saved), properties.PROPERTIES[name][1], texts, lang="en", config=config)
+    expected = {row.latent: row.accuracy for row in result.rows}
+    assert {one.latent: one.accuracy for one in read.readings} == pytest.approx(
+        {latent: expected[latent] for latent in ("semantic", "language")},
+        abs=0.02,  # one item of the 230
+    )
+    assert read.tested > 200
+
+
+@pytest.mark.parametrize(
+    ("text", "lang", "negation", "person"),
+    [
+        ("I don't know.", "en", "yes", "I, we"),
+        ("The note is on your desk.", "en", "no", "you"),
+        ("Nothing happened.", "en", "yes", "nobody"),
+        ("Elle n'est pas là.", "fr", "yes", "he, she, they"),
+        ("J'ai faim.", "fr", "no", "I, we"),
+        ("Das ist keine Katze.", "de", "yes", "nobody"),
+        ("No lo sé.", "es", "yes", "he, she, they"),
+    ],
+)
+def test_the_truth_is_a_rule(text: str, lang: str, negation: str, person: str) -> None:
+    assert properties.negated(text, lang) == negation
+    assert properties.person(text, lang) == person
+
+
+def test_the_length_in_truth_is_the_bin_it_falls_in() -> None:
+    bins = ["10-34", "1-3", "4", "5-9"]
+    for text, expected in (("One two.", "1-3"), ("One two three four.", "4"), ("A " * 50, "50")):
+        assert properties.truth(text, "en", "length", bins) == expected
+
+
+def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, run: Run, loaded: state.Loaded) -> None:
+    app = opened("main")
+    assert app.title[0].value == "A sentence, in two parts"
+    app.text_input(key="sentence").set_value(TEXT)
+    text = shown(run(app))
+    for latent in loaded.latents:
+        for near in compute.nearest(loaded, TEXT, "en", latent)["text"]:
+            assert near in text
+    heads = [head.value for head in app.subheader]
+    assert heads == [
+        "Reconstruction: written from its own two latents",
+        "Recombination: one of its latents exchanged",
+        "What each word does",
+        "What a probe reads from it",
+        "The same meaning in every language",
+    ]
+    (table,) = app.dataframe
+    assert table.value["Left out"].tolist() == ["Do", "the", "cats", "sleep", "here", "?"]
+
+
+def test_the_link_brings_the_sentence_and_its_language(opened: Open, run: Run) -> None:
+    app = AppTest.from_file(opened("main")._script_path, default_timeout=60)
+    app.query_params["sentence"], app.query_params["language"] = "Il fait froid.", "French"
+    run(app)
+    assert app.text_input(key="sentence").value == "Il fait froid." and app.selectbox(key="language").value == "fr"
+    assert "Nearest French" in shown(app)
+
+
+def test_an_empty_sentence_is_asked_for(opened: Open, run: Run) -> None:
+    app = opened("main")
+    app.text_input(key="sentence").set_value("  ")
+    assert "Type a sentence" in run(app).warning[0].value and not app.subheader
+
+
+def test_a_sentence_in_another_language_is_told(opened: Open, run: Run) -> None:
+    app, told = opened("main"), "This looks like French, not English."
+    assert told not in [box.value for box in app.warning]
+    app.text_input(key="sentence").set_value("Il fait très froid ce matin dans notre maison.")
+    assert told in [box.value for box in run(app).warning]
+
+
+def test_markup_is_shown_as_text(opened: Open, run: Run) -> None:
+    app = opened("main")
+    app.text_input(key="sentence").set_value("<img src=x onerror=alert(1)> is it late?")
+    assert not any("<img" in html.proto.body for html in run(app).get("html"))
+
+
+def test_poor_writing_is_said(opened: Open, loaded: state.Loaded) -> None:
+    app = opened("main")
+    kept = compute.written(loaded, [app.text_input(key="sentence").value], [app.text_input(key="sentence").value], "en")
+    poor = kept["meaning"].iloc[0] < compute.POOR
+    assert any("cannot reconstruct this sentence" in warning.value for warning in app.warning) == poor
+    assert np.isfinite(kept["meaning"]).all()

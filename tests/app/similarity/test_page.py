@@ -1,0 +1,202 @@
+"""How alike: the library's own numbers, files with and without scores, the splits of Hard STS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import pearsonr
+from streamlit.testing.v1 import AppTest
+
+import bgt_core
+from app.core import state
+from app.similarity import chart, compute
+from bgt_core.data.examples import CREDIT
+from bgt_core.errors import BgtError
+from bgt_core.grammar import pairs
+from bgt_core.vectors.compare import cosines
+
+Open = Callable[[str], AppTest]
+Run = Callable[[AppTest], AppTest]
+
+
+@pytest.fixture
+def scored() -> pd.DataFrame:
+    """Sixty pairs with scores; the semantic column goes with them, the other does not."""
+    rng = np.random.default_rng(0)
+    gold = rng.uniform(0, 5, 60)
+    translations = pairs(120)
+    left, right = ([translations[2 * at + side].texts["en"] for at in range(60)] for side in (0, 1))
+    noise = rng.normal(0, 0.4, 60)
+    return pd.DataFrame(
+        {
+            "left": left,
+            "right": right,
+            "gold": gold,
+            "semantic": gold / 5 + noise,
+            "words": noise,
+            "swer": rng.uniform(0, 1.5, 60),
+        }
+    )
+
+
+def test_one_pair_has_the_librarys_cosines(opened: Open, run: Run, saved: Path) -> None:
+    app = opened("similarity")
+    left, right = "The cat sleeps.", "Is it late?"
+    app.text_area(key="left").set_value(left)
+    app.text_area(key="right").set_value(right)
+    run(app)
+    shown = {metric.label: metric.value for metric in app.metric}
+    bgt = bgt_core.load(saved)
+    for latent, title in (("semantic", "Semantic latent"), ("language", "Language latent")):
+        cosine = cosines(*bgt.embed([left, right], lang="en", latent=latent))
+        assert shown[title] == f"{cosine:z.2f}"
+    assert CREDIT in [caption.value for caption in app.caption]
+    assert shown["Words in common"] == "0.00" and "Word error rate" not in shown  # of which less would be more alike
+
+
+def test_across_languages_only_meaning_is_compared(opened: Open, run: Run) -> None:
+    app = opened("similarity")
+    app.button_group(key="one_right_lang").set_value("fr")
+    run(app)
+    assert "Language latent" not in {metric.label for metric in app.metric}
+    assert any("share no axes" in caption.value for caption in app.caption)
+
+
+def test_translations_named_at_the_start_are_no_file_of_pairs(
+    opened: Open, start: Callable[..., None], saved: Path, tsv: Path
+) -> None:
+    start("--model", saved, "--data", f"en,fr={tsv}")
+    app = opened("similarity")
+    assert any(info.value.startswith("Nothing yet") for info in app.info)
+
+
+def test_an_empty_side_is_asked_for(opened: Open, run: Run) -> None:
+    app = opened("similarity")
+    app.text_area(key="left").set_value(" ")
+    assert run(app).warning and not app.metric
+
+
+def test_correlations_are_pearsons_with_an_interval_around_them(scored: pd.DataFrame) -> None:
+    correlations = compute.correlations(scored).set_index("system")
+    for name in ("semantic", "words"):
+        row = correlations.loc[compute.systems(scored)[name]]
+        r, test = row["pearson"] / 100, pearsonr(scored[name], scored["gold"])
+        assert r == pytest.approx(test.statistic)
+        low, high = test.confidence_interval()  # Fisher's; the bootstrap is near it
+        assert row["ci_low"] / 100 == pytest.approx(low, abs=0.1) and row["ci_high"] / 100 == pytest.approx(
+            high, abs=0.1
+        )
+
+
+@pytest.mark.parametrize("gold", [[1.0, 2.0], [3.0, 3.0, 3.0]])
+def test_too_little_to_correlate_is_said(scored: pd.DataFrame, gold: list[float]) -> None:
+    with pytest.raises(BgtError, match="a correlation needs"):
+        compute.correlations(scored.head(len(gold)).assign(gold=gold))
+
+
+def test_splits_are_cut_by_word_errors_and_gold(scored: pd.DataFrame) -> None:
+    hard = compute.split(scored, "Hard+")
+    assert len(hard) and (hard["gold"] >= 4).all() and (hard["swer"] >= scored["swer"].quantile(0.8)).all()
+    easy_words = compute.split(scored, "Hard-")
+    assert (easy_words["gold"] <= 1).all() and (easy_words["swer"] <= scored["swer"].quantile(0.2)).all()
+    negated = compute.split(scored, "negation")
+    for row in negated.itertuples():
+        assert (" not " in row.left or "n't" in row.left) != (" not " in row.right or "n't" in row.right)
+    assert compute.split(scored, "all") is scored
+
+
+def test_a_file_of_pairs_gets_every_measure(start: Callable, saved: Path, scored: pd.DataFrame) -> None:
+    start("--model", saved)
+    loaded, given = state.model(), scored[["left", "right", "gold"]].head(7)
+    similarities = compute.similarities(loaded, given, "en", "en")
+    assert {"semantic", "language", "words", "swer"} <= set(similarities)
+    assert similarities.loc[3, "semantic"] == pytest.approx(
+        cosines(*loaded.bgt.embed(given.loc[3, ["left", "right"]].tolist(), lang="en")), abs=1e-5
+    )
+    assert "language" not in compute.similarities(loaded, given, "en", "fr")
+
+
+def test_the_scatter_holds_every_pair(scored: pd.DataFrame) -> None:
+    figure = chart.alike_scatter(scored.assign(left="<b>x</b>"), "gold", "gold", compute.systems(scored))
+    assert [trace.name for trace in figure.data] == ["Semantic latent", "Words (tf-idf)"]
+    assert all(trace.visible is None for trace in figure.data)  # none waits in the legend
+    for trace, column in zip(figure.data, ("semantic", "words"), strict=True):
+        assert list(trace.y) == scored[column].tolist()
+        assert np.abs(np.array(trace.x) - scored["gold"]).max() < 0.07
+        assert not any("<b>" in text for text in trace.text)
+
+
+@pytest.fixture
+def uploaded(opened: Open, run: Run, press: Callable) -> Callable[[str, bytes], AppTest]:
+    """uploaded(name, content): the page with that file chosen."""
+
+    def upload(name: str, content: bytes) -> AppTest:
+        app = press(opened("similarity"), "Upload")
+        app.file_uploader(key="own_file").set_value((name, content, "text/plain"))
+        run(app)
+        use = [button.label for button in app.button if button.label.startswith("Use these")]
+        return press(app, use[0]) if use else app
+
+    return upload
+
+
+def test_a_file_that_cannot_be_read_is_explained_on_the_page(uploaded: Callable) -> None:
+    app = uploaded("pairs.tsv", b"fine\tfine\nbad \xff\tx\n")
+    assert "not UTF-8" in app.error[0].value and not app.get("plotly_chart")
+
+
+def test_a_file_with_scores_is_drawn_and_its_markup_stays_text(uploaded: Callable, figures: Callable) -> None:
+    lines = [f"{n % 6}\t<img src=x onerror=alert(1)> {n}\tمرحبا こんにちは {n % 5}" for n in range(40)]
+    app = uploaded("pairs.tsv", "\n".join(["score\ten\tfr", *lines]).encode())
+    drawn = figures(app)
+    assert len(drawn) == 2 and not any("<img" in text for figure in drawn for text in figure["data"][0]["text"])
+    assert app.dataframe[-1].value["Left"][0] == "<img src=x onerror=alert(1)> 0"
+    assert {metric.label for metric in app.metric} >= {
+        "Semantic latent, Pearson × 100",
+        "Words (tf-idf), Pearson × 100",
+    }
+    shown = {metric.label: metric for metric in app.metric}
+    assert "Semantic latent - Words (tf-idf)" in shown and all(
+        "n 40" in metric.delta for metric in shown.values() if "95%" in metric.delta
+    )
+    assert any("all 40, Hard+ " in caption.value for caption in app.caption)
+
+
+def test_without_scores_the_latents_are_drawn_against_one_another(uploaded: Callable, figures: Callable) -> None:
+    lines = [f"The number is {n}.\tIs it {n} or {n + 1}?" for n in range(1_200)]
+    app = uploaded("pairs.tsv", "\n".join(["left\tright", *lines]).encode())
+    second, _ = figures(app)
+    assert len(second["data"][0]["x"]) and "semantic" in second["layout"]["xaxis"]["title"]["text"]
+    assert len(app.dataframe[-1].value) == 1_200  # every row, not the first thousand
+    assert app.dataframe[-1].value.columns[0] == "Semantic"
+
+
+def test_a_difference_is_paired(scored: pd.DataFrame) -> None:
+    correlations = compute.correlations(scored).set_index("system")["pearson"]
+    (row,) = compute.differences(scored).itertuples()
+    assert row.pearson == pytest.approx(correlations["Semantic latent"] - correlations["Words (tf-idf)"])
+    assert row.ci_low < row.pearson < row.ci_high and row.n == 60
+    same = compute.differences(scored.assign(words=scored["semantic"])).iloc[0]  # paired: no spread at all
+    assert same["ci_low"] == pytest.approx(0) and same["ci_high"] == pytest.approx(0)
+
+
+def test_the_worst_misjudged_is_the_pair_farthest_from_people() -> None:
+    gold = np.array([0.0, 1, 2, 3, 4, 5, 5, 0])
+    cosine = gold / 5
+    cosine[3] = -1.0
+    wrong = compute.misjudged(pd.DataFrame({"gold": gold, "semantic": cosine}))
+    assert wrong.abs().idxmax() == 3 and wrong[3] < 0
+
+
+def test_long_text_and_the_wrong_language_are_told(opened: Open, run: Run) -> None:
+    app = opened("similarity")
+    app.text_area(key="left").set_value("Où est la gare ? Je cherche le train de midi.")
+    app.text_area(key="right").set_value("word " * 1_000)
+    run(app)
+    warnings = [warning.value for warning in app.warning]
+    assert "Left: This looks like French, not English." in warnings
+    assert any(warning.startswith("Right is long: only its first 2,000") for warning in warnings)

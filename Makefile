@@ -32,8 +32,8 @@ check: .venv/with-dev ## lint, formatting, import contracts, types
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
-docs: .venv/with-dev ## the API pages, from the docstrings, into docs/api
-	$(BIN)/python docs/build.py $(ARGS)
+docs: .venv/with-dev ## guide, API pages and all other documents as one site: site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet $(ARGS)
 
 attack: .venv/with-dev ## kill, fill disks, fuzz every reader: twenty minutes; ARGS="fuzz --replay 7" tries one alone
 	$(BIN)/python -m attack $(ARGS)
@@ -51,7 +51,7 @@ bench: .venv/with-bench ## measure every figure of benchmarks/RESULTS.md anew; A
 	$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove the environment and every cache; runs and data stay
-	rm -rf .venv dist docs/api mutants *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
+	rm -rf .venv dist site mutants *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
 	find app attack bgt_core probes tests benchmarks analysis docs examples -name __pycache__ -prune -exec rm -rf {} +
 
 # .venv/with-EXTRA is a stamp: it is made again when the wanted versions change, and costs nothing otherwise.

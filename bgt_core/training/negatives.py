@@ -147,7 +147,7 @@ def with_negatives(
 ) -> list[StepBatch]:
     """The same updates, each row with a wrong sentence in every column, in micro-batches cut anew.
 
-    wrong[columns][column] (S,) says which sentence of that column, counted over all batches of these columns in all
+    `wrong[columns][column]` (S,) says which sentence of that column, counted over all batches of these columns in all
     the updates, each of their S rows gets; from S on, which of the column before it. A micro-batch has at most
     `micro_tokens` padded tokens on its longest side, negatives included.
     """

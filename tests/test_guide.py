@@ -1,0 +1,123 @@
+"""Run the examples of README.md and of the guide: the `sh` and `python` blocks of a page, in order, in a folder.
+
+A block after a line `<!-- not run: REASON -->` is left out. A `text` block holds what the block before it prints, with
+`...` for any text. After a change of a model, `BGT_RENEW=1 python -m pytest tests/test_guide.py` writes new outputs.
+"""
+
+from __future__ import annotations
+
+import doctest
+import glob
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import probes.cli
+from bgt_core import cli
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+FAST = ("README", "app", "questions")  # at most five seconds on an idle core
+COMMANDS = {"bgt": cli.main, "bgt-probe": probes.cli.main}
+BLOCK = re.compile(r"(^<!-- not run: [^\n]+ -->\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHELL = {"|", "<", "<<", "&&"}
+
+
+class Block(NamedTuple):
+    """A code block of a page."""
+
+    skipped: bool
+    kind: str  # "sh", "python", "text", ...
+    text: str
+
+
+def blocks(page: str) -> list[Block]:
+    return [Block(bool(skip), kind, text) for skip, kind, text in BLOCK.findall(page)]
+
+
+def is_command(line: str) -> bool:
+    """Whether a line is one command of ours, without a pipe."""
+    return line.split(" ")[0] in COMMANDS and SHELL.isdisjoint(shlex.split(line, comments=True))
+
+
+def run_command(line: str) -> str:
+    """Run `bgt ...` or `bgt-probe ...` in this process, which is much faster than starting another one."""
+    words = shlex.split(line, comments=True)
+    words, file = (words[:-2], words[-1]) if ">" in words else (words, None)
+    sys.argv = [match for word in words for match in sorted(glob.glob(word)) or [word]]
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with redirect_stdout(stdout), pytest.raises(SystemExit) as end:
+        COMMANDS[words[0]]()
+    assert not end.value.code, line
+    stdout.seek(0)
+    text = stdout.read()
+    if file:
+        Path(file).write_text(text, "utf-8")
+    return "" if file else text
+
+
+def run_shell(text: str) -> str:
+    lines = [line for line in re.sub(r"\\\n", "", text).splitlines() if line[:1] != "#"]
+    printed = ""
+    for ours, group in groupby(lines, is_command):
+        if ours:
+            printed += "".join(map(run_command, group))
+        else:
+            command = ["sh", "-e", "-c", "\n".join(group)]
+            printed += subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return printed
+
+
+def run_python(text: str, names: dict[str, object]) -> str:
+    with redirect_stdout(io.StringIO()) as stdout:
+        exec(compile(text, "<page>", "exec"), names)
+    return stdout.getvalue()
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, id=page.stem, marks=[pytest.mark.slow] * (page.stem not in FAST)) for page in PAGES]
+)
+def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "page"
+    stored = Path("analysis", "results", "reproduce")
+    shutil.copytree(ROOT / stored, folder / stored)
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    source = page.read_text("utf-8")
+    names: dict[str, object] = {}
+    printed: str | None = None
+    wrong = []
+    for block in blocks(source):
+        if block.kind == "text" and printed is not None and not block.skipped:
+            options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+            if not doctest.OutputChecker().check_output(block.text, printed, options):
+                wrong.append(f"the page says\n{block.text}\nprinted is\n{printed}")
+                source = source.replace(f"```text\n{block.text}```", f"```text\n{printed.strip()}\n```")
+        elif block.skipped or block.kind not in ("sh", "python"):
+            printed = None
+        else:
+            printed = run_shell(block.text) if block.kind == "sh" else run_python(block.text, names)
+    if wrong and os.environ.get("BGT_RENEW"):
+        page.write_text(source, "utf-8")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_page_has_an_example_that_runs() -> None:
+    for page in PAGES:
+        assert any(block.kind in ("sh", "python") and not block.skipped for block in blocks(page.read_text("utf-8"))), (
+            page
+        )

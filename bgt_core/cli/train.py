@@ -15,7 +15,7 @@ def train(
     recipe: Annotated[
         str | None,
         typer.Argument(
-            help="bgt (the paper's), bgt-bound (of the models that ship), an ablation or baseline, as english-vae, or a "
+            help="bgt (the paper's), bgt-bound (ours), an ablation or baseline, as english-vae, or a "
             "second stage, as pair-classifier."
         ),
     ] = None,

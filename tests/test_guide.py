@@ -27,7 +27,6 @@ from bgt_core import cli
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
-FAST = ("README", "app", "questions")  # at most five seconds on an idle core
 COMMANDS = {"bgt": cli.main, "bgt-probe": probes.cli.main}
 BLOCK = re.compile(r"(^<!-- not run: [^\n]+ -->\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHELL = {"|", "<", "<<", "&&"}
@@ -84,9 +83,7 @@ def run_python(text: str, names: dict[str, object]) -> str:
     return stdout.getvalue()
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, id=page.stem, marks=[pytest.mark.slow] * (page.stem not in FAST)) for page in PAGES]
-)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "page"
     stored = Path("analysis", "results", "reproduce")

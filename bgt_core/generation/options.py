@@ -60,7 +60,8 @@ class Sample:
         check(self.no_repeat_ngram, self.max_run)
 
 
-GREEDY, DEFAULT = Beam(1), Beam()
+GREEDY = Beam(1)
+DEFAULT = Beam()
 
 Search = Beam | Sample
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import bgt_core
 from app.card import compute
 from app.core.markdown import verbatim
 from bgt_core.data.corpus import Stratum
@@ -69,12 +70,19 @@ def test_the_shipped_scores_have_intervals_that_follow_from_what_is_stored(start
     start()
     app = opened("card")
     (scores,) = (table.value.set_index("Measure") for table in app.table if "Measure" in table.value)
-    low, high = wilson(874, 1_000)
-    assert scores.loc["Retrieval en to fr, %", "Semantic"] == verbatim(f"87.4 [{100 * low:.1f}, {100 * high:.1f}]")
-    assert scores.loc["Length probe, accuracy %", "Language"] == verbatim("67.8 [66.5, 69.1]")  # as its README has it
-    assert scores.loc["Generated text, cosine to its style", "Semantic"] == "0.02"
-    assert scores.loc["STS 2012-2015, Pearson x 100, untrained", "Semantic"] == "64.8"
+    low, high = wilson(917, 1_000)
+    assert scores.loc["Retrieval en to fr, %", "Semantic"] == verbatim(f"91.7 [{100 * low:.1f}, {100 * high:.1f}]")
+    low, high = wilson(round(0.4076 * 5_000), 5_000)
+    assert scores.loc["Length probe, accuracy %", "Language"] == verbatim(f"40.8 [{100 * low:.1f}, {100 * high:.1f}]")
+    assert scores.loc["Generated text, cosine to its style", "Semantic"] == "0.12"
     assert list(scores) == ["Semantic", "Language", "Baseline"] and not scores.isin(["nan"]).any().any()
+
+
+def test_scores_of_the_untrained_model_have_rows_of_their_own(start: Start, opened: Open) -> None:
+    start("--model", bgt_core.PRETRAINED.parent / "bgt-multilingual")
+    app = opened("card")
+    (scores,) = (table.value.set_index("Measure") for table in app.table if "Measure" in table.value)
+    assert scores.loc["STS 2012-2015, Pearson x 100, untrained", "Semantic"] == "63.9"
 
 
 def test_a_score_is_written_with_the_decimals_of_its_unit() -> None:

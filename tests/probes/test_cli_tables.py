@@ -295,7 +295,7 @@ def test_an_encoder_that_breaks_down_is_a_failed_cell(fake: Fake) -> None:
     fake.before = fail
     result = probe("--lang", "fr,en", "--task", "punct-num", *QUICK)
     assert result.exit_code == 5
-    assert "punct-num en, bgt-small: row 3 holds infinity" in result.stderr
+    assert "punct-num en, bgt-en-fr: row 3 holds infinity" in result.stderr
 
 
 def test_what_was_kept_is_listed_and_removed(fake: Fake, tmp_path: Path) -> None:

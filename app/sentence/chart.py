@@ -11,6 +11,7 @@ import pandas as pd
 from app.core import rows, state, theme
 from app.sentence import compute, properties
 from bgt_core.contracts import SEMANTIC
+from bgt_core.data.columns import UNSPACED, primary
 
 STYLE = """<style>
 .bgt-head { border-left: 6px solid var(--bgt); padding-left: .6rem; }
@@ -72,7 +73,7 @@ def tag(text: str, same: bool) -> str:
 
 def length(number: int, lang: str) -> str:
     """As in "8 words", "1 word", "12 characters"."""
-    unit = "character" if lang.partition("-")[0] in compute.UNSPACED else "word"
+    unit = "character" if primary(lang) in UNSPACED else "word"
     return f"{number} {unit}{'s' * (number != 1)}"
 
 

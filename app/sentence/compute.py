@@ -13,7 +13,7 @@ import streamlit as st
 from app.core import corpora, rows, startup
 from app.core.state import BY_DIGEST, Loaded, embed
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
-from bgt_core.data.columns import LABEL, parse_columns, split_langs
+from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary, split_langs
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.data.text import normalise
 
@@ -24,7 +24,6 @@ LIKE = 20  # examples whose translations say how a sentence would be put: best o
 OFFERED = 20  # sentences to exchange latents with
 POOR = 0.8  # cosine of a rewritten sentence to its source below which it mostly says something else
 CLOSE = 1  # words more or less that count as the same length
-UNSPACED = ("ja", "zh")  # languages without spaces: lengths are in characters, and words are runs of one script
 WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 RUN = re.compile(r"[\u3040-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u9fff々]+|\w+?(?=[\u3040-\u9fff]|\b)|[^\w\s]")
 STYLE_OF = {LANGUAGE: "how its language says it", SYNTACTIC: "how it is built"}  # what the second latent keeps
@@ -60,7 +59,7 @@ def sentences_of(lang: str) -> list[str]:
 
 def length(text: str, lang: str) -> int:
     """In words; in characters where a language puts no spaces."""
-    return sum(map(str.isalnum, text)) if lang.partition("-")[0] in UNSPACED else rows.words(text)
+    return sum(map(str.isalnum, text)) if primary(lang) in UNSPACED else rows.words(text)
 
 
 def vectors(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
@@ -152,7 +151,7 @@ def second_knows(loaded: Loaded) -> list[str]:
 
 def units(text: str, lang: str) -> list[tuple[int, int]]:
     """Where its words and marks begin and end; in Japanese and Chinese, which put no spaces, runs of one script."""
-    return [match.span() for match in (RUN if lang in UNSPACED else WORD).finditer(text)]
+    return [match.span() for match in (RUN if primary(lang) in UNSPACED else WORD).finditer(text)]
 
 
 def without(text: str, lang: str) -> list[str]:

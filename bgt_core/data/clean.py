@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bgt_core.data import filters, manifest
-from bgt_core.data.columns import LABEL, parse_columns, read_columns
+from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary, read_columns
 from bgt_core.data.encode import number
 from bgt_core.data.filters import Candidates, Filter, Seen
 from bgt_core.data.filters.scores import ScoreRange, SentenceScore, pair_scores, score_filters
@@ -232,7 +232,7 @@ def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -
         return lambda sentences: [len(ids) - 1 for ids in model.encode(sentences)]  # EOS not counted
     if rules.unit == "characters":
         return lambda sentences: [len(sentence) for sentence in sentences]
-    if unspaced := filters.UNSPACED & {lang.partition("-")[0] for lang in langs}:
+    if unspaced := UNSPACED & set(map(primary, langs)):
         names = ", ".join(sorted(unspaced))
         raise UsageError(f"{names} has no spaces between words: count characters, or pieces with a tokenizer.")
     return lambda sentences: [len(sentence.split()) for sentence in sentences]

@@ -13,6 +13,7 @@ LABEL = "label"  # in place of a column's language: the column holds numbers
 ALTERED = "altered"  # how the name of a column begins whose sentences mean something else than their row
 SKIPPED = "_"  # in place of a column's name: the file has it, and nobody reads it
 KIND = r"[A-Za-z0-9_-]+"
+UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})  # languages that put no spaces between words
 LANG = re.compile(r"[a-z]{2,3}(-\w+)*")
 _JOINED = re.compile(r"[a-z]{2,3}(?:-(?:[A-Z][a-z]{3}|[A-Z]{2}|\d\w{2,3})(?!\w))+|[^-]+")
 
@@ -52,6 +53,11 @@ def altered_columns(columns: Mapping[str, str]) -> dict[str, str]:
 def read_columns(columns: Iterable[str]) -> tuple[str, ...]:
     """The names of a file's columns but those that are `SKIPPED`."""
     return tuple(column for column in columns if column != SKIPPED)
+
+
+def primary(lang: str) -> str:
+    """The language of a code without its script and region: "pt-BR" -> "pt"."""
+    return lang.partition("-")[0]
 
 
 def split_langs(text: str) -> list[str]:

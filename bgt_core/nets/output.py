@@ -39,11 +39,11 @@ class UntiedOutput(nn.Module):
         return self.latent(latent)
 
     def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        """See `contracts.OutputLayer.logits`."""
+        """See `nets.prediction.OutputLayer.logits`."""
         return self.hidden(features) + latent_bias
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """See `contracts.OutputLayer.nll`."""
+        """See `nets.prediction.OutputLayer.nll`."""
         return fused_nll(features, self.hidden.weight, self.project_latent(latent), target, smoothing)
 
 
@@ -63,11 +63,11 @@ class TiedOutput(nn.Module):
         return self.project(latent)
 
     def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        """See `contracts.OutputLayer.logits`."""
+        """See `nets.prediction.OutputLayer.logits`."""
         return linear(features + latent_bias, self.table.weight)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """See `contracts.OutputLayer.nll`."""
+        """See `nets.prediction.OutputLayer.nll`."""
         return fused_nll(self.fuse(features, latent, target), self.table.weight, None, target, smoothing)
 
     def fuse(self, features: Tensor, latent: Tensor, target: Tokens) -> Tensor:
@@ -108,14 +108,14 @@ class LanguageOutput(nn.Module):
         return self.tied.project_latent(latent)
 
     def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        """See `contracts.OutputLayer.logits`; -inf for pieces that don't occur."""
+        """See `nets.prediction.OutputLayer.logits`; -inf for pieces that don't occur."""
         pieces = self.pieces
         scores = linear(features + latent_bias, lookup(self.tied.table, pieces))
         everything = scores.new_full((*scores.shape[:-1], len(self.occurs)), -torch.inf)
         return everything.index_copy(-1, pieces, scores)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """See `contracts.OutputLayer.nll`."""
+        """See `nets.prediction.OutputLayer.nll`."""
         number = self.occurs.cumsum(0) - 1  # (V,): of a piece among those that occur
         number = torch.where(self.occurs, number, number[UNK])
         own = replace(target, ids=number[target.ids])
@@ -142,11 +142,11 @@ class PlainOutput(nn.Module):
         return latent[:, :0]
 
     def logits(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        """See `contracts.OutputLayer.logits`."""
+        """See `nets.prediction.OutputLayer.logits`."""
         return linear(features, self.matrix.weight)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """See `contracts.OutputLayer.nll`."""
+        """See `nets.prediction.OutputLayer.nll`."""
         return fused_nll(features, self.matrix.weight, None, target, smoothing)
 
 

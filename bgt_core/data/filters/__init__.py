@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-UNSPACED = {"ja", "km", "lo", "my", "th", "zh"}  # written without spaces between words
-
 
 class Candidates:
     """N pairs of L sides, and what filters look at: worked out when one asks, and kept for the pairs that stay."""

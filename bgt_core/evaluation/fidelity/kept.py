@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from text_to_num import alpha2digit, text2num
 
+from bgt_core.data.columns import UNSPACED, primary
+
 APOSTROPHES = str.maketrans(dict.fromkeys("’´`ʼ′", "'"))
 
 
@@ -119,13 +121,7 @@ _JOINED = {"en": "'(?:s|ll|re|ve|d|m)?$", "fr": "^(?:[cdjlmnst]|qu|jusqu|lorsqu|
 _TITLES = re.compile(r"\b(?:Mrs?\b\.?|Ms\b\.?|Dr\b\.?|Prof\.|Mme\b\.?|Mlle\b\.?|M\.|Sra?\.|Srta\.) *")
 _STARTS = re.compile(r"(?:^|[.!?…:«“\"¿¡(—-])[\s'\"«»“”¿¡(—-]*$")  # what stands before a first word
 
-UNSPACED = frozenset({"ja", "th", "zh"})  # languages whose words no spaces part: their lengths are of characters
 _MARKS = str.maketrans({"。": ".", "．": ".", "？": "?", "؟": "?", "！": "!"})
-
-
-def primary(lang: str) -> str:
-    """The language of a code without its script and region: "pt-BR" -> "pt"."""
-    return lang.partition("-")[0]
 
 
 def has_negation(text: str, lang: str) -> bool | None:

@@ -12,18 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.evaluation.bootstrap import interval, pearson, wilson
-from bgt_core.evaluation.fidelity.kept import (
-    UNSPACED,
-    digits,
-    final_mark,
-    has_negation,
-    length,
-    names,
-    numbers,
-    primary,
-    words,
-)
+from bgt_core.evaluation.fidelity.kept import digits, final_mark, has_negation, length, names, numbers, words
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric

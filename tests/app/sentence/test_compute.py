@@ -1,4 +1,4 @@
-"""A sentence in another language: the style that is given to it."""
+"""A sentence: its length, and the style that it is given in another language."""
 
 from __future__ import annotations
 
@@ -37,3 +37,11 @@ def test_another_language_takes_the_style_that_translations_of_like_sentences_ha
     own = exchanged(bgt, ["The cat sleeps."], ["The cat sleeps."], "en", "en")
     expected = candidates(bgt, own, lang="en", search=writing.DEFAULT_SEARCH)[0][0].text
     assert compute.in_language(loaded, "The cat sleeps.", "en", "en") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "lang", "length"),
+    [("It is late.", "en", 3), ("もう遅い。", "ja", 4), ("已经很晚了。", "zh-Hans", 5), ("ดึกแล้ว", "th", 5)],
+)
+def test_languages_without_spaces_are_measured_in_letters(text: str, lang: str, length: int) -> None:
+    assert compute.length(text, lang) == length

@@ -56,8 +56,9 @@ def page() -> None:
         )
         return
     st.markdown("Write the meaning of one sentence in the style of another, or make it longer, or a question.")
-    default = ONE if "source" in st.query_params else GRID  # a link to a sentence
-    titles = [GRID, ONE, DIRECTION, BETWEEN]
+    if "source" in st.query_params:  # a link to a sentence; the address drops it where it is the example
+        st.session_state["opened on"] = ONE
+    titles, default = [GRID, ONE, DIRECTION, BETWEEN], st.session_state.get("opened on", GRID)
     of_many, of_one, by_direction, way = st.tabs(titles, default=default, key="how", **BOUND)
     with of_many:
         grid.page(loaded, bool(of_many.open))

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 import bgt_core
 from app.core import state, writing
-from app.rewrite import compute, decoding
+from app.rewrite import compute, decoding, page
 from bgt_core.generation.rerank import candidates
 from bgt_core.generation.search import exchanged
 from bgt_core.vectors.compare import cosines
@@ -256,3 +256,15 @@ def test_the_way_between_two_sentences_is_there_at_once(tab: Open, saved: Path) 
     ends = [walked.table["text"].iloc[0], walked.table["text"].iloc[-1]]
     assert ends == [written(saved, text, walked.start, "en") for text in (walked.start, walked.end)]  # meaning moves
     assert shown(app) == walked.table["text"].iloc[4]
+
+
+def test_a_link_to_the_example_stays_on_one_sentence_when_the_address_drops_it(
+    start: Callable[..., None], run: Run, press: Callable[[AppTest, str], AppTest]
+) -> None:
+    start()
+    app = AppTest.from_string("from app.rewrite.page import page\npage()", default_timeout=60)
+    app.query_params["source"] = page.EXAMPLE[0]
+    assert run(app).session_state["how"] == page.ONE
+    app.query_params.clear()  # as the browser does with what a field would say anyway
+    assert not press(app, "Generate").exception
+    assert app.session_state["how"] == page.ONE and shown(app)

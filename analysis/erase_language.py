@@ -2,8 +2,8 @@
 
     python analysis/erase_language.py CHECKPOINT PAIRS en,fr OUT
 
-In training the means are followed over all kinds of text, and what one language has more of (chat, say) counts as
-language. Here they are those of translations alone: PAIRS is a TSV of the languages. OUT is a copy of the checkpoint.
+In training, the means come from all kinds of text, so a kind that one language has more of, such as chat, counts as
+language. This script takes them from translations alone. PAIRS is a TSV of the languages; OUT is the new checkpoint.
 """
 
 from __future__ import annotations

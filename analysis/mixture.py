@@ -134,7 +134,7 @@ def grammar(first: str, second: str, seed: int) -> Iterator[Pair]:
 
 
 def monolingual(data: Path, tests: set[str], lang: str) -> list[Pair]:
-    """Sentences without a translation, at most so many of each file, drawn; none of a test set, none twice."""
+    """Draw sentences without a translation, up to a number from each file: no test sentence, and no sentence twice."""
     rng, left, drawn = Random("monolingual"), set(tests), list[Pair]()
     for name, count in MONOLINGUAL.get(lang, {}).items():
         path = data / "mono" / f"{lang}.{name}.txt.xz"
@@ -147,7 +147,7 @@ def monolingual(data: Path, tests: set[str], lang: str) -> list[Pair]:
 
 
 def write(path: Path, pairs: Iterable[Pair]) -> None:
-    """One pair a line, with the folder of the file; no file of none."""
+    """Write one pair per line and make the file's folder; without pairs, write no file."""
     if text := "".join("\t".join(pair) + "\n" for pair in pairs):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

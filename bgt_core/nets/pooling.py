@@ -139,8 +139,8 @@ class BoundPooling(nn.Module):
     one place. What is bound is a linear map of the token's own vector, plus one of its state, which starts at zero: the
     states of an untrained Transformer are nearly the same for all tokens, and would bind little more than the length.
 
-    Words in places are for copying; two wordings of one fact have few in common. The roles are a map of the mean state,
-    and only what objectives ask of them: who does what to whom, in any wording.
+    The bound part serves copying, but two wordings of one fact have few words in the same places. The roles are a
+    linear map of the mean state. Decoders do not need them; objectives train them to tell who does what to whom.
 
     The cosine of two such vectors is the sum of the three parts' cosines, weighted by their shares.
 

@@ -121,13 +121,13 @@ class BoundConfig:
 
 
 def bgt_bound() -> Recipe:
-    """Word order in the semantic latent, style in the language latents: `bgt-en-fr`, which ships, is one.
+    """Word order in the semantic latent, style in the language latents. The default model, `bgt-en-fr`, was trained so.
 
         bgt train bgt-bound --langs en,fr --data pairs.tsv.xz --out runs/bound
 
-    What differs from `bgt-small`: half of the semantic latent holds a Transformer's states, each bound to its position,
-    and decoders attend to them (docs/binding.md). Semantic encoders do not see closing marks. Decoders are
-    trained on recombinations (`models.recombining`).
+    Unlike in `bgt-small`, part of the semantic latent holds a Transformer's states, each bound to its position, and
+    decoders attend to them (docs/binding.md). Semantic encoders do not see closing marks. Decoders are trained on
+    recombinations (`models.recombining`).
     """
     return Recipe(
         name="bgt-bound",

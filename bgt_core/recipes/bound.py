@@ -41,9 +41,9 @@ class BoundConfig:
     train_rarity: bool = False  # learn how much each token counts in the average, which a teacher can tell
     average_from: str = ""  # an encoder: the average starts with its vectors of the tokens' texts
     bound_dim: int = 384  # units that hold states bound to positions; an even number
-    bound_share: float = 0.1  # of the cosine
+    bound_share: float = 0.03  # of the cosine; more costs STS
     roles_dim: int = 128  # units that tell who does what to whom, wherever it stands
-    roles_share: float = 0.3  # of the cosine
+    roles_share: float = 0.09  # of the cosine
     composed_layers: int = 3  # under both
     memory_slots: int = 24  # positions that decoders attend to; later ones are read at the token's own position alone
     tag_dim: int = 0  # of the vector that tells nets of all languages which one they are in; 0: each has its own nets

@@ -49,6 +49,7 @@ from bgt_core.embedder import Embedder
 from bgt_core.errors import DataError
 from bgt_core.evaluation.sts.score import StsSet, sts
 from bgt_core.models.bgt import BGT
+from bgt_core.objectives.combine import Sum
 from bgt_core.posterior import READOUTS
 from bgt_core.recipes import Recipe
 from bgt_core.training.loop import make_optimizer
@@ -171,7 +172,8 @@ def our_learner(model: BGT, recipe: Recipe, updates: Sequence[Sequence[Pair]], p
 
 
 def straight_learner(model: BGT, recipe: Recipe, updates: Sequence[Sequence[Pair]]) -> Learner:
-    elbo, *auxiliary = recipe.objective.parts
+    elbo = recipe.objective["elbo"]
+    auxiliary = [Sum({name: part}) for name, part in recipe.objective.counting.items() if name != "elbo"]
     reference = straight.StraightBGT(model, recipe.model.dropout, auxiliary).train()
     parameters = reference.parameters_used()
     forms = {tokens: straight_form(reference, updates[0], tokens) for tokens in (250, 500, UPDATE)}

@@ -14,10 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import EOS, PAD, SEMANTIC, Batch, Objective, Outputs, Tokens
+from bgt_core.contracts import EOS, PAD, SEMANTIC, Batch, Outputs, Tokens
 from bgt_core.models.bgt import BGT
 from bgt_core.nets.layers import sinusoids
 from bgt_core.nets.pooling import ResidualPooling
+from bgt_core.objectives.combine import Sum
 
 
 class StraightBGT(nn.Module):
@@ -28,7 +29,7 @@ class StraightBGT(nn.Module):
     objectives that read what the sentences mean.
     """
 
-    def __init__(self, model: BGT, dropout: float, auxiliary: Sequence[Objective] = ()):
+    def __init__(self, model: BGT, dropout: float, auxiliary: Sequence[Sum] = ()):
         super().__init__()
         self.model, self.dropout, self.auxiliary, self.first_position = model, dropout, auxiliary, 0
         decoders = {f"decoders.{lang}": decoder for lang, decoder in model.decoders.items()}

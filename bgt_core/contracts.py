@@ -200,12 +200,6 @@ class Loss:
     terms: Mapping[str, Tensor]  # scalars without gradient, nats: "reconstruct/en", "kl/semantic"
 
 
-class Objective(Protocol):
-    """Reads `Outputs`; holds no model and no parameters."""
-
-    def __call__(self, out: Outputs, step: int) -> Loss: ...
-
-
 class Model(Protocol):
     """What training, embedding and diagnosis see of a model (a `torch.nn.Module`)."""
 

@@ -25,6 +25,7 @@ from bgt_core.evaluation.retrieval import precision_at_1
 from bgt_core.grammar import Pair, pairs
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder
+from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.margin import Margin
 from bgt_core.posterior import Point
 from bgt_core.recipes import DataConfig, Recipe
@@ -70,7 +71,7 @@ def max_pooling() -> Recipe:
     return Recipe(
         name="max-pooling",
         model=MaxPooledConfig(),
-        objective=Margin(),
+        objective=Sum({"margin": Margin()}),
         data=DataConfig(vocab_size=800, min_pieces=1, valid_pairs=50),
         train=TrainConfig(epochs=3.0, batch_tokens=1_000, learning_rate=1e-3, warmup_steps=0),
     )

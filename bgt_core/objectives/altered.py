@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 
 import torch
 import torch.nn.functional as F
 
 from bgt_core.contracts import Loss, Outputs, Posterior
 from bgt_core.errors import UsageError
+from bgt_core.objectives.part import Part, total
 
 
 @dataclass(frozen=True)
-class AlteredMargin:
+class AlteredMargin(Part):
     """Translations are nearer to each other than an altered sentence is to either, by the cosine of semantic means.
 
     For each sentence s, its translation t and its altered form s': max(0, margin - cos(s, t) + cos(s, s')) and
@@ -42,7 +41,5 @@ class AlteredMargin:
             if name != column
             for either in (out.meaning[column], translation)
         ]
-        if not hinges:
-            return Loss(torch.zeros((), device=next(iter(out.meaning.values())).mean.device), {})
-        total = reduce(add, hinges)
-        return Loss(self.weight * total, {"altered": total.detach()})
+        hinge = total(out, hinges)
+        return Loss(hinge, {"altered": hinge.detach()} if hinges else {})

@@ -1,53 +1,52 @@
-"""Several objectives over the same outputs."""
+"""The objective of a recipe: a weighted sum of named parts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from operator import add
 
-from bgt_core.contracts import Loss, Objective, Outputs
+from bgt_core.contracts import Loss, Outputs
 from bgt_core.errors import UsageError
-from bgt_core.objectives.altered import AlteredMargin
-from bgt_core.objectives.auxiliary import ParaphraseReconstruction, WordPosition
-from bgt_core.objectives.composition import Composition
-from bgt_core.objectives.contrast import Contrast
-from bgt_core.objectives.distillation import Distillation
-from bgt_core.objectives.elbo import Elbo
-from bgt_core.objectives.margin import Margin
+from bgt_core.objectives.part import Part
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sum:
-    """The sum of its parts, their terms side by side; a part that is None, or of weight 0, is left out."""
+class Sum(Mapping[str, Part]):
+    """Named parts, each multiplied by its weight; their terms are reported side by side.
 
-    elbo: Elbo | None = None
-    margin: Margin | None = None
-    contrast: Contrast | None = None
-    distillation: Distillation | None = None
-    paraphrase: ParaphraseReconstruction | None = None
-    position: WordPosition | None = None
-    composition: Composition | None = None
-    altered: AlteredMargin | None = None
+    The names are those of settings: the margin of the part "margin" is `objective.margin.margin`.
 
-    @property
-    def parts(self) -> list[Objective]:
-        """Those that count."""
-        composing = (self.composition, self.altered)
-        weighable = (self.margin, self.contrast, self.distillation, self.paraphrase, self.position, *composing)
-        weighted = [part for part in weighable if part and part.weight]
-        return [*([self.elbo] if self.elbo else []), *weighted]
+    Args:
+        parts: Each part under its name. A part of weight 0 is not computed.
 
-    def __post_init__(self) -> None:
-        if not self.parts:
+    Raises:
+        UsageError: All weights are 0, a weight is negative, or two parts pay for predictions of the same role.
+    """
+
+    def __init__(self, parts: Mapping[str, Part]):
+        self.all = dict(parts)
+        self.counting = {name: part for name, part in parts.items() if part.weight}
+        if not self.counting:
             raise UsageError("objective: nothing is left to minimise; give a part a weight above 0")
+        payers: dict[str, str] = {}
+        for name, part in self.counting.items():
+            if part.weight < 0:
+                raise UsageError(f"objective.{name}.weight {part.weight} must not be negative")
+            for role in part.roles:
+                if role in payers:
+                    raise UsageError(f"objective: {payers[role]} and {name} both pay for predictions '{role}'")
+                payers[role] = name
+
+    def __getitem__(self, name: str) -> Part:
+        return self.all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.all)
+
+    def __len__(self) -> int:
+        return len(self.all)
 
     def __call__(self, out: Outputs, step: int) -> Loss:
-        losses = [part(out, step) for part in self.parts]
-        terms = {name: value for loss in losses for name, value in loss.terms.items()}
-        return Loss(reduce(add, [loss.total for loss in losses]), terms)
-
-
-def parts_of(objective: Objective) -> list[Objective]:
-    """The parts of a sum that count; of anything else, itself."""
-    return objective.parts if isinstance(objective, Sum) else [objective]
+        losses = [(part.weight, part(out, step)) for part in self.counting.values()]
+        terms = {name: value for _, loss in losses for name, value in loss.terms.items()}
+        return Loss(reduce(add, [weight * loss.total for weight, loss in losses]), terms)

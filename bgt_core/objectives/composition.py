@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 from itertools import permutations
-from operator import add
 
 import torch
 import torch.nn.functional as F
 
 from bgt_core.contracts import Loss, Outputs, Posterior
 from bgt_core.errors import UsageError
+from bgt_core.objectives.part import Part, total
 
 
 @dataclass(frozen=True)
-class Composition:
+class Composition(Part):
     """The composed parts of a sentence's semantic mean pick out its translation's among all of the batch.
 
     For each composed part and each two columns: -log softmax over t' of cos(s, t') / temperature at the true t, in
@@ -31,7 +30,7 @@ class Composition:
             raise UsageError(f"composition.temperature {self.temperature} must be above 0")
 
     def __call__(self, out: Outputs, step: int) -> Loss:
-        costs = [torch.zeros((), device=next(iter(out.meaning.values())).mean.device)]
+        costs: list[torch.Tensor] = []
         for part in out.composed:
 
             def units(posterior: Posterior, part: slice = part) -> torch.Tensor:
@@ -44,5 +43,5 @@ class Composition:
                 scores = plain[source] @ torch.cat([plain[target], *wrong]).T / self.temperature  # (B, B to 3 B)
                 own = torch.arange(len(scores), device=scores.device)
                 costs.append(F.cross_entropy(scores, own, reduction="sum"))
-        total = reduce(add, costs)
-        return Loss(self.weight * total, {"composition": total.detach()})
+        nats = total(out, costs)
+        return Loss(nats, {"composition": nats.detach()})

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import combinations
-from operator import add
 
 import torch
 import torch.nn.functional as F
 
 from bgt_core.contracts import Loss, Outputs
 from bgt_core.errors import UsageError
+from bgt_core.objectives.part import Part, check_compared, total
 
 
 @dataclass(frozen=True)
-class Contrast:
+class Contrast(Part):
     """A sentence's semantic mean picks out its translation's among all of the batch.
 
     For each side of each two languages: -log softmax over t' of cos(s, t') / temperature, at the true t; nats.
@@ -29,15 +29,17 @@ class Contrast:
         if self.temperature <= 0:
             raise UsageError(f"temperature {self.temperature} must be above 0")
 
+    def check(self, columns: Sequence[str], mega_batch: int) -> None:
+        """See `Part.check`."""
+        check_compared(columns)
+
     def __call__(self, out: Outputs, step: int) -> Loss:
         meaning = [F.normalize(posterior.mean.float(), dim=-1) for posterior in out.meaning.values()]  # (B, L)
-        if len(meaning) < 2:  # of a corpus with one column: nothing to compare
-            return Loss(torch.zeros((), device=meaning[0].device), {})
         own = torch.arange(len(meaning[0]), device=meaning[0].device)
         costs = []
         for left, right in combinations(meaning, 2):
             scores = left @ right.T / self.temperature  # (B, B), translations on the diagonal
             for ways in (scores, scores.T):
                 costs.append(F.cross_entropy(ways, own, reduction="sum"))
-        total = reduce(add, costs)
-        return Loss(self.weight * total, {"contrast": total.detach()})
+        nats = total(out, costs)
+        return Loss(nats, {"contrast": nats.detach()} if costs else {})

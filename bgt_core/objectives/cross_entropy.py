@@ -1,29 +1,33 @@
-"""Cross-entropy of what a model predicts, and nothing beside it."""
+"""The negative log-likelihood of predictions."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 
-from bgt_core.contracts import Loss, Outputs
+from bgt_core.contracts import Loss, Outputs, Role
 from bgt_core.errors import UsageError
+from bgt_core.objectives.part import Part, total
 
 
 @dataclass(frozen=True)
-class CrossEntropy:
-    """NLL of every prediction, added up, in nats; labels smoothed as by Szegedy et al. (2016).
+class CrossEntropy(Part):
+    """NLL of the predictions of some roles, in nats; labels smoothed as by Szegedy et al. (2016).
 
     The terms reported are without smoothing.
     """
 
-    label_smoothing: float = 0.1
+    roles: Collection[Role] = ("auxiliary",)
+    weight: float = 1.0
+    label_smoothing: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.label_smoothing < 1:
             raise UsageError(f"label_smoothing {self.label_smoothing} must be from 0 to below 1")
 
     def __call__(self, out: Outputs, step: int) -> Loss:
-        costs = {prediction.name: prediction.nll(self.label_smoothing) for prediction in out.predictions}
-        total = reduce(add, [loss for loss, _ in costs.values()])
-        return Loss(total, {name: nats.sum() for name, (_, nats) in costs.items()})
+        own = [prediction for prediction in out.predictions if prediction.role in self.roles]
+        costs = {prediction.name: prediction.nll(self.label_smoothing) for prediction in own}
+        return Loss(
+            total(out, [loss for loss, _ in costs.values()]), {name: nats.sum() for name, (_, nats) in costs.items()}
+        )

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
-
-import torch
 
 from bgt_core.contracts import Loss, Outputs
+from bgt_core.objectives.part import Part, total
 
 
 @dataclass(frozen=True)
-class Distillation:
+class Distillation(Part):
     """The semantic mean of every column, mapped, points where the teacher's vector of the row does.
 
     1 - cosine, added over columns and rows: a translation is taught what the sentence that the teacher read is. The
@@ -23,7 +20,5 @@ class Distillation:
     weight: float = 200.0
 
     def __call__(self, out: Outputs, step: int) -> Loss:
-        if not out.agreement:
-            return Loss(torch.zeros(()), {})
         costs = {f"distillation/{column}": (1 - cosines).sum() for column, cosines in out.agreement.items()}
-        return Loss(self.weight * reduce(add, costs.values()), {name: cost.detach() for name, cost in costs.items()})
+        return Loss(total(out, costs.values()), {name: cost.detach() for name, cost in costs.items()})

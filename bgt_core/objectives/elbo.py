@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import add
 
 from scipy.special import expit
 
 from bgt_core.contracts import Loss, Outputs
 from bgt_core.errors import UsageError
+from bgt_core.objectives.part import Part, total
 
 
 @dataclass(frozen=True)
-class Elbo:
-    """NLL of every prediction that has no objective of its own + annealed KL of every posterior, in nats (paper, eq. 1
-    and sec. 4).
+class Elbo(Part):
+    """NLL of sentences + annealed KL of every posterior, in nats (paper, eq. 1 and sec. 4).
 
     Reconstruction and KL make the ELBO; translation is BilingualTrans, trained with unit weight and the
     only place where labels are smoothed. KL is summed over units and counted once per row, never
@@ -27,13 +25,16 @@ class Elbo:
     below them.
     """
 
+    roles = ("reconstruct", "translate", "recombine")
+
     warmup_steps: int = 65_536  # updates until the KL counts fully, from 0 (released code)
     label_smoothing: float = 0.1
     weights: Mapping[str, float] = field(default_factory=dict)  # of a latent's KL; 1 unless named
     free_nats: Mapping[str, float] = field(default_factory=dict)  # per row; 0 unless named
     average_predictions: bool = False  # their NLLs are averaged, not added (released code's translation baseline)
     sigmoid_midpoint: int = 0  # the update at which a sigmoid is 1/2 that multiplies the KL too (Bowman et al. 2016)
-    sigmoid_steepness: float = 0.0  # its steepness, per update; 0: there is none
+    sigmoid_steepness: float = 0.0  # its steepness, per update; 0: no sigmoid
+    weight: float = 1.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.label_smoothing < 1:
@@ -50,7 +51,7 @@ class Elbo:
 
     def __call__(self, out: Outputs, step: int) -> Loss:
         anneal = self.annealing(step)
-        predictions = [each for each in out.predictions if each.role not in ("paraphrase", "position")]
+        predictions = [each for each in out.predictions if each.role in self.roles]
         prediction_weight = 1 / max(1, len(predictions)) if self.average_predictions else 1.0
         costs, terms = [], {}
         for prediction in predictions:
@@ -64,7 +65,7 @@ class Elbo:
                 terms[f"kl/{name}"] = kl.detach().sum()
                 paid = len(kl) * kl.mean().clamp(min=free_nats) if free_nats else kl.sum()
                 costs.append(anneal * weight * paid)
-        return Loss(reduce(add, costs), terms)
+        return Loss(total(out, costs), terms)
 
     def annealing(self, step: int) -> float:
         """What the KL is multiplied by at this update, from 0 to 1: min(1, step / warmup_steps), times

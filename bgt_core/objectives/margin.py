@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -11,10 +12,11 @@ from torch import Tensor
 
 from bgt_core.contracts import Loss, Outputs
 from bgt_core.errors import UsageError
+from bgt_core.objectives.part import Part, check_compared, total
 
 
 @dataclass(frozen=True)
-class Margin:
+class Margin(Part):
     """A sentence's semantic mean is nearer to its translation's than to a wrong one's.
 
     For each side of each two languages: max(0, margin - cos(s, t) + cos(s, t')). t' is the negative that came with
@@ -33,13 +35,22 @@ class Margin:
         if not 0 < self.margin < 2:
             raise UsageError(f"margin {self.margin} must be above 0 and below 2, the most that cosines differ by")
 
+    def check(self, columns: Sequence[str], mega_batch: int) -> None:
+        """See `Part.check`."""
+        if self.mined_only and not mega_batch:
+            raise UsageError(
+                "mega_batch 0: margin.mined_only waits for negatives that nobody searches for; set train.mega_batch, "
+                "or objective.margin.mined_only=false for the hardest of each batch"
+            )
+        check_compared(columns)
+
     def __call__(self, out: Outputs, step: int) -> Loss:
         meaning, negatives = (
             {lang: F.normalize(posterior.mean.float(), dim=-1) for lang, posterior in of.items()}  # (B, L)
             for of in (out.meaning, out.negatives)
         )
         if len(meaning) < 2 or (self.mined_only and not negatives):  # of one column: nothing to compare
-            return Loss(torch.zeros((), device=next(iter(meaning.values())).device), {})
+            return Loss(total(out, []), {})
         hinges = []
         for left, right in combinations(meaning, 2):
             cosine = meaning[left] @ meaning[right].T  # (B, B), translations on the diagonal
@@ -54,7 +65,7 @@ class Margin:
                     wrong = list(map(torch.maximum, wrong, own))
             hinges += [F.relu(self.margin - true + cos) for cos in wrong]
         hinge = torch.stack(hinges).sum()
-        return Loss(self.weight * hinge, {"margin": hinge.detach()})
+        return Loss(hinge, {"margin": hinge.detach()})
 
 
 def hardest(cosine: Tensor) -> list[Tensor]:

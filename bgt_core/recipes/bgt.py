@@ -179,10 +179,12 @@ def bgt() -> Recipe:
         name="bgt",
         model=BGTConfig(),
         objective=Sum(
-            elbo=Elbo(weights={SEMANTIC: 1.0, LANGUAGE: 1.0}, free_nats=NO_FREE_NATS),
-            margin=Margin(weight=0.0),
-            contrast=Contrast(weight=0.0),
-            distillation=Distillation(weight=0.0),
+            {
+                "elbo": Elbo(weights={SEMANTIC: 1.0, LANGUAGE: 1.0}, free_nats=NO_FREE_NATS),
+                "margin": Margin(weight=0.0),
+                "contrast": Contrast(weight=0.0),
+                "distillation": Distillation(weight=0.0),
+            }
         ),
         train=TrainConfig(batch_tokens=25_000),
     )
@@ -197,10 +199,12 @@ def bgt_plus() -> Recipe:
         name="bgt-plus",
         model=BGTConfig(average=True, log_variance=-3.0, word_dropout=0.2),
         objective=Sum(
-            elbo=Elbo(weights={SEMANTIC: 0.02, LANGUAGE: 0.4}, free_nats=NO_FREE_NATS),
-            margin=Margin(weight=200.0),
-            contrast=Contrast(weight=0.0),
-            distillation=Distillation(weight=0.0),
+            {
+                "elbo": Elbo(weights={SEMANTIC: 0.02, LANGUAGE: 0.4}, free_nats=NO_FREE_NATS),
+                "margin": Margin(weight=200.0),
+                "contrast": Contrast(weight=0.0),
+                "distillation": Distillation(weight=0.0),
+            }
         ),
     )
 
@@ -257,9 +261,11 @@ def bgt_small() -> Recipe:
         name="bgt-small",
         model=BGTSmallConfig(),
         objective=Sum(
-            elbo=Elbo(warmup_steps=100, weights={SEMANTIC: 0.01, LANGUAGE: 0.4}, free_nats=NO_FREE_NATS),
-            margin=Margin(margin=0.6, weight=200.0),
-            distillation=Distillation(weight=0.0),
+            {
+                "elbo": Elbo(warmup_steps=100, weights={SEMANTIC: 0.01, LANGUAGE: 0.4}, free_nats=NO_FREE_NATS),
+                "margin": Margin(margin=0.6, weight=200.0),
+                "distillation": Distillation(weight=0.0),
+            }
         ),
         data=DataConfig(vocab_size=8_000, min_pieces=3, valid_pairs=2_000),
         train=TrainConfig(

@@ -133,16 +133,18 @@ def bgt_bound() -> Recipe:
         name="bgt-bound",
         model=BoundConfig(),
         objective=Sum(
-            elbo=Elbo(
-                warmup_steps=100,
-                label_smoothing=0.0,
-                weights={SEMANTIC: 0.01, LANGUAGE: 0.1},
-                free_nats={SEMANTIC: 0.0, LANGUAGE: 0.0},
-            ),
-            margin=Margin(margin=0.6, weight=200.0),
-            composition=Composition(),
-            altered=AlteredMargin(),
-            distillation=Distillation(weight=0.0),
+            {
+                "elbo": Elbo(
+                    warmup_steps=100,
+                    label_smoothing=0.0,
+                    weights={SEMANTIC: 0.01, LANGUAGE: 0.1},
+                    free_nats={SEMANTIC: 0.0, LANGUAGE: 0.0},
+                ),
+                "margin": Margin(margin=0.6, weight=200.0),
+                "composition": Composition(),
+                "altered": AlteredMargin(),
+                "distillation": Distillation(weight=0.0),
+            }
         ),
         data=DataConfig(vocab_size=8_000, min_pieces=3, valid_pairs=2_000),
         train=TrainConfig(

@@ -18,7 +18,7 @@ from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.lstm import LastState
 from bgt_core.nets.pooling import MeanPooling
 from bgt_core.objectives.combine import Sum
-from bgt_core.objectives.elbo import Elbo
+from bgt_core.objectives.cross_entropy import CrossEntropy
 from bgt_core.posterior import Point
 from bgt_core.recipes.bgt import BGTSmallConfig
 from bgt_core.recipes.recipe import DataConfig, ModelConfig, Recipe
@@ -58,7 +58,7 @@ def pair_classifier() -> Recipe:
         name="pair-classifier",
         base="bgt-small",
         model=PairClassifierConfig(),
-        objective=Sum(elbo=Elbo(warmup_steps=0, label_smoothing=0.0)),
+        objective=Sum({"cross_entropy": CrossEntropy()}),
         data=DataConfig(columns=("a:en", "b:en", "gold:label"), min_pieces=1, valid_pairs=500),
         train=TrainConfig(epochs=5.0, batch_tokens=5_000, learning_rate=1e-3, warmup_steps=0, weight_decay=0.0),
         freeze=("encoders",),
@@ -104,7 +104,7 @@ def reference_classifier() -> Recipe:
     return Recipe(
         name="reference-classifier",
         model=ReferenceClassifierConfig(),
-        objective=Sum(elbo=Elbo(warmup_steps=0, label_smoothing=0.0)),
+        objective=Sum({"cross_entropy": CrossEntropy()}),
         data=DataConfig(columns=("reference:en", "translation:en"), min_pieces=1, valid_pairs=5_000),
         train=TrainConfig(epochs=10.0, batch_tokens=2_500, learning_rate=1e-3, warmup_steps=0, weight_decay=0.0),
     )

@@ -8,14 +8,11 @@ from typing import Any, Protocol
 
 from torch import nn
 
-from bgt_core.contracts import Objective
 from bgt_core.data.columns import LABEL, parse_columns
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
 from bgt_core.models.latent import LatentModel
-from bgt_core.objectives.combine import parts_of
-from bgt_core.objectives.contrast import Contrast
-from bgt_core.objectives.margin import Margin
+from bgt_core.objectives.combine import Sum
 from bgt_core.training.config import TrainConfig
 
 
@@ -86,7 +83,7 @@ class Recipe:
 
     name: str
     model: ModelConfig
-    objective: Objective
+    objective: Sum
     data: DataConfig = field(default_factory=DataConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     base: str = ""  # the recipe whose model a second stage stands on
@@ -99,18 +96,8 @@ class Recipe:
             if hasattr(nn.ModuleDict, lang):  # "to" is Tongan; torch keeps the name for itself
                 raise UsageError(f"columns: '{lang}' can't name a part of a model; choose another code")
 
-        mined_only = any(isinstance(part, Margin) and part.mined_only for part in parts_of(self.objective))
-        if mined_only and not self.train.mega_batch:
-            raise UsageError(
-                "mega_batch 0: margin.mined_only waits for negatives that nobody searches for; set train.mega_batch, "
-                "or objective.margin.mined_only=false for the hardest of each batch"
-            )
-        compares = any(isinstance(part, Contrast | Margin) for part in parts_of(self.objective))
-        if len(self.data.langs_of) < 2 and compares:
-            columns = ", ".join(self.data.langs_of)
-            raise UsageError(
-                f"columns {columns}: similarity is learnt from two; give another, or its loss a weight of 0"
-            )
+        for part in self.objective.counting.values():
+            part.check(list(self.data.langs_of), self.train.mega_batch)
 
     def build(self, tokenizer: Tokenizer) -> LatentModel:
         """An untrained model."""

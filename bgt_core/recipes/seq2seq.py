@@ -97,7 +97,7 @@ def bilingual_trans() -> Recipe:
     return Recipe(
         name="bilingual-trans",
         model=Seq2SeqConfig(),
-        objective=Sum(elbo=Elbo(weights={SEMANTIC: 1.0}, free_nats={SEMANTIC: 0.0}, average_predictions=True)),
+        objective=Sum({"elbo": Elbo(weights={SEMANTIC: 1.0}, free_nats={SEMANTIC: 0.0}, average_predictions=True)}),
         train=TrainConfig(batch_tokens=50_000),
     )
 

@@ -17,21 +17,24 @@ HIDDEN = ("name", "arguments")  # of a recipe: not set, but made
 
 
 def flatten(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Each setting's dotted name and value; parts that are None have none."""
-    for field in fields(config):
-        name, value = prefix + field.name, getattr(config, field.name)
-        if field.name in HIDDEN or value is None:
-            continue
-        if is_dataclass(value):
-            yield from flatten(value, name + ".")
-        elif isinstance(value, Mapping):
-            yield from ((f"{name}.{key}", item) for key, item in value.items())
-        else:
-            yield name, value
+    """Each setting's dotted name and value; settings are the fields of dataclasses and the keys of mappings."""
+    for name, value in members(config).items():
+        if is_dataclass(value) or isinstance(value, Mapping):
+            yield from flatten(value, f"{prefix}{name}.")
+        elif value is not None:
+            yield prefix + name, value
+
+
+def members(config: Any) -> dict[str, Any]:
+    """The named values of a dataclass or a mapping."""
+    if isinstance(config, Mapping):
+        return dict(config)
+    return {field.name: getattr(config, field.name) for field in fields(config) if field.name not in HIDDEN}
 
 
 def override(config: Any, overrides: Mapping[str, Any]) -> Any:
     """The same configuration with other values at these dotted names, each checked against the value it replaces."""
+    current = members(config)
     here: dict[str, Any] = {}
     below: dict[str, dict[str, Any]] = {}
     for name, value in overrides.items():
@@ -39,14 +42,10 @@ def override(config: Any, overrides: Mapping[str, Any]) -> Any:
         if dot:
             below.setdefault(head, {})[rest] = value
         else:
-            here[head] = checked(name, value, getattr(config, head))
+            here[head] = checked(name, value, current[head])
     for head, nested in below.items():
-        current = getattr(config, head)
-        if isinstance(current, Mapping):
-            here[head] = {**current, **{key: checked(key, value, current[key]) for key, value in nested.items()}}
-        else:
-            here[head] = override(current, nested)
-    return replace(config, **here)
+        here[head] = override(current[head], nested)
+    return type(config)({**current, **here}) if isinstance(config, Mapping) else replace(config, **here)
 
 
 def checked(name: str, value: Any, default: Any) -> Any:

@@ -68,7 +68,7 @@ def sp() -> Recipe:
     return Recipe(
         name="sp",
         model=SiameseConfig(),
-        objective=Sum(margin=Margin()),
+        objective=Sum({"margin": Margin()}),
         train=TrainConfig(
             epochs=10.0,
             batch_tokens=2_500,

@@ -18,6 +18,7 @@ from bgt_core.models.translator import Translator
 from bgt_core.nets.attention_decoder import AttentionDecoder
 from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.transformer import Transformer
+from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.cross_entropy import CrossEntropy
 from bgt_core.posterior import Point
 from bgt_core.recipes.parts import output, tables
@@ -63,7 +64,7 @@ def translator() -> Recipe:
     return Recipe(
         name="translator",
         model=TranslatorConfig(),
-        objective=CrossEntropy(),
+        objective=Sum({"cross_entropy": CrossEntropy(("translate",), label_smoothing=0.1)}),
         data=DataConfig(lowercase=False, min_pieces=1),
         train=TrainConfig(batch_tokens=25_000, learning_rate=7e-4, weight_decay=0.0),
     )

@@ -42,8 +42,8 @@ from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm import FinalStates
 from bgt_core.nets.lstm_decoder import FirstCellDecoder
 from bgt_core.nets.output import PlainOutput
-from bgt_core.objectives.auxiliary import ParaphraseReconstruction
 from bgt_core.objectives.combine import Sum
+from bgt_core.objectives.cross_entropy import CrossEntropy
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.posterior.distances import FEATURES, terms_named
 from bgt_core.recipes.recipe import DataConfig, ModelConfig, Recipe
@@ -126,7 +126,7 @@ def var_siamese_repeat() -> Recipe:
     return Recipe(
         name="var-siamese-repeat",
         model=ParaphraseVAEConfig(reformulate=False),
-        objective=Sum(elbo=BOUND),
+        objective=Sum({"elbo": BOUND}),
         data=DataConfig(columns=COLUMNS, min_pieces=1, max_pieces=60, valid_pairs=1_000),
         train=TrainConfig(
             epochs=5.0, batch_tokens=4_000, learning_rate=1e-3, warmup_steps=0, weight_decay=0.0, clip=1.0
@@ -141,7 +141,7 @@ def var_siamese_reformulate() -> Recipe:
         repeat,
         name="var-siamese-reformulate",
         model=ParaphraseVAEConfig(),
-        objective=Sum(elbo=BOUND, paraphrase=ParaphraseReconstruction()),
+        objective=Sum({"elbo": BOUND, "paraphrase": CrossEntropy(("paraphrase",))}),
     )
 
 
@@ -151,7 +151,7 @@ def var_siamese() -> Recipe:
         name="var-siamese",
         base="var-siamese-reformulate",
         model=VarSiameseConfig(),
-        objective=Sum(elbo=Elbo(warmup_steps=0, label_smoothing=0.0)),
+        objective=Sum({"cross_entropy": CrossEntropy()}),
         data=DataConfig(columns=COLUMNS, min_pieces=1, max_pieces=60, valid_pairs=1_000),
         train=TrainConfig(
             epochs=3.0, batch_tokens=2_000, learning_rate=1e-3, warmup_steps=0, weight_decay=0.0, clip=1.0

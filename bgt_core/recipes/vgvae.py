@@ -51,8 +51,8 @@ from bgt_core.nets.lstm_decoder import TwoLatentDecoder
 from bgt_core.nets.mlp_output import BagOfWords, PerceptronOutput
 from bgt_core.nets.pooling import MeanPooling
 from bgt_core.nets.position import PositionPredictor
-from bgt_core.objectives.auxiliary import ParaphraseReconstruction, WordPosition
 from bgt_core.objectives.combine import Sum
+from bgt_core.objectives.cross_entropy import CrossEntropy
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.objectives.margin import Margin
 from bgt_core.recipes.recipe import DataConfig, Recipe
@@ -131,14 +131,16 @@ def vgvae() -> Recipe:
         name="vgvae",
         model=VGVAEConfig(),
         objective=Sum(
-            elbo=Elbo(
-                warmup_steps=0,
-                weights={SEMANTIC: 1.2e-3, SYNTACTIC: 1.2e-2},
-                free_nats={SEMANTIC: 0.0, SYNTACTIC: 0.0},
-            ),
-            margin=Margin(margin=0.4, weight=12.0, mined_only=True),
-            paraphrase=ParaphraseReconstruction(),
-            position=WordPosition(),
+            {
+                "elbo": Elbo(
+                    warmup_steps=0,
+                    weights={SEMANTIC: 1.2e-3, SYNTACTIC: 1.2e-2},
+                    free_nats={SEMANTIC: 0.0, SYNTACTIC: 0.0},
+                ),
+                "margin": Margin(margin=0.4, weight=12.0, mined_only=True),
+                "paraphrase": CrossEntropy(("paraphrase",)),
+                "position": CrossEntropy(("position",)),
+            }
         ),
         data=DataConfig(columns=("a:en", "b:en"), min_pieces=1, max_pieces=32, valid_pairs=1_000),
         train=TrainConfig(

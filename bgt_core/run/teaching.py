@@ -10,9 +10,9 @@ from typing import Any
 from bgt_core.data.columns import Source
 from bgt_core.data.targets import read_targets
 from bgt_core.errors import DataError, UsageError
-from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.distillation import Distillation
 from bgt_core.recipes import RECIPES, Recipe
+from bgt_core.recipes.settings import flatten
 
 WIDTH, WEIGHT = "model.teacher_dim", "objective.distillation.weight"
 TAUGHT = "bgt, bgt-plus, bgt-small and bgt-bound"
@@ -25,7 +25,7 @@ def settings_for(recipe: str, teacher: Teacher) -> dict[str, Any]:
     paths = [Path(path) for path in teacher if path is not None]
     if not paths or recipe not in RECIPES:  # an unknown one is refused by who builds it
         return {}
-    if not hasattr(RECIPES[recipe]().model, "teacher_dim"):
+    if WIDTH not in dict(flatten(RECIPES[recipe]())):
         raise UsageError(f"teacher {paths[0]}: recipe '{recipe}' learns from no vectors; {TAUGHT} do")
     return {WIDTH: read_targets(paths[0]).shape[1], WEIGHT: Distillation.weight}
 
@@ -47,9 +47,8 @@ def check_targets(recipe: Recipe, sources: Sequence[Source]) -> None:
     """Raises UsageError for vectors that the recipe does not learn from and for a recipe that learns from vectors where
     there are none, DataError for vectors of another width than its."""
     paths = [source.targets for source in sources if source.targets is not None]
-    width: int = getattr(recipe.model, "teacher_dim", 0)
-    distillation = recipe.objective.distillation if isinstance(recipe.objective, Sum) else None
-    weight = distillation.weight if distillation else 0.0
+    settings = dict(flatten(recipe))
+    width, weight = settings.get(WIDTH, 0), settings.get(WEIGHT, 0.0)
     if weight and not paths:
         raise UsageError(f"{WEIGHT} {weight:g}: no vectors to learn from; give them, as --teacher vectors.npy")
     for path in paths:

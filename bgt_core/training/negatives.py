@@ -21,8 +21,6 @@ from bgt_core.backend import linear
 from bgt_core.contracts import SEMANTIC, Batch, Tokens
 from bgt_core.data.batching import StepBatch, split_to_fit
 from bgt_core.device import autocast
-from bgt_core.objectives.combine import parts_of
-from bgt_core.objectives.margin import Margin
 from bgt_core.training.step import Trainer
 
 BLOCK = 1_024  # rows compared with everything at once
@@ -54,7 +52,7 @@ def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int
         return update if trainer.device.type == "cpu" else update.pin()
 
     yield from map(own_share, islice(updates, max(0, first - start)))
-    both_sides = any(isinstance(part, Margin) and part.both_sides for part in parts_of(trainer.objective))
+    both_sides = any(part.both_sides for part in trainer.objective.counting.values())
     while True:
         mega: list[StepBatch] = []
         meaning: dict[Columns, list[dict[str, Tensor]]] = {}

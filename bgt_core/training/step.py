@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import Batch, Model, Objective
+from bgt_core.contracts import Batch, Model
 from bgt_core.data.batching import StepBatch
 from bgt_core.device import autocast, seed_everything
+from bgt_core.objectives.combine import Sum
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.penalty import Penalty
 from bgt_core.training.workers import Workers
@@ -24,7 +25,7 @@ class Trainer:
 
     model: Model
     optimizer: torch.optim.Optimizer
-    objective: Objective
+    objective: Sum
     config: TrainConfig
     device: torch.device
     workers: Workers

@@ -1,52 +1,88 @@
-"""Sums of objectives."""
+"""Sums of named parts: weights, roles, terms."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
 import pytest
 import torch
+from torch import Tensor
 
-from bgt_core.contracts import Loss, Outputs
+from bgt_core.contracts import Outputs
 from bgt_core.errors import UsageError
-from bgt_core.objectives.combine import Sum, parts_of
+from bgt_core.objectives.combine import Sum
+from bgt_core.objectives.cross_entropy import CrossEntropy
+from bgt_core.objectives.elbo import Elbo
 from bgt_core.objectives.margin import Margin
+from bgt_core.objectives.part import Part
 
 
-class Weighted:
-    """An objective that says what it weighs."""
+@dataclass
+class Says:
+    """A prediction of two sentences with known nats."""
 
-    def __init__(self, objective: Callable[[Outputs, int], Loss], weight: float):
-        self.objective, self.weight = objective, weight
+    role: str
+    column: str
+    nats: list[float]
 
-    def __call__(self, out: Outputs, step: int) -> Loss:
-        return self.objective(out, step)
+    @property
+    def name(self) -> str:
+        return f"{self.role}/{self.column}"
 
-
-def test_nothing_to_minimise_is_refused() -> None:
-    for nothing in ({}, {"margin": Margin(weight=0.0)}):
-        with pytest.raises(UsageError, match="nothing is left to minimise"):
-            Sum(**nothing)
-
-
-def test_totals_add_up_and_terms_stand_side_by_side() -> None:
-    asked = []
-
-    def part(name: str, value: float) -> Any:
-        def objective(out: Outputs, step: int) -> Loss:
-            asked.append(step)
-            return Loss(torch.tensor(value), {name: torch.tensor(value)})
-
-        return objective
-
-    parts = Sum(elbo=part("a", 1.0), margin=Weighted(part("b", 20.0), 1.0), contrast=Weighted(part("c", 300.0), 0.0))
-    loss = parts(Outputs({}, {}, []), step=9)
-    assert loss.total.item() == 21  # what weighs nothing is left out
-    assert {name: value.item() for name, value in loss.terms.items()} == {"a": 1, "b": 20}
-    assert asked == [9, 9]
+    def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+        nats = torch.tensor(self.nats)
+        return nats.sum(), nats
 
 
-def test_the_parts_of_a_sum_are_those_that_count_and_of_anything_else_itself() -> None:
-    margin = Margin()
-    assert parts_of(Sum(margin=margin)) == [margin] and parts_of(margin) == [margin]
+OUT = Outputs(
+    {},
+    {},
+    [  # type: ignore[arg-type]
+        Says("reconstruct", "a", [1.0, 2.0]),
+        Says("paraphrase", "a", [10.0, 20.0]),
+        Says("paraphrase", "b", [30.0, 40.0]),
+        Says("position", "a", [100.0, 200.0]),
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    ("paraphrase", "position", "total"),
+    [(1.0, 1.0, 3 + 100 + 300), (0.5, 1.0, 3 + 50 + 300), (1.0, 0.1, 3 + 100 + 30), (0.0, 0.0, 3)],
+)
+def test_each_part_pays_for_its_roles_and_one_of_weight_0_is_left_out(
+    paraphrase: float, position: float, total: float
+) -> None:
+    parts: dict[str, Part] = {
+        "elbo": Elbo(average_predictions=True),  # the mean of the predictions that it pays for: one
+        "paraphrase": CrossEntropy(("paraphrase",), paraphrase),
+        "position": CrossEntropy(("position",), position),
+    }
+    loss = Sum(parts)(OUT, step=0)
+    assert loss.total.item() == pytest.approx(total)
+    terms = {name: value.item() for name, value in loss.terms.items()}
+    weighted = {"paraphrase/a": 30.0, "paraphrase/b": 70.0} if paraphrase else {}
+    weighted |= {"position/a": 300.0} if position else {}
+    assert terms == {"reconstruct/a": 3.0, **weighted}
+
+
+def test_nothing_to_predict_costs_nothing() -> None:
+    loss = CrossEntropy(("position",))(Outputs({}, {}, []), 0)
+    assert loss.total == 0 and loss.terms == {}
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({}, "nothing is left to minimise"),
+        ({"margin": Margin(weight=0.0)}, "nothing is left to minimise"),
+        ({"margin": Margin(weight=-1.0)}, r"objective\.margin\.weight -1.0 must not be negative"),
+        (
+            {"elbo": Elbo(), "again": CrossEntropy(("translate",))},
+            "elbo and again both pay for predictions 'translate'",
+        ),
+    ],
+)
+def test_impossible_sums_are_refused(parts: dict[str, Part], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Sum(parts)

@@ -37,9 +37,9 @@ def test_each_composed_part_picks_its_translation_out_of_the_batch_and_of_altere
             for row in range(4):
                 cosines = candidates @ units[source][row]
                 expected += np.log(np.exp(cosines / 0.5).sum()) - cosines[row] / 0.5
-    loss = Composition(weight=2.0, temperature=0.5)(out, 0)
+    loss = Composition(temperature=0.5)(out, 0)
     assert loss.terms["composition"].item() == pytest.approx(expected, rel=1e-5)
-    assert loss.total.item() == pytest.approx(2 * expected, rel=1e-5)
+    assert loss.total.item() == pytest.approx(expected, rel=1e-5)
 
 
 def test_one_column_has_nothing_to_compare() -> None:

@@ -28,9 +28,9 @@ def test_two_pairs_by_hand() -> None:
         math.log(1 + math.exp((0 - 1) / t)),  # fr 1 among both English
         math.log(2),  # the diagonal is as near to either
     ]
-    loss = Contrast(temperature=t, weight=3.0)(out, step=0)
+    loss = Contrast(temperature=t)(out, step=0)
     assert loss.terms["contrast"].item() == pytest.approx(sum(nats), rel=1e-6)
-    assert loss.total.item() == pytest.approx(3 * sum(nats), rel=1e-6)
+    assert loss.total.item() == pytest.approx(sum(nats), rel=1e-6)
     assert not loss.terms["contrast"].requires_grad
 
 

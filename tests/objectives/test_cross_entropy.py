@@ -32,15 +32,15 @@ OUT = Outputs(
     ],
 )
 def test_by_hand(smoothing: float, total: float) -> None:
-    loss = CrossEntropy(smoothing)(OUT, step=0)
+    loss = CrossEntropy(label_smoothing=smoothing)(OUT, step=0)
     assert loss.total.item() == pytest.approx(total, abs=1e-5)
     assert loss.total.requires_grad
     terms = {name: value.item() for name, value in loss.terms.items()}
     assert terms == pytest.approx({"label": 0.980829, "other": 2.079442}, abs=1e-5)  # never smoothed
-    assert CrossEntropy(smoothing)(OUT, step=9_999).total == loss.total
+    assert CrossEntropy(label_smoothing=smoothing)(OUT, step=9_999).total == loss.total
 
 
 @pytest.mark.parametrize("smoothing", [-0.1, 1.0])
 def test_smoothing_is_a_share(smoothing: float) -> None:
     with pytest.raises(UsageError, match="label_smoothing"):
-        CrossEntropy(smoothing)
+        CrossEntropy(label_smoothing=smoothing)

@@ -25,6 +25,7 @@ from bgt_core.nets.encoders import Encoder, GaussianHead
 from bgt_core.nets.output import PlainOutput
 from bgt_core.nets.packing import PackedLayout
 from bgt_core.nets.prediction import SentencePrediction
+from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.recipes import Recipe
 from bgt_core.run import session
@@ -119,7 +120,7 @@ class Log:
             start, before = begun.done, begun.informations
         left = iter(range(start + 1, total_steps(corpus, config) + 1))
         hooks = Hooks(self.rows.append, lambda step: None, lambda: next(left) == stop)
-        trainer = Trainer(self.model, self.optimizer, Elbo(0), config, CPU, SINGLE_PROCESS)
+        trainer = Trainer(self.model, self.optimizer, Sum({"elbo": Elbo(0)}), config, CPU, SINGLE_PROCESS)
         self.done = train(trainer, corpus, valid, hooks, start, informations=before)
         self.informations = [*before, *(row["information"] for row in self.rows if row["kind"] == "information")]
         self.information = information_of(trainer, validation(valid, config.micro_tokens))["information/semantic"]
@@ -153,7 +154,7 @@ def test_decoders_stand_still_while_encoders_catch_up(topics: tuple[Corpus, int]
         parts = (inference, generation)
         before = [[parameter.detach().clone() for parameter in part] for part in parts]
         update = batching(CONFIG).update(corpus, step)
-        train_step(Trainer(model, optimizer, Elbo(0), CONFIG, CPU, SINGLE_PROCESS), step, update, *inner)
+        train_step(Trainer(model, optimizer, Sum({"elbo": Elbo(0)}), CONFIG, CPU, SINGLE_PROCESS), step, update, *inner)
         return [
             [not torch.equal(parameter, old) for parameter, old in zip(part, olds, strict=True)]
             for part, olds in zip(parts, before, strict=True)

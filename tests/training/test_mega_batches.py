@@ -37,7 +37,7 @@ def mined(
     start: int = 0,
     first: int = 0,
 ) -> Iterator[StepBatch]:
-    objective = Sum(margin=Margin(both_sides=both_sides))
+    objective = Sum({"margin": Margin(both_sides=both_sides)})
     trainer = Trainer(model, None, objective, config, CPU, workers)  # type: ignore[arg-type]
     return mine_negatives(updates, start, trainer, first)
 

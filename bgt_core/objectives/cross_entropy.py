@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from bgt_core.contracts import Loss, Outputs, Role
@@ -17,7 +16,7 @@ class CrossEntropy(Part):
     The terms reported are without smoothing.
     """
 
-    roles: Collection[Role] = ("auxiliary",)
+    roles: tuple[Role, ...] = ("auxiliary",)
     weight: float = 1.0
     label_smoothing: float = 0.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import add
 
@@ -20,7 +20,7 @@ class Part:
     """
 
     weight: float
-    roles: Collection[Role] = ()
+    roles: tuple[Role, ...] = ()
     both_sides: bool = False  # whether the search for hard negatives looks at sentences of the own side too
 
     def check(self, columns: Sequence[str], mega_batch: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -45,7 +45,10 @@ def override(config: Any, overrides: Mapping[str, Any]) -> Any:
             here[head] = checked(name, value, current[head])
     for head, nested in below.items():
         here[head] = override(current[head], nested)
-    return type(config)({**current, **here}) if isinstance(config, Mapping) else replace(config, **here)
+    if not isinstance(config, Mapping):
+        return replace(config, **here)
+    rebuilt: Callable[[dict[str, Any]], Any] = type(config)  # of a kind that is made from a mapping
+    return rebuilt({**current, **here})
 
 
 def checked(name: str, value: Any, default: Any) -> Any:

@@ -2,7 +2,7 @@
 
 Equal: random weights, width, inner size, heads, layers, vocabulary, the sources in a random order, 5 beams, and how
 many pieces each sentence gets: EOS is barred until then and forced there. The peer, MarianMT, encodes each source
-once and attends to it; ours, the recipe `bgt` through `transfer`, encodes it twice, for meaning and manner. The peer
+once and attends to it; ours, the recipe `bgt` through `generate`, encodes it twice, for meaning and manner. The peer
 gets batches of 64, its best of 16, 32, 64, 128 and 256. Lengths are lognormal with a median of 12 pieces. Where they
 differ, ours drops sentences that have ended, the peer computes them to the end of the batch; where not, steps are
 compared. The first size is the one with a target; the others say where its speed comes from, and must not be slower.
@@ -29,7 +29,9 @@ from bgt_core.contracts import EOS, PAD, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.device import autocast
 from bgt_core.embedder import Embedder
-from bgt_core.generation.search import NEVER, beam, transfer
+from bgt_core.generation.generate import generate
+from bgt_core.generation.options import Beam
+from bgt_core.generation.search import NEVER, beam
 from bgt_core.grammar import pairs
 from bgt_core.nets.decoder import TransformerDecoder
 
@@ -156,7 +158,7 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
     def ours(precision: str) -> list[int]:
         embedder = Embedder(model, tokenizer, ("en", "fr"), precision)
         with autocast(embedder.device, precision):
-            return [len(text.split()) for text in transfer(embedder, sources, sources, lang="en", max_length=most)]
+            return [len(text.split()) for text in recombined(embedder, sources, sources, most)]
 
     def theirs() -> list[int]:
         lengths_written: list[int] = []
@@ -225,13 +227,18 @@ def straight_beam(decoder: TransformerDecoder, latent: Tensor, max_length: int) 
     return [piece for piece in best_text if piece != EOS], mean
 
 
+def recombined(bgt: Embedder, sources: Sequence[str], styles: Sequence[str], most: int) -> list[str]:
+    """The sentences of a plain beam search, at most that many tokens each."""
+    return generate(bgt, sources, styles, lang="en", search=Beam(), rerank=False, max_length=most)
+
+
 def shipped_agreement() -> str:
     """Sentences that bf16 leaves as they are, of the model that ships."""
     texts = [pair.texts["en"] for pair in pairs(512, seed=0)]
     exact, rounded = (bgt_core.load(precision=precision) for precision in ("fp32", "bf16"))
-    expected = transfer(exact, texts[:256], texts[256:], lang="en")
+    expected = recombined(exact, texts[:256], texts[256:], 60)
     with autocast(rounded.device, "bf16"):
-        written = transfer(rounded, texts[:256], texts[256:], lang="en")
+        written = recombined(rounded, texts[:256], texts[256:], 60)
     return f"{sum(map(str.__eq__, expected, written))} of 256 sentences of the shipped model as in fp32"
 
 

@@ -19,11 +19,11 @@ _HOMES = {
     "RECIPES": "recipes",
     "Sample": "generation.options",
     "evaluate": "evaluation.sts",
+    "generate": "generation.generate",
     "info": "checkpoint",
     "mine": "mining",
     "open_encoder": "adapters",
     "train": "run",
-    "transfer": "generation.search",
 }
 
 __all__ = [
@@ -39,12 +39,12 @@ __all__ = [
     "Sample",
     "UsageError",
     "evaluate",
+    "generate",
     "info",
     "load",
     "mine",
     "open_encoder",
     "train",
-    "transfer",
 ]
 
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError  # noqa: E402
@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     from bgt_core.checkpoint import info as info
     from bgt_core.embedder import Embedder as Embedder
     from bgt_core.evaluation.sts import evaluate as evaluate
+    from bgt_core.generation.generate import generate as generate
     from bgt_core.generation.options import GREEDY as GREEDY
     from bgt_core.generation.options import Beam as Beam
     from bgt_core.generation.options import Sample as Sample
-    from bgt_core.generation.search import transfer as transfer
     from bgt_core.generation.translate import BeamTranslator as BeamTranslator
     from bgt_core.mining import mine as mine
     from bgt_core.recipes import RECIPES as RECIPES

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -218,6 +218,10 @@ class Model(Protocol):
     def encoder(self, latent: str, lang: str) -> nn.Module:
         """What reads that latent from sentences of that language: Tokens -> Posterior."""
 
+    @property
+    def table(self) -> nn.Embedding:
+        """The token vectors that its semantic encoder reads first, (V, H)."""
+
     def vectors(self, posterior: Posterior) -> Tensor:
         """What is embedded of a posterior, (B, D): its mean, unless the model says otherwise."""
 
@@ -232,14 +236,53 @@ class Model(Protocol):
     def to(self, device: torch.device | str) -> Self: ...
 
 
+# What some models can do besides; others ask `isinstance(model, GenerativeModel)`, never for a class of models.
+
+
+@runtime_checkable
 class GenerativeModel(Model, Protocol):
-    """A model that also writes."""
+    """A model that writes sentences from its latents."""
+
+    @property
+    def writes(self) -> Sequence[str]:
+        """The languages that it writes; empty if its decoders score sentences but do not order their words."""
 
     def decoder(self, lang: str) -> Decoder:
         """What reconstructs sentences of that language."""
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
         """What such a decoder reads, (B, any), from each latent's (B, L)."""
+
+
+@runtime_checkable
+class TranslationModel(Model, Protocol):
+    """A model that writes translations, from all states of its encoder."""
+
+    @property
+    def translates(self) -> Sequence[str]:
+        """The languages that it translates into."""
+
+    def states(self, side: Tokens) -> Any:
+        """What its decoders read of B sentences."""
+
+    def decoder(self, lang: str) -> Decoder:
+        """What writes that language, from `states`."""
+
+
+@runtime_checkable
+class DuplicateModel(Model, Protocol):
+    """A model that says whether two sentences mean the same."""
+
+    def duplicate_probability(self, left: Any, right: Any) -> Tensor:
+        """That they do, from their semantic posteriors, (B, L) each: (B,) float64."""
+
+
+@runtime_checkable
+class ReferenceModel(Model, Protocol):
+    """A model that says whether a person wrote a sentence."""
+
+    def reference_probability(self, vectors: Tensor) -> Tensor:
+        """That a person did, from the sentences' vectors, (N, L): (N,) float64."""
 
 
 class Decoder(Protocol):

@@ -59,7 +59,7 @@ def main() -> None:
     vectors = model.embed(sentences, lang=langs[0])  # (3, D)
     print(f"{last}: vectors of {vectors.shape[1]} units")
     print("cosine to the first sentence:", model.similarity(vectors[[0, 0]], vectors[1:]).round(2))
-    print("written anew:", bgt_core.transfer(model, sentences[:1], sentences[2:], lang=langs[0])[0])
+    print("written anew:", bgt_core.generate(model, sentences[:1], sentences[2:], lang=langs[0])[0])
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ from safetensors.numpy import load_file
 import bgt_core
 from bgt_core import bulk, checkpoint
 from bgt_core.cli.options import tune_training
-from bgt_core.generation.rerank import candidates
-from bgt_core.generation.search import decode, exchanged
+from bgt_core.generation.generate import candidates, exchanged
+from bgt_core.generation.search import decode
 from bgt_core.grammar import Pair
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -18,7 +18,7 @@ import streamlit as st
 
 import bgt_core
 from app.core import kept_vectors, rows, startup
-from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.contracts import SEMANTIC, GenerativeModel, SentenceEncoder, TranslationModel
 from bgt_core.errors import Busy, UsageError
 from bgt_core.files import json_lines
 
@@ -75,23 +75,20 @@ class Loaded:
     @property
     def translates(self) -> str:
         """From which language into which, as in "French into English"; "" of a model that does not translate."""
-        from bgt_core.generation.translate import translates_into
-
-        written = " and ".join(map(rows.language_name, translates_into(self.bgt)))
+        model = self.bgt and self.bgt.model
+        written = " and ".join(map(rows.language_name, model.translates if isinstance(model, TranslationModel) else ()))
         return f"{self.languages} into {written}" if written else ""
 
     @property
     def cannot_write(self) -> str:
         """Why it can't write one sentence in the style of another; "" where it can."""
-        from bgt_core.generation.writer import can_write
-
         if not self.bgt:
             return "This encoder reads sentences and writes none."
         if self.translates:
             return f"This model translates {self.translates}, and has no style that could be changed."
         if not self.second_latent:
             return "This model has no language latents, so it has no style that could be changed."
-        if not can_write(self.bgt):
+        if not (isinstance(self.bgt.model, GenerativeModel) and self.bgt.model.writes):
             return "This model cannot write sentences: its decoder is a bag of words, without an order."
         return ""
 

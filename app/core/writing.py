@@ -12,14 +12,13 @@ import pandas as pd
 from app.core import rows
 from app.core.state import Loaded, embed, inference
 from bgt_core.contracts import SEMANTIC
-from bgt_core.generation import rerank
-from bgt_core.generation.options import Beam, Search
-from bgt_core.generation.rerank import Candidate
+from bgt_core.generation import generate
+from bgt_core.generation.generate import Candidate
+from bgt_core.generation.options import DEFAULT_SEARCH, Search
 from bgt_core.generation.search import Report, quiet
 
 MAX_LENGTH = 60  # tokens of what is written
 MAX_CHARACTERS = 500  # of a sentence to generate from: far longer than what models are trained on
-DEFAULT_SEARCH = Beam(8, no_repeat_ngram=3, max_run=1)  # rebuilds example sentences best, and never loops
 
 
 def candidates(
@@ -36,7 +35,7 @@ def candidates(
     """For each row of both latents, (N, L) and (N, M), sentences of `lang`, the one that keeps most of both first."""
     latents = {SEMANTIC: semantic, loaded.second_latent: second}
     with inference():
-        return rerank.candidates(
+        return generate.candidates(
             loaded.bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length, report=report
         )
 

@@ -9,11 +9,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from sklearn.feature_extraction.text import HashingVectorizer
-from torch import nn
 
 from bgt_core import PRETRAINED, checkpoint, recipes
 from bgt_core.adapters.external import ExternalEncoder
-from bgt_core.contracts import EOS, SEMANTIC, SentenceEncoder
+from bgt_core.contracts import EOS, SentenceEncoder
 from bgt_core.data.text import Tokenizer
 from bgt_core.device import pick_device
 from bgt_core.embedder import Embedder
@@ -80,8 +79,7 @@ def pieces(bgt: Embedder) -> ExternalEncoder:
 
     The table is the semantic encoder's; a sentence without pieces has zeros.
     """
-    encoder = bgt.model.encoders[SEMANTIC]
-    table = next(part for part in encoder.modules() if isinstance(part, nn.Embedding)).weight.detach().float().cpu()
+    table = bgt.model.table.weight.detach().float().cpu()
 
     def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
         ids = [[piece for piece in sentence if piece != EOS] for sentence in bgt.tokenizer.encode(texts)]

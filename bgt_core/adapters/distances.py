@@ -19,10 +19,9 @@ import numpy as np
 import torch
 
 from bgt_core.adapters.movers import WordMover
-from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.contracts import SEMANTIC, DuplicateModel, SentenceEncoder
 from bgt_core.embedder import Embedder
 from bgt_core.errors import UsageError, did_you_mean
-from bgt_core.models.var_siamese import VarSiamese
 from bgt_core.posterior import Gaussian
 from bgt_core.posterior.distances import DISTANCES, similarity
 from bgt_core.vectors.compare import check_paired
@@ -89,7 +88,7 @@ class DuplicateEncoder(PosteriorEncoder):
     def __init__(self, embedder: Embedder):
         """Raises UsageError for another model."""
         super().__init__(embedder, PROBABILITY)
-        if not isinstance(embedder.model, VarSiamese):
+        if not isinstance(embedder.model, DuplicateModel):
             raise UsageError("this model tells no duplicates; `probability` is what a trained var-siamese gives.")
         self._model, self.latents = embedder.model, (SEMANTIC,)
 
@@ -97,7 +96,7 @@ class DuplicateEncoder(PosteriorEncoder):
         """Posteriors (P, L), (P, L) -> probabilities, (P,) float64."""
         device = self._embedder.device
         sides = (Gaussian(side.mean.to(device), side.log_variance.to(device)) for side in (left, right))
-        return self._model.probability(*sides)
+        return self._model.duplicate_probability(*sides)
 
 
 def gaussian(vectors: np.ndarray) -> Gaussian:
@@ -126,5 +125,5 @@ def compared_by(encoder: SentenceEncoder, distance: str) -> SentenceEncoder:
 
 def with_own_probability(encoder: SentenceEncoder) -> SentenceEncoder:
     """A trained `var-siamese` with its probabilities for similarity; any other encoder as it is."""
-    siamese = isinstance(encoder, Embedder) and isinstance(encoder.model, VarSiamese)
+    siamese = isinstance(encoder, Embedder) and isinstance(encoder.model, DuplicateModel)
     return compared_by(encoder, PROBABILITY) if siamese else encoder

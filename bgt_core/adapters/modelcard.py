@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bgt_core.checkpoint import WEIGHTS, Checkpoint
-from bgt_core.models.translator import Translator
+from bgt_core.contracts import TranslationModel
 from bgt_core.tables import Table, markdown
 
 ABOUT = """A Bilingual Generative Transformer: what a sentence means, and how its language says it, are two vectors.
@@ -33,8 +33,8 @@ def model_card(name: str, checkpoint: Checkpoint, use: str) -> str:
     card = config.get("card", {})
     about, task, model = ABOUT, "sentence-similarity", checkpoint.model
     langs = ", ".join(model.langs)
-    if isinstance(model, Translator):
-        written = list(model.decoders)
+    if isinstance(model, TranslationModel):
+        written = model.translates
         about, task = TRANSLATES.format(source=langs, targets=" and ".join(written)), "translation"
         langs = ", ".join(dict.fromkeys([*model.langs, *written]))
     parts = [

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from torch import nn
 
 from bgt_core.contracts import EOS, PAD, SEMANTIC
 from bgt_core.data.text import sentence_list
@@ -30,9 +29,7 @@ class WordMover:
         needs("ot", "transport")
         self.langs, self.latents = tuple(embedder.langs), (SEMANTIC,)
         self._embedder = embedder
-        encoder = embedder.model.encoders[SEMANTIC]
-        table = next(part for part in encoder.modules() if isinstance(part, nn.Embedding)).weight
-        self.table = table.detach().double().cpu().numpy()  # (V, H)
+        self.table = embedder.model.table.weight.detach().double().cpu().numpy()  # (V, H)
 
     @property
     def fingerprint(self) -> str:

@@ -11,9 +11,9 @@ from bgt_core import checkpoint
 from bgt_core.adapters.modelcard import model_card
 from bgt_core.checkpoint import Checkpoint, hub
 from bgt_core.checkpoint.card import checked
+from bgt_core.contracts import TranslationModel
 from bgt_core.errors import DataError, UsageError, needs
 from bgt_core.files import read_json
-from bgt_core.models.translator import Translator
 
 CHECKPOINT, SENTENCE_TRANSFORMERS, ONNX = FORMS = ("checkpoint", "sentence-transformers", "onnx")
 
@@ -95,7 +95,7 @@ def push(path: Path | str, name: str, *, private: bool = False) -> str:
     files: dict[str, Path | bytes] = {
         file: loaded.folder / file for file in (checkpoint.CONFIG, *loaded.config["files"])
     }
-    use = USE_TRANSLATOR if isinstance(loaded.model, Translator) else USE
+    use = USE_TRANSLATOR if isinstance(loaded.model, TranslationModel) else USE
     readme = model_card(name, loaded, use.format(name=name, lang=loaded.model.langs[0]))
     return hub.push(name, {**files, "README.md": readme.encode()}, private=private)
 

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from bgt_core import load
+from bgt_core.contracts import ReferenceModel
 from bgt_core.embedder import Embedder
 from bgt_core.errors import NotFound, UsageError
-from bgt_core.models.classifier import ReferenceClassifier
 
 
 class ReferenceProbability:
@@ -22,7 +22,7 @@ class ReferenceProbability:
 
     def __init__(self, embedder: Embedder):
         """Raises UsageError for another model."""
-        if not isinstance(embedder.model, ReferenceClassifier):
+        if not isinstance(embedder.model, ReferenceModel):
             raise UsageError("this model classifies no references; train a reference-classifier.")
         self._embedder, self._model = embedder, embedder.model
 
@@ -45,4 +45,4 @@ class ReferenceProbability:
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """N sentences -> (N,) float64, from 0 to 1."""
         vectors = self._embedder.embed(sentences, lang=self._embedder.langs[0])  # all its languages have one encoder
-        return self._model.probability(torch.from_numpy(vectors).to(self._embedder.device)).cpu().numpy()
+        return self._model.reference_probability(torch.from_numpy(vectors).to(self._embedder.device)).cpu().numpy()

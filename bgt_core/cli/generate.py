@@ -1,4 +1,4 @@
-"""`bgt generate`: one sentence written anew in the manner of another."""
+"""`bgt generate`: the meaning of one sentence in the style of another."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import typer
 from bgt_core import PRETRAINED
 from bgt_core.cli.options import DeviceOption, LengthPenaltyOption, MaxRunOption, ModelOption, NgramOption, load
 from bgt_core.errors import UsageError
+from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample
 
 
 def generate(
     source: Annotated[str, typer.Option(help="The sentence whose meaning is kept, in any language of the model.")],
-    style: Annotated[str, typer.Option(help="The sentence whose manner is taken.")],
+    style: Annotated[str, typer.Option(help="The sentence whose style is taken.")],
     lang: Annotated[
         str | None,
         typer.Option(help="Language of the style, and of what is written.", show_default="the model's first"),
@@ -21,15 +22,15 @@ def generate(
     source_lang: Annotated[
         str | None, typer.Option("--source-lang", help="Language of the source.", show_default="that of the style")
     ] = None,
-    beam: Annotated[int, typer.Option(help="Hypotheses kept; 1 is greedy.")] = 8,
+    beam: Annotated[int, typer.Option(help="Hypotheses kept; 1 is greedy.")] = DEFAULT_SEARCH.size,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,
     temperature: Annotated[float, typer.Option(help="With --sample.")] = 1.0,
     top_p: Annotated[float, typer.Option(help="With --sample.")] = 1.0,
     seed: Annotated[int, typer.Option(help="With --sample.")] = 0,
     max_length: Annotated[int, typer.Option(help="At most that many pieces.")] = 60,
-    no_repeat_ngram: NgramOption = 3,
-    max_run: MaxRunOption = 1,
-    length_penalty: LengthPenaltyOption = 1.0,
+    no_repeat_ngram: NgramOption = DEFAULT_SEARCH.no_repeat_ngram,
+    max_run: MaxRunOption = DEFAULT_SEARCH.max_run,
+    length_penalty: LengthPenaltyOption = DEFAULT_SEARCH.length_penalty,
     n_best: Annotated[int, typer.Option("--n-best", min=1, help="Print that many of the beam, the best first.")] = 1,
     rerank: Annotated[
         bool,
@@ -40,10 +41,8 @@ def generate(
     model: ModelOption = PRETRAINED,
     device: DeviceOption = "auto",
 ) -> None:
-    """Write the meaning of one sentence in the manner of another."""
-    from bgt_core.generation.options import Beam, Sample
-    from bgt_core.generation.rerank import candidates
-    from bgt_core.generation.search import exchanged
+    """Write the meaning of one sentence in the style of another."""
+    from bgt_core.generation.generate import candidates, exchanged
 
     for name, text in (("--source", source), ("--style", style)):
         if not text.strip():

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import BOS, EOS, LANGUAGE, PAD, SEMANTIC, SYNTACTIC, UNK, Decoder, DecoderState, SentenceEncoder
-from bgt_core.data.text import Tokenizer, sentence_list
+from bgt_core.contracts import BOS, EOS, PAD, UNK, Decoder, DecoderState, GenerativeModel, Model, SentenceEncoder
+from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
-from bgt_core.generation.options import DEFAULT, Beam, Sample, Search, allowed
+from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
+from bgt_core.generation.rules import allowed
 
 NEVER = (PAD, UNK, BOS)  # pieces that no search writes
 AT_ONCE = 128  # sentences searched together: bounds the memory, B x beam x V scores
@@ -33,9 +34,11 @@ class Context(Protocol):
 class SentenceWriter(SentenceEncoder, Protocol):
     """An embedder whose model can also write (`bgt_core.Embedder`)."""
 
-    model: Any
     tokenizer: Tokenizer
     precision: str  # of matrix products
+
+    @property
+    def model(self) -> Model: ...
 
     def encoder(self, lang: str, latent: str) -> nn.Module:
         """What reads `latent` from sentences of `lang`; UsageError for a language or a latent that the model lacks."""
@@ -49,49 +52,11 @@ def quiet(pieces: int) -> None:
     """Reports nothing."""
 
 
-def transfer(
-    bgt: SentenceWriter,
-    sources: Sequence[str],
-    styles: Sequence[str],
-    *,
-    lang: str,
-    source_lang: str | None = None,
-    search: Search = DEFAULT,
-    seed: int = 0,
-    max_length: int = 60,
-) -> list[str]:
-    """The meaning of each source in the manner of the style beside it.
-
-    `lang` is the language of the styles and of what is written, `source_lang` that of the sources; without it they are
-    read as `lang`, which is all the same to a model with one semantic encoder for all languages, as `bgt` and
-    `bgt-small` have. The same seed gives the same text. `max_length` is in pieces. Raises UsageError for
-    unequal counts, an unknown language, or a model that has no language latents, nor a syntactic one.
-
-    >>> transfer(bgt_core.load(), ["The old man sees the red car."], ["Is it late?"], lang="en")
-    ['the car is old.']
-    """
-    latents = exchanged(bgt, sources, styles, lang, source_lang or lang)
-    return decode(bgt, latents, lang=lang, search=search, seed=seed, max_length=max_length)
-
-
-def exchanged(
-    bgt: SentenceWriter, sources: Sequence[str], styles: Sequence[str], lang: str, source_lang: str
-) -> dict[str, np.ndarray]:
-    """What `decode` reads: the semantic latents of N sources, the other latents of the N styles; UsageError as
-    `transfer`."""
-    manner = next((latent for latent in (LANGUAGE, SYNTACTIC) if latent in bgt.latents), None)
-    if manner is None:
-        raise UsageError(
-            "This model has no language latents, nor a syntactic one, so it can't take the manner of a sentence; use "
-            "one that has them, as `bgt`, `bgt-small` and `vgvae` train.",
-        )
-    sources, styles = sentence_list(sources), sentence_list(styles)
-    if len(sources) != len(styles):
-        raise UsageError(f"{len(sources)} sources but {len(styles)} styles; each source needs one style.")
-    return {
-        manner: bgt.embed(styles, lang=lang, latent=manner),
-        SEMANTIC: bgt.embed(sources, lang=source_lang, latent=SEMANTIC),
-    }
+def generative(bgt: SentenceWriter) -> GenerativeModel:
+    """The model of an embedder, if it writes; UsageError if not."""
+    if not isinstance(bgt.model, GenerativeModel):
+        raise UsageError("This model has no decoder that writes from its latents; use one as `bgt` trains.")
+    return bgt.model
 
 
 def decode(
@@ -99,7 +64,7 @@ def decode(
     latents: Mapping[str, np.ndarray],
     *,
     lang: str,
-    search: Search = DEFAULT,
+    search: Search = DEFAULT_SEARCH,
     seed: int = 0,
     max_length: int = 60,
     report: Report = quiet,
@@ -115,17 +80,18 @@ def decode(
     >>> decode(bgt, latents, lang="en")
     ['is it late?']
     """
-    joined = decoder_input(bgt, latents, lang, max_length)
+    joined, decoder = decoder_input(bgt, latents, lang, max_length), generative(bgt).decoder(lang)
     generator = torch.Generator(joined.device).manual_seed(seed)
     written: list[list[int]] = []
     with torch.no_grad():  # not inference_mode: under it, autocast converts every weight at every step
         for part in joined.split(AT_ONCE) if len(joined) else ():
-            written += write(bgt.model.decoder(lang), part, search, max_length, generator, report)
+            written += write(decoder, part, search, max_length, generator, report)
     return bgt.tokenizer.decode(written)
 
 
 def decoder_input(bgt: SentenceWriter, latents: Mapping[str, np.ndarray], lang: str, max_length: int) -> Tensor:
     """What the decoder of `lang` reads, (N, L_lang + L), of latents (N, L) each; UsageError as `decode`."""
+    model = generative(bgt)
     for latent in latents:
         bgt.encoder(lang, latent)
     if missing := [latent for latent in bgt.latents if latent not in latents]:
@@ -136,9 +102,9 @@ def decoder_input(bgt: SentenceWriter, latents: Mapping[str, np.ndarray], lang: 
         raise UsageError(f"latents of unequal number ({given}); each sentence needs one of every latent.")
     if max_length < 1:
         raise UsageError(f"max_length {max_length} must be at least 1 piece.")
-    device = next(bgt.model.parameters()).device
+    device = next(model.parameters()).device
     parts = {name: torch.tensor(part, dtype=torch.float32, device=device) for name, part in latents.items()}
-    return bgt.model.join(parts)
+    return model.join(parts)
 
 
 def write(

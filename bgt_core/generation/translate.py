@@ -6,22 +6,15 @@ from collections.abc import Sequence
 
 import torch
 
-from bgt_core.contracts import Tokens
+from bgt_core.contracts import Tokens, TranslationModel
 from bgt_core.data.text import normalise
 from bgt_core.data.translations import Translation
 from bgt_core.device import autocast
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import Beam
 from bgt_core.generation.search import AT_ONCE, SentenceWriter, n_best
-from bgt_core.models.translator import Translator
 
 BATCH_TOKENS = 4_096  # padded tokens of a batch at most: a search remembers as many columns of each hypothesis
-
-
-def translates_into(bgt: object) -> list[str]:
-    """The languages that its model writes translations in; none for a model that does not translate."""
-    model = getattr(bgt, "model", None)
-    return list(model.decoders) if isinstance(model, Translator) else []
 
 
 class BeamTranslator:
@@ -49,9 +42,9 @@ class BeamTranslator:
         max_run: int = 0,
         length_penalty: float = 1.0,
     ):
-        if not isinstance(bgt.model, Translator):
+        if not isinstance(bgt.model, TranslationModel):
             raise UsageError("This model does not translate; use one as `bgt train translator` makes.")
-        self.bgt, self.model, written = bgt, bgt.model, list(bgt.model.decoders)
+        self.bgt, self.model, written = bgt, bgt.model, bgt.model.translates
         self.source_lang, self.lang = bgt.langs[0], lang or written[0]
         if self.lang not in written or source_lang not in (None, self.source_lang):
             wrong = f"{source_lang or self.source_lang} to {self.lang}"

@@ -9,15 +9,8 @@ import numpy as np
 import torch
 
 from bgt_core.contracts import SEMANTIC, Tokens
-from bgt_core.errors import UsageError
 from bgt_core.generation.options import Search
-from bgt_core.generation.search import AT_ONCE, SentenceWriter, decode
-
-
-def can_write(bgt: object) -> bool:
-    """Whether its model has a decoder that writes from its latents."""
-    model = getattr(bgt, "model", None)
-    return hasattr(model, "decoder") and hasattr(model, "join") and getattr(model, "writes", True)
+from bgt_core.generation.search import AT_ONCE, SentenceWriter, decode, generative
 
 
 @dataclass(frozen=True)
@@ -29,8 +22,7 @@ class Writer:
     max_length: int = 60  # pieces
 
     def __post_init__(self) -> None:
-        if not can_write(self.bgt):
-            raise UsageError("This model has no decoder that writes from its latents; use one as `bgt` trains.")
+        generative(self.bgt)
 
     @property
     def langs(self) -> Sequence[str]:
@@ -54,13 +46,13 @@ class Writer:
 
     def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
         """log p(sentence | latents) in nats of N sentences of `lang`, a row of the latents each: (N,) float64."""
-        device = next(self.bgt.model.parameters()).device
-        ids, decoder = self.bgt.tokenizer.encode(sentences), self.bgt.model.decoder(lang)
+        model, ids = generative(self.bgt), self.bgt.tokenizer.encode(sentences)
+        device, decoder = next(model.parameters()).device, model.decoder(lang)
         nats: list[float] = []
         with torch.no_grad():
             for start in range(0, len(ids), AT_ONCE):
                 part = slice(start, start + AT_ONCE)
                 tensors = {name: torch.tensor(rows[part], device=device) for name, rows in latents.items()}
                 target = Tokens.pad(ids[part], lang).to(device)
-                nats += decoder("reconstruct", lang, self.bgt.model.join(tensors), target).nll()[1].tolist()
+                nats += decoder("reconstruct", lang, model.join(tensors), target).nll()[1].tolist()
         return -np.array(nats)

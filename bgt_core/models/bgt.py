@@ -70,6 +70,11 @@ class BGT(LatentModel):
             for column, posterior in meaning.items()
         }
 
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The languages that it writes."""
+        return self.langs
+
     def decoder(self, lang: str) -> Decoder:
         """p(sentence | z_lang, z_semantic) of that language."""
         return cast(Decoder, self.decoders[lang])

@@ -59,6 +59,6 @@ class ReferenceClassifier(LatentModel):
         return Outputs(meaning, {}, predictions)
 
     @torch.no_grad()
-    def probability(self, vectors: Tensor) -> Tensor:
+    def reference_probability(self, vectors: Tensor) -> Tensor:
         """Of being a reference, from the sentences' vectors (N, L): (N,) float64."""
         return self.classifier(vectors).double().softmax(-1)[:, 1]

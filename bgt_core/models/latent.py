@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from torch import Tensor, nn
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, Posterior, Similarity
 from bgt_core.nets.encoders import NoLatent
+from bgt_core.nets.output import LanguageOutput
 from bgt_core.vectors.compare import COSINE
 
 
@@ -33,6 +34,21 @@ class LatentModel(nn.Module):
     def encoder(self, latent: str, lang: str) -> nn.Module:
         """What reads that latent from sentences of that language: Tokens -> Posterior."""
         return self.encoders[lang if latent == LANGUAGE else latent]
+
+    @property
+    def table(self) -> nn.Embedding:
+        """The token vectors that the semantic encoder reads first, (V, H)."""
+        return next(part for part in self.encoders[SEMANTIC].modules() if isinstance(part, nn.Embedding))
+
+    def restrict(self, occurs: Callable[[str], Tensor]) -> None:
+        """Let decoders that can score a part of the vocabulary score what occurs in their language's text.
+
+        Args:
+            occurs: Of a language, whether each token occurs in its training text, (V,) bool.
+        """
+        for layer in self.modules():
+            if isinstance(layer, LanguageOutput):
+                layer.restrict(occurs(layer.lang))
 
     def vectors(self, posterior: Posterior) -> Tensor:
         """The posterior mean, (B, L)."""

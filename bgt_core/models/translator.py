@@ -42,6 +42,11 @@ class Translator(LatentModel):
         meaning = Point(PackedLayout.of(states.side).mean(states.states).detach())
         return Outputs({self.source: meaning}, {}, predictions)
 
+    @property
+    def translates(self) -> tuple[str, ...]:
+        """The languages that it translates into."""
+        return tuple(self.decoders)
+
     def states(self, side: Tokens) -> EncoderStates:
         """What decoders read of the sources, (B, T)."""
         body = cast(Transformer, self.encoders[SEMANTIC].body)

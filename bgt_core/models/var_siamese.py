@@ -71,6 +71,11 @@ class ParaphraseVAE(LatentModel):
             predictions.append(self.decoders[side.lang]("paraphrase", column, latent, side))
         return predictions
 
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The languages that it writes."""
+        return self.langs
+
     def decoder(self, lang: str) -> Decoder:
         """p(sentence | z) of that language."""
         return cast(Decoder, self.decoders[lang])
@@ -115,7 +120,7 @@ class VarSiamese(LatentModel):
         return self.classifier(self.dropout(self.perceptron(self.dropout(read))))
 
     @torch.no_grad()
-    def probability(self, left: Gaussian, right: Gaussian) -> Tensor:
+    def duplicate_probability(self, left: Gaussian, right: Gaussian) -> Tensor:
         """That sentences mean the same, from their semantic posteriors, (B, L) each: (B,) float64."""
         return self.logits(left, right).double().softmax(-1)[:, DUPLICATE]
 

@@ -63,9 +63,9 @@ class VGVAE(LatentModel):
         return Outputs(semantic, posteriors, predictions, negatives)
 
     @property
-    def writes(self) -> bool:
-        """Whether its decoders put words in an order."""
-        return not any(isinstance(decoder, BagOfWords) for decoder in self.decoders.values())
+    def writes(self) -> tuple[str, ...]:
+        """The languages that it writes; none if its decoders are bags of words, without an order."""
+        return () if any(isinstance(decoder, BagOfWords) for decoder in self.decoders.values()) else self.langs
 
     def decoder(self, lang: str) -> Decoder:
         """p(sentence | z, y) of that language; UsageError for a bag of words, which can't write."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from bgt_core.errors import UsageError, did_you_mean
 from bgt_core.recipes.bgt import (
@@ -22,7 +22,7 @@ from bgt_core.recipes.bgt import (
     random_encoder,
 )
 from bgt_core.recipes.bound import bgt_bound
-from bgt_core.recipes.classifier import PairClassifierConfig, pair_classifier, reference_classifier
+from bgt_core.recipes.classifier import pair_classifier, reference_classifier
 from bgt_core.recipes.legacy import RENAMED
 from bgt_core.recipes.paraphrastic import avg, gran
 from bgt_core.recipes.recipe import DataConfig, ModelConfig, Recipe
@@ -37,7 +37,7 @@ from bgt_core.recipes.seq2seq import (
 from bgt_core.recipes.settings import flatten, full_name, override, parse_overrides
 from bgt_core.recipes.siamese import bilstm, sp
 from bgt_core.recipes.translator import translator
-from bgt_core.recipes.var_siamese import VarSiameseConfig, var_siamese, var_siamese_reformulate, var_siamese_repeat
+from bgt_core.recipes.var_siamese import var_siamese, var_siamese_reformulate, var_siamese_repeat
 from bgt_core.recipes.vgvae import vgvae
 
 __all__ = ["RECIPES", "DataConfig", "ModelConfig", "Recipe", "build", "on_top_of", "parse_overrides"]
@@ -91,11 +91,11 @@ def build(name: str, overrides: Mapping[str, Any]) -> Recipe:
 
 def on_top_of(recipe: Recipe, base: str) -> Recipe:
     """The same second stage on the model of another recipe."""
-    if not isinstance(recipe.model, PairClassifierConfig | VarSiameseConfig):
+    if not recipe.base:
         raise UsageError(f"Recipe '{recipe.name}' stands on no other model; leave base out.")
     if base not in RECIPES or base == recipe.name:
         raise UsageError(f"base '{base}' is no recipe of a model to stand on.{did_you_mean(base, RECIPES)}")
-    return replace(recipe, base=base, model=replace(recipe.model, base=RECIPES[base]().model))
+    return replace(recipe, base=base, model=replace(cast(Any, recipe.model), base=RECIPES[base]().model))
 
 
 def setting(recipe: Recipe, name: str) -> str:

@@ -14,13 +14,13 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from bgt_core.adapters.distances import PROBABILITY, WMD, DuplicateEncoder, compared_by
+from bgt_core.contracts import DuplicateModel
 from bgt_core.embedder import Embedder
 from bgt_core.evaluation.pairs import LabelledPairs
 from bgt_core.evaluation.pairs.baselines import TfIdfClassifier
 from bgt_core.evaluation.pairs.bench import ACCURACY, AUC, EncoderScore, bootstrapped, measured
 from bgt_core.files import atomic_file
 from bgt_core.files.parquet import reading_parquet
-from bgt_core.models.var_siamese import VarSiamese
 from bgt_core.posterior.distances import DISTANCES
 
 LABEL, WORDS = "label", "tf-idf"  # columns; the second is the probability by tf-idf and logistic regression
@@ -39,7 +39,7 @@ def score_pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs) -
     A second stage has its probability too, and beside it that of tf-idf and logistic regression on the same labels.
     """
     names = [*DISTANCES, WMD]
-    second_stage = isinstance(embedder.model, VarSiamese)
+    second_stage = isinstance(embedder.model, DuplicateModel)
     encoders = {name: compared_by(embedder, name) for name in names}
     if second_stage:
         encoders[PROBABILITY] = DuplicateEncoder(embedder)

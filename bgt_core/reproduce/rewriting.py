@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from bgt_core.contracts import LANGUAGE
+from bgt_core.contracts import LANGUAGE, GenerativeModel
 from bgt_core.embedder import Embedder
 from bgt_core.evaluation.bootstrap import resample
 from bgt_core.evaluation.fidelity.measures import bootstrapped, chrf, same
 from bgt_core.evaluation.fidelity.plan import OWN, RANDOM, REFERENCE, Latents, writings
 from bgt_core.files import write_text
 from bgt_core.generation.options import Beam
-from bgt_core.generation.writer import Writer, can_write
+from bgt_core.generation.writer import Writer
 from bgt_core.reproduce.datasets import Dataset
 from bgt_core.reproduce.experiments import CHRF_MANNER, CHRF_OTHER, CHRF_OWN, EXACT_OWN
 
@@ -30,7 +30,11 @@ def write_anew(embedder: Embedder, dataset: Dataset) -> Records:
     """300 of the dataset's translations, evenly spaced; empty without any, and for a model that lacks a language or has
     no decoder that writes from its latents."""
     pairs = [pair for columns in dataset.translations.values() for pair in zip(*columns, strict=True)]
-    if len(pairs) < 2 or not can_write(embedder) or not set(dataset.langs) <= set(embedder.langs):
+    if (
+        len(pairs) < 2
+        or not isinstance(embedder.model, GenerativeModel)
+        or not set(dataset.langs) <= set(embedder.langs)
+    ):
         return []
     count = min(PAIRS, len(pairs))
     chosen = [pairs[row * len(pairs) // count] for row in range(count)]

@@ -17,10 +17,9 @@ from bgt_core.data.corpus import Corpus, Mixture
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
 from bgt_core.models.latent import LatentModel
-from bgt_core.nets.output import LanguageOutput
-from bgt_core.nets.pooling import SIFPooling
 from bgt_core.nets.prediction import LabelPrediction
 from bgt_core.recipes import Recipe
+from bgt_core.recipes.settings import flatten
 
 
 def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> LatentModel:
@@ -30,27 +29,24 @@ def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> Lat
     untouched = [name for name, _ in model.named_parameters()]
     if recipe.init_from:
         untouched = checkpoint.warm_start(model, checkpoint.find(recipe.init_from))
-    if encoder := getattr(recipe.model, "average_from", ""):
-        name, average = next((name, part) for name, part in model.named_modules() if isinstance(part, SIFPooling))
-        if f"{name}.table.weight" in untouched:  # a checkpoint's goes on as it is
-            start_average(average, encoder, tokenizer)
+    encoder = dict(flatten(recipe)).get("model.average_from")
+    if encoder and any(dict(model.named_parameters())[name] is model.table.weight for name in untouched):
+        start_average(model.table, encoder, tokenizer)  # where no checkpoint has filled it
     if "teacher.weight" in untouched:
         turn_to_teacher(model, corpus)
-    for layer in model.modules():
-        if isinstance(layer, LanguageOutput):
-            layer.restrict(torch.from_numpy(corpus.pieces(layer.lang, tokenizer.vocab_size)))
+    model.restrict(lambda lang: torch.from_numpy(corpus.pieces(lang, tokenizer.vocab_size)))
     return model
 
 
 @torch.no_grad()
-def start_average(average: SIFPooling, encoder: str, tokenizer: Tokenizer) -> None:
+def start_average(table: nn.Embedding, encoder: str, tokenizer: Tokenizer) -> None:
     """An average's token vectors begin as what an encoder gives each token's text, less the mean of all.
 
     As in model2vec (https://github.com/MinishLab/model2vec): from there a teacher leads to good vectors much sooner
     than from random ones. They are scaled to length 1 on average, as random ones are: long ones would turn slowly.
 
     Args:
-        average: Whose table is filled; special tokens stay as they are.
+        table: The average's token vectors; those of special tokens stay as they are.
         encoder: What `open_encoder` opens.
         tokenizer: The average's.
 
@@ -61,13 +57,13 @@ def start_average(average: SIFPooling, encoder: str, tokenizer: Tokenizer) -> No
     teacher = open_encoder(encoder, device="cpu")
     texts = {token: text.strip() for token, text in enumerate(tokenizer.texts()) if text.strip()}
     vectors = torch.from_numpy(teacher.embed(list(texts.values()), lang=next(iter(teacher.langs), "en")))
-    if vectors.shape[1] != average.width:
+    if vectors.shape[1] != table.embedding_dim:
         raise UsageError(
-            f"average_from {encoder}: its vectors have {vectors.shape[1]} units, the average has {average.width}; set "
-            f"average_dim={vectors.shape[1]}"
+            f"average_from {encoder}: its vectors have {vectors.shape[1]} units, the average has "
+            f"{table.embedding_dim}; set average_dim={vectors.shape[1]}"
         )
     vectors -= vectors.mean(0)
-    average.table.weight[torch.tensor(list(texts))] = vectors / vectors.norm(dim=1).mean()
+    table.weight[torch.tensor(list(texts))] = vectors / vectors.norm(dim=1).mean()
 
 
 @torch.no_grad()

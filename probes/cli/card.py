@@ -155,7 +155,7 @@ def generation_scores(
         )
     drawn = random.Random(seed).sample(sentences, 2 * transfers)
     sources, styles = drawn[:transfers], drawn[transfers:]
-    written = bgt_core.transfer(bgt, sources, styles, lang=lang)
+    written = bgt_core.generate(bgt, sources, styles, lang=lang)
     scores = style_scores(bgt, written, sources, styles, lang=lang)
     return len(written), {
         "Generated text, cosine to its source": {"semantic": scores.to_source},

@@ -185,10 +185,10 @@ def test_posteriors_are_those_of_sentences_in_single_precision(saved: Path) -> N
 
 def test_one_string_is_rewritten_in_the_style_of_one(saved: Path) -> None:
     model = bgt_core.load(saved, "cpu", "fp32")
-    expected = bgt_core.transfer(model, TEXTS[:1], TEXTS[1:2], lang="en", max_length=5)
-    assert bgt_core.transfer(model, TEXTS[0], TEXTS[1], lang="en", max_length=5) == expected
+    expected = bgt_core.generate(model, TEXTS[:1], TEXTS[1:2], lang="en", max_length=5)
+    assert bgt_core.generate(model, TEXTS[0], TEXTS[1], lang="en", max_length=5) == expected
     with pytest.raises(UsageError, match="3 sources but 1 styles"):
-        bgt_core.transfer(model, TEXTS, TEXTS[1], lang="en")
+        bgt_core.generate(model, TEXTS, TEXTS[1], lang="en")
 
 
 @pytest.mark.parametrize("size", [1.5, 0, "2"])

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from app.core import writing
 from app.sentence import properties
-from bgt_core.generation import rerank, search
+from bgt_core.generation import generate, search
 from probes.result import SCHEMA, Difference, ProbeResult, ProbeScore
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
@@ -56,7 +56,7 @@ def without_probes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """An untrained model writes on and on: grids and swaps end early. Streamlit reads the installed packages once."""
     monkeypatch.setattr(writing, "MAX_LENGTH", 12)
-    for write in (writing.candidates, rerank.candidates, search.transfer, search.decode):
+    for write in (writing.candidates, generate.candidates, generate.generate, search.decode):
         monkeypatch.setitem(write.__kwdefaults__, "max_length", 12)
     monkeypatch.setattr(manifest_scanner, "scan_component_manifests", scanned)
 

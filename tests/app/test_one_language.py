@@ -20,8 +20,7 @@ from app.similarity import chart, compute
 from bgt_core import checkpoint
 from bgt_core.data.examples import example_sentences
 from bgt_core.data.text import Tokenizer
-from bgt_core.generation.rerank import candidates
-from bgt_core.generation.search import exchanged
+from bgt_core.generation.generate import candidates, exchanged
 from bgt_core.recipes.recipe import Recipe
 from bgt_core.vectors.compare import cosines
 

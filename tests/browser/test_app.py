@@ -14,8 +14,7 @@ from playwright.sync_api import Page, expect
 from playwright.sync_api import TimeoutError as Late
 
 import bgt_core
-from bgt_core.generation.rerank import candidates
-from bgt_core.generation.search import exchanged
+from bgt_core.generation.generate import candidates, exchanged
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[2]

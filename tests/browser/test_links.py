@@ -11,8 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import bgt_core
-from bgt_core.generation.rerank import candidates
-from bgt_core.generation.search import exchanged
+from bgt_core.generation.generate import candidates, exchanged
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Visit = Callable[..., Page]

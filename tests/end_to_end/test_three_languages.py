@@ -118,11 +118,11 @@ def test_each_language_is_embedded_in_both_latents(model: Embedder, texts: dict[
 def test_it_writes_each_language_from_each(model: Embedder, texts: dict[str, list[str]]) -> None:
     words = {lang: {word for text in texts[lang] for word in text.lower().split()} for lang in LANGS}
     for source, target in [*permutations(LANGS, 2), *zip(LANGS, LANGS, strict=True)]:
-        written = bgt_core.transfer(model, texts[source][:8], texts[target][8:16], lang=target, source_lang=source)
+        written = bgt_core.generate(model, texts[source][:8], texts[target][8:16], lang=target, source_lang=source)
         assert len(written) == 8 and all(written)
         shares = {lang: np.mean([word in words[lang] for text in written for word in text.split()]) for lang in LANGS}
         assert max(shares, key=shares.__getitem__) == target, (written, shares)
-        assert written == bgt_core.transfer(model, texts[source][:8], texts[target][8:16], lang=target)  # one encoder
+        assert written == bgt_core.generate(model, texts[source][:8], texts[target][8:16], lang=target)  # one encoder
 
 
 def test_the_command_says_what_the_language_of_the_source_is(
@@ -132,7 +132,7 @@ def test_the_command_says_what_the_language_of_the_source_is(
     arguments = ("--source", source, "--source-lang", "fr", "--style", style, "--lang", "de", "--model", whole)
     done = bgt("generate", *arguments, "--device", "cpu", "--beam", 1)
     assert done.code == 0, done.err
-    (written,) = bgt_core.transfer(model, [source], [style], lang="de", source_lang="fr", search=bgt_core.Beam(1, 3, 1))
+    (written,) = bgt_core.generate(model, [source], [style], lang="de", source_lang="fr", search=bgt_core.Beam(1, 3, 1))
     assert done.out == f"{written}\n"
     wrong = bgt("generate", *arguments, "--source-lang", "es")
     assert (wrong.code, wrong.out) == (2, "") and "no language 'es'; it has en, fr, de" in wrong.err

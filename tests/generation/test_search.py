@@ -15,6 +15,7 @@ import bgt_core
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, UsageError
+from bgt_core.generation.generate import generate
 from bgt_core.generation.options import GREEDY, Beam, Sample
 from bgt_core.generation.search import (
     BLOCK,
@@ -23,7 +24,6 @@ from bgt_core.generation.search import (
     largest,
     most_probable,
     sample,
-    transfer,
 )
 from bgt_core.models.bgt import BGT
 from bgt_core.nets.decoder import TransformerDecoder
@@ -334,11 +334,11 @@ STYLES = ["Well, my brother is here.", "Oh, the cat...", "So, we do not know."]
 
 def test_the_same_seed_writes_the_same_text(model: bgt_core.Embedder) -> None:
     options = {"lang": "en", "search": Sample(), "max_length": 8}
-    first = transfer(model, SOURCES, STYLES, seed=1, **options)
+    first = generate(model, SOURCES, STYLES, seed=1, **options)
     torch.randn(3)  # nothing drawn elsewhere matters
-    assert transfer(model, SOURCES, STYLES, seed=1, **options) == first
-    assert transfer(model, SOURCES, STYLES, seed=2, **options) != first
-    assert transfer(model, SOURCES, STYLES, lang="en", search=GREEDY, seed=1, max_length=8) == transfer(
+    assert generate(model, SOURCES, STYLES, seed=1, **options) == first
+    assert generate(model, SOURCES, STYLES, seed=2, **options) != first
+    assert generate(model, SOURCES, STYLES, lang="en", search=GREEDY, seed=1, max_length=8) == generate(
         model, SOURCES, STYLES, lang="en", search=Beam(1), seed=2, max_length=8
     )
 
@@ -352,7 +352,7 @@ def test_what_is_written_follows_source_style_and_language(model: bgt_core.Embed
         ("other language", 0, 0, "fr"),
     ):
         search = Sample(temperature=3.0)
-        written[name] = transfer(model, [SOURCES[source]], [STYLES[style]], lang=lang, search=search, max_length=12)[0]
+        written[name] = generate(model, [SOURCES[source]], [STYLES[style]], lang=lang, search=search, max_length=12)[0]
     assert len(set(written.values())) == 4
 
 
@@ -375,7 +375,7 @@ def test_text_is_what_the_decoder_writes_for_the_two_means(
             return self.decoder.step(pieces, past)
 
     monkeypatch.setitem(model.model.decoders._modules, "fr", Spy(model.model.decoders["fr"]))
-    transfer(model, SOURCES[:2], STYLES[:2], lang="fr", search=GREEDY, max_length=2)
+    generate(model, SOURCES[:2], STYLES[:2], lang="fr", search=GREEDY, max_length=2)
     manner = torch.from_numpy(model.embed(STYLES[:2], lang="fr", latent="language"))
     meaning = torch.from_numpy(model.embed(SOURCES[:2], lang="fr"))
     torch.testing.assert_close(seen[0], torch.cat([manner, meaning], dim=1))
@@ -392,7 +392,7 @@ def test_each_of_three_languages_is_written_by_its_own_decoder(
     assert trilingual.langs == ("en", "fr", "de")
     written = {}
     for lang in trilingual.langs:
-        written[lang] = transfer(trilingual, SOURCES, STYLES, lang=lang, max_length=8)
+        written[lang] = generate(trilingual, SOURCES, STYLES, lang=lang, search=Beam(5), rerank=False, max_length=8)
         latents = model.join(
             {
                 "semantic": torch.from_numpy(trilingual.embed(SOURCES, lang="en")),
@@ -404,11 +404,11 @@ def test_each_of_three_languages_is_written_by_its_own_decoder(
         assert written[lang] == tokenizer.decode(expected)
     assert len({tuple(texts) for texts in written.values()}) == 3
     with pytest.raises(UsageError, match="no language 'es'; it has en, fr, de"):
-        transfer(trilingual, SOURCES, STYLES, lang="es")
+        generate(trilingual, SOURCES, STYLES, lang="es")
 
 
 def test_nothing_in_nothing_out(model: bgt_core.Embedder) -> None:
-    assert transfer(model, [], [], lang="en") == []
+    assert generate(model, [], [], lang="en") == []
 
 
 @pytest.mark.parametrize(
@@ -421,7 +421,7 @@ def test_nothing_in_nothing_out(model: bgt_core.Embedder) -> None:
 )
 def test_what_can_not_be_written_is_refused(model: bgt_core.Embedder, options: dict, message: str) -> None:
     with pytest.raises(BgtError, match=message) as error:
-        transfer(model, **options)
+        generate(model, **options)
     assert error.value.exit_code == 2
 
 
@@ -443,7 +443,7 @@ def test_an_impossible_search_is_refused(search: Callable[[], object], message: 
 def test_vectors_are_decoded_as_their_sentences_are(model: bgt_core.Embedder) -> None:
     texts = {"semantic": SOURCES, "language": STYLES}
     latents = {name: model.embed(texts[name], lang="en", latent=name) for name in texts}
-    expected = transfer(model, SOURCES, STYLES, lang="en", max_length=8)
+    expected = generate(model, SOURCES, STYLES, lang="en", rerank=False, max_length=8)
     assert decode(model, latents, lang="en", max_length=8) == expected
     assert decode(model, {name: vectors[:0] for name, vectors in latents.items()}, lang="en") == []
 

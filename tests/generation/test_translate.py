@@ -128,7 +128,7 @@ def test_only_a_translator_translates_and_it_writes_from_no_latent(model: bgt_co
     with pytest.raises(UsageError, match="does not translate; use one as `bgt train translator` makes"):
         BeamTranslator(bgt_core.load(saved, "cpu"))
     with pytest.raises(UsageError, match="no language latents"):
-        bgt_core.transfer(model, ["a"], ["b"], lang="fr")
+        bgt_core.generate(model, ["a"], ["b"], lang="fr")
     assert model.embed(["un chat"], lang="fr").shape == (1, 16)
     with pytest.raises(UsageError, match="no language 'en'; it has fr"):
         model.embed(["one cat"], lang="en")

@@ -63,7 +63,7 @@ def truth(encoder: bgt_core.Embedder, sentences: list[str]) -> tuple[np.ndarray,
                 for side, at in ((queries, query), (stored, row))
             )
             with torch.no_grad():
-                probabilities[query, row] = model.probability(left, right).item()
+                probabilities[query, row] = model.duplicate_probability(left, right).item()
             deviations = [(0.5 * side.log_variance).exp() for side in (left, right)]
             moved = np.concatenate([left.mean - right.mean, deviations[0] - deviations[1]], 1)
             distances[query, row] = np.sqrt((moved.astype(np.float64) ** 2).sum())

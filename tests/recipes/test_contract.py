@@ -319,7 +319,7 @@ def test_a_run_trains_it_and_what_is_loaded_embeds(
             loaded.embed(["one cat"], lang="en", latent=LANGUAGE)
     if name in WITHOUT_LANGUAGE and SYNTACTIC not in loaded.latents:
         with pytest.raises(BgtError, match="no language latents"):
-            bgt_core.transfer(loaded, ["one cat"], ["two dogs"], lang="en")
+            bgt_core.generate(loaded, ["one cat"], ["two dogs"], lang="en")
 
 
 def test_a_model_that_is_not_trained_is_the_one_that_training_starts_from(

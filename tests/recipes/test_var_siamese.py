@@ -234,7 +234,9 @@ def test_the_perceptron_reads_w2_and_the_product(tiny: Tiny, tokenizer: Tokenize
     labels = labelled_batch.labels.long()
     expected = -logits.log_softmax(1)[torch.arange(6), labels].sum()
     torch.testing.assert_close(recipe.objective(out, 0).total, expected, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(model.probability(p, q), logits.double().softmax(1)[:, 1], rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(
+        model.duplicate_probability(p, q), logits.double().softmax(1)[:, 1], rtol=1e-5, atol=1e-6
+    )
     assert out.posteriors == {}  # no prior
 
 

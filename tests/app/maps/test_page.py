@@ -16,8 +16,7 @@ import bgt_core
 from app.core import address, controls, exports, rows, startup, writing
 from app.core.latents import chart, geometry
 from bgt_core.data.examples import CREDIT
-from bgt_core.generation.rerank import candidates
-from bgt_core.generation.search import exchanged
+from bgt_core.generation.generate import candidates, exchanged
 
 Open = Callable[[str], AppTest]
 Run = Callable[[AppTest], AppTest]

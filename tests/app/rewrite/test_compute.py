@@ -11,8 +11,7 @@ import pytest
 import bgt_core
 from app.core import state, writing
 from app.rewrite import compute
-from bgt_core.generation.rerank import candidates
-from bgt_core.generation.search import exchanged
+from bgt_core.generation.generate import candidates, exchanged
 from bgt_core.vectors.compare import cosines
 
 

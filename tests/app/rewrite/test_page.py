@@ -14,8 +14,7 @@ from streamlit.testing.v1 import AppTest
 import bgt_core
 from app.core import state, writing
 from app.rewrite import compute, decoding, page
-from bgt_core.generation.rerank import candidates
-from bgt_core.generation.search import exchanged
+from bgt_core.generation.generate import candidates, exchanged
 from bgt_core.vectors.compare import cosines
 
 Open = Callable[[str], AppTest]

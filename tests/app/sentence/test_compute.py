@@ -12,8 +12,7 @@ import bgt_core
 from app.core import state, writing
 from app.sentence import compute
 from bgt_core.data.examples import example_sentences
-from bgt_core.generation.rerank import candidates
-from bgt_core.generation.search import exchanged
+from bgt_core.generation.generate import candidates, exchanged
 from bgt_core.vectors.compare import cosines
 
 

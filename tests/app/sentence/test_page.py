@@ -16,8 +16,8 @@ import probes
 from app.core import rows, state
 from app.sentence import compute, properties
 from bgt_core.data.examples import example_sentences
-from bgt_core.generation.rerank import candidates
-from bgt_core.generation.search import exchanged as library_exchanged
+from bgt_core.generation.generate import candidates
+from bgt_core.generation.generate import exchanged as library_exchanged
 from bgt_core.vectors.compare import cosines
 
 Open = Callable[[str], AppTest]

@@ -16,8 +16,8 @@ from bgt_core.evaluation.fidelity import COPY, MODEL, NEAREST, RANDOM_TRAINING, 
 from bgt_core.evaluation.fidelity.measures import EXACT, LENGTH_OFF, MARK, NEGATION, NO_NEGATION, NUMBER
 from bgt_core.evaluation.fidelity.plan import OWN, RANDOM, REFERENCE, SWAPPED, role_writings, writings
 from bgt_core.evaluation.fidelity.roles import LIKELIER, NAMED, RIGHT, places
+from bgt_core.generation.generate import generate
 from bgt_core.generation.options import GREEDY
-from bgt_core.generation.search import transfer
 from bgt_core.generation.writer import Writer
 from bgt_core.grammar import Pair
 from bgt_core.grammar.roles import ACT, GIVE, KINDS, role_pairs
@@ -217,7 +217,7 @@ def test_a_model_writes_as_transfer_does_and_weighs_by_its_own_decoder(saved: Pa
         SEMANTIC: writer.embed(sources, lang="en"),
         LANGUAGE: writer.embed(styles, lang="fr", latent=LANGUAGE),
     }
-    expected = transfer(bgt, sources, styles, lang="fr", source_lang="en", search=GREEDY, max_length=12)
+    expected = generate(bgt, sources, styles, lang="fr", source_lang="en", search=GREEDY, rerank=False, max_length=12)
     assert writer.write(latents, lang="fr") == expected
     likelihoods = writer.log_likelihood(latents, styles, lang="fr")
     decoder = bgt.model.decoder("fr")

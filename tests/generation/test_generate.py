@@ -9,8 +9,8 @@ import torch
 
 import bgt_core
 from bgt_core.errors import UsageError
+from bgt_core.generation.generate import candidates
 from bgt_core.generation.options import Beam
-from bgt_core.generation.rerank import candidates
 from bgt_core.generation.search import n_best
 from bgt_core.vectors.compare import cosines
 

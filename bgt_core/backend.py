@@ -17,6 +17,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.graph import get_gradient_edge
 
 
 class Linear(nn.Linear):
@@ -94,6 +95,18 @@ def uses_onednn(x: Tensor) -> bool:
     if not USES_ONEDNN or torch.compiler.is_exporting():
         return False
     return x.device.type == "cpu" and x.dtype == torch.float32 and len(x) > 0
+
+
+def accumulates(leaf: Tensor) -> bool:
+    """Whether the backward pass that runs now adds to the `.grad` of a leaf.
+
+    True in `backward`. False where `backward` names other inputs, and in `torch.autograd.grad`, which returns
+    gradients; without torch's operator always False, and gradients go through autograd.
+    """
+    try:
+        return bool(torch._C._will_engine_execute_node(get_gradient_edge(leaf).node))
+    except (AttributeError, RuntimeError):  # torch has none; or it refuses a leaf that `torch.autograd.grad` asks for
+        return False
 
 
 @dataclass(frozen=True, eq=False)

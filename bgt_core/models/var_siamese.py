@@ -14,7 +14,7 @@ from bgt_core.contracts import SEMANTIC, Batch, Decoder, Outputs, Posterior, Pre
 from bgt_core.errors import UsageError
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.dropout import Dropout
-from bgt_core.nets.layers import exact
+from bgt_core.nets.forms import exact
 from bgt_core.nets.mlp_output import Perceptron
 from bgt_core.nets.prediction import LabelPrediction
 from bgt_core.posterior import Gaussian, readout_named

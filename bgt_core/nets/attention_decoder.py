@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import Role, Tokens
 from bgt_core.nets.dropout import Dropout
-from bgt_core.nets.kv_cache import KeyValues, SourceCache
+from bgt_core.nets.fast.kv_cache import KeyValues, SourceCache
+from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.layers import CrossAttention, FeedForward, SelfAttention, TokenAndPositionEmbedding, shift_right
-from bgt_core.nets.packing import PackedLayout
 from bgt_core.nets.prediction import OutputLayer, SentencePrediction
 
 

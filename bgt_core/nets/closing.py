@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import EOS, PAD, Tokens
-from bgt_core.nets.packing import PaddedLayout
+from bgt_core.nets.fast.packing import PaddedLayout
 
 
 class ClosingMarks(nn.Module):

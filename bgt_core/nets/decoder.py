@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import Role, Tokens
 from bgt_core.nets.dropout import Dropout
-from bgt_core.nets.kv_cache import KeyValues, LatentCache
+from bgt_core.nets.fast.kv_cache import KeyValues, LatentCache
+from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.layers import (
     CrossAttention,
     FeedForward,
@@ -21,7 +22,6 @@ from bgt_core.nets.layers import (
     xavier_linear,
 )
 from bgt_core.nets.memory import MemoryReader
-from bgt_core.nets.packing import PackedLayout
 from bgt_core.nets.prediction import OutputLayer, SentencePrediction
 
 

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from bgt_core.backend import Linear
 from bgt_core.contracts import Posterior, Tokens
-from bgt_core.nets.layers import exact
-from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.fast.packing import PackedLayout
+from bgt_core.nets.forms import exact
 from bgt_core.posterior import Gaussian, Point, VonMisesFisher
 
 
@@ -83,7 +83,7 @@ class NoLatent(nn.Module):
 class Encoder(nn.Module):
     """q(z | sentence) = head(body(sentence)). With `Point` as the head the body's vector is the mean itself.
 
-    A body takes a side and, where not the packed one, the layout to compute it in (`nets.packing`).
+    A body takes a side and, where not the packed one, the layout to compute it in (`nets.fast.packing`).
     """
 
     def __init__(self, body: nn.Module, head: Callable[[Tensor], Posterior]):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import Tokens
-from bgt_core.nets.packing import PaddedLayout
+from bgt_core.nets.fast.packing import PaddedLayout
 
 
 class WithoutLanguage(nn.Module):

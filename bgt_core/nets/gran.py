@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from bgt_core.backend import Linear, linear
 from bgt_core.contracts import Tokens
 from bgt_core.nets.dropout import Dropout
-from bgt_core.nets.gradients import lookup
-from bgt_core.nets.layers import exact
-from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.fast.packing import PackedLayout
+from bgt_core.nets.forms import exact, lookup
 from bgt_core.nets.pooling import mean_of_words
 
 STD = 0.1  # of every weight but the table's at the start; biases are 0 (Lasagne's defaults, which the code leaves)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -13,9 +12,9 @@ from bgt_core.backend import Linear, matmul_dtype
 from bgt_core.contracts import EOS, PAD
 from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
-from bgt_core.nets.gradients import lookup
-from bgt_core.nets.kv_cache import KeyValues
-from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.fast.kv_cache import KeyValues
+from bgt_core.nets.fast.packing import PackedLayout
+from bgt_core.nets.forms import exact, lookup, softmax
 
 
 def make_embedding(vocab_size: int, width: int) -> nn.Embedding:
@@ -67,38 +66,6 @@ class TokenAndPositionEmbedding(nn.Module):
         return self.dropout(x.to(matmul_dtype(x)))
 
 
-class _ShortSoftmax(torch.autograd.Function):
-    """Softmax and its gradient in four passes over memory forward and three back; recorded line by line it would
-    take a dozen."""
-
-    @staticmethod
-    def forward(ctx: Any, scores: Tensor) -> Tensor:
-        chances = (scores - scores.amax(-1, keepdim=True)).exp_()
-        chances.div_(chances.sum(-1, keepdim=True))
-        ctx.save_for_backward(chances)
-        return chances
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
-        (chances,) = ctx.saved_tensors
-        weighted = grad * chances
-        return weighted.addcmul_(chances, weighted.sum(-1, keepdim=True), value=-1)
-
-
-def exact(x: Tensor) -> Tensor:
-    """x in single precision or better."""
-    return x.to(torch.promote_types(x.dtype, torch.float32))
-
-
-def short_softmax(scores: Tensor) -> Tensor:
-    """Softmax over the last dimension, in single precision or better.
-
-    On a CPU torch's own does not vectorise over fewer than 16 columns, and is six times slower there.
-    """
-    return _ShortSoftmax.apply(exact(scores))
-
-
 def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
     """Scaled dot-product attention: q (B, heads, T, D), k and v (B, heads, S, D), allowed broadcastable to
     (B, heads, T, S) -> (B, heads, T, D)."""
@@ -108,7 +75,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
     scores = exact(q @ k.transpose(-1, -2)).mul_(q.shape[-1] ** -0.5)
     if allowed is not None:  # added: masked_fill is slower, and again on the way back; so are 16 bits
         scores.add_(torch.zeros_like(allowed, dtype=scores.dtype).masked_fill_(~allowed, -math.inf))
-    return short_softmax(scores).to(v.dtype) @ v
+    return softmax(scores).to(v.dtype) @ v
 
 
 class SelfAttention(nn.Module):

@@ -16,9 +16,8 @@ from bgt_core.contracts import Tokens
 from bgt_core.device import resolve
 from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
-from bgt_core.nets.gradients import lookup
-from bgt_core.nets.layers import exact
-from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.fast.packing import PackedLayout
+from bgt_core.nets.forms import exact, lookup
 
 
 class LSTM(nn.LSTM):

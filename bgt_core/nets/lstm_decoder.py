@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from bgt_core.contracts import Role, Tokens
 from bgt_core.errors import UsageError
 from bgt_core.nets.dropout import Dropout
-from bgt_core.nets.gradients import lookup
+from bgt_core.nets.fast.packing import PackedLayout
+from bgt_core.nets.forms import lookup
 from bgt_core.nets.layers import shift_right, xavier_linear
 from bgt_core.nets.lstm import LSTM
-from bgt_core.nets.packing import PackedLayout
 from bgt_core.nets.prediction import OutputLayer, SentencePrediction
 
 

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from bgt_core.backend import matmul_dtype
 from bgt_core.nets.binding import Binding
+from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.layers import CrossAttention, sinusoids, xavier_linear
-from bgt_core.nets.packing import PackedLayout
 
 
 class MemoryReader(nn.Module):

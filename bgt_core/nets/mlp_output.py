@@ -8,9 +8,8 @@ from torch import Tensor, nn
 from bgt_core.backend import Linear
 from bgt_core.contracts import EOS, Role, Tokens
 from bgt_core.errors import UsageError
-from bgt_core.nets.layers import exact
-from bgt_core.nets.output import fused_nll
-from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.fast.packing import PackedLayout
+from bgt_core.nets.forms import exact, nll
 from bgt_core.nets.prediction import SentencePrediction
 
 
@@ -60,7 +59,7 @@ class PerceptronOutput(nn.Module):
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `nets.prediction.OutputLayer.nll`."""
         hidden = self.hidden(features, PackedLayout.of(target).repeat(self.project_latent(latent)))
-        return fused_nll(hidden, self.matrix.weight, None, target, smoothing)
+        return nll(hidden, self.matrix.weight, None, target, smoothing)
 
 
 class BagOfWords(nn.Module):

@@ -1,4 +1,4 @@
-"""Output layers, with Logit fusion and without, and the fused negative log-likelihood they share.
+"""Output layers, with Logit fusion and without.
 
 Logit fusion scores the next piece from [latent ; features] (paper, sec. 2). The latent's part of the
 product is the same at every position, so it is computed once per sentence.
@@ -7,21 +7,15 @@ product is the same at every position, so it is computed once per sentence.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from bgt_core.backend import Linear, compiles_shapes, linear, matmul_dtype, pad_to_grid
+from bgt_core.backend import Linear, linear
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
-from bgt_core.nets.gradients import add_gradient, lookup
+from bgt_core.nets.fast.packing import PackedLayout
+from bgt_core.nets.forms import lookup, nll
 from bgt_core.nets.layers import xavier_linear
-from bgt_core.nets.packing import PackedLayout
-
-CHUNK = 32  # tokens whose softmax is made at a time: at an 8k vocabulary their scores fit a CPU core's own cache
-BLOCK = 1024  # tokens whose scores exist at a time, and then their gradients; twice that in bf16
-SLAB = 2048  # rows of dW computed by one product; a second dW as a whole would be the largest tensor alive
-GPU_BLOCK = 8192  # CHUNK and BLOCK where a product must be large to fill the device
 
 
 class UntiedOutput(nn.Module):
@@ -44,7 +38,7 @@ class UntiedOutput(nn.Module):
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `nets.prediction.OutputLayer.nll`."""
-        return fused_nll(features, self.hidden.weight, self.project_latent(latent), target, smoothing)
+        return nll(features, self.hidden.weight, self.project_latent(latent), target, smoothing)
 
 
 class TiedOutput(nn.Module):
@@ -68,7 +62,7 @@ class TiedOutput(nn.Module):
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `nets.prediction.OutputLayer.nll`."""
-        return fused_nll(self.fuse(features, latent, target), self.table.weight, None, target, smoothing)
+        return nll(self.fuse(features, latent, target), self.table.weight, None, target, smoothing)
 
     def fuse(self, features: Tensor, latent: Tensor, target: Tokens) -> Tensor:
         """features + P latent: (N, H), (B, L) -> (N, H)."""
@@ -120,7 +114,7 @@ class LanguageOutput(nn.Module):
         number = torch.where(self.occurs, number, number[UNK])
         own = replace(target, ids=number[target.ids])
         fused = self.tied.fuse(features, latent, target)
-        return fused_nll(fused, lookup(self.tied.table, self.pieces), None, own, smoothing)
+        return nll(fused, lookup(self.tied.table, self.pieces), None, own, smoothing)
 
 
 class PlainOutput(nn.Module):
@@ -147,130 +141,4 @@ class PlainOutput(nn.Module):
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """See `nets.prediction.OutputLayer.nll`."""
-        return fused_nll(features, self.matrix.weight, None, target, smoothing)
-
-
-def fused_nll(
-    features: Tensor, weight: Tensor, offset: Tensor | None, target: Tokens, smoothing: float
-) -> tuple[Tensor, Tensor]:
-    """Label-smoothed cross-entropy of scores = features @ weight.T + offset.
-
-    features (N, H), weight (V, H), offset (B, V) or None -> loss, the scalar sum of
-    (1 - smoothing) * NLL + smoothing * mean over V of -log p, and each sentence's plain NLL, (B,), in nats.
-    The scores of a few hundred tokens exist at a time and their gradient is computed while they do, so memory does not
-    grow with T x V and nothing is computed twice.
-    """
-    layout = PackedLayout.of(target)
-    x, ids = features.to(matmul_dtype(features)), layout.pack(target.ids)
-    loss, nats = _FusedNLL.apply(x, weight, offset, layout.rows, ids, smoothing)
-    return loss, layout.sum(nats)
-
-
-def scores_to_slopes_(
-    scores: Tensor,
-    offset: Tensor | None,
-    rows: Tensor,
-    target: Tensor,
-    smoothing: float,
-    grad_offset: Tensor | None,
-) -> tuple[Tensor, Tensor]:
-    """Scores of n tokens without their offset, (n, V), become their gradients in the loss of `_FusedNLL`, but for what
-    `smooth` adds; each token's gold score and logsumexp, (n,).
-
-    offset (B, V), rows (n,) each token's sentence, target (n,); the offset's gradient is added to `grad_offset`. On a
-    CPU every pass is over a few tokens, which its cache holds until the last.
-    """
-    exact = torch.promote_types(scores.dtype, torch.float32)
-    gold, top, peak = scores.new_empty(3, len(scores), 1, dtype=exact)
-    less = torch.full_like(gold, smoothing - 1)
-    chunk = CHUNK if scores.device.type == "cpu" else GPU_BLOCK
-    parts = [part.split(chunk) for part in (scores, rows, target[:, None], gold, top, peak, less)]
-    for slope, row, piece, gold_part, top_part, peak_part, less_part in zip(*parts, strict=True):
-        score = slope.to(exact)  # a copy in 16 bits
-        if offset is not None:
-            score += offset.index_select(0, row)
-        torch.gather(score, 1, piece, out=gold_part)
-        torch.amax(score, 1, keepdim=True, out=top_part)
-        chances = torch.softmax(score, 1, out=score)
-        torch.amax(chances, 1, keepdim=True, out=peak_part)
-        chances.scatter_add_(1, piece, less_part)
-        if grad_offset is not None:
-            grad_offset.index_add_(0, row, chances)
-        if chances.dtype != slope.dtype:
-            slope.copy_(chances)
-    return gold.squeeze(1), (top - peak.log_()).squeeze(1)  # exact, however unlikely the gold piece is
-
-
-def smooth(
-    smoothing: float,
-    x: Tensor,
-    weight: Tensor,
-    offset: Tensor | None,
-    rows: Tensor,
-    loss: Tensor,
-    gradients: tuple[Tensor, Tensor, Tensor | None],
-) -> None:
-    """Subtract `smoothing` * the mean score over V from the loss, and what that means from the gradients of x, weight
-    and offset, all in place. That mean is linear in x, so no pass over the scores is needed."""
-    grad_x, grad_weight, grad_offset = gradients
-    exact = loss.dtype
-    even, share = x.sum(0, dtype=exact), smoothing / len(weight)
-    direction = weight.sum(0, dtype=exact)
-    loss -= share * (even @ direction)
-    grad_x -= share * direction
-    grad_weight -= share * even
-    if offset is not None and grad_offset is not None:
-        counts = torch.zeros_like(offset[:, 0], dtype=exact).index_add_(0, rows, torch.ones_like(x[:, 0], dtype=exact))
-        loss -= share * (counts @ offset.sum(1, dtype=exact))
-        grad_offset -= share * counts[:, None]
-
-
-class _FusedNLL(torch.autograd.Function):
-    """Sum of logsumexp - (1 - smoothing) * gold score - smoothing * mean score; each token's logsumexp - gold score.
-
-    A backward pass scales the gradients where they lie, so it can be done once; torch refuses a second one.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, weight: Tensor, offset: Tensor | None, rows: Tensor, target: Tensor, smoothing: float
-    ) -> tuple[Tensor, Tensor]:
-        """x (N, H) in the dtype of products, weight (V, H), offset (B, V) or None, rows (N,) each token's sentence."""
-        wants_gradient = any(ctx.needs_input_grad[:3])
-        exact = torch.promote_types(x.dtype, torch.float32)  # softmax and sums, whatever the products are
-        block = BLOCK * 4 // x.itemsize if x.device.type == "cpu" else GPU_BLOCK
-        used = weight.to(x.dtype)
-        shared = None if offset is None else offset.to(exact)
-        grad_x, grad_weight = torch.empty_like(x), torch.empty_like(weight)
-        grad_offset = None if offset is None else torch.zeros_like(offset, dtype=exact)
-        gold, total = x.new_empty(2, len(x), dtype=exact)
-        padded = pad_to_grid(x) if compiles_shapes(x) else x
-        for first in range(0, len(x), block):
-            part = slice(first, min(first + block, len(x)))
-            features, count = padded[first : first + block], part.stop - first
-            slopes = linear(features, used)
-            slopes[count:] = 0
-            work = slopes[:count], shared, rows[part], target[part], smoothing, grad_offset if wants_gradient else None
-            gold[part], total[part] = scores_to_slopes_(*work)
-            if wants_gradient:
-                grad_x[part] = linear(slopes, used.T)[:count]
-                for row in range(0, len(weight), SLAB):
-                    slab = slice(row, row + SLAB)
-                    product = slopes[:, slab].T @ features
-                    grad_weight[slab] = grad_weight[slab].add_(product) if first else product
-            del slopes, work  # before the next are made
-        nats, loss = total - gold, (total - (1 - smoothing) * gold).sum()
-        if smoothing:
-            smooth(smoothing, x, weight, offset, rows, loss, (grad_x, grad_weight, grad_offset))
-        ctx.weight = weight
-        ctx.save_for_backward(grad_x, grad_weight, grad_offset)
-        ctx.mark_non_differentiable(nats)
-        return loss, nats
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        grad_x, grad_weight, grad_offset = ctx.saved_tensors
-        if grad_offset is not None:
-            grad_offset.mul_(grad)
-        to_weight = add_gradient(ctx.weight, grad_weight, grad) if ctx.needs_input_grad[1] else None
-        return grad_x.mul_(grad), to_weight, grad_offset, None, None, None
+        return nll(features, self.matrix.weight, None, target, smoothing)

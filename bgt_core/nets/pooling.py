@@ -13,9 +13,9 @@ from bgt_core.contracts import EOS, UNK, Tokens
 from bgt_core.errors import UsageError
 from bgt_core.nets.binding import Binding
 from bgt_core.nets.dropout import Dropout
-from bgt_core.nets.gradients import lookup
-from bgt_core.nets.layers import exact, make_embedding
-from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.fast.packing import PackedLayout
+from bgt_core.nets.forms import exact, lookup
+from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.transformer import Transformer
 
 

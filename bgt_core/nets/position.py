@@ -10,10 +10,9 @@ from torch import Tensor, nn
 from bgt_core.backend import Linear
 from bgt_core.contracts import EOS, Role, Tokens
 from bgt_core.errors import UsageError
-from bgt_core.nets.gradients import lookup
-from bgt_core.nets.layers import exact
+from bgt_core.nets.fast.packing import PackedLayout
+from bgt_core.nets.forms import exact, lookup
 from bgt_core.nets.mlp_output import Perceptron
-from bgt_core.nets.packing import PackedLayout
 
 
 class PositionPredictor(nn.Module):

@@ -6,8 +6,8 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import Tokens
 from bgt_core.nets.dropout import Dropout
+from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.layers import FeedForward, SelfAttention, TokenAndPositionEmbedding
-from bgt_core.nets.packing import PackedLayout
 
 
 class EncoderLayer(nn.Module):

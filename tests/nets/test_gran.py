@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from bgt_core.contracts import EOS, UNK, Tokens
+from bgt_core.nets.fast.packing import PackedLayout, PaddedLayout
 from bgt_core.nets.gran import GRAN, PeepholeLSTM
 from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.packing import PackedLayout, PaddedLayout
 from bgt_core.nets.pooling import MeanPooling
 
 V, H = 19, 5

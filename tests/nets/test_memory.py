@@ -13,10 +13,10 @@ from bgt_core.contracts import EOS, Tokens
 from bgt_core.errors import BgtError
 from bgt_core.nets.binding import Binding
 from bgt_core.nets.decoder import TransformerDecoder
+from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.layers import CrossAttention, make_embedding, shift_right, sinusoids
 from bgt_core.nets.memory import MemoryReader
 from bgt_core.nets.output import TiedOutput
-from bgt_core.nets.packing import PackedLayout
 from bgt_core.nets.pooling import BoundPooling, SIFPooling
 from bgt_core.nets.transformer import Transformer
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
-from bgt_core.nets import output
+from bgt_core.nets.fast import nll as fast
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.output import LanguageOutput, TiedOutput, UntiedOutput
 from bgt_core.nets.prediction import OutputLayer, SentencePrediction
@@ -43,14 +43,6 @@ def naive(layer: OutputLayer, features: Tensor, latent: Tensor, target: Tokens, 
     return ((1 - smoothing) * nll + smoothing * spread).sum(), nats, scores
 
 
-def gradients_of(loss: Tensor, wanted: list[Tensor]) -> list[Tensor]:
-    """By a backward pass: tables gather theirs in `.grad`, where `torch.autograd.grad` would not see them."""
-    for tensor in wanted:
-        tensor.grad = None
-    loss.backward()
-    return [tensor.grad for tensor in wanted]
-
-
 @pytest.mark.parametrize("kind", ["untied", "tied"])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("lengths", LENGTHS, ids=["one piece", "padded", "over a chunk", "over a block"])
@@ -60,15 +52,15 @@ def test_loss_nats_and_gradients_are_those_of_full_scores(
     layer, target = layers()[kind], random_tokens(lengths, V)
     assert isinstance(layer, nn.Module)
     if len(lengths) in (3, 5):
-        assert sum(lengths) > (output.CHUNK if len(lengths) == 3 else output.BLOCK)
+        assert sum(lengths) > (fast.CHUNK if len(lengths) == 3 else fast.BLOCK)
     features = torch.randn(sum(lengths), H, dtype=torch.float64, requires_grad=True)
     latent = torch.randn(len(lengths), L, dtype=torch.float64, requires_grad=True)
     wanted = [features, latent, *layer.parameters()]
 
     expected, expected_nats, scores = naive(layer, features, latent, target, smoothing)
-    expected_gradients = gradients_of(3 * expected, wanted)
+    expected_gradients = torch.autograd.grad(3 * expected, wanted)
     loss, nats = layer.nll(features, latent, target, smoothing)
-    gradients = gradients_of(3 * loss, wanted)
+    gradients = torch.autograd.grad(3 * loss, wanted)
 
     logits = SentencePrediction("reconstruct", "en", features, latent, layer, target).logits()
     torch.testing.assert_close(logits, scores, rtol=1e-10, atol=1e-10)
@@ -117,13 +109,13 @@ def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tok
     assert (seen.ids != target.ids).any()
     scores = naive(tied, features, latent, target, 0.0)[2].masked_fill(~own, -torch.inf)
     expected = F.cross_entropy(scores, seen.ids[seen.mask], reduction="sum")
-    expected_gradients = gradients_of(expected, wanted)
+    expected_gradients = torch.autograd.grad(expected, wanted)
     loss, nats = layer.nll(features, latent, target, 0.0)
     logits = SentencePrediction("reconstruct", "en", features, latent, layer, target).logits()
     torch.testing.assert_close(logits, scores)
     torch.testing.assert_close(loss, expected)
     torch.testing.assert_close(nats.sum(), expected)
-    for gradient, reference in zip(gradients_of(loss, wanted), expected_gradients, strict=True):
+    for gradient, reference in zip(torch.autograd.grad(loss, wanted), expected_gradients, strict=True):
         torch.testing.assert_close(gradient, reference)
     smoothed, _ = layer.nll(features, latent, target, 0.1)
     spread = -scores[:, own].log_softmax(-1).mean(-1).sum()
@@ -140,12 +132,12 @@ def test_in_bf16_loss_and_gradients_stay_near_and_in_float32(
     features, latent = torch.randn(37 * sentences, H, requires_grad=True), torch.randn(sentences, L)
     wanted = [features, *layer.parameters()]
     exact, _ = layer.nll(features, latent, target, 0.1)
-    expected = gradients_of(exact, wanted)
+    expected = torch.autograd.grad(exact, wanted)
     with torch.autocast("cpu", torch.bfloat16):
         rough, nats = layer.nll(features, latent, target, 0.1)
     assert rough.dtype == nats.dtype == torch.float32
     torch.testing.assert_close(rough, exact, rtol=5e-3, atol=0)
-    for gradient, reference in zip(gradients_of(rough, wanted), expected, strict=True):
+    for gradient, reference in zip(torch.autograd.grad(rough, wanted), expected, strict=True):
         assert gradient.dtype == torch.float32
         assert (gradient - reference).norm() < 2e-2 * reference.norm()
 

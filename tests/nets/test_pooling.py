@@ -10,8 +10,8 @@ import torch
 
 from bgt_core.contracts import EOS, UNK, Tokens
 from bgt_core.errors import BgtError
+from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.packing import PackedLayout
 from bgt_core.nets.pooling import BoundPooling, JoinedPooling, MeanPooling, ResidualPooling, SIFPooling
 from bgt_core.nets.transformer import Transformer
 

@@ -13,9 +13,10 @@ from torch import nn
 from bgt_core.contracts import EOS, PAD, Tokens
 from bgt_core.errors import BgtError
 from bgt_core.nets.decoder import DecoderLayer, TaggedDecoder, TransformerDecoder
-from bgt_core.nets.layers import SelfAttention, TokenAndPositionEmbedding, make_embedding, short_softmax, sinusoids
+from bgt_core.nets.fast.packing import PackedLayout
+from bgt_core.nets.forms import softmax
+from bgt_core.nets.layers import SelfAttention, TokenAndPositionEmbedding, make_embedding, sinusoids
 from bgt_core.nets.output import TiedOutput, UntiedOutput
-from bgt_core.nets.packing import PackedLayout
 from bgt_core.nets.transformer import EncoderLayer, Transformer
 
 V, H, L = 19, 8, 5
@@ -237,11 +238,11 @@ def test_softmax_is_torchs_even_for_huge_and_barred_scores() -> None:
     scores = torch.randn(3, 5, 7, dtype=torch.float64, requires_grad=True)
     given = (1e4 * scores).masked_fill(torch.arange(7) > 4, -torch.inf)
     weights = torch.randn(3, 5, 7, dtype=torch.float64)
-    for one, other in ((short_softmax(given), given.softmax(-1)), (short_softmax(scores), scores.softmax(-1))):
+    for one, other in ((softmax(given), given.softmax(-1)), (softmax(scores), scores.softmax(-1))):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-15)
         slope, expected = (torch.autograd.grad((y * weights).sum(), scores, retain_graph=True)[0] for y in (one, other))
         torch.testing.assert_close(slope, expected, rtol=1e-9, atol=1e-12)
-    assert short_softmax(torch.zeros(2, 3, dtype=torch.bfloat16)).dtype == torch.float32
+    assert softmax(torch.zeros(2, 3, dtype=torch.bfloat16)).dtype == torch.float32
 
 
 @pytest.mark.parametrize(("width", "heads"), [(8, 3), (8, 0)])

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from bgt_core.nets.gradients import lookup
+from bgt_core.nets.fast.tables import lookup
 
 IDS = torch.tensor([[3, 1, 3, 0], [1, 1, 4, 0]])  # some twice, and padding
 
@@ -45,3 +45,24 @@ def test_what_else_the_padding_row_is_used_for_keeps_its_gradient() -> None:
         (2 * rows).sum().backward()  # after the row has a gradient
     assert table.weight.grad is not None and table.weight.grad[0].abs().max() > 0
     torch.testing.assert_close(table.weight.grad, weight.grad)
+
+
+@pytest.mark.parametrize("also", ["words", "table"])
+def test_autograd_grad_sees_the_table_and_leaves_grad_alone(also: str) -> None:
+    """A table that is looked up and multiplied with, as one that is tied to an output layer."""
+    table, words = nn.Embedding(6, 5), torch.randn(3, 5, requires_grad=True)
+    asked = [words, table.weight] if also == "table" else [words]
+
+    def loss(rows: torch.Tensor) -> torch.Tensor:
+        return (rows.sum((0, 2)) * (words @ table.weight.T).sum(0)[:4]).sum()
+
+    gradients = torch.autograd.grad(loss(lookup(table, IDS)), asked)
+    assert table.weight.grad is None and words.grad is None
+    expected = torch.autograd.grad(loss(F.embedding(IDS, table.weight)), asked)
+    torch.testing.assert_close(gradients, expected)
+
+
+def test_a_backward_pass_to_other_inputs_leaves_the_table_alone() -> None:
+    table, scale = nn.Embedding(6, 5), nn.Parameter(torch.ones(5))
+    (lookup(table, IDS) * scale).sum().backward(inputs=[scale])
+    assert table.weight.grad is None and scale.grad is not None

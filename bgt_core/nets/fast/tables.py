@@ -1,9 +1,9 @@
 """Gradients of large tables, added where they gather.
 
 Autograd makes a dense gradient for each use of a table, as large as the table, and adds them up: a step with eight
-readers of one table fills, moves and adds it eight times over. Here each use adds to `.grad` itself. The sum is the
-same. `torch.autograd.grad`, which returns gradients and leaves `.grad` alone, sees none of a table that is a parameter:
-use `backward`. A table that is no parameter gets its gradient from autograd, as always.
+readers of one table fills, moves and adds it eight times over. Here each use adds to `.grad` itself while `backward`
+runs. The sum is the same. `torch.autograd.grad` gets its gradients from autograd, as always, and so does a table that
+is no parameter. Hooks on a table's own gradient are not called.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from bgt_core.backend import accumulates
+
 
 def lookup(table: nn.Embedding, ids: Tensor) -> Tensor:
     """Rows of the table: ids of any shape -> (*shape, H)."""
@@ -21,17 +23,22 @@ def lookup(table: nn.Embedding, ids: Tensor) -> Tensor:
 
 
 def add_gradient(weight: Tensor, gradient: Tensor, scale: Tensor) -> Tensor | None:
-    """Add scale * gradient to the gradient of a parameter, and return None; of anything else, return it.
+    """Add scale * gradient to the gradient of a parameter, and return None; return it if autograd wants it.
 
     `gradient` (any shape, the weight's) is used up; `scale` is a scalar.
     """
-    if not isinstance(weight, nn.Parameter):
+    if not gathers(weight):
         return gradient.mul_(scale)
     if weight.grad is None:
         weight.grad = gradient.mul_(scale)
     else:
         weight.grad.addcmul_(gradient, scale)
     return None
+
+
+def gathers(weight: Tensor) -> bool:
+    """Whether the gradient of a weight can be added to `.grad` in the backward pass that runs now."""
+    return isinstance(weight, nn.Parameter) and accumulates(weight)
 
 
 class _Lookup(torch.autograd.Function):
@@ -46,7 +53,7 @@ class _Lookup(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, None, None]:
         (ids,), weight = ctx.saved_tensors, ctx.weight
-        in_place = isinstance(weight, nn.Parameter)
+        in_place = gathers(weight)
         if in_place and weight.grad is None:
             weight.grad = torch.zeros_like(weight)
         gathered = weight.grad if in_place else torch.zeros_like(weight)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from bgt_core.contracts import Tokens
-from bgt_core.nets.packing import PackedLayout
+from bgt_core.nets.fast.packing import PackedLayout
 
 
 @pytest.fixture(params=[[3, 6, 1], [4, 4]], ids=["padded", "whole"])

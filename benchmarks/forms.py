@@ -13,7 +13,7 @@ from bgt_core.contracts import Batch
 from bgt_core.device import autocast
 from bgt_core.models.bgt import BGT
 from bgt_core.recipes import Recipe
-from bgt_core.training.loop import make_optimizer
+from bgt_core.training.wiring import make_optimizer
 
 CPU = torch.device("cpu")
 Loss = Callable[[Batch, float, float], Tensor]  # of the straight form, compiled or not
@@ -26,7 +26,7 @@ def our_form(
     batches, optimizer = our_batches(pairs, tokens)[::-1], make_optimizer(model, recipe.train)
     optimizer.param_groups[0]["lr"] = 0.0
 
-    def finish() -> None:  # as `training.step` does
+    def finish() -> None:  # as `training.loop` does
         nn.utils.clip_grad_norm_(model.parameters(), recipe.train.clip)
         optimizer.step()
         optimizer.zero_grad()

@@ -48,9 +48,9 @@ from bgt_core.embedder import Embedder
 from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.evaluation.sts.score import StsSet, sts
 from bgt_core.models.bgt import BGT
-from bgt_core.training.loop import make_optimizer
+from bgt_core.training.loop import Trainer, train_step
 from bgt_core.training.schedule import learning_rate
-from bgt_core.training.step import Trainer, train_step
+from bgt_core.training.wiring import make_optimizer
 from bgt_core.training.workers import SINGLE_PROCESS
 
 READ = 300_000  # real pairs

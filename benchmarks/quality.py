@@ -52,9 +52,9 @@ from bgt_core.models.bgt import BGT
 from bgt_core.objectives.combine import Sum
 from bgt_core.posterior import READOUTS
 from bgt_core.recipes import Recipe
-from bgt_core.training.loop import make_optimizer
+from bgt_core.training.loop import Trainer, train_step
 from bgt_core.training.schedule import learning_rate
-from bgt_core.training.step import Trainer, train_step
+from bgt_core.training.wiring import make_optimizer
 from bgt_core.training.workers import SINGLE_PROCESS
 
 READ, HELD_OUT = 60_000, 400  # pairs

@@ -1,7 +1,7 @@
 """Small updates, as a laptop trains: 2,000 tokens each; and what a second core gives.
 
 A small update pays what every update pays (making the batch, casts of weights, clipping, the optimiser, Python) for
-fewer tokens: its rate is compared with that of a large update of the same model, both through `training.step`, batches
+fewer tokens: its rate is compared with that of a large update of the same model, both through `training.loop`, batches
 made within the time. `bgt-plus` at d=256 with 2+1 layers and one shared table of 8,000 pieces.
 
 Two cores against one are two runs of `bgt train`, which chooses for itself how to use what it is given: one is held to
@@ -33,8 +33,8 @@ from bgt_core.contracts import EOS
 from bgt_core.data.batching import StepBatch
 from bgt_core.data.encode import cores
 from bgt_core.data.text import Tokenizer
-from bgt_core.training.loop import make_optimizer
-from bgt_core.training.step import Trainer, train_step
+from bgt_core.training.loop import Trainer, train_step
+from bgt_core.training.wiring import make_optimizer
 from bgt_core.training.workers import SINGLE_PROCESS
 
 VOCAB, UPDATE, LARGE, MICRO = 8_000, 2_000, 12_000, 4_000

@@ -20,7 +20,7 @@ from bgt_core.contracts import Batch
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, DataError
 from bgt_core.recipes import Recipe
-from bgt_core.training.loop import make_optimizer
+from bgt_core.training.wiring import make_optimizer
 
 
 @pytest.fixture

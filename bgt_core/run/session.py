@@ -21,10 +21,10 @@ from bgt_core.run.folder import Report
 from bgt_core.run.initial import freeze, fresh
 from bgt_core.run.settings import RunSettings
 from bgt_core.training.config import TrainConfig
-from bgt_core.training.loop import Hooks, make_optimizer, total_steps
-from bgt_core.training.loop import train as train_loop
+from bgt_core.training.loop import Hooks, Trainer
 from bgt_core.training.penalty import Penalty, piece_tables
-from bgt_core.training.step import Trainer
+from bgt_core.training.wiring import make_optimizer, total_steps
+from bgt_core.training.wiring import train as train_loop
 from bgt_core.training.workers import Workers
 
 START = "start.safetensors"

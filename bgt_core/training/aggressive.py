@@ -19,7 +19,8 @@ from torch import nn
 
 from bgt_core.contracts import Model
 from bgt_core.data.batching import StepBatch
-from bgt_core.training.step import Sums, Trainer, frozen, train_step
+from bgt_core.training.loop import Trainer, frozen, train_step
+from bgt_core.training.meter import Sums
 
 GROUP = 10  # updates whose mean loss is compared with that of the group before
 

@@ -8,7 +8,7 @@ from statistics import fmean
 
 import torch
 
-from bgt_core.training.step import Sums
+from bgt_core.training.meter import Sums
 
 WINDOW = 20  # updates whose mean loss is compared
 

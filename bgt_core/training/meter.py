@@ -1,17 +1,51 @@
-"""What is reported of training: means of the loss's terms, and speed."""
+"""Sums over the updates of a training, and what is reported of them: means of the loss's terms, and speed."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import torch
+from torch import Tensor
 
-from bgt_core.training.step import Sums
+from bgt_core.contracts import Batch
 from bgt_core.training.workers import Workers
 
 REPORT_SECONDS = 10.0
+
+
+@dataclass(eq=False)
+class Sums:
+    """Sums over this worker's rows: of each term of the loss, and of the rows in which it occurs (in a mixture of
+    corpora, not all)."""
+
+    terms: dict[str, Tensor] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    tokens: int = 0
+    inner_updates: int | None = None  # of the encoders alone; None in ordinary training
+    gradient_norm: Tensor | None = None  # of the newest update, before it was clipped, nats per row
+    micro_batches: dict[int, Mapping[str, Tensor]] = field(default_factory=dict)  # the newest update's terms
+
+    def add(self, number: int, terms: Mapping[str, Tensor], batch: Batch) -> None:
+        """The terms of one more micro-batch."""
+        self.micro_batches[number] = terms
+        for name, value in terms.items():
+            self.terms[name] = self.terms[name] + value if name in self.terms else value
+            self.rows[name] += len(batch)
+        self.tokens += sum(len(side.flat_index) for side in batch.sides.values())
+
+    def __iadd__(self, other: Sums) -> Sums:
+        for name, value in other.terms.items():
+            self.terms[name] = self.terms[name] + value if name in self.terms else value
+            self.rows[name] += other.rows[name]
+        self.tokens += other.tokens
+        if other.inner_updates is not None:
+            self.inner_updates = (self.inner_updates or 0) + other.inner_updates
+        self.gradient_norm, self.micro_batches = other.gradient_norm, other.micro_batches
+        return self
 
 
 class Meter:

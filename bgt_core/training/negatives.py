@@ -21,7 +21,7 @@ from bgt_core.backend import linear
 from bgt_core.contracts import SEMANTIC, Batch, Tokens
 from bgt_core.data.batching import StepBatch, split_to_fit
 from bgt_core.device import autocast
-from bgt_core.training.step import Trainer
+from bgt_core.training.loop import Trainer
 
 BLOCK = 1_024  # rows compared with everything at once
 

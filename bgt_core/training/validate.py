@@ -15,8 +15,8 @@ from bgt_core.diagnose import active_units, information, moments
 from bgt_core.errors import UsageError
 from bgt_core.nets.prediction import LabelPrediction
 from bgt_core.posterior import READOUTS
+from bgt_core.training.loop import Trainer
 from bgt_core.training.negatives import nearest_other
-from bgt_core.training.step import Trainer
 
 ROUNDING = 1e-6  # of a cosine: what is nearer by less is a copy
 

@@ -269,7 +269,7 @@ def test_target_vectors_reach_the_model_in_the_order_of_their_rows(
         seen.extend(update.batches.values())
         return train_step(trainer, step, update, *inner)
 
-    monkeypatch.setattr("bgt_core.training.loop.train_step", watch)
+    monkeypatch.setattr("bgt_core.training.wiring.train_step", watch)
     settings = {"train.epochs": 0.3, "data.valid_pairs": 20, "data.min_pieces": 2}
     run.train(
         "bgt-small",

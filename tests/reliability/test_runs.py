@@ -23,7 +23,7 @@ from bgt_core.evaluation.sts import read_sets
 from bgt_core.files import file_lock
 from bgt_core.recipes import Recipe
 from bgt_core.training.guard import WINDOW, Guard
-from bgt_core.training.step import Sums
+from bgt_core.training.meter import Sums
 
 
 @pytest.fixture(scope="module")

@@ -32,9 +32,10 @@ from bgt_core.run import session
 from bgt_core.training import aggressive as module
 from bgt_core.training.aggressive import GROUP, Aggressive, inference_and_generation_parameters, mi_increases
 from bgt_core.training.config import TrainConfig
-from bgt_core.training.loop import Hooks, batching, make_optimizer, total_steps, train
-from bgt_core.training.step import Sums, Trainer, frozen, train_step
+from bgt_core.training.loop import Hooks, Trainer, frozen, train_step
+from bgt_core.training.meter import Sums
 from bgt_core.training.validate import information_of
+from bgt_core.training.wiring import batching, make_optimizer, total_steps, train
 from bgt_core.training.workers import SINGLE_PROCESS, Workers
 
 CPU = torch.device("cpu")

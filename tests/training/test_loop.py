@@ -17,8 +17,8 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.grammar import Pair
 from bgt_core.recipes import Recipe
 from bgt_core.training.config import TrainConfig
-from bgt_core.training.loop import Hooks, make_optimizer, total_steps, train
-from bgt_core.training.step import Trainer
+from bgt_core.training.loop import Hooks, Trainer
+from bgt_core.training.wiring import make_optimizer, total_steps, train
 from bgt_core.training.workers import SINGLE_PROCESS
 
 CPU = torch.device("cpu")

@@ -20,9 +20,9 @@ from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.margin import Margin
 from bgt_core.recipes import Recipe
 from bgt_core.training.config import TrainConfig
-from bgt_core.training.loop import Hooks, make_optimizer, train
+from bgt_core.training.loop import Hooks, Trainer
 from bgt_core.training.negatives import mined as mine_negatives
-from bgt_core.training.step import Trainer
+from bgt_core.training.wiring import make_optimizer, train
 from bgt_core.training.workers import SINGLE_PROCESS, Workers
 
 CPU = torch.device("cpu")

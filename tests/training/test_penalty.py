@@ -20,8 +20,8 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import NotFound, UsageError
 from bgt_core.recipes import Recipe
 from bgt_core.training.config import TrainConfig
+from bgt_core.training.loop import Trainer, train_step
 from bgt_core.training.penalty import Penalty, piece_tables
-from bgt_core.training.step import Trainer, train_step
 from bgt_core.training.workers import SINGLE_PROCESS
 
 TABLE = "encoders.semantic.body.table.weight"

@@ -14,7 +14,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.posterior import Gaussian, Point
 from bgt_core.recipes import Recipe
 from bgt_core.training.config import TrainConfig
-from bgt_core.training.step import Trainer
+from bgt_core.training.loop import Trainer
 from bgt_core.training.validate import retrieval
 from bgt_core.training.validate import validate as validate_trainer
 from bgt_core.training.workers import SINGLE_PROCESS

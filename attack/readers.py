@@ -39,8 +39,8 @@ from bgt_core.evaluation.sts.parquet import COLUMNS, read_scores
 from bgt_core.files import parse_json
 from bgt_core.questions.card import CARD, StoreCard
 from bgt_core.recipes import build, parse_overrides
-from bgt_core.run.session import rows_until
-from bgt_core.run.settings import SETTINGS, RunSettings
+from bgt_core.run.plan import SETTINGS, RunSettings
+from bgt_core.run.prepare import rows_until
 from bgt_core.tables import save as save_table
 from bgt_core.vectors.file import read as read_vectors
 from probes.cli.output import document

@@ -199,7 +199,7 @@ def test_a_store_of_format_1_opens_and_is_used_again(tsv: Path, tokenizer: Token
 
 def test_a_run_begun_in_format_1_continues_to_the_same_weights(tsv: Path, tmp_path: Path) -> None:
     recipe = recipes.build("bgt-small", legacy.convert(SMALL))
-    last = run.start(recipe, [tsv], tmp_path / "run", device="cpu")
+    last = run.train(recipe, [tsv], tmp_path / "run", device="cpu")
     out = Path(shutil.copytree(tmp_path / "run", tmp_path / "old"))
     first, newest = checkpoint.steps_of(out)
     shutil.rmtree(newest)

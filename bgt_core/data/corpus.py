@@ -33,7 +33,7 @@ def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
 
 def verify_corpus(corpus: Corpus | Mixture) -> None:
     """DataError where a file of the store is not what `prepare` wrote; stores from before it kept hashes pass."""
-    for part in corpus.corpora if isinstance(corpus, Mixture) else [corpus]:
+    for part in corpus.corpora:
         there = {path.name: path for path in part.folder.iterdir() if path.is_file()}
         if not isinstance(files := part.store.get("files", {}), dict):
             raise DataError(f"{part.folder / STORE}: damaged; prepare it again")
@@ -92,6 +92,11 @@ class Corpus:
 
     def __len__(self) -> int:
         return len(self._index)
+
+    @property
+    def corpora(self) -> list[Corpus]:
+        """Itself, a mixture of one."""
+        return [self]
 
     def parts(self, indices: np.ndarray) -> list[tuple[Corpus, np.ndarray]]:
         """The corpora that these rows lie in, each with their numbers there: itself, and all of them."""

@@ -36,7 +36,7 @@ from bgt_core.evaluation.sts.score import StsSet
 from bgt_core.files import PARTIAL, atomic_file, file_lock, remove, write_text, writing
 from bgt_core.recipes import Recipe
 from bgt_core.reproduce.shares import Shares
-from bgt_core.run.folder import train_tokenizer
+from bgt_core.run.prepare import train_tokenizer
 
 Say = Callable[[str], None]
 

@@ -38,7 +38,7 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.sts.score import StsSet
 from bgt_core.reproduce.datasets import RULES, Dataset, Say, content_hash, optional_set, read_years
 from bgt_core.reproduce.experiments import ExperimentSpec, Selection
-from bgt_core.run.folder import SETTINGS
+from bgt_core.run.plan import SETTINGS
 
 COLUMNS = ("a:en", "b:en")  # of what is trained on
 TRANSLATED = ("reference", "translation", "cost", "_")  # columns of a table of back-translations
@@ -229,7 +229,7 @@ class SelectedPairs(Dataset):
         shutil.rmtree(folder, ignore_errors=True)  # what a kill left before there was a run
         say(f"{self.name}: training a classifier of references")
         recipe = recipes.build("reference-classifier", dict(self.classifier))
-        run.start(recipe, [Source(self.part(out, "set-aside"), self.file_columns)], folder, device=device)
+        run.train(recipe, [Source(self.part(out, "set-aside"), self.file_columns)], folder, device=device)
         return folder
 
     def range(self, out: Path, models: Mapping[str, SentenceScore]) -> ScoreRange:

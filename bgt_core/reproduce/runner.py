@@ -43,7 +43,8 @@ from bgt_core.reproduce.datasets import Dataset, prepare
 from bgt_core.reproduce.pair_scores import write_pair_scores
 from bgt_core.reproduce.shares import write_shares
 from bgt_core.reproduce.trainings import Training, changed_arguments
-from bgt_core.run.folder import SETTINGS, Report
+from bgt_core.run.plan import SETTINGS
+from bgt_core.run.processes import Report
 
 RESULT, ERROR, TIME, COSINES, HITS, SHARES, PAIRS, WRITTEN, FINAL, LOCK = (
     "result.json",

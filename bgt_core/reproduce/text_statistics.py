@@ -13,7 +13,7 @@ from bgt_core.files import write_text
 from bgt_core.reproduce.contrasts import FAILS, HOLDS, NOT_SEPARABLE
 from bgt_core.reproduce.paraphrases import TRANSLATED, SelectedPairs
 from bgt_core.reproduce.runner import Workspace
-from bgt_core.run.folder import SETTINGS
+from bgt_core.run.plan import SETTINGS
 from bgt_core.tables import Estimate
 
 PUBLISHED = {  # Table 9: reference less translation, all data

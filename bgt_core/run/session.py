@@ -1,25 +1,44 @@
-"""A run folder in training: from its newest checkpoint to its last."""
+"""Train a run, or resume it: from its newest checkpoint to its last."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
-import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+import torch.distributed as dist
+
 from bgt_core import checkpoint
-from bgt_core.data.corpus import Corpus, Mixture, open_corpus, verify_corpus
+from bgt_core.data.columns import Source
+from bgt_core.data.corpus import open_corpus, verify_corpus
 from bgt_core.data.text import Tokenizer
 from bgt_core.device import keep_memory, pick_device
-from bgt_core.errors import DataError, Diverged, Interrupted, NotFound
-from bgt_core.files import PARTIAL, atomic_file, json_lines, remove, write_text, writing
+from bgt_core.errors import BgtError, DataError, Diverged, Interrupted, NotFound, UsageError
+from bgt_core.files import PARTIAL, atomic_file, remove, write_text, writing
 from bgt_core.models.latent import LatentModel
 from bgt_core.recipes import Recipe
-from bgt_core.run.folder import Report
-from bgt_core.run.initial import freeze, fresh
-from bgt_core.run.settings import RunSettings
+from bgt_core.run.plan import RunSettings, Teacher, build, change, settings_for, sources_of, with_targets
+from bgt_core.run.prepare import check_tokenizers, freeze, fresh, prepare_run, rows_until
+from bgt_core.run.processes import (
+    HOST,
+    READY,
+    Report,
+    Signals,
+    check_workers,
+    end_with_caller,
+    helped,
+    locked,
+    silent,
+    usual_workers,
+)
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.loop import Hooks, Trainer
 from bgt_core.training.penalty import Penalty, piece_tables
@@ -32,6 +51,93 @@ DAMAGED = ".damaged"  # what the name of a checkpoint that can't be read ends in
 KEEP = 2  # checkpoints of a run; the one before the newest survives a kill during the write
 
 
+def train(
+    recipe: str | Recipe,
+    data: Sequence[str | Path | Source],
+    out: str | Path,
+    *,
+    columns: Sequence[str] = (),
+    overrides: Mapping[str, Any] | None = None,
+    init_from: str | Path | None = None,
+    teacher: Teacher = (),
+    tokenizer: str | Path | None = None,
+    strict: bool = False,
+    device: str = "auto",
+    workers: int | None = 1,
+    report: Report = silent,
+) -> Path:
+    """Train a model in a new folder.
+
+    Args:
+        recipe: A name of `RECIPES`, or a recipe that is built.
+        data: Files of rows (TSV, Parquet, line-aligned). Each has all `columns`, or those that it names, as in
+            "en-fr=a.tsv". It may also name its kind, as in "news/en-fr=a.tsv", for the setting `train.kind_weights`.
+        out: The folder.
+        columns: Languages ("en"), or "a:en", "b:en" where two columns hold one language; "gold:label" holds labels.
+            By default those that the data name, or the recipe's.
+        overrides: Settings of a recipe by name: {"train.epochs": 1}.
+        init_from: A checkpoint whose parameters, tokenizer and sizes the run starts from. A second stage is built on
+            its model.
+        teacher: Another encoder's vectors of all rows, skipped ones too: one .npy (rows, D) for each file of data, or
+            None for one without. A recipe by name is then set to learn from them.
+        tokenizer: A SentencePiece model; by default one is trained on the data.
+        strict: Treat lines that would be skipped as errors.
+        device: "auto", "cpu", "cuda" or "cuda:1".
+        workers: Processes that share the cores of a CPU; None for as many as train fastest. The model is the same but
+            for rounding.
+        report: Gets each row of metrics.
+
+    Returns:
+        The last checkpoint, which `bgt_core.load` opens.
+
+    Raises:
+        BgtError: Text or settings that can't be used; nothing of `out` is left behind.
+
+    >>> import bgt_core
+    >>> last = bgt_core.train("bgt-small", ["pairs.tsv"], "runs/mine", columns=["en", "fr"])  # doctest: +SKIP
+    >>> bgt = bgt_core.load(last)  # doctest: +SKIP
+    """
+    out = Path(out)
+    if isinstance(recipe, str):
+        recipe = build(recipe, data, columns, {**settings_for(recipe, teacher), **(overrides or {})}, init_from)
+    elif overrides or columns or init_from:
+        raise UsageError("recipe: one that is built takes no columns, overrides or init_from; set them in it")
+    if recipe.init_from and not tokenizer:
+        tokenizer = checkpoint.find(recipe.init_from) / checkpoint.TOKENIZER
+    sources = with_targets(sources_of(recipe, data), teacher)
+    with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
+        if launched.is_main:
+            check_workers(workers, device, launched)
+            prepare_run(recipe, sources, out, Path(tokenizer) if tokenizer else None, strict, report)
+        launched.wait()
+        return Run(out, device, report, launched).train(workers)
+
+
+def resume(
+    out: str | Path,
+    *,
+    device: str = "auto",
+    workers: int | None = 1,
+    report: Report = silent,
+    save_every: int | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> Path:
+    """Continue the run in `out` from its newest whole checkpoint; returns its last checkpoint.
+
+    `save_every` are the updates between checkpoints, where not the recipe's; `workers` as in `train`. `overrides`
+    change settings of `train` and `objective` from here on, and are kept with the run: {"train.learning_rate": 1e-4}.
+    Raises UsageError for other settings and where another process trains in `out`.
+    """
+    out = Path(out)
+    RunSettings.read(out)
+    with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
+        if overrides and launched.is_main:
+            saved = checkpoint.steps_of(out)
+            change(out, int(saved[-1].name[5:]) if saved else 0, overrides)
+        launched.wait()
+        return Run(out, device, report, launched, save_every).train(workers)
+
+
 @dataclass
 class Run:
     """A run folder, and this process's part in training it."""
@@ -42,8 +148,19 @@ class Run:
     workers: Workers
     save_every: int | None = None
 
-    def train(self) -> Path:
-        """From the newest checkpoint, or the start, to the last one."""
+    def train(self, count: int | None) -> Path:
+        """Train a prepared run in `count` processes, by default `usual_workers`; returns its last checkpoint."""
+        check_workers(count, self.device, self.workers)
+        if self.workers.count > 1:  # torchrun's
+            return self.train_here()
+        count = count or usual_workers(RunSettings.read(self.out).build(self.out).train, pick_device(self.device))
+        if count == 1:
+            return self.train_here()
+        with helped(self.out, count) as workers:
+            return replace(self, workers=workers).train_here()
+
+    def train_here(self) -> Path:
+        """The part of this process, from the newest checkpoint, or the start, to the last one."""
         settings = RunSettings.read(self.out)
         recipe, tokenizer = settings.build(self.out), Tokenizer.load(self.out / checkpoint.TOKENIZER)
         newest = self.newest()
@@ -100,10 +217,6 @@ class Run:
             else:
                 start = checkpoint.load_tensors(path)
         return Penalty.of(model, config, start)
-
-    def recipe(self) -> Recipe:
-        """What was asked for, with what was changed since; errors as `RunSettings.read` and `build`."""
-        return RunSettings.read(self.out).build(self.out)
 
     def newest(self) -> checkpoint.Checkpoint | None:
         """The newest checkpoint that is whole, or None before the first. A damaged one is set aside, and said so.
@@ -171,43 +284,16 @@ class Run:
         self.report(row)
 
 
-class Signals:
-    """SIGTERM and SIGINT end the run after the step in progress; a second SIGINT ends it at once."""
-
-    def __init__(self) -> None:
-        self.seen = False
-
-    def came(self) -> bool:
-        """Whether one did."""
-        return self.seen
-
-    def _note(self, number: int, frame: object) -> None:
-        if self.seen and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        self.seen = True
-
-    def __enter__(self) -> Signals:
-        self.before = {number: signal.signal(number, self._note) for number in (signal.SIGTERM, signal.SIGINT)}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
-
-
-def check_tokenizers(saved: Tokenizer, own: Tokenizer, corpus: Corpus | Mixture, out: Path) -> None:
-    """DataError where OUT/tokenizer.model is not what the checkpoint and the token store were made with."""
-    parts = corpus.corpora if isinstance(corpus, Mixture) else [corpus]
-    if {saved.sha256, *(part.store["settings"]["tokenizer"] for part in parts)} != {own.sha256}:
-        raise DataError(
-            f"{out / checkpoint.TOKENIZER}: not the tokenizer that the run began with. Copy it from the checkpoint "
-            f"and keep {out / 'data'} as it was made, or start a new run."
-        )
-
-
-def rows_until(metrics: Path, step: int) -> list[str]:
-    """The rows of no later step, without one cut off by a kill, or that is no row."""
-    if not metrics.exists():
-        return []
-    rows = json_lines(metrics)
-    return [line for line, row in rows if row.get("kind") and isinstance(row.get("step"), int) and row["step"] <= step]
+def help_train() -> None:
+    """What a helper process does (`processes.Helper`)."""
+    rank, count, threads, port, out = sys.argv[1:]
+    threading.Thread(target=end_with_caller, daemon=True).start()
+    torch.set_num_threads(int(threads))
+    os.write(1, READY)
+    store = dist.TCPStore(HOST, int(port), is_master=False)
+    with Workers(int(rank), int(count), local=True, store=store) as workers:
+        try:
+            Run(Path(out), "cpu", silent, workers).train_here()
+        except BgtError as error:  # mostly what the first worker meets as well, and says
+            print(error, file=sys.stderr)
+            sys.exit(error.exit_code)

@@ -95,7 +95,7 @@ def folder(corpus: tuple[list[Pair], list[Pair]], tmp_path_factory: pytest.TempP
     path = tmp_path_factory.mktemp("separation")
     text = "".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in corpus[0])
     (path / "pairs.tsv").write_text(text, encoding="utf-8")
-    return run.start(recipes.build("bgt-small", ARGUMENTS), [path / "pairs.tsv"], path / "run", device="cpu")
+    return run.train(recipes.build("bgt-small", ARGUMENTS), [path / "pairs.tsv"], path / "run", device="cpu")
 
 
 class Reading:

@@ -69,7 +69,7 @@ def curve(name: str, folder: Path) -> dict[str, float]:
     recipe = recipes.build(name, {key: value for key, value in COMMON.items() if has(name, key)} | SIZES[name])
     rows: list[dict[str, object]] = []
     with patch.object(meter, "REPORT_SECONDS", math.inf):  # one report, at the end, however slow the machine
-        run.start(recipe, [text], folder / "run", device="cpu", report=rows.append)
+        run.train(recipe, [text], folder / "run", device="cpu", report=rows.append)
     told = [row for row in rows if row["kind"] in ("train", "valid")]
     dull = ("kind", "steps", "tokens_per_second")
     return {f"{row['kind']}/{key}": value for row in told for key, value in row.items() if key not in dull}

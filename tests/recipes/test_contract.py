@@ -19,7 +19,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.nets.position import PositionPrediction
 from bgt_core.recipes import RECIPES, Recipe
-from bgt_core.run.initial import fresh
+from bgt_core.run.prepare import fresh
 
 Tiny = Callable[..., Recipe]
 
@@ -299,7 +299,7 @@ def test_a_run_trains_it_and_what_is_loaded_embeds(
     asked = {} if name == "random-encoder" else {"epochs": 1.0}
     recipe = tiny(name, **asked, batch_tokens=2_500, micro_tokens=5_000, min_pieces=2)
     tokenizer.save(tmp_path / "tokenizer.model")
-    folder = run.start(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu")
+    folder = run.train(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu")
     loaded = bgt_core.load(folder, "cpu", "fp32")
     steps = checkpoint.load(folder).config["step"]
     assert (steps == 0) == (name == "random-encoder")
@@ -327,7 +327,7 @@ def test_a_model_that_is_not_trained_is_the_one_that_training_starts_from(
 ) -> None:
     recipe = tiny("random-encoder", min_pieces=2, seed=4)
     tokenizer.save(tmp_path / "tokenizer.model")
-    folder = run.start(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu")
+    folder = run.train(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu")
     start = fresh(tiny("bgt", seed=4), tokenizer, open_corpus(tmp_path / "run" / "data")).state_dict()
     loaded = checkpoint.load(folder).model.state_dict()
     assert all(torch.equal(start[name], value) for name, value in loaded.items())

@@ -34,7 +34,7 @@ def recipe(tiny: Callable[..., Recipe]) -> Recipe:
 @pytest.fixture(scope="module")
 def whole(recipe: Recipe, tsv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("whole") / "run"
-    run.start(recipe, [tsv], out, device="cpu")
+    run.train(recipe, [tsv], out, device="cpu")
     return out
 
 
@@ -74,7 +74,7 @@ def test_a_run_that_diverges_at_once_leaves_no_checkpoint(
 ) -> None:
     wild = tiny("bgt-small", learning_rate=1e30, warmup_steps=0, epochs=1.0)
     with pytest.raises(Diverged, match="Nothing was saved yet"):
-        run.start(wild, [tsv], tmp_path / "run", device="cpu")
+        run.train(wild, [tsv], tmp_path / "run", device="cpu")
     assert not checkpoint.steps_of(tmp_path / "run")
     assert run.resume(tmp_path / "run", device="cpu", overrides={"train.learning_rate": 1e-4}).is_dir()
 
@@ -130,7 +130,7 @@ def test_weights_that_are_no_numbers_are_neither_saved_nor_read(saved: Path, tmp
 def test_two_processes_do_not_train_in_one_folder(begun: Path, recipe: Recipe, tsv: Path, tmp_path: Path) -> None:
     for folder in (begun, tmp_path / "new"):
         with file_lock(folder / "run.lock"), pytest.raises(UsageError, match="another process trains here"):
-            run.resume(begun, device="cpu") if folder == begun else run.start(recipe, [tsv], folder, device="cpu")
+            run.resume(begun, device="cpu") if folder == begun else run.train(recipe, [tsv], folder, device="cpu")
     run.resume(begun, device="cpu")
     assert not (begun / "run.lock").exists()
 
@@ -141,7 +141,7 @@ def test_what_a_killed_preparation_left_is_no_obstacle(recipe: Recipe, tsv: Path
     (out / ".data.99.partial").mkdir()
     for name in ("run.lock", "data/train.ids", "tokenizer.model"):
         (out / name).write_text("half")
-    last = run.start(recipe, [tsv], out, device="cpu")
+    last = run.train(recipe, [tsv], out, device="cpu")
     assert weights(last) == weights(checkpoint.steps_of(whole)[-1])
     assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in whole.iterdir())
 
@@ -149,7 +149,7 @@ def test_what_a_killed_preparation_left_is_no_obstacle(recipe: Recipe, tsv: Path
 def test_a_folder_of_others_is_left_as_it_is(recipe: Recipe, tsv: Path, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     with pytest.raises(UsageError, match="not empty, and no run"):
-        run.start(recipe, [tsv], tmp_path, device="cpu")
+        run.train(recipe, [tsv], tmp_path, device="cpu")
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 

@@ -247,7 +247,7 @@ def test_a_run_finds_what_it_needs_to_go_on(
     tokenizer.save(tmp_path / "pieces.model")
     sizes = {"epochs": 2.0, "batch_tokens": 1000, "learning_rate": 1e-3, "warmup_steps": 0, "save_every": 2}
     recipe = tiny("english-vae", aggressive_steps=2, **sizes)
-    last = run.start(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "pieces.model", device="cpu")
+    last = run.train(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "pieces.model", device="cpu")
     expected = (last / checkpoint.WEIGHTS).read_bytes()
     assert '"kind": "information"' in (tmp_path / "run" / "metrics.jsonl").read_text("utf-8")
     seen: list[Sequence[float]] = []
@@ -261,7 +261,7 @@ def test_a_run_finds_what_it_needs_to_go_on(
 def test_points_are_refused_before_the_work(tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path) -> None:
     recipe = tiny("english-ae", aggressive_steps=10)
     with pytest.raises(BgtError, match=r"aggressive_steps: .* points") as error:
-        run.start(recipe, [tsv], tmp_path / "run", device="cpu")
+        run.train(recipe, [tsv], tmp_path / "run", device="cpu")
     assert error.value.exit_code == 2
 
 

@@ -118,7 +118,7 @@ def test_a_run_that_restarts_holds_its_tables_to_the_same_start(
         if row["kind"] == "valid" and not kept:
             kept.append(Path(shutil.copytree(tmp_path / "run", tmp_path / "half")))
 
-    last = run.start(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu", report=keep)
+    last = run.train(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "tokenizer.model", device="cpu", report=keep)
     torch.manual_seed(recipe.train.seed)
     began = dict(recipe.build(tokenizer).named_parameters())[TABLE].detach()
     assert torch.equal(load_file(tmp_path / "run" / "start.safetensors")[TABLE], began)

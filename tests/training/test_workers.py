@@ -20,7 +20,7 @@ from torch import nn
 from bgt_core import run
 from bgt_core.errors import BgtError, NotFound, UsageError
 from bgt_core.recipes import Recipe
-from bgt_core.run import helpers
+from bgt_core.run import processes
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.workers import Workers
 
@@ -39,7 +39,7 @@ def recipe(tiny: Callable[..., Recipe]) -> Recipe:
 @pytest.fixture(scope="module")
 def alone(recipe: Recipe, tsv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("alone") / "run"
-    run.start(recipe, [tsv], out, device="cpu")
+    run.train(recipe, [tsv], out, device="cpu")
     return out
 
 
@@ -175,24 +175,24 @@ def test_gradients_summed_in_shared_memory_are_those_summed_by_messages(tmp_path
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[helpers.Helper]:
+def started(monkeypatch: pytest.MonkeyPatch) -> list[processes.Helper]:
     """The helpers that are started."""
-    every: list[helpers.Helper] = []
+    every: list[processes.Helper] = []
 
-    class Noted(helpers.Helper):
+    class Noted(processes.Helper):
         def __init__(self, *arguments: object):
             super().__init__(*arguments)
             every.append(self)
 
-    monkeypatch.setattr(helpers, "Helper", Noted)
+    monkeypatch.setattr(processes, "Helper", Noted)
     return every
 
 
 def test_helpers_learn_what_one_process_learns(
-    alone: Path, recipe: Recipe, tsv: Path, tmp_path: Path, started: list[helpers.Helper]
+    alone: Path, recipe: Recipe, tsv: Path, tmp_path: Path, started: list[processes.Helper]
 ) -> None:
     out, threads = tmp_path / "run", torch.get_num_threads()
-    assert run.start(recipe, [tsv], out, device="cpu", workers=2) == out / last(alone)
+    assert run.train(recipe, [tsv], out, device="cpu", workers=2) == out / last(alone)
     assert_same_run(out, alone)
     assert len(started) == 1
     assert started[0].process.returncode is not None
@@ -201,7 +201,7 @@ def test_helpers_learn_what_one_process_learns(
 
 
 def test_a_killed_helper_ends_the_run_which_can_be_resumed(
-    alone: Path, tmp_path: Path, started: list[helpers.Helper]
+    alone: Path, tmp_path: Path, started: list[processes.Helper]
 ) -> None:
     out = tmp_path / "run"
     shutil.copytree(alone, out)
@@ -218,7 +218,7 @@ def test_a_helper_that_fails_says_why(alone: Path, tmp_path: Path, monkeypatch: 
     out = tmp_path / "run"
     shutil.copytree(alone, out)
     shutil.rmtree(out / last(out))
-    monkeypatch.setattr(helpers, "COMMAND", (sys.executable, "-c", "raise SystemExit('no room')"))
+    monkeypatch.setattr(processes, "COMMAND", (sys.executable, "-c", "raise SystemExit('no room')"))
     with pytest.raises(BgtError, match=r"worker 1 of 2 ended with exit code 1. no room"):
         run.resume(out, device="cpu", workers=2)
 
@@ -291,19 +291,19 @@ def test_a_worker_for_each_core_but_none_idles(
 ) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     config = TrainConfig(**sizes)
-    assert helpers.usual_workers(config, torch.device("cpu")) == count
-    assert helpers.usual_workers(config, torch.device("meta")) == 1
+    assert processes.usual_workers(config, torch.device("cpu")) == count
+    assert processes.usual_workers(config, torch.device("meta")) == 1
 
 
 def test_numbers_of_workers_that_cannot_be() -> None:
     with pytest.raises(UsageError, match="`workers` 0 must be at least 1"):
-        helpers.check_workers(0, "cpu", Workers())
+        processes.check_workers(0, "cpu", Workers())
     with pytest.raises(UsageError, match="`workers` 2: torchrun has started 3 already"):
-        helpers.check_workers(2, "cpu", Workers(0, 3))
-    helpers.check_workers(None, "cpu", Workers(0, 3))
+        processes.check_workers(2, "cpu", Workers(0, 3))
+    processes.check_workers(None, "cpu", Workers(0, 3))
     if not torch.cuda.is_available():
         with pytest.raises(NotFound, match="cuda:7"):
-            helpers.check_workers(2, "cuda:7", Workers())
+            processes.check_workers(2, "cuda:7", Workers())
 
 
 def test_one_worker_needs_no_group() -> None:

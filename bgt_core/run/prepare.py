@@ -1,8 +1,11 @@
-"""A model before its first update: where it starts, what is frozen, and whether its data can teach it anything."""
+"""What comes before the first update: data, tokenizer and settings of a run folder, and the initial model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -13,13 +16,103 @@ from bgt_core import checkpoint
 from bgt_core.adapters import open_encoder
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.batching import make_batch
-from bgt_core.data.corpus import Corpus, Mixture
+from bgt_core.data.columns import LABEL, Source, parse_columns, parse_weights, read_columns
+from bgt_core.data.corpus import SPLITS, Corpus, Mixture, open_corpus
+from bgt_core.data.parallel import sentences
+from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
+from bgt_core.files import json_lines, remove, writing
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.prediction import LabelPrediction
 from bgt_core.recipes import Recipe
 from bgt_core.recipes.settings import flatten
+from bgt_core.run.plan import SETTINGS, check_targets, sources_of, write_settings
+from bgt_core.run.processes import LOCK, Report
+
+
+def prepare_run(
+    recipe: Recipe, sources: Sequence[Source], out: Path, tokenizer: Path | None, strict: bool, report: Report
+) -> None:
+    """All of a run folder but its checkpoints, or nothing."""
+    if (out / SETTINGS).exists():
+        raise UsageError(f"{out}: holds a run. Continue it with `resume`, or name another folder.")
+    check_kinds(recipe.train.kind_weights, sources)
+    check_targets(recipe, sources)
+    if any(path.name != LOCK for path in out.iterdir()):
+        raise UsageError(f"{out}: not empty, and no run to continue. Remove it, or name another folder.")
+    try:
+        pieces = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
+        model = outline(recipe, pieces)  # before the long work, so that settings that make no model end the run here
+        stored = store(recipe, sources, pieces, out / "data", strict)
+        for split in SPLITS:
+            rehearse(recipe, model, open_corpus(out / "data", split))
+        for corpus in stored.corpora:
+            counts, skipped = corpus.store["pairs"], corpus.store["skipped"]
+            pairs = counts | {f"skipped ({reason})": lines for reason, lines in skipped.items()}
+            report({"kind": "data", "pairs": pairs, "skipped": corpus.store["skipped_examples"]})
+        pieces.save(out / checkpoint.TOKENIZER)
+        write_settings(recipe, sources, out)
+    except BaseException:
+        for path in out.iterdir():
+            if path.name != LOCK:
+                remove(path)
+        raise
+
+
+def check_kinds(weights: str, sources: Sequence[Source]) -> None:
+    """UsageError for a weight of a kind that no source is of."""
+    kinds = dict.fromkeys(source.kind for source in sources if source.kind)
+    for kind in parse_weights(weights):
+        if kind not in kinds:
+            known = f"there are {', '.join(kinds)}" if kinds else f"name it with the data, as {kind}/en-fr=FILE"
+            raise UsageError(f"kind_weights '{weights}': no data of kind '{kind}'; {known}")
+
+
+def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, corpus: Path, out: Path) -> None:
+    """All of a run folder but its checkpoints, over the token store `corpus` that other runs read too; then `resume`.
+
+    OUT/data is a link to the store. What a kill left in `out` is written over.
+    """
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "data").unlink(missing_ok=True)
+        (out / "data").symlink_to(os.path.relpath(corpus, out))
+        shutil.copy(tokenizer, out / checkpoint.TOKENIZER)
+    write_settings(recipe, sources_of(recipe, data), out)
+
+
+def train_tokenizer(recipe: Recipe, sources: Sequence[Source], strict: bool) -> Tokenizer:
+    """One joint SentencePiece model over every column of text."""
+    columns = parse_columns(recipe.data.columns)
+
+    def text() -> Iterable[str]:
+        for source in sources:
+            names = read_columns(source.columns)
+            label = next((number for number, name in enumerate(names) if columns[name] == LABEL), None)
+            yield from sentences([source.path], source.columns, strict=strict, without=label)
+
+    data = recipe.data
+    coverage = data.character_coverage
+    return Tokenizer.train(text(), data.vocab_size, lowercase=data.lowercase, character_coverage=coverage)
+
+
+def store(
+    recipe: Recipe, sources: Sequence[Source], tokenizer: Tokenizer, folder: Path, strict: bool
+) -> Corpus | Mixture:
+    """The token store of the run."""
+    data = recipe.data
+    return prepare(
+        sources,
+        data.columns,
+        tokenizer,
+        folder,
+        min_pieces=data.min_pieces,
+        max_pieces=data.max_pieces,
+        valid_pairs=data.valid_pairs,
+        seed=recipe.train.seed,
+        strict=strict,
+    )
 
 
 def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> LatentModel:
@@ -73,8 +166,7 @@ def turn_to_teacher(model: LatentModel, corpus: Corpus | Mixture, rows: int = 8_
     From a random map the means would have to turn before they learn, and lose on the way what they know. Rows are those
     of the first corpus with vectors, its first column.
     """
-    parts = corpus.corpora if isinstance(corpus, Mixture) else [corpus]
-    for part in parts:
+    for part in corpus.corpora:
         chosen = np.linspace(0, len(part) - 1, min(rows, len(part))).astype(np.int64)
         if (targets := part.targets(chosen)) is None:
             continue
@@ -119,7 +211,7 @@ def rehearse(recipe: Recipe, model: LatentModel, corpus: Corpus | Mixture) -> No
 
     Raises UsageError for columns that this recipe can't learn from, DataError for labels that are no classes of it.
     """
-    for part in corpus.corpora if isinstance(corpus, Mixture) else [corpus]:
+    for part in corpus.corpora:
         if not len(part):  # all its rows are in the other split
             continue
         batch = make_batch(part, np.arange(min(2, len(part))), 0).to("meta")
@@ -136,3 +228,20 @@ def check_labels(labels: np.ndarray | None, classes: int) -> None:
     wrong = labels[~np.isin(labels, np.arange(classes))] if labels is not None else np.zeros(0)
     if len(wrong):
         raise DataError(f"label {wrong[0]:g} is none of the {classes} classes, 0 to {classes - 1}; set model.classes")
+
+
+def check_tokenizers(saved: Tokenizer, own: Tokenizer, corpus: Corpus | Mixture, out: Path) -> None:
+    """DataError where OUT/tokenizer.model is not what the checkpoint and the token store were made with."""
+    if {saved.sha256, *(part.store["settings"]["tokenizer"] for part in corpus.corpora)} != {own.sha256}:
+        raise DataError(
+            f"{out / checkpoint.TOKENIZER}: not the tokenizer that the run began with. Copy it from the checkpoint "
+            f"and keep {out / 'data'} as it was made, or start a new run."
+        )
+
+
+def rows_until(metrics: Path, step: int) -> list[str]:
+    """The rows of no later step, without one cut off by a kill, or that is no row."""
+    if not metrics.exists():
+        return []
+    rows = json_lines(metrics)
+    return [line for line, row in rows if row.get("kind") and isinstance(row.get("step"), int) and row["step"] <= step]

@@ -22,7 +22,7 @@ from bgt_core import checkpoint, files, run
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 from bgt_core.recipes import Recipe
-from bgt_core.run import session
+from bgt_core.run import prepare, session
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -45,7 +45,7 @@ def recipe(tiny: Callable[..., Recipe]) -> Recipe:
 def whole(recipe: Recipe, tsv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run that nothing interrupts."""
     out = tmp_path_factory.mktemp("whole") / "run"
-    run.start(recipe, [tsv], out, device="cpu")
+    run.train(recipe, [tsv], out, device="cpu")
     return out
 
 
@@ -75,7 +75,7 @@ def test_a_run_leaves_what_it_says(whole: Path, recipe: Recipe, tsv: Path) -> No
 
 def test_the_same_run_again_is_the_same(whole: Path, recipe: Recipe, tsv: Path, tmp_path: Path) -> None:
     torch.randn(5)
-    folder = run.start(recipe, [tsv], tmp_path / "run", tokenizer=whole / "tokenizer.model", device="cpu")
+    folder = run.train(recipe, [tsv], tmp_path / "run", tokenizer=whole / "tokenizer.model", device="cpu")
     assert sha256(folder) == sha256(checkpoint.steps_of(whole)[-1])
 
 
@@ -216,7 +216,7 @@ def test_a_run_that_can_not_begin_leaves_nothing(
     one_column.write_text("only one column\n" * 50, "utf-8")
     before = sorted(tmp_path.iterdir())
     with pytest.raises(BgtError):
-        run.start(
+        run.train(
             tiny(heads=5) if trouble == "bad model" else tiny(),
             [one_column if trouble == "bad data" else tsv],
             out,
@@ -236,7 +236,7 @@ def test_a_folder_in_use_is_left_alone(recipe: Recipe, whole: Path, tsv: Path, t
         (tmp_path / "notes.txt" / "run", "can't be", 3),
     ):
         with pytest.raises(BgtError, match=message) as error:
-            run.start(recipe, [tsv], out, device="cpu")
+            run.train(recipe, [tsv], out, device="cpu")
         assert error.value.exit_code == code
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
@@ -257,8 +257,8 @@ def test_rows_of_steps_to_be_done_again_are_dropped(tmp_path: Path) -> None:
     metrics = tmp_path / "metrics.jsonl"
     whole_rows = [json.dumps({"kind": "train", "step": step}) + "\n" for step in (2, 4, 4, 6)]
     metrics.write_text("".join(whole_rows) + '{"kind": "train", "st', "utf-8")
-    assert session.rows_until(metrics, 4) == whole_rows[:3]
-    assert session.rows_until(tmp_path / "absent.jsonl", 4) == []
+    assert prepare.rows_until(metrics, 4) == whole_rows[:3]
+    assert prepare.rows_until(tmp_path / "absent.jsonl", 4) == []
 
 
 def test_the_tokenizer_is_trained_on_all_sides(whole: Path) -> None:

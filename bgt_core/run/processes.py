@@ -1,4 +1,4 @@
-"""Processes of this machine that train a run together with this one.
+"""Locks, signals, and the processes of this machine that train a run together with this one.
 
 Small operators don't spread over threads; the micro-batches of an update spread over processes. Each helper opens the
 run folder and trains as `resume` does. It writes nothing there, so it may be ended at any moment: it ends when the
@@ -8,31 +8,38 @@ pipe from this process does, even where this one is killed.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import torch
 import torch.distributed as dist
 
+from bgt_core import checkpoint
 from bgt_core.device import pick_device
 from bgt_core.errors import BgtError, UsageError
-from bgt_core.run.folder import silent
-from bgt_core.run.session import Run
+from bgt_core.files import PARTIAL, file_lock, remove, writing
+from bgt_core.run.plan import SETTINGS
 from bgt_core.training.config import TrainConfig
 from bgt_core.training.workers import Workers
 
-COMMAND = (sys.executable, "-P", "-c", "from bgt_core.run.helpers import main; main()")
+COMMAND = (sys.executable, "-P", "-c", "from bgt_core.run.session import help_train; help_train()")
+LOCK = "run.lock"  # there while a process trains, or after it was killed
 READY = b"ready\n"
 HOST = "127.0.0.1"
 SECONDS = 10.0  # in which a process whose connection is lost shows that it has ended
+
+Report = Callable[[dict[str, Any]], None]  # gets each row of metrics
+
+
+def silent(row: dict[str, Any]) -> None:
+    """Reports nothing."""
 
 
 def usual_workers(config: TrainConfig, device: torch.device) -> int:
@@ -53,21 +60,6 @@ def check_workers(count: int | None, device: str, launched: Workers) -> None:
         raise UsageError(f"`workers` {count}: torchrun has started {launched.count} already; leave it out.")
     if kind != "cpu" and count not in (None, 1):
         raise UsageError(f"`workers` {count} would share the cores of a CPU; on several GPUs use torchrun.")
-
-
-def train_together(run: Run, count: int | None) -> Path:
-    """Train a run whose folder is prepared, in `count` processes, by default `usual_workers`; its last checkpoint.
-
-    Raises as `check_workers`, and BgtError where another process ends early.
-    """
-    check_workers(count, run.device, run.workers)
-    if run.workers.count > 1:  # torchrun's
-        return run.train()
-    count = count or usual_workers(run.recipe().train, pick_device(run.device))
-    if count == 1:
-        return run.train()
-    with helped(run.out, count) as workers:
-        return replace(run, workers=workers).train()
 
 
 @contextmanager
@@ -140,22 +132,59 @@ def reason(helpers: Sequence[Helper], out: Path) -> BgtError | None:
     return None
 
 
-def main() -> None:
-    """What a helper does."""
-    rank, count, threads, port, out = sys.argv[1:]
-    threading.Thread(target=end_with_caller, daemon=True).start()
-    torch.set_num_threads(int(threads))
-    os.write(1, READY)
-    store = dist.TCPStore(HOST, int(port), is_master=False)
-    with Workers(int(rank), int(count), local=True, store=store) as workers:
-        try:
-            Run(Path(out), "cpu", silent, workers).train()
-        except BgtError as error:  # mostly what the first worker meets as well, and says
-            print(error, file=sys.stderr)
-            sys.exit(error.exit_code)
-
-
 def end_with_caller() -> None:
     """Ends this process when the pipe from the caller ends."""
     os.read(0, 1)
     os._exit(1)
+
+
+@contextmanager
+def locked(out: Path) -> Iterator[None]:
+    """No other process trains in `out`, made if need be, until the block ends, or this one does.
+
+    What a killed preparation left is removed, and a new folder that stays empty. UsageError where another trains.
+    """
+    lock, made = out / LOCK, not out.exists()
+    with ExitStack() as held:
+        with writing(out, "; name another folder"):
+            out.mkdir(parents=True, exist_ok=True)
+            left = lock.exists()  # no process that ends by itself leaves one
+            if not held.enter_context(file_lock(lock)):
+                raise UsageError(f"{out}: another process trains here; wait for it, or name another folder.")
+            held.callback(release, lock, made)
+            if left and not (out / SETTINGS).exists():
+                for path in (out / "data", out / checkpoint.TOKENIZER, *out.glob(f"*{PARTIAL}")):
+                    remove(path)
+        yield
+
+
+def release(lock: Path, made: bool) -> None:
+    """Removes a lock, and the folder `made` for it where that holds nothing else."""
+    with suppress(OSError):
+        lock.unlink()
+        if made:
+            lock.parent.rmdir()
+
+
+class Signals:
+    """SIGTERM and SIGINT end the run after the step in progress; a second SIGINT ends it at once."""
+
+    def __init__(self) -> None:
+        self.seen = False
+
+    def came(self) -> bool:
+        """Whether one did."""
+        return self.seen
+
+    def _note(self, number: int, frame: object) -> None:
+        if self.seen and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.seen = True
+
+    def __enter__(self) -> Signals:
+        self.before = {number: signal.signal(number, self._note) for number in (signal.SIGTERM, signal.SIGINT)}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)

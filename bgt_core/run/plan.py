@@ -1,0 +1,201 @@
+"""From what a run was asked for to its recipe: settings, columns, a teacher, and OUT/run.json, which keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bgt_core import checkpoint, recipes
+from bgt_core.data.columns import Source, parse_columns, parse_source, read_columns
+from bgt_core.data.targets import read_targets
+from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.files import read_json, write_json
+from bgt_core.objectives.distillation import Distillation
+from bgt_core.recipes import RECIPES, Recipe, legacy
+from bgt_core.recipes.settings import flatten
+
+SETTINGS = "run.json"
+CHANGEABLE = ("train.", "objective.")  # settings that may change while a run goes on
+FIXED = ("train.seed", "train.table_l2")  # but for these, which decide what came before
+
+WIDTH, WEIGHT = "model.teacher_dim", "objective.distillation.weight"
+TAUGHT = "bgt, bgt-plus, bgt-small and bgt-bound"
+
+Teacher = Sequence[str | Path | None]  # one .npy for each file of data; None for one without
+
+
+def build(
+    name: str,
+    data: Sequence[str | Path | Source],
+    columns: Sequence[str],
+    overrides: Mapping[str, Any],
+    init_from: str | Path | None,
+) -> Recipe:
+    """The recipe for these columns and data, and what it takes from the checkpoint that it starts from."""
+    settings: dict[str, Any] = {}
+    if init_from:
+        settings |= inherited(name, str(init_from))
+    if columns := list(columns) or named_columns(data):
+        settings["data.columns"] = columns
+    return recipes.build(name, settings | dict(overrides))
+
+
+def inherited(name: str, init_from: str) -> dict[str, Any]:
+    """The settings that a run from a checkpoint takes over: the sizes of its model and how its text was cut; not what a
+    first stage left untrained."""
+    config = checkpoint.read_config(checkpoint.find(init_from))
+    second_stage = recipes.build(name, {}).base != ""
+    prefix = "model.base." if second_stage else "model."
+    settings: dict[str, Any] = {"init_from": init_from, **({"base": config["recipe"]} if second_stage else {})}
+    for key, value in config["arguments"].items():
+        if key.startswith("model.") and key != "model.train_decoders":
+            settings[prefix + key.removeprefix("model.")] = value
+        elif key in ("data.vocab_size", "data.lowercase"):
+            settings[key] = value
+    known = dict(recipes.build(name, {key: value for key, value in settings.items() if key == "base"}).arguments or {})
+    return {key: value for key, value in settings.items() if key in known}
+
+
+def named_columns(data: Iterable[str | Path | Source]) -> list[str]:
+    """All columns that the data name themselves, as en-fr=FILE; none where any does not."""
+    named: dict[str, None] = {}
+    for source in data:
+        if not isinstance(source, Source):
+            try:
+                source = parse_source(str(source))
+            except UsageError:
+                return []
+        named |= dict.fromkeys(read_columns(source.columns))
+    return list(named)
+
+
+def sources_of(recipe: Recipe, data: Sequence[str | Path | Source]) -> list[Source]:
+    """The files of a run with the columns of each."""
+    names = tuple(parse_columns(recipe.data.columns))
+    return [source if isinstance(source, Source) else parse_source(str(source), names) for source in data]
+
+
+def settings_for(recipe: str, teacher: Teacher) -> dict[str, Any]:
+    """What a recipe of that name is set to, unless told otherwise, so that it learns from these vectors."""
+    paths = [Path(path) for path in teacher if path is not None]
+    if not paths or recipe not in RECIPES:  # an unknown one is refused by who builds it
+        return {}
+    if WIDTH not in dict(flatten(RECIPES[recipe]())):
+        raise UsageError(f"teacher {paths[0]}: recipe '{recipe}' learns from no vectors; {TAUGHT} do")
+    return {WIDTH: read_targets(paths[0]).shape[1], WEIGHT: Distillation.weight}
+
+
+def with_targets(sources: Sequence[Source], teacher: Teacher) -> list[Source]:
+    """Each source with the vectors of its rows; UsageError where their numbers differ."""
+    if not teacher:
+        return [*sources]
+    if len(teacher) != len(sources):
+        files = f"{len(teacher)} files of vectors for {len(sources)} of data"
+        raise UsageError(f"teacher: {files}; give each its own, in their order, or none: --teacher none")
+    return [
+        replace(source, targets=None if path is None else Path(path))
+        for source, path in zip(sources, teacher, strict=True)
+    ]
+
+
+def check_targets(recipe: Recipe, sources: Sequence[Source]) -> None:
+    """Raises UsageError for vectors that the recipe does not learn from and for a recipe that learns from vectors where
+    there are none, DataError for vectors of another width than its."""
+    paths = [source.targets for source in sources if source.targets is not None]
+    settings = dict(flatten(recipe))
+    width, weight = settings.get(WIDTH, 0), settings.get(WEIGHT, 0.0)
+    if weight and not paths:
+        raise UsageError(f"{WEIGHT} {weight:g}: no vectors to learn from; give them, as --teacher vectors.npy")
+    for path in paths:
+        units = read_targets(path).shape[1]
+        if not (width and weight):
+            needs = f"{WIDTH}={units} and {WEIGHT} above 0"
+            raise UsageError(f"teacher {path}: '{recipe.name}' learns nothing from vectors so; it needs {needs}")
+        if units != width:
+            raise DataError(f"{path}: vectors of {units} numbers, {WIDTH} is {width}")
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """The recipe of a run, and what was changed after some updates: [{"step": 400, "overrides": {...}}]."""
+
+    recipe: str
+    arguments: Mapping[str, Any]
+    changes: Sequence[Mapping[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, out: Path) -> RunSettings:
+        """NotFound where there is no run, DataError for a file that is damaged or of no recipe."""
+        path = out / SETTINGS
+        if not path.is_file():
+            raise NotFound(f"{out}: nothing to resume: no {SETTINGS}. Start the run without resume.")
+        try:
+            settings = read_json(path)
+            arguments, changes = settings["arguments"], settings.get("changes", [])
+            if "langs" in arguments:  # written before settings were nested
+                arguments = legacy.convert(arguments)
+            for change in changes:
+                if not isinstance(change["step"], int) or not isinstance(change["overrides"], dict):
+                    raise TypeError("changes")
+            return cls(str(settings["recipe"]), dict(arguments), list(changes))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise DataError(f"{path}: damaged ({error}). Start a new run.") from None
+
+    def until(self, step: int) -> dict[str, Any]:
+        """The settings that led to the checkpoint after `step` updates."""
+        changes = [change["overrides"] for change in self.changes if change["step"] < step]
+        return {**self.arguments, **{name: value for change in changes for name, value in change.items()}}
+
+    @property
+    def newest(self) -> dict[str, Any]:
+        """The settings that training goes on with."""
+        changes = (change["overrides"] for change in self.changes)
+        return {**self.arguments, **{name: value for change in changes for name, value in change.items()}}
+
+    def build(self, out: Path) -> Recipe:
+        """The recipe as it is now; DataError where the settings make none."""
+        try:
+            return recipes.build(self.recipe, self.newest)
+        except UsageError as error:
+            raise DataError(f"{out / SETTINGS}: {error}") from None
+
+    def check(self, config: Mapping[str, Any], out: Path) -> None:
+        """DataError where a checkpoint of the run, its `config`, was trained with other settings: who wants others says
+        so when the run is resumed."""
+        expected = {"recipe": self.recipe, **self.until(config["step"])}
+        trained = {"recipe": config["recipe"], **config["arguments"]}
+        for name in expected.keys() & trained.keys():
+            if expected[name] != trained[name]:
+                raise DataError(
+                    f"{out / SETTINGS}: {name} is {expected[name]!r}, but the run was trained with {trained[name]!r}. "
+                    f"Put that back; `bgt train --resume --set {name}=...` changes what may be changed."
+                )
+
+
+def change(out: Path, step: int, overrides: Mapping[str, Any]) -> None:
+    """From `step` updates on, the run in `out` has these settings, named in full or by their ends.
+
+    UsageError for what can't change in the middle of a run.
+    """
+    settings = RunSettings.read(out)
+    before = dict(recipes.build(settings.recipe, settings.newest).arguments or {})
+    after = dict(recipes.build(settings.recipe, {**settings.newest, **overrides}).arguments or {})
+    changed = {name: value for name, value in after.items() if before.get(name) != value}
+    for name in changed:
+        if not name.startswith(CHANGEABLE) or name in FIXED:
+            raise UsageError(f"{name} can't change in the middle of a run; settings of train and objective can.")
+    if changed:
+        document = read_json(out / SETTINGS)
+        document["changes"] = [*settings.changes, {"step": step, "overrides": changed}]
+        write_json(out / SETTINGS, document)
+
+
+def write_settings(recipe: Recipe, sources: Sequence[Source], out: Path) -> None:
+    """What makes a folder a run; written last."""
+    settings: dict[str, object] = {"recipe": recipe.name, "arguments": dict(recipe.arguments or {})}
+    settings["data"] = list(map(str, sources))
+    if any(source.targets for source in sources):
+        settings["teacher"] = [str(source.targets) if source.targets else None for source in sources]
+    write_json(out / SETTINGS, settings)

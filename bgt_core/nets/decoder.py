@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import Role, Tokens
 from bgt_core.nets.dropout import Dropout
-from bgt_core.nets.fast.kv_cache import KeyValues, LatentCache
+from bgt_core.nets.fast.kv_cache import KeyValues, KVCache
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.layers import (
     CrossAttention,
@@ -61,20 +61,87 @@ class DecoderLayer(nn.Module):
         latent: Tensor,
         layout: PackedLayout,
         allowed: Tensor | None,
-        slots: Tensor | None = None,
+        attended: Tensor | None = None,
+        real: Tensor | None = None,
         cache: KeyValues | None = None,
     ) -> Tensor:
-        """x (N, H), latent (B, L), the keys and values of its memory's slots -> (N, H)."""
+        """x (N, H), latent (B, L), the keys and values that cross-attention attends to, and where they are no padding
+        -> (N, H)."""
         x = self.norm_attention(x + self.dropout(self.attention(x, layout, allowed, cache)))
         if self.fuses:
             fused = self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent))  # (N, H)
             x = self.norm_fuse(x + self.dropout(fused))
-        if slots is not None:
-            x = self.norm_cross(x + self.dropout(self.cross(x, layout, slots, None)))
+        if attended is not None:
+            x = self.norm_cross(x + self.dropout(self.cross(x, layout, attended, real)))
         return self.norm_feed(x + self.dropout(self.feed(x)))
 
 
-class TransformerDecoder(nn.Module):
+class CausalDecoder(nn.Module):
+    """A stack of decoder layers over the tokens so far: all at once in training, one at a time in search."""
+
+    words: TokenAndPositionEmbedding
+    layers: nn.ModuleList
+    heads: int  # of each layer
+    layer: OutputLayer
+    word_dropout = 0.0  # proportion of past tokens hidden in training: the latent must supply them
+
+    def predict(
+        self,
+        role: Role,
+        column: str,
+        latent: Tensor,
+        target: Tokens,
+        attended: Sequence[Tensor | None],
+        real: Tensor | None = None,
+    ) -> SentencePrediction:
+        """What it says of `target` (B, T), given latent (B, L) and what each layer attends to (`KVCache.attended`)."""
+        layout = PackedLayout.of(target)
+        x = self.words(layout.pack(shift_right(target.ids)), layout)  # (N, H)
+        if self.training and self.word_dropout:
+            x = x * (torch.rand(len(x), 1, device=x.device) >= self.word_dropout)
+        x = self.fuse_words(x, latent, layout, layout.columns)
+        length = layout.shape[1]
+        causal = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()[None, None]
+        for layer, others in zip(self.layers, attended, strict=True):
+            x = layer(x, latent, layout, causal, others, real)
+        return SentencePrediction(role, column, x, latent, self.layer, target)
+
+    def fuse_words(self, words: Tensor, latent: Tensor, layout: PackedLayout, positions: Tensor) -> Tensor:
+        """What is read at each token: (N, H), latent (B, L), positions (N,) -> (N, H)."""
+        return words
+
+    def begin(
+        self, like: Tensor, latent: Tensor, attended: Sequence[Tensor | None], real: Tensor | None = None
+    ) -> KVCache:
+        """A search that has read nothing yet, for each latent, (B, L); keys and values are as precise as `like`."""
+        count, width = len(latent), self.words.table.embedding_dim
+        return KVCache(
+            layers=[KeyValues.empty(like, count, self.heads, width) for _ in self.layers],
+            ancestor_mask=latent.new_empty(count, 1, 0, dtype=torch.bool),
+            latent=latent,
+            latent_bias=self.layer.project_latent(latent),
+            attended=list(attended),
+            real=real,
+        )
+
+    def step(self, tokens: Tensor, state: KVCache) -> Tensor:
+        """The last token of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first token is EOS."""
+        return self.layer.logits(self.read(tokens, state), state.latent_bias[:, None])
+
+    def read(self, tokens: Tensor, state: KVCache) -> Tensor:
+        """The last token of each hypothesis, (B, n) -> features, (B, n, H)."""
+        count, n = tokens.shape
+        ids = tokens.flatten()
+        x = self.words(ids, PackedLayout.column(ids), state.position)  # (B * n, H): all stand at one position
+        layout = PackedLayout((count, n), torch.arange(count * n, device=ids.device), tokens >= 0)
+        x = self.fuse_words(x, state.latent, layout, torch.full_like(ids, state.position))
+        state.advance(n)
+        for layer, attended, seen in zip(self.layers, state.attended, state.layers, strict=True):
+            x = layer(x, state.latent, layout, state.ancestor_mask[:, None], attended, state.real, seen)
+        return x.view(count, n, -1)
+
+
+class TransformerDecoder(CausalDecoder):
     """p(sentence | latent): a Transformer that has nothing to attend to but its own state.
 
     It starts from EOS and reads the pieces before (teacher forcing in training, `step` in search).
@@ -104,22 +171,11 @@ class TransformerDecoder(nn.Module):
         self.memory = memory
         sizes = width, latent, inner, heads, dropout, "attention" in fuse, memory is not None
         self.layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(layers))
-        self.heads = heads
-        self.layer = layer
-        self.word_dropout = word_dropout  # proportion of past pieces hidden in training: the latent must supply them
+        self.heads, self.layer, self.word_dropout = heads, layer, word_dropout
 
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
         """What the decoder says of `target` (B, T), given latent (B, L)."""
-        layout = PackedLayout.of(target)
-        x = self.words(layout.pack(shift_right(target.ids)), layout)  # (N, H)
-        if self.training and self.word_dropout:
-            x = x * (torch.rand(len(x), 1, device=x.device) >= self.word_dropout)
-        x = self.fuse_words(x, latent, layout, layout.columns)
-        length = layout.shape[1]
-        causal = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()[None, None]
-        for layer, slots in zip(self.layers, self.slots(latent), strict=True):
-            x = layer(x, latent, layout, causal, slots)
-        return SentencePrediction(role, column, x, latent, self.layer, target)
+        return self.predict(role, column, latent, target, self.slots(latent))
 
     def fuse_words(self, words: Tensor, latent: Tensor, layout: PackedLayout, positions: Tensor) -> Tensor:
         """Word fusion, where `fuse` names it, and what the memory holds at each token's position: (N, H), (B, L), (N,)
@@ -137,32 +193,9 @@ class TransformerDecoder(nn.Module):
             return [None] * len(self.layers)
         return self.memory.keys_values(latent, [cast(CrossAttention, layer.cross) for layer in self.layers])
 
-    def start(self, latent: Tensor) -> LatentCache:
+    def start(self, latent: Tensor) -> KVCache:
         """A search that has read nothing yet, for each latent, (B, L)."""
-        count, width = len(latent), self.words.table.embedding_dim
-        return LatentCache(
-            layers=[KeyValues.empty(latent, count, self.heads, width) for _ in self.layers],
-            ancestor_mask=latent.new_empty(count, 1, 0, dtype=torch.bool),
-            latent=latent,
-            latent_bias=self.layer.project_latent(latent),
-            slots=self.slots(latent),
-        )
-
-    def step(self, pieces: Tensor, state: LatentCache) -> Tensor:
-        """The last piece of each hypothesis, (B, n) -> scores of the next, (B, n, V); the first piece is EOS."""
-        return self.layer.logits(self.read(pieces, state), state.latent_bias[:, None])
-
-    def read(self, pieces: Tensor, state: LatentCache) -> Tensor:
-        """The last piece of each hypothesis, (B, n) -> features, (B, n, H)."""
-        count, n = pieces.shape
-        ids = pieces.flatten()
-        x = self.words(ids, PackedLayout.column(ids), state.position)  # (B * n, H): all stand at one position
-        layout = PackedLayout((count, n), torch.arange(count * n, device=ids.device), pieces >= 0)
-        x = self.fuse_words(x, state.latent, layout, torch.full_like(ids, state.position))
-        state.advance(n)
-        for layer, slots, seen in zip(self.layers, state.slots, state.layers, strict=True):
-            x = layer(x, state.latent, layout, state.ancestor_mask[:, None], slots, seen)
-        return x.view(count, n, -1)
+        return self.begin(latent, latent, self.slots(latent))
 
 
 class TaggedDecoder(nn.Module):
@@ -181,13 +214,13 @@ class TaggedDecoder(nn.Module):
         """See `TransformerDecoder`; latent (B, L) has no tag yet."""
         return replace(self.decoder(role, column, self.tagged(latent), target), layer=self.layer)
 
-    def start(self, latent: Tensor) -> LatentCache:
+    def start(self, latent: Tensor) -> KVCache:
         """See `TransformerDecoder.start`."""
         return self.decoder.start(self.tagged(latent))
 
-    def step(self, pieces: Tensor, state: LatentCache) -> Tensor:
+    def step(self, tokens: Tensor, state: KVCache) -> Tensor:
         """See `TransformerDecoder.step`."""
-        return self.layer.logits(self.decoder.read(pieces, state), state.latent_bias[:, None])
+        return self.layer.logits(self.decoder.read(tokens, state), state.latent_bias[:, None])
 
     def tagged(self, latent: Tensor) -> Tensor:
         """(B, L) -> (B, L + W)."""

@@ -41,15 +41,19 @@ class KVCache:
 
     The hypotheses of a sentence write their keys side by side and no key moves again: `ancestor_mask` says which of
     them lie in the past of each hypothesis. A new parent then costs a few bits, not a copy of keys and values, and the
-    hypotheses of a sentence attend in one product.
+    hypotheses of a sentence attend in one product. The plain form is a forward pass over all tokens so far.
     """
 
     layers: list[KeyValues]
     ancestor_mask: Tensor  # (B, n, S) bool
-    position: int = 0  # of the pieces read next
+    latent: Tensor  # (B, L)
+    latent_bias: Tensor  # (B, any), of the output layer
+    attended: list[Tensor | None]  # of each layer: keys and values beside its own past, (2, B, heads, S, H/heads)
+    real: Tensor | None  # (B, 1, 1, S) bool, where these are no padding; None if nothing is padded
+    position: int = 0  # of the tokens read next
 
     def advance(self, n: int) -> None:
-        """The pieces read now, one of each of n hypotheses, lie in the past of their own hypothesis alone."""
+        """The tokens read now, one of each of n hypotheses, lie in the past of their own hypothesis alone."""
         own = torch.eye(n, dtype=torch.bool, device=self.ancestor_mask.device)
         self.ancestor_mask = torch.cat([self.ancestor_mask, own.expand(len(self.ancestor_mask), n, n)], dim=2)
         self.position += 1
@@ -61,35 +65,10 @@ class KVCache:
 
     def select(self, rows: Tensor) -> None:
         """Keep these sentences alone."""
-        self.ancestor_mask = self.ancestor_mask.index_select(0, rows)
+        self.ancestor_mask, self.latent, self.latent_bias = (
+            part.index_select(0, rows) for part in (self.ancestor_mask, self.latent, self.latent_bias)
+        )
+        self.attended = [part if part is None else part.index_select(1, rows) for part in self.attended]
+        self.real = None if self.real is None else self.real.index_select(0, rows)
         for layer in self.layers:
             layer.select(rows)
-
-
-@dataclass(eq=False, kw_only=True)
-class LatentCache(KVCache):
-    """Of a decoder that reads a latent."""
-
-    latent: Tensor  # (B, L)
-    latent_bias: Tensor  # (B, any), of the output layer
-    slots: list[Tensor | None]  # of each layer: keys and values of the memory's slots, (2, B, heads, S, H/heads)
-
-    def select(self, rows: Tensor) -> None:
-        """Keep these sentences alone."""
-        super().select(rows)
-        self.latent, self.latent_bias = self.latent.index_select(0, rows), self.latent_bias.index_select(0, rows)
-        self.slots = [slots if slots is None else slots.index_select(1, rows) for slots in self.slots]
-
-
-@dataclass(eq=False, kw_only=True)
-class SourceCache(KVCache):
-    """Of a decoder that attends to a source: what is attended to is made once, for all hypotheses of a sentence."""
-
-    sources: list[Tensor]  # of each layer: keys and values of its cross attention, (2, B, heads, S, H/heads)
-    real: Tensor | None  # (B, 1, 1, S) bool: where the source is no padding; None where nothing is padded
-
-    def select(self, rows: Tensor) -> None:
-        """Keep these sentences alone."""
-        super().select(rows)
-        self.sources = [source.index_select(1, rows) for source in self.sources]
-        self.real = None if self.real is None else self.real.index_select(0, rows)

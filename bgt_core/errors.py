@@ -64,6 +64,21 @@ def needs(module: str, extra: str) -> None:
         raise NotFound(f'This needs {module}, which is not installed: pip install "bgt[{extra}]"')
 
 
+def check_least(least: float, **settings: float) -> None:
+    """Raise UsageError for a setting below `least`."""
+    for name, value in settings.items():
+        if value < least:
+            rule = "not be negative" if least == 0 else f"be at least {least}"
+            raise UsageError(f"{name} {value} must {rule}")
+
+
+def check_choice(known: Iterable[str], **settings: str) -> None:
+    """Raise UsageError for a setting that is not one of the `known` words."""
+    for name, value in settings.items():
+        if value not in known:
+            raise UsageError(f"{name} '{value}' is none of {', '.join(known)}")
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """What ends a message about an unknown word, with a space before: Did you mean 'gender'? "" if none is close."""
     close = get_close_matches(word, list(known), n=1)

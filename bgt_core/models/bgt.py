@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Decoder, Outputs, Posterior, Prediction, Readout
-from bgt_core.models.latent import LatentModel
+from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Posterior, Prediction, Readout
+from bgt_core.models.latent import WritingModel
 from bgt_core.posterior import readout_named
 
 
-class BGT(LatentModel):
+class BGT(WritingModel):
     """One semantic latent for all languages and one latent per language (paper, sec. 2-3).
 
     `encoders` holds q(z | sentence) under "semantic" and each language (`NoLatent` where it has none of its own);
@@ -69,15 +68,6 @@ class BGT(LatentModel):
             column: F.cosine_similarity(self.teacher(posterior.mean).float(), targets, dim=-1)
             for column, posterior in meaning.items()
         }
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The languages that it writes."""
-        return self.langs
-
-    def decoder(self, lang: str) -> Decoder:
-        """p(sentence | z_lang, z_semantic) of that language."""
-        return cast(Decoder, self.decoders[lang])
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
         """What a reconstruction decoder reads: [language ; semantic], (B, L_lang + L)."""

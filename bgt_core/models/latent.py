@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 from torch import Tensor, nn
 
-from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, Posterior, Similarity
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, Decoder, Posterior, Similarity
 from bgt_core.nets.encoders import NoLatent
 from bgt_core.nets.output import LanguageOutput
 from bgt_core.vectors.compare import COSINE
@@ -53,3 +54,18 @@ class LatentModel(nn.Module):
     def vectors(self, posterior: Posterior) -> Tensor:
         """The posterior mean, (B, L)."""
         return posterior.mean
+
+
+class WritingModel(LatentModel):
+    """A model with a decoder for each of its languages, `decoders`, that writes from its latents."""
+
+    decoders: nn.ModuleDict
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The languages that it writes."""
+        return self.langs
+
+    def decoder(self, lang: str) -> Decoder:
+        """p(sentence | latents) of that language."""
+        return cast(Decoder, self.decoders[lang])

@@ -4,15 +4,14 @@ then by telling from two posteriors whether they mean the same."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from bgt_core.backend import Linear
-from bgt_core.contracts import SEMANTIC, Batch, Decoder, Outputs, Posterior, Prediction, Readout, Tokens
+from bgt_core.contracts import SEMANTIC, Batch, Outputs, Posterior, Prediction, Readout, Tokens
 from bgt_core.errors import UsageError
-from bgt_core.models.latent import LatentModel
+from bgt_core.models.latent import LatentModel, WritingModel
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.forms import exact
 from bgt_core.nets.mlp_output import Perceptron
@@ -23,7 +22,7 @@ from bgt_core.posterior.distances import features
 DUPLICATE = 1  # the label of two sentences that mean the same
 
 
-class ParaphraseVAE(LatentModel):
+class ParaphraseVAE(WritingModel):
     """Repeats each sentence from a draw of its posterior, and with `reformulate` writes its paraphrase from it too.
 
     A row's columns are paraphrases of each other where its label is 1, or where rows have no labels. Each is written
@@ -70,15 +69,6 @@ class ParaphraseVAE(LatentModel):
                 latent, side = latent[rows], Tokens.of(side.ids[rows], side.mask[rows], side.lang)
             predictions.append(self.decoders[side.lang]("paraphrase", column, latent, side))
         return predictions
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The languages that it writes."""
-        return self.langs
-
-    def decoder(self, lang: str) -> Decoder:
-        """p(sentence | z) of that language."""
-        return cast(Decoder, self.decoders[lang])
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
         """What a decoder reads: the semantic latent, (B, L)."""

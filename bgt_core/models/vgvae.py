@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import SEMANTIC, SYNTACTIC, Batch, Decoder, Outputs, Prediction, Readout
 from bgt_core.errors import UsageError
-from bgt_core.models.latent import LatentModel
+from bgt_core.models.latent import WritingModel
 from bgt_core.nets.mlp_output import BagOfWords
 from bgt_core.posterior import readout_named
 
 
-class VGVAE(LatentModel):
+class VGVAE(WritingModel):
     """A semantic and a syntactic latent for each sentence (Chen et al. 2019).
 
     `encoders` holds q(y | sentence) under "semantic" and q(z | sentence) under "syntactic" (`NoLatent` for a model of
@@ -74,7 +73,7 @@ class VGVAE(LatentModel):
                 "This model's decoder is a bag of words: it knows which words a sentence has and not their order, so "
                 "it can't write sentences; train one with model.decoder=lstm."
             )
-        return cast(Decoder, self.decoders[lang])
+        return super().decoder(lang)
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
         """What a decoder reads: [syntactic ; semantic], (B, L_syntactic + L)."""

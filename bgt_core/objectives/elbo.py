@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from scipy.special import expit
 
 from bgt_core.contracts import Loss, Outputs
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_least
 from bgt_core.objectives.part import Part, total
 
 
@@ -39,15 +39,10 @@ class Elbo(Part):
     def __post_init__(self) -> None:
         if not 0 <= self.label_smoothing < 1:
             raise UsageError(f"label_smoothing {self.label_smoothing} must be from 0 to below 1")
-        if self.warmup_steps < 0:
-            raise UsageError(f"warmup_steps {self.warmup_steps} must not be negative")
-        for name, value in (("midpoint", self.sigmoid_midpoint), ("steepness", self.sigmoid_steepness)):
-            if value < 0:
-                raise UsageError(f"sigmoid_{name} {value} must not be negative")
-        for name, by_latent in (("weights", self.weights), ("free_nats", self.free_nats)):
-            for latent, value in by_latent.items():
-                if value < 0:
-                    raise UsageError(f"{name}.{latent} {value} must not be negative")
+        check_least(0, warmup_steps=self.warmup_steps)
+        check_least(0, sigmoid_midpoint=self.sigmoid_midpoint, sigmoid_steepness=self.sigmoid_steepness)
+        check_least(0, **{f"weights.{latent}": weight for latent, weight in self.weights.items()})
+        check_least(0, **{f"free_nats.{latent}": nats for latent, nats in self.free_nats.items()})
 
     def __call__(self, out: Outputs, step: int) -> Loss:
         anneal = self.annealing(step)

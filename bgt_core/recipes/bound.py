@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
@@ -28,8 +28,8 @@ from bgt_core.objectives.composition import Composition
 from bgt_core.objectives.distillation import Distillation
 from bgt_core.objectives.elbo import Elbo
 from bgt_core.objectives.margin import Margin
-from bgt_core.recipes.recipe import DataConfig, Recipe
-from bgt_core.training.config import TrainConfig
+from bgt_core.recipes.bgt import bgt_small
+from bgt_core.recipes.recipe import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +129,7 @@ def bgt_bound() -> Recipe:
     decoders attend to them (docs/binding.md). Semantic encoders do not see closing marks. Decoders are trained on
     recombinations (`models.recombining`).
     """
+    small = bgt_small()
     return Recipe(
         name="bgt-bound",
         model=BoundConfig(),
@@ -146,15 +147,6 @@ def bgt_bound() -> Recipe:
                 "distillation": Distillation(weight=0.0),
             }
         ),
-        data=DataConfig(vocab_size=8_000, min_pieces=3, valid_pairs=2_000),
-        train=TrainConfig(
-            epochs=10.0,
-            batch_tokens=2_000,
-            micro_tokens=2_000,
-            learning_rate=3e-3,
-            warmup_steps=150,
-            cooldown=0.4,
-            valid_every=400,
-            save_every=400,
-        ),
+        data=small.data,
+        train=replace(small.train, epochs=10.0),
     )

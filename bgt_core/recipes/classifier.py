@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from torch import nn
 
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import UsageError
+from bgt_core.errors import check_choice, check_least
 from bgt_core.models.classifier import PairClassifier, ReferenceClassifier
 from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.lstm import LastState
@@ -35,8 +35,7 @@ class PairClassifierConfig:
     classes: int = 3
 
     def __post_init__(self) -> None:
-        if self.classes < 2:
-            raise UsageError(f"classes {self.classes} must be at least 2")
+        check_least(2, classes=self.classes)
 
     @property
     def semantic_dim(self) -> int:
@@ -74,10 +73,8 @@ class ReferenceClassifierConfig:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.body not in READERS:
-            raise UsageError(f"body '{self.body}' is none of {', '.join(READERS)}")
-        if self.d_model < 1:
-            raise UsageError(f"d_model {self.d_model} must be at least 1")
+        check_choice(READERS, body=self.body)
+        check_least(1, d_model=self.d_model)
 
     @property
     def semantic_dim(self) -> int:

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from torch import nn
 
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import UsageError
+from bgt_core.errors import check_least
 from bgt_core.models.siamese import Siamese
 from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.gran import GRAN
@@ -48,8 +48,7 @@ class GRANConfig:
     dropout: float = 0.0  # on piece vectors
 
     def __post_init__(self) -> None:
-        if self.d_model < 1:
-            raise UsageError(f"d_model {self.d_model} must be at least 1")
+        check_least(1, d_model=self.d_model)
 
     @property
     def semantic_dim(self) -> int:

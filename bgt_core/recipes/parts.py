@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from torch import nn
 
 from bgt_core.backend import Linear
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_choice, check_least
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm import BiLSTM
@@ -58,8 +58,7 @@ def builders(
     `fuse` says where the decoder reads it. `ffn_dim`, `heads` and `word_dropout` are the Transformer's. BgtError for a
     kind or a fusion that there is not.
     """
-    if kind not in FUSIONS:
-        raise UsageError(f"body '{kind}' is none of {', '.join(FUSIONS)}")
+    check_choice(FUSIONS, body=kind)
     if not fuse or not set(fuse) <= set(FUSIONS[kind]):
         raise UsageError(f"fuse {[*fuse]}: of a {kind} choose one or more of {', '.join(FUSIONS[kind])}")
     table = tables(vocab_size, width, tie_embeddings)
@@ -83,6 +82,5 @@ def teacher_head(latent: int, units: int) -> nn.Module | None:
 
     The last part of a model to be made, so that all others start as they do without it.
     """
-    if units < 0:
-        raise UsageError(f"teacher_dim {units} must not be negative")
+    check_least(0, teacher_dim=units)
     return Linear(latent, units, bias=False) if units else None

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from bgt_core.contracts import SEMANTIC, Role
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_choice
 from bgt_core.models.seq2seq import Seq2Seq
 from bgt_core.nets.encoders import Encoder, GaussianHead, PointHead
 from bgt_core.objectives.combine import Sum
@@ -57,8 +57,7 @@ class Seq2SeqConfig:
     log_variance: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.task not in TASKS:
-            raise UsageError(f"task '{self.task}' is none of {', '.join(TASKS)}")
+        check_choice(TASKS, task=self.task)
 
     @property
     def semantic_dim(self) -> int:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from torch import nn
 
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import UsageError
+from bgt_core.errors import check_choice, check_least
 from bgt_core.models.siamese import Siamese
 from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.lstm import BiLSTM
@@ -45,10 +45,8 @@ class SiameseConfig:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.body not in BODIES:
-            raise UsageError(f"body '{self.body}' is none of {', '.join(BODIES)}")
-        if self.d_model < 1:
-            raise UsageError(f"d_model {self.d_model} must be at least 1")
+        check_choice(BODIES, body=self.body)
+        check_least(1, d_model=self.d_model)
 
     @property
     def semantic_dim(self) -> int:

@@ -35,7 +35,7 @@ from dataclasses import dataclass, field, replace
 
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_least
 from bgt_core.models.var_siamese import ParaphraseVAE, VarSiamese
 from bgt_core.nets.encoders import Encoder, GaussianHead
 from bgt_core.nets.layers import make_embedding
@@ -66,9 +66,7 @@ class ParaphraseVAEConfig:
     log_variance: float = 0.0  # where posteriors start
 
     def __post_init__(self) -> None:
-        for name in ("d_model", "hidden_dim", "semantic_dim"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} {getattr(self, name)} must be at least 1")
+        check_least(1, d_model=self.d_model, hidden_dim=self.hidden_dim, semantic_dim=self.semantic_dim)
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> ParaphraseVAE:
         """An untrained model for the columns' languages."""

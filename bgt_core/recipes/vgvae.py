@@ -43,7 +43,7 @@ from torch import nn
 
 from bgt_core.contracts import SEMANTIC, SYNTACTIC
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import UsageError
+from bgt_core.errors import check_choice, check_least
 from bgt_core.models.vgvae import VGVAE
 from bgt_core.nets.encoders import Encoder, GaussianHead, NoLatent, VonMisesFisherHead
 from bgt_core.nets.lstm import BiLSTM
@@ -80,20 +80,11 @@ class VGVAEConfig:
     log_variance: float = 0.0  # of the syntactic posterior at the start
 
     def __post_init__(self) -> None:
-        for name, choice, known in (
-            ("semantic_body", self.semantic_body, BODIES),
-            ("syntactic_body", self.syntactic_body, BODIES),
-            ("decoder", self.decoder, DECODERS),
-        ):
-            if choice not in known:
-                raise UsageError(f"{name} '{choice}' is none of {', '.join(known)}")
-        for name, value, least in (
-            ("d_model", self.d_model, 1),
-            ("semantic_dim", self.semantic_dim, 3),
-            ("syntactic_dim", self.syntactic_dim, 0),
-        ):
-            if value < least:
-                raise UsageError(f"{name} {value} must be at least {least}")
+        check_choice(BODIES, semantic_body=self.semantic_body, syntactic_body=self.syntactic_body)
+        check_choice(DECODERS, decoder=self.decoder)
+        check_least(1, d_model=self.d_model)
+        check_least(3, semantic_dim=self.semantic_dim)
+        check_least(0, syntactic_dim=self.syntactic_dim)
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> VGVAE:
         """An untrained model for the columns' languages."""

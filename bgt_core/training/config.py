@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bgt_core.data.columns import parse_weights
 from bgt_core.device import check_precision
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_least
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,7 @@ class TrainConfig:
             "aggressive_steps",
             "explosion",
         ):
-            if getattr(self, name) < 0:
-                raise UsageError(f"{name} {getattr(self, name)} must not be negative")
+            check_least(0, **{name: getattr(self, name)})
         for name, whole in (("cooldown", "the run"), ("scramble", "the sentences")):
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"{name} {getattr(self, name)} is a share of {whole}, from 0 to 1")

@@ -17,6 +17,7 @@ from bgt_core.nets.prediction import LabelPrediction
 from bgt_core.posterior import READOUTS
 from bgt_core.training.loop import Trainer
 from bgt_core.training.negatives import nearest_other
+from bgt_core.training.workers import Workers
 
 ROUNDING = 1e-6  # of a cosine: what is nearer by less is a copy
 
@@ -31,42 +32,57 @@ def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
     English sentences that find their translation among all the held-out French.
     Deterministic in the seed.
     """
-    workers, device = trainer.workers, trainer.device
-    meaning: dict[str, list[Tensor]] = defaultdict(list)  # by columns: of each batch, (B, columns, L)
-    sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))
-    rows: dict[str, Tensor] = defaultdict(lambda: torch.zeros(()))
-    spread: dict[str, Tensor] = {}  # (2, L)
-    bound: set[str] = set()  # names of what is reconstructed
-    paid: set[str] = set()  # and of its KL
+    workers, scores = trainer.workers, HeldOutScores(trainer.device)
     trainer.model.eval()
     for number, batch in enumerate(batches):
         if number % workers.count != workers.rank:
             continue
         seed_everything(trainer.config.seed, number)
-        with autocast(device, trainer.config.precision):
-            out = trainer.model(batch.to(device))
-            terms = dict(terms_of(out))
-        for name, values in terms.items():
-            sums[name] += values.sum()
-            rows[name] += len(values)
-        bound |= {prediction.name for prediction in out.predictions if prediction.role == "reconstruct"}
-        paid |= {f"kl/{name}" for name, _ in out.named_posteriors()}
+        with autocast(trainer.device, trainer.config.precision):
+            scores.add(trainer.model(batch.to(trainer.device)))
+    trainer.model.train()
+    return scores.over_all(workers)
+
+
+class HeldOutScores:
+    """Sums over the held-out rows of this process."""
+
+    def __init__(self, device: torch.device):
+        self.device = device
+        self.sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))  # of each term
+        self.rows: dict[str, Tensor] = defaultdict(lambda: torch.zeros(()))  # that have it
+        self.moments: dict[str, Tensor] = {}  # of each posterior's means, (2, L)
+        self.bound: dict[str, Tensor] = {}  # the names of the terms of the ELBO
+        self.means: dict[str, list[Tensor]] = defaultdict(list)  # by columns: of each batch, (B, columns, L)
+
+    def add(self, out: Outputs) -> None:
+        """What a model makes of a batch."""
+        for name, values in dict(terms_of(out)).items():
+            self.sums[name] += values.sum()
+            self.rows[name] += len(values)
+        for prediction in out.predictions:
+            if prediction.role == "reconstruct":
+                self.bound[prediction.name] = torch.ones(())
+        for name, posterior in out.named_posteriors():
+            self.moments[name] = self.moments.get(name, 0) + moments(posterior.standardised_mean)
         if out.meaning:
             means = [posterior.mean.float() for posterior in out.meaning.values()]
-            meaning["\t".join(out.meaning)].append(torch.stack(means, 1))
-        for name, posterior in out.named_posteriors():
-            spread[name] = spread.get(name, 0) + moments(posterior.standardised_mean)
-    trainer.model.train()
-    totals, counts, spread = (workers.sum_over_ranks(part) for part in (sums, rows, spread))
-    means_of = {name: (totals[name] / counts[name]).item() for name in totals}
-    bound, paid = (set(workers.sum_over_ranks({name: torch.ones(()) for name in part})) for part in (bound, paid))
-    elbo = {"elbo": -sum(means_of[name] for name in means_of if name in bound | paid)} if bound else {}
-    active = {f"active/{name}": active_units(of, counts[f"kl/{name}"].item()) for name, of in spread.items()}
-    precisions: dict[str, float] = {}
-    for columns in workers.sum_over_ranks({columns: torch.ones(()) for columns in meaning}):
-        of_columns = torch.cat(meaning[columns]) if columns in meaning else torch.zeros(0, 0, 0)
-        precisions |= retrieval(columns.split("\t"), workers.gather(of_columns).to(device))
-    return elbo | means_of | active | precisions
+            self.means["\t".join(out.meaning)].append(torch.stack(means, 1))
+
+    def over_all(self, workers: Workers) -> dict[str, float]:
+        """The scores over the rows of all workers."""
+        sums, rows, spread = (workers.sum_over_ranks(part) for part in (self.sums, self.rows, self.moments))
+        means = {name: (sums[name] / rows[name]).item() for name in sums}
+        bound = {*workers.sum_over_ranks(self.bound)}
+        parts = bound | {f"kl/{name}" for name in spread}
+        elbo = {"elbo": -sum(means[name] for name in means if name in parts)} if bound else {}
+        active = {f"active/{name}": active_units(of, rows[f"kl/{name}"].item()) for name, of in spread.items()}
+        compared = workers.sum_over_ranks({columns: torch.ones(()) for columns in self.means})
+        precisions: dict[str, float] = {}
+        for columns in compared:
+            own = torch.cat(self.means[columns]) if columns in self.means else torch.zeros(0, 0, 0)
+            precisions |= retrieval(columns.split("\t"), workers.gather(own).to(self.device))
+        return elbo | means | active | precisions
 
 
 def terms_of(out: Outputs) -> Iterator[tuple[str, Tensor]]:

@@ -21,7 +21,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.models.classifier import PairClassifier
 from bgt_core.recipes import Recipe
-from bgt_core.training import step as training_step
+from bgt_core.training.loop import train_step
 
 COLUMNS = ("a:en", "b:en", "gold:label")
 SETTINGS: dict[str, Any] = {
@@ -263,7 +263,6 @@ def test_target_vectors_reach_the_model_in_the_order_of_their_rows(
     ids = tokenizer.encode([pair.texts["en"] for pair in grammar])
     np.save(tmp_path / "targets.npy", np.array([[len(row), 1.0] for row in ids], np.float32))
     seen: list[Batch] = []
-    train_step = training_step.train_step
 
     def watch(trainer: Any, step: int, update: Any, *inner: int) -> Any:
         seen.extend(update.batches.values())

@@ -1,4 +1,4 @@
-"""Bilingual Generative Transformer: sentence embeddings that keep meaning and manner apart."""
+"""Bilingual Generative Transformer: sentence embeddings that keep meaning and style apart."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ _HOMES = {
     "evaluate": "evaluation.sts",
     "generate": "generation.generate",
     "info": "checkpoint",
+    "load": "loading",
     "mine": "mining",
     "open_encoder": "adapters",
     "train": "run",
@@ -50,8 +51,6 @@ __all__ = [
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError  # noqa: E402
 
 if TYPE_CHECKING:
-    import torch
-
     from bgt_core.adapters import open_encoder as open_encoder
     from bgt_core.checkpoint import info as info
     from bgt_core.embedder import Embedder as Embedder
@@ -61,27 +60,10 @@ if TYPE_CHECKING:
     from bgt_core.generation.options import Beam as Beam
     from bgt_core.generation.options import Sample as Sample
     from bgt_core.generation.translate import BeamTranslator as BeamTranslator
+    from bgt_core.loading import load as load
     from bgt_core.mining import mine as mine
     from bgt_core.recipes import RECIPES as RECIPES
     from bgt_core.run import train as train
-
-
-def load(path: str | Path = PRETRAINED, device: str | torch.device = "auto", precision: str = "auto") -> Embedder:
-    """The model in a checkpoint, or in the newest of a run; without a path the one that ships.
-
-    `path` may name a model that ships, as "bgt-multilingual". Where it is no folder here and reads as ORG/NAME or
-    ORG/NAME@REVISION, it is fetched from the hub.
-
-    `device` is "cpu", "cuda", "cuda:1", a device of torch, or "auto": a GPU where there is one. `precision` is "fp32",
-    "bf16", "auto" (bf16 where the device multiplies it natively), or on a CPU "int8", for embedding. Raises BgtError
-    for a folder that is missing, incomplete or damaged, and where the hub can't give it.
-    """
-    from bgt_core import checkpoint
-    from bgt_core.device import pick_device
-    from bgt_core.embedder import Embedder
-
-    loaded = checkpoint.load(path, pick_device(device))
-    return Embedder(loaded.model, loaded.tokenizer, loaded.model.langs, precision)
 
 
 def __getattr__(name: str) -> Any:

@@ -177,7 +177,7 @@ class Prediction(Protocol):
 class Outputs:
     """What a model makes of a batch; objectives read nothing else."""
 
-    meaning: Mapping[str, Posterior]  # the semantic posterior of each column
+    semantic: Mapping[str, Posterior]  # the semantic posterior of each column
     posteriors: Mapping[str, Mapping[str, Posterior]]  # those that pay KL, by latent: {"semantic": {"semantic": the
     # anchor's}, "language": {"en": its own, ...}}; the inner name is the key of their metrics, "kl/en"
     predictions: Sequence[Prediction] = field(default_factory=list)

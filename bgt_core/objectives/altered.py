@@ -35,11 +35,11 @@ class AlteredMargin(Part):
             return F.cosine_similarity(one.mean.float(), two.mean.float(), dim=-1)  # (B,)
 
         hinges = [
-            F.relu(self.margin - cosine(out.meaning[column], translation) + cosine(either, altered)).sum()
+            F.relu(self.margin - cosine(out.semantic[column], translation) + cosine(either, altered)).sum()
             for column, altered in out.altered.items()
-            for name, translation in out.meaning.items()
+            for name, translation in out.semantic.items()
             if name != column
-            for either in (out.meaning[column], translation)
+            for either in (out.semantic[column], translation)
         ]
         hinge = total(out, hinges)
         return Loss(hinge, {"altered": hinge.detach()} if hinges else {})

@@ -36,7 +36,7 @@ class Composition(Part):
             def units(posterior: Posterior, part: slice = part) -> torch.Tensor:
                 return F.normalize(posterior.mean[:, part].float(), dim=-1)
 
-            plain = {column: units(posterior) for column, posterior in out.meaning.items()}  # (B, K) each
+            plain = {column: units(posterior) for column, posterior in out.semantic.items()}  # (B, K) each
             altered = {column: units(posterior) for column, posterior in out.altered.items()}
             for source, target in permutations(plain, 2):
                 wrong = [altered[column] for column in (target, source) if column in altered]

@@ -34,10 +34,10 @@ class Contrast(Part):
         check_compared(columns)
 
     def __call__(self, out: Outputs, step: int) -> Loss:
-        meaning = [F.normalize(posterior.mean.float(), dim=-1) for posterior in out.meaning.values()]  # (B, L)
-        own = torch.arange(len(meaning[0]), device=meaning[0].device)
+        means = [F.normalize(posterior.mean.float(), dim=-1) for posterior in out.semantic.values()]  # (B, L)
+        own = torch.arange(len(means[0]), device=means[0].device)
         costs = []
-        for left, right in combinations(meaning, 2):
+        for left, right in combinations(means, 2):
             scores = left @ right.T / self.temperature  # (B, B), translations on the diagonal
             for ways in (scores, scores.T):
                 costs.append(F.cross_entropy(ways, own, reduction="sum"))

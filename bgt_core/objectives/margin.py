@@ -45,23 +45,23 @@ class Margin(Part):
         check_compared(columns)
 
     def __call__(self, out: Outputs, step: int) -> Loss:
-        meaning, negatives = (
+        means, negatives = (
             {lang: F.normalize(posterior.mean.float(), dim=-1) for lang, posterior in of.items()}  # (B, L)
-            for of in (out.meaning, out.negatives)
+            for of in (out.semantic, out.negatives)
         )
-        if len(meaning) < 2 or (self.mined_only and not negatives):  # of one column: nothing to compare
+        if len(means) < 2 or (self.mined_only and not negatives):  # of one column: nothing to compare
             return Loss(total(out, []), {})
         hinges = []
-        for left, right in combinations(meaning, 2):
-            cosine = meaning[left] @ meaning[right].T  # (B, B), translations on the diagonal
+        for left, right in combinations(means, 2):
+            cosine = means[left] @ means[right].T  # (B, B), translations on the diagonal
             true = cosine.diagonal()
             both_ways = ((left, right), (right, left))
             if negatives:
-                wrong = [(meaning[column] * negatives[other]).sum(-1) for column, other in both_ways]
+                wrong = [(means[column] * negatives[other]).sum(-1) for column, other in both_ways]
             else:
                 wrong = hardest(cosine)
                 if self.both_sides:
-                    own = [hardest(side @ side.T)[0] for side in (meaning[left], meaning[right])]
+                    own = [hardest(side @ side.T)[0] for side in (means[left], means[right])]
                     wrong = list(map(torch.maximum, wrong, own))
             hinges += [F.relu(self.margin - true + cos) for cos in wrong]
         hinge = torch.stack(hinges).sum()

@@ -33,7 +33,7 @@ class Part:
 
 def total(out: Outputs, costs: Iterable[Tensor]) -> Tensor:
     """The sum of scalars; 0, where the latents are, if there are no costs."""
-    device = next((posterior.mean.device for posterior in out.meaning.values()), None)
+    device = next((posterior.mean.device for posterior in out.semantic.values()), None)
     return reduce(add, costs, torch.zeros((), device=device))
 
 

@@ -65,9 +65,9 @@ class HeldOutScores:
                 self.bound[prediction.name] = torch.ones(())
         for name, posterior in out.named_posteriors():
             self.moments[name] = self.moments.get(name, 0) + moments(posterior.standardised_mean)
-        if out.meaning:
-            means = [posterior.mean.float() for posterior in out.meaning.values()]
-            self.means["\t".join(out.meaning)].append(torch.stack(means, 1))
+        if out.semantic:
+            means = [posterior.mean.float() for posterior in out.semantic.values()]
+            self.means["\t".join(out.semantic)].append(torch.stack(means, 1))
 
     def over_all(self, workers: Workers) -> dict[str, float]:
         """The scores over the rows of all workers."""

@@ -54,7 +54,7 @@ def test_without_training_decoders_only_the_semantic_latent_is_read() -> None:
     out = both(batch("fr"))
     assert out.predictions == []
     assert {name: posterior.mean[0, 0].item() for name, posterior in out.named_posteriors()} == {"semantic": 12}
-    assert {lang: posterior.mean[0, 0].item() for lang, posterior in out.meaning.items()} == {"en": 11, "fr": 12}
+    assert {lang: posterior.mean[0, 0].item() for lang, posterior in out.semantic.items()} == {"en": 11, "fr": 12}
 
 
 @pytest.mark.parametrize(("anchor", "shared"), [("en", 11.0), ("fr", 12.0)])
@@ -74,7 +74,7 @@ def test_the_anchor_explains_both_sides_and_pays(anchor: str, shared: float) -> 
         "en": 21,
         "fr": 32,
     }
-    assert {lang: posterior.mean[0, 0].item() for lang, posterior in out.meaning.items()} == {"en": 11, "fr": 12}
+    assert {lang: posterior.mean[0, 0].item() for lang, posterior in out.semantic.items()} == {"en": 11, "fr": 12}
 
 
 def test_reconstruction_reads_one_draw_and_translation_reads_means() -> None:

@@ -124,7 +124,7 @@ def test_the_average_is_compared_with_the_teacher() -> None:
 
 def test_without_training_decoders_the_semantic_encoder_alone_is_read() -> None:
     out = model(decoders=False)(batch())
-    assert not out.predictions and set(out.meaning) == {"en", "fr"} and list(out.posteriors) == ["semantic"]
+    assert not out.predictions and set(out.semantic) == {"en", "fr"} and list(out.posteriors) == ["semantic"]
 
 
 @pytest.mark.parametrize("name", ["own", "borrowed", "exchanged"])

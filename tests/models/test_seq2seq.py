@@ -75,7 +75,7 @@ def test_each_prediction_reads_its_source_and_no_other_side_is_encoded(
     out, seen = run(task)
     assert {prediction.name: prediction.latent[0, 0].item() for prediction in out.predictions} == told
     assert all(prediction.target.lang == prediction.column for prediction in out.predictions)
-    assert seen == list(out.meaning) == read
+    assert seen == list(out.semantic) == read
 
 
 def test_the_anchor_pays_and_without_it_whoever_is_read() -> None:
@@ -138,7 +138,7 @@ def test_the_loss_is_torchs_cross_entropy_of_the_scores(
         expected = expected + nll / len(out.predictions)
     loss = made.objective(out, step=1)
     if name == "english-vae":
-        q = torch.distributions.Normal(out.meaning["en"].mean, (0.5 * out.meaning["en"].log_variance).exp())
+        q = torch.distributions.Normal(out.semantic["en"].mean, (0.5 * out.semantic["en"].log_variance).exp())
         kl = torch.distributions.kl_divergence(q, torch.distributions.Normal(0.0, 1.0)).sum()
         torch.testing.assert_close(loss.terms["kl/semantic"], kl.detach())
         expected = expected + kl / 4
@@ -163,7 +163,7 @@ def test_padding_moves_nothing_of_an_lstm_system(
         alone = model(Batch(sides, batch.anchor))
         one, many = alone.predictions[0], together.predictions[0]
         torch.testing.assert_close(one.nll()[1][0], many.nll()[1][row], rtol=1e-12, atol=1e-12)
-        torch.testing.assert_close(alone.meaning["en"].mean[0], together.meaning["en"].mean[row])
+        torch.testing.assert_close(alone.semantic["en"].mean[0], together.semantic["en"].mean[row])
 
 
 def test_a_latent_of_no_units_and_a_point_cost_nothing() -> None:

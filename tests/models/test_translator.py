@@ -59,7 +59,7 @@ def test_a_sentence_is_embedded_as_the_mean_of_its_states(model: Translator, bat
     states = model.states(side).states.split(side.mask.sum(1).tolist())
     expected = torch.stack([state.mean(0) for state in states])
     torch.testing.assert_close(model.encoder(SEMANTIC, "fr")(side).mean, expected)
-    torch.testing.assert_close(model(batch).meaning["fr"].mean, expected)
+    torch.testing.assert_close(model(batch).semantic["fr"].mean, expected)
 
 
 def test_without_its_source_it_learns_nothing(model: Translator, batch: Batch, tiny: Callable[..., Recipe]) -> None:

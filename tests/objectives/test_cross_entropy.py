@@ -13,7 +13,7 @@ from bgt_core.objectives.cross_entropy import CrossEntropy
 # p = (3/4, 1/4) and (1/2, 1/2) of labels 0 and 1
 LOGITS = torch.tensor([[3.0, 1.0], [2.0, 2.0]]).log().requires_grad_()
 OUT = Outputs(
-    meaning={},
+    semantic={},
     posteriors={},
     predictions=[
         LabelPrediction(LOGITS, torch.tensor([0, 1])),

@@ -44,7 +44,7 @@ def test_the_loss_is_the_formula_in_numpy(name: str, tokenizer: Tokenizer, taugh
     assert matrix.shape == (UNITS, build(name, SIZES[name]).model.semantic_dim)
     assert taught.targets is not None
     targets, costs = taught.targets.double().numpy(), {}
-    for column, posterior in out.meaning.items():
+    for column, posterior in out.semantic.items():
         mapped = posterior.mean.detach().double().numpy() @ matrix.T
         cosines = (mapped * targets).sum(1) / np.linalg.norm(mapped, axis=1) / np.linalg.norm(targets, axis=1)
         costs[f"distillation/{column}"] = 1 - cosines

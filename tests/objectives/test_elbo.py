@@ -44,7 +44,7 @@ class Costs:
 
 
 OUT = Outputs(
-    meaning={},
+    semantic={},
     posteriors={
         "semantic": {"semantic": Costs([1.0, 2.0])},  # type: ignore[dict-item]
         "language": {"en": Costs([10.0, 20.0]), "fr": Costs([100.0, 200.0])},  # type: ignore[dict-item]

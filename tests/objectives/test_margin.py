@@ -119,7 +119,7 @@ def test_with_mined_negatives_only_a_batch_without_any_costs_nothing() -> None:
     waiting = Margin(margin=0.6, mined_only=True)
     assert waiting(out, step=0).total == 0 and waiting(out, step=0).terms == {}
     assert Margin(margin=0.6)(out, step=0).total > 0
-    given = Outputs(out.meaning, {}, [], negatives={"en": angles(35, 200), "fr": angles(10, 200)})
+    given = Outputs(out.semantic, {}, [], negatives={"en": angles(35, 200), "fr": angles(10, 200)})
     hinges = [0.6 - cos(20) + cos(10), 0.6 - cos(20) + cos(15)]  # en 0 to fr 10, fr 20 to en 35; the others are far
     expected = sum(hinges) + max(0, 0.6 - cos(30) + cos(140)) + max(0, 0.6 - cos(30) + cos(110))
     assert waiting(given, step=0).total.item() == pytest.approx(expected)

@@ -97,14 +97,14 @@ def test_it_builds_and_makes_its_predictions(name: str, tiny: Tiny, tokenizer: T
     assert recipe.data.langs == ("en", "fr")
     model = recipe.build(tokenizer)
     out = model(batch)
-    assert list(model.langs) == list(out.meaning) == EMBEDDED_LANGS.get(name, ["en", "fr"])
+    assert list(model.langs) == list(out.semantic) == EMBEDDED_LANGS.get(name, ["en", "fr"])
     assert sorted(prediction.name for prediction in out.predictions) == PREDICTIONS.get(name, ALL)
     for prediction in out.predictions:
         assert torch.equal(prediction.target.mask, batch.sides[prediction.target.lang].mask)
         if isinstance(prediction, PositionPrediction):
             continue
         assert prediction.logits().shape == (len(prediction.target.flat_index), tokenizer.vocab_size)
-    for posterior in (*out.meaning.values(), *(posterior for _, posterior in out.named_posteriors())):
+    for posterior in (*out.semantic.values(), *(posterior for _, posterior in out.named_posteriors())):
         assert posterior.mean.shape == posterior.rsample().shape
         assert posterior.kl().shape == (len(batch),)
         assert (posterior.kl() >= 0).all()

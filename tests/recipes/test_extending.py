@@ -31,7 +31,7 @@ class Decorrelation(Part):
     weight: float = 0.1
 
     def __call__(self, out: Outputs, step: int) -> Loss:
-        means = torch.cat([posterior.mean for posterior in out.meaning.values()])
+        means = torch.cat([posterior.mean for posterior in out.semantic.values()])
         units = nn.functional.normalize(means - means.mean(0), dim=0)  # (N, L)
         cost = (units.T @ units).fill_diagonal_(0).square().sum()
         return Loss(cost, {"decorrelation": cost.detach()})

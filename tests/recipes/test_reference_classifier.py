@@ -102,7 +102,7 @@ def test_its_loss_is_the_cross_entropy_of_both_sides(body: str, tokenizer: Token
     out = model(batch)
     assert [prediction.name for prediction in out.predictions] == ["reference", "translation"]
     loss = recipe.objective(out, step=5)
-    probabilities = {name: model.reference_probability(out.meaning[name].mean.detach()) for name in texts}
+    probabilities = {name: model.reference_probability(out.semantic[name].mean.detach()) for name in texts}
     expected = -probabilities["reference"].log().sum() - (1 - probabilities["translation"]).log().sum()
     assert loss.total.item() == pytest.approx(expected.item(), rel=1e-5)
     loss.total.backward()

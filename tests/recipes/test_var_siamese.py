@@ -85,7 +85,7 @@ def test_a_duplicate_is_written_from_the_other_question_and_from_nothing_else(
 ) -> None:
     model = tiny("var-siamese-reformulate").build(tokenizer).eval()
     every, some = model(batch, mean), model(labelled_batch, mean)
-    means = {column: posterior.mean for column, posterior in some.meaning.items()}
+    means = {column: posterior.mean for column, posterior in some.semantic.items()}
     for own, other in (("en", "fr"), ("fr", "en")):
         by_name = {prediction.name: prediction for prediction in some.predictions}
         assert torch.equal(by_name[f"reconstruct/{own}"].latent, means[own])
@@ -224,7 +224,7 @@ def test_the_perceptron_reads_w2_and_the_product(tiny: Tiny, tokenizer: Tokenize
     model = recipe.build(tokenizer).eval()
     assert isinstance(model, VarSiamese)
     out = model(labelled_batch)
-    p, q = out.meaning.values()
+    p, q = out.semantic.values()
     spread = torch.exp(p.log_variance / 2) - torch.exp(q.log_variance / 2)
     read = torch.cat([(p.mean - q.mean) ** 2 + spread**2, p.mean * q.mean], 1)  # (B, 12)
     weights = dict(model.named_parameters())

@@ -55,7 +55,7 @@ def test_a_paraphrase_gives_its_meaning_and_no_syntax(
 ) -> None:
     model = tiny("vgvae", **{"model.decoder": decoder}).build(tokenizer).eval()
     out = model(batch, lambda posterior: posterior.mean)
-    y = {column: posterior.mean for column, posterior in out.meaning.items()}
+    y = {column: posterior.mean for column, posterior in out.semantic.items()}
     z = {column: out.posteriors[SYNTACTIC][f"syntactic/{column}"].mean for column in batch.sides}
     latents = {prediction.name: prediction.latent for prediction in out.predictions}
     for own, other in (("en", "fr"), ("fr", "en")):
@@ -65,7 +65,7 @@ def test_a_paraphrase_gives_its_meaning_and_no_syntax(
         assert isinstance(out.posteriors[SEMANTIC][f"semantic/{own}"], VonMisesFisher)
         assert isinstance(out.posteriors[SYNTACTIC][f"syntactic/{own}"], Gaussian)
     torch.testing.assert_close(y["en"].norm(dim=1), torch.ones(len(batch)))
-    assert all(posterior.concentration.min() > 1 for posterior in out.meaning.values())
+    assert all(posterior.concentration.min() > 1 for posterior in out.semantic.values())
     assert bool(model.writes) == (decoder != "bag-of-words")
 
 

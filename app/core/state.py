@@ -18,7 +18,8 @@ import streamlit as st
 
 import bgt_core
 from app.core import kept_vectors, rows, startup
-from bgt_core.contracts import SEMANTIC, GenerativeModel, SentenceEncoder, TranslationModel
+from bgt_core.capabilities import GenerativeModel, TranslationModel
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.errors import Busy, UsageError
 from bgt_core.files import json_lines
 

@@ -79,7 +79,7 @@ def pieces(bgt: Embedder) -> ExternalEncoder:
 
     The table is the semantic encoder's; a sentence without pieces has zeros.
     """
-    table = bgt.model.table.weight.detach().float().cpu()
+    table = bgt.model.semantic_table.weight.detach().float().cpu()
 
     def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
         ids = [[piece for piece in sentence if piece != EOS] for sentence in bgt.tokenizer.encode(texts)]

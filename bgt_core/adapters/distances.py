@@ -19,7 +19,8 @@ import numpy as np
 import torch
 
 from bgt_core.adapters.movers import WordMover
-from bgt_core.contracts import SEMANTIC, DuplicateModel, SentenceEncoder
+from bgt_core.capabilities import DuplicateModel
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.embedder import Embedder
 from bgt_core.errors import UsageError, did_you_mean
 from bgt_core.posterior import Gaussian

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bgt_core.capabilities import TranslationModel
 from bgt_core.checkpoint import WEIGHTS, Checkpoint
-from bgt_core.contracts import TranslationModel
 from bgt_core.tables import Table, markdown
 
 ABOUT = """A Bilingual Generative Transformer: what a sentence means, and how its language says it, are two vectors.

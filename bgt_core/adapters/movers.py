@@ -29,7 +29,7 @@ class WordMover:
         needs("ot", "transport")
         self.langs, self.latents = tuple(embedder.langs), (SEMANTIC,)
         self._embedder = embedder
-        self.table = embedder.model.table.weight.detach().double().cpu().numpy()  # (V, H)
+        self.table = embedder.model.semantic_table.weight.detach().double().cpu().numpy()  # (V, H)
 
     @property
     def fingerprint(self) -> str:

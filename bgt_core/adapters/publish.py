@@ -9,9 +9,9 @@ import torch
 
 from bgt_core import checkpoint
 from bgt_core.adapters.modelcard import model_card
+from bgt_core.capabilities import TranslationModel
 from bgt_core.checkpoint import Checkpoint, hub
 from bgt_core.checkpoint.card import checked
-from bgt_core.contracts import TranslationModel
 from bgt_core.errors import DataError, UsageError, needs
 from bgt_core.files import read_json
 

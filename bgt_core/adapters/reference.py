@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from bgt_core import load
-from bgt_core.contracts import ReferenceModel
+from bgt_core.capabilities import ReferenceModel
 from bgt_core.embedder import Embedder
 from bgt_core.errors import NotFound, UsageError
 

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import BOS, EOS, PAD, UNK, Decoder, DecoderState, GenerativeModel, Model, SentenceEncoder
+from bgt_core.capabilities import Decoder, DecoderState, GenerativeModel
+from bgt_core.contracts import BOS, EOS, PAD, UNK, Model, SentenceEncoder
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search

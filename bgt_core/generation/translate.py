@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import torch
 
-from bgt_core.contracts import Tokens, TranslationModel
+from bgt_core.capabilities import TranslationModel
+from bgt_core.contracts import Tokens
 from bgt_core.data.text import normalise
 from bgt_core.data.translations import Translation
 from bgt_core.device import autocast

@@ -7,7 +7,8 @@ from typing import cast
 
 from torch import Tensor, nn
 
-from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, Decoder, Posterior, Similarity
+from bgt_core.capabilities import Decoder
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, Posterior, Similarity
 from bgt_core.nets.encoders import NoLatent
 from bgt_core.nets.output import LanguageOutput
 from bgt_core.vectors.compare import COSINE
@@ -37,7 +38,7 @@ class LatentModel(nn.Module):
         return self.encoders[lang if latent == LANGUAGE else latent]
 
     @property
-    def table(self) -> nn.Embedding:
+    def semantic_table(self) -> nn.Embedding:
         """The token vectors that the semantic encoder reads first, (V, H)."""
         return next(part for part in self.encoders[SEMANTIC].modules() if isinstance(part, nn.Embedding))
 

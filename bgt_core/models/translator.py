@@ -7,7 +7,8 @@ from typing import cast
 
 from torch import nn
 
-from bgt_core.contracts import SEMANTIC, Batch, Decoder, Outputs, Readout, Tokens
+from bgt_core.capabilities import Decoder
+from bgt_core.contracts import SEMANTIC, Batch, Outputs, Readout, Tokens
 from bgt_core.errors import UsageError
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.attention_decoder import AttentionDecoder, EncoderStates

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import SEMANTIC, SYNTACTIC, Batch, Decoder, Outputs, Prediction, Readout
+from bgt_core.capabilities import Decoder
+from bgt_core.contracts import SEMANTIC, SYNTACTIC, Batch, Outputs, Prediction, Readout
 from bgt_core.errors import UsageError
 from bgt_core.models.latent import WritingModel
 from bgt_core.nets.mlp_output import BagOfWords

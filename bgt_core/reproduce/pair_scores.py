@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from bgt_core.adapters.distances import PROBABILITY, WMD, DuplicateEncoder, compared_by
-from bgt_core.contracts import DuplicateModel
+from bgt_core.capabilities import DuplicateModel
 from bgt_core.embedder import Embedder
 from bgt_core.evaluation.pairs import LabelledPairs
 from bgt_core.evaluation.pairs.baselines import TfIdfClassifier

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bgt_core.contracts import LANGUAGE, GenerativeModel
+from bgt_core.capabilities import GenerativeModel
+from bgt_core.contracts import LANGUAGE
 from bgt_core.embedder import Embedder
 from bgt_core.evaluation.bootstrap import resample
 from bgt_core.evaluation.fidelity.measures import bootstrapped, chrf, same

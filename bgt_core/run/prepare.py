@@ -123,8 +123,8 @@ def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> Lat
     if recipe.init_from:
         untouched = checkpoint.warm_start(model, checkpoint.find(recipe.init_from))
     encoder = dict(flatten(recipe)).get("model.average_from")
-    if encoder and any(dict(model.named_parameters())[name] is model.table.weight for name in untouched):
-        start_average(model.table, encoder, tokenizer)  # where no checkpoint has filled it
+    if encoder and any(dict(model.named_parameters())[name] is model.semantic_table.weight for name in untouched):
+        start_average(model.semantic_table, encoder, tokenizer)  # where no checkpoint has filled it
     if "teacher.weight" in untouched:
         turn_to_teacher(model, corpus)
     model.restrict(lambda lang: torch.from_numpy(corpus.pieces(lang, tokenizer.vocab_size)))

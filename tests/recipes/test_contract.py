@@ -213,7 +213,7 @@ def test_its_arguments_are_named_in_errors(name: str) -> None:
         recipes.build(name, {"width": 3})
     with pytest.raises(UsageError, match=r"no setting 'train.'"):
         recipes.build(name, {"train.": 3})
-    with pytest.raises(UsageError, match=r"'weight' could be objective\.margin\.weight or objective\.contrast\.weight"):
+    with pytest.raises(UsageError, match=r"'weight' could be objective\.elbo\.weight or objective\.margin\.weight"):
         recipes.build("bgt", {"weight": 3.0})
 
 

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.backend import Linear
+from bgt_core.backend import Linear, linear
 from bgt_core.contracts import Tokens
 from bgt_core.errors import UsageError
 from bgt_core.nets.fast.packing import PackedLayout
@@ -50,9 +50,7 @@ class RolePooling(nn.Module):
     def __init__(self, layers: Sequence[EncoderLayer], width: int, roles: int):
         super().__init__()
         if roles < 2 * SLOTS or roles % (2 * SLOTS):
-            raise UsageError(
-                f"roles_dim {roles} must be a multiple of {2 * SLOTS}: each of {SLOTS} slots has its units"
-            )
+            raise UsageError(f"roles_dim {roles} must be a multiple of {2 * SLOTS}, as half is {SLOTS} slots")
         self.width, self.layers, inner = roles, nn.ModuleList(layers), layers[0].width
         self.enter, self.norm = Linear(width, inner), nn.LayerNorm(inner)
         self.slots, self.filler = Linear(inner, SLOTS), Linear(width, roles // 2 // SLOTS, bias=False)
@@ -100,16 +98,16 @@ class RolePooling(nn.Module):
         return (gates.transpose(1, 2)[..., None] * heads * dependents).sum(2)
 
 
-class MeanStateRoles(Linear):
+class MeanStateRoles(nn.Module):
     """A linear map of the mean of a Transformer's states, without slots and relations: the roles of `bgt-en-fr`."""
 
     def __init__(self, width: int, roles: int):
-        super().__init__(width, roles, bias=False)
-        self.width = roles
+        super().__init__()
+        self.width, self.weight = roles, Linear(width, roles, bias=False).weight
 
     def forward(self, side: Tokens, layout: PackedLayout, words: tuple[Tensor, Tensor], states: Tensor) -> Tensor:
         """States (N, H) of the N tokens at `layout` -> (B, K)."""
-        return super().forward(layout.mean(states))
+        return linear(layout.mean(states), self.weight)
 
 
 def chosen(scores: Tensor, counted: Tensor) -> Tensor:

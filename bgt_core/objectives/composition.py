@@ -21,9 +21,9 @@ class Composition(Part):
     nats, as `Contrast`, of the units of that part alone. Altered sentences are candidates too, those of the translation
     and those of the sentence itself: same words in other roles, or with a negation.
 
-    A paraphrase may turn a sentence round ("the cat is fed by him"), so a part that ignores order fits such pairs better
-    than one that sees order alone, and stays so. One more cost keeps an altered sentence s' away from its own s, whatever
-    its translation: log(1 + exp((cos(s, s') - apart) / temperature)).
+    A paraphrase may turn a sentence round ("the cat is fed by him"). A part that ignores order fits such pairs better
+    than one that sees order alone, and would stay so. One more cost therefore keeps an altered sentence s' away from
+    its own s, whatever its translation: log(1 + exp((cos(s, s') - apart) / temperature)).
     """
 
     weight: float = 1.0

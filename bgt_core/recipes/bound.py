@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import nn
@@ -46,9 +47,7 @@ class BoundConfig:
     roles_dim: int = 256  # units that tell who does what to whom, wherever it stands; a multiple of 16
     roles_share: float = 0.09  # of the cosine
     composed_layers: int = 3  # under the bound part
-    roles_layers: int = (
-        2  # of a Transformer that finds who does what; 0: roles are a map of the bound part's mean state
-    )
+    roles_layers: int = 2  # that find who does what; 0: roles are a map of the bound part's mean state
     memory_slots: int = 24  # positions that decoders attend to; later ones are read at the token's own position alone
     tag_dim: int = 0  # of the vector that tells nets of all languages which one they are in; 0: each has its own nets
     language_dim: int = 64
@@ -86,13 +85,12 @@ class BoundConfig:
 
         probabilities = torch.from_numpy(tokenizer.probabilities())
         average = SIFPooling(probabilities, self.average_dim, trained=self.train_rarity)
-        if self.roles_layers:
-            layers = [
-                EncoderLayer(self.d_model, self.ffn_dim, self.heads, self.dropout) for _ in range(self.roles_layers)
-            ]
-            roles = RolePooling(layers, self.average_dim, self.roles_dim)
-        else:
-            roles = MeanStateRoles(self.d_model, self.roles_dim)
+        layer = partial(EncoderLayer, self.d_model, self.ffn_dim, self.heads, self.dropout)
+        roles: RolePooling | MeanStateRoles = (
+            RolePooling([layer() for _ in range(self.roles_layers)], self.average_dim, self.roles_dim)
+            if self.roles_layers
+            else MeanStateRoles(self.d_model, self.roles_dim)
+        )
         shares = self.bound_share, self.roles_share
         parts = BoundPooling(average, body(self.composed_layers), roles, self.bound_dim, *shares)
         reader = WithoutLanguage(WithoutClosingMarks(parts, marks), list(langs))

@@ -75,7 +75,7 @@ TINY["bgt-bound"] = {
 } | {
     "model.average_dim": 12,
     "model.bound_dim": 8,
-    "model.roles_dim": 4,
+    "model.roles_dim": 16,
     "model.composed_layers": 1,
     "model.memory_slots": 5,
     "model.language_dim": 6,

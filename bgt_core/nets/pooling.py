@@ -16,6 +16,7 @@ from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.forms import exact, lookup
 from bgt_core.nets.layers import make_embedding
+from bgt_core.nets.roles import MeanStateRoles, RolePooling
 from bgt_core.nets.transformer import Transformer
 
 
@@ -69,11 +70,17 @@ class SIFPooling(nn.Module):
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H)."""
         layout = layout or PackedLayout.of(side)
+        return self.pool(*self.words(side, layout), layout)
+
+    def words(self, side: Tokens, layout: PackedLayout) -> tuple[Tensor, Tensor]:
+        """The direction and weight of each token: Tokens (B, T) -> (N, H), (N,); EOS weighs 0."""
         ids = layout.pack(side.ids)  # (N,)
-        counts = ids != EOS
-        weights = self.rarity[ids] * counts * math.sqrt(self.width)  # (N,): a unit of the mean is about N(0, 1)
-        total = layout.sum(F.normalize(lookup(self.table, ids)) * weights[:, None])  # (B, H)
-        return total / layout.sum(counts).clamp(min=1)[:, None]
+        weights = self.rarity[ids] * (ids != EOS) * math.sqrt(self.width)  # a unit of the mean is about N(0, 1)
+        return F.normalize(lookup(self.table, ids)), weights
+
+    def pool(self, vectors: Tensor, weights: Tensor, layout: PackedLayout) -> Tensor:
+        """The mean of weighted vectors (N, H) -> (B, H)."""
+        return layout.sum(vectors * weights[:, None]) / layout.sum(weights > 0).clamp(min=1)[:, None]
 
 
 class ResidualPooling(nn.Module):
@@ -139,15 +146,16 @@ class BoundPooling(nn.Module):
     one place. What is bound is a linear map of the token's own vector, plus one of its state, which starts at zero: the
     states of an untrained Transformer are nearly the same for all tokens, and would bind little more than the length.
 
-    The bound part serves copying, but two wordings of one fact have few words in the same places. The roles are a
-    linear map of the mean state. Decoders do not need them; objectives train them to tell who does what to whom.
+    The bound part serves copying, but two wordings of one fact have few words in the same places. The roles tell who
+    does what to whom in any wording (`nets.roles`).
 
     The cosine of two such vectors is the sum of the three parts' cosines, weighted by their shares.
 
     Args:
         average: The averaged part.
-        body: The Transformer under both composed parts.
-        bound, roles: Units of each; `bound` is even.
+        body: The Transformer under the bound part.
+        roles: The part that tells roles, from the average's token vectors.
+        bound: Units of the bound part, an even number.
         bound_share, roles_share: Their shares of the cosine, above 0 and together below 1.
 
     Raises:
@@ -155,16 +163,22 @@ class BoundPooling(nn.Module):
     """
 
     def __init__(
-        self, average: SIFPooling, body: Transformer, bound: int, roles: int, bound_share: float, roles_share: float
+        self,
+        average: SIFPooling,
+        body: Transformer,
+        roles: RolePooling | MeanStateRoles,
+        bound: int,
+        bound_share: float,
+        roles_share: float,
     ):
         super().__init__()
         if min(bound_share, roles_share) <= 0 or bound_share + roles_share >= 1:
             raise UsageError(f"bound_share {bound_share} and roles_share {roles_share}: above 0, and together below 1")
-        self.width = average.width + bound + roles
-        self.average, self.body = average, body
+        self.width = average.width + bound + roles.width
+        self.average, self.body, self.relate = average, body, roles
         self.shares = 1 - bound_share - roles_share, bound_share, roles_share
         self.lexical, self.compose = Linear(body.width, bound, bias=False), Linear(body.width, bound, bias=False)
-        self.shift, self.relate = Linear(body.width, 1, bias=False), Linear(body.width, roles, bias=False)
+        self.shift = Linear(body.width, 1, bias=False)
         for added in (self.compose, self.shift):
             nn.init.zeros_(added.weight)
         self.binding = Binding(bound)
@@ -173,7 +187,9 @@ class BoundPooling(nn.Module):
         """Tokens (B, T) -> (B, H); a unit is about N(0, 1) over sentences, of the whole."""
         layout = layout or PackedLayout.of(side)
         states = self.body.states(side, layout)  # (N, H)
-        parts = self.average(side, layout), self.bound(side, layout, states), self.relate(layout.mean(states))
+        words = self.average.words(side, layout)
+        bound, roles = self.bound(side, layout, states), self.relate(side, layout, words, states)
+        parts = self.average.pool(*words, layout), bound, roles
         units = [F.normalize(exact(part)) for part in parts]
         scaled = [unit * math.sqrt(share * self.width) for unit, share in zip(units, self.shares, strict=True)]
         return torch.cat(scaled, dim=1)

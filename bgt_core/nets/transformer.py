@@ -15,6 +15,7 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, width: int, inner: int, heads: int, dropout: float):
         super().__init__()
+        self.width = width
         self.attention, self.feed = SelfAttention(width, heads), FeedForward(width, inner)
         self.norm_attention, self.norm_feed = nn.LayerNorm(width), nn.LayerNorm(width)
         self.dropout = Dropout(dropout)

@@ -20,10 +20,15 @@ class Composition(Part):
     For each composed part and each two columns: -log softmax over t' of cos(s, t') / temperature at the true t, in
     nats, as `Contrast`, of the units of that part alone. Altered sentences are candidates too, those of the translation
     and those of the sentence itself: same words in other roles, or with a negation.
+
+    A paraphrase may turn a sentence round ("the cat is fed by him"). A part that ignores order fits such pairs better
+    than one that sees order alone, and would stay so. One more cost therefore keeps an altered sentence s' away from
+    its own s, whatever its translation: log(1 + exp((cos(s, s') - apart) / temperature)).
     """
 
     weight: float = 1.0
     temperature: float = 0.1
+    apart: float = 0.5  # cosine above which an altered sentence is too near its own
 
     def __post_init__(self) -> None:
         if self.temperature <= 0:
@@ -38,9 +43,12 @@ class Composition(Part):
 
             plain = {column: units(posterior) for column, posterior in out.semantic.items()}  # (B, K) each
             altered = {column: units(posterior) for column, posterior in out.altered.items()}
+            for column, wrong in altered.items():
+                excess = (plain[column] * wrong).sum(1) - self.apart  # (B,)
+                costs.append(F.softplus(excess / self.temperature).sum())
             for source, target in permutations(plain, 2):
-                wrong = [altered[column] for column in (target, source) if column in altered]
-                scores = plain[source] @ torch.cat([plain[target], *wrong]).T / self.temperature  # (B, B to 3 B)
+                candidates = [plain[target], *(altered[column] for column in (target, source) if column in altered)]
+                scores = plain[source] @ torch.cat(candidates).T / self.temperature  # (B, B to 3 B)
                 own = torch.arange(len(scores), device=scores.device)
                 costs.append(F.cross_entropy(scores, own, reduction="sum"))
         nats = total(out, costs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import nn
@@ -21,7 +22,8 @@ from bgt_core.nets.memory import MemoryReader
 from bgt_core.nets.output import LanguageOutput, TiedOutput
 from bgt_core.nets.pooling import BoundPooling, SIFPooling
 from bgt_core.nets.prediction import OutputLayer
-from bgt_core.nets.transformer import Transformer
+from bgt_core.nets.roles import MeanStateRoles, RolePooling
+from bgt_core.nets.transformer import EncoderLayer, Transformer
 from bgt_core.objectives.altered import AlteredMargin
 from bgt_core.objectives.combine import Sum
 from bgt_core.objectives.composition import Composition
@@ -42,9 +44,10 @@ class BoundConfig:
     average_from: str = ""  # an encoder: the average starts with its vectors of the tokens' texts
     bound_dim: int = 384  # units that hold states bound to positions; an even number
     bound_share: float = 0.03  # of the cosine; more costs STS
-    roles_dim: int = 128  # units that tell who does what to whom, wherever it stands
+    roles_dim: int = 256  # units that tell who does what to whom, wherever it stands; a multiple of 16
     roles_share: float = 0.09  # of the cosine
-    composed_layers: int = 3  # under both
+    composed_layers: int = 3  # under the bound part
+    roles_layers: int = 2  # that find who does what; 0: roles are a map of the bound part's mean state
     memory_slots: int = 24  # positions that decoders attend to; later ones are read at the token's own position alone
     tag_dim: int = 0  # of the vector that tells nets of all languages which one they are in; 0: each has its own nets
     language_dim: int = 64
@@ -82,8 +85,14 @@ class BoundConfig:
 
         probabilities = torch.from_numpy(tokenizer.probabilities())
         average = SIFPooling(probabilities, self.average_dim, trained=self.train_rarity)
-        sizes, shares = (self.bound_dim, self.roles_dim), (self.bound_share, self.roles_share)
-        parts = BoundPooling(average, body(self.composed_layers), *sizes, *shares)
+        layer = partial(EncoderLayer, self.d_model, self.ffn_dim, self.heads, self.dropout)
+        roles: RolePooling | MeanStateRoles = (
+            RolePooling([layer() for _ in range(self.roles_layers)], self.average_dim, self.roles_dim)
+            if self.roles_layers
+            else MeanStateRoles(self.d_model, self.roles_dim)
+        )
+        shares = self.bound_share, self.roles_share
+        parts = BoundPooling(average, body(self.composed_layers), roles, self.bound_dim, *shares)
         reader = WithoutLanguage(WithoutClosingMarks(parts, marks), list(langs))
         shared = body(self.language_layers) if self.tag_dim else None
 
@@ -96,7 +105,7 @@ class BoundConfig:
             memory = MemoryReader(language + self.average_dim, self.bound_dim, self.d_model, self.memory_slots)
             return TransformerDecoder(table, layer, latent, *sizes, self.dropout, self.word_dropout, memory=memory)
 
-        latent, roles = language + semantic, self.average_dim + self.bound_dim
+        latent, composed = language + semantic, self.average_dim + self.bound_dim
         if self.tag_dim:
             tied = TiedOutput(table, latent + self.tag_dim)
             one = decoder(tied, latent + self.tag_dim)
@@ -111,7 +120,7 @@ class BoundConfig:
                 **{lang: encoder() for lang in langs},
             },
             decoders=decoders,
-            composed=(slice(self.average_dim, roles), slice(roles, semantic)),
+            composed=(slice(self.average_dim, composed), slice(composed, semantic)),
             marks=marks,
             own_share=self.own_share,
             borrowed_share=self.borrowed_share,

@@ -43,7 +43,7 @@ SIZES |= {
 }
 SIZES["var-siamese"] = {"model.base.hidden_dim": 10, "model.base.semantic_dim": 12, "model.hidden_dim": 14}
 SIZES["var-siamese"] |= {"data.columns": ["en", "fr", "gold:label"]}
-SIZES["bgt-bound"] = {"model.average_dim": 12, "model.bound_dim": 8, "model.roles_dim": 4}
+SIZES["bgt-bound"] = {"model.average_dim": 12, "model.bound_dim": 8, "model.roles_dim": 16}
 SIZES["bgt-bound"] |= {"language_dim": 6, "min_pieces": 5}
 SIZES["gran"] = {"mega_batch": 2, "composition_l2": 1e-3, "table_l2": 1e-3}
 

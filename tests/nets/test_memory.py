@@ -18,6 +18,7 @@ from bgt_core.nets.layers import CrossAttention, make_embedding, shift_right, si
 from bgt_core.nets.memory import MemoryReader
 from bgt_core.nets.output import TiedOutput
 from bgt_core.nets.pooling import BoundPooling, SIFPooling
+from bgt_core.nets.roles import MeanStateRoles
 from bgt_core.nets.transformer import Transformer
 
 Stir = Callable[[nn.Module], nn.Module]
@@ -25,9 +26,8 @@ Stir = Callable[[nn.Module], nn.Module]
 
 def pooling() -> BoundPooling:
     torch.manual_seed(0)
-    return BoundPooling(
-        SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0), 10, 4, 0.2, 0.3
-    )
+    average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0)
+    return BoundPooling(average, body, MeanStateRoles(8, 4), 10, 0.2, 0.3)
 
 
 def test_the_bound_part_is_the_sum_of_states_turned_by_their_positions(
@@ -48,7 +48,7 @@ def test_the_bound_part_is_the_sum_of_states_turned_by_their_positions(
         torch.testing.assert_close(bound[row], torch.cat([total.real, total.imag]))
 
 
-def test_roles_are_a_map_of_the_mean_state(random_tokens: Callable[..., Tokens]) -> None:
+def test_without_layers_roles_are_a_map_of_the_mean_state(random_tokens: Callable[..., Tokens]) -> None:
     reader, side = pooling().double(), random_tokens([4, 2, 6], 30)
     roles = reader.body(side) @ reader.relate.weight.T
     expected = roles / roles.norm(dim=1, keepdim=True) * (20 * 0.3) ** 0.5
@@ -66,7 +66,7 @@ def test_the_cosine_is_the_sum_of_the_parts_cosines_by_their_shares(random_token
 def test_shares_that_leave_a_part_without_any_are_refused(bound: float, roles: float) -> None:
     average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0)
     with pytest.raises(BgtError, match=f"bound_share {bound} and roles_share {roles}: above 0, and together below 1"):
-        BoundPooling(average, body, 10, 4, bound, roles)
+        BoundPooling(average, body, MeanStateRoles(8, 4), 10, bound, roles)
 
 
 def test_the_same_words_in_another_order_are_another_sentence_for_the_composed_parts_alone() -> None:

@@ -32,12 +32,14 @@ def test_each_composed_part_picks_its_translation_out_of_the_batch_and_of_altere
     expected = 0.0
     for part in PARTS:
         units = {name: unit(value[:, part]) for name, value in vectors.items()}
+        own = (units["en"] * units["altered"]).sum(1) if altered else np.zeros(0)
+        expected += np.log1p(np.exp((own - 0.3) / 0.5)).sum()
         for source, target in (("en", "fr"), ("fr", "en")):
             candidates = np.concatenate([units[target], *([units["altered"]] if altered else [])])
             for row in range(4):
                 cosines = candidates @ units[source][row]
                 expected += np.log(np.exp(cosines / 0.5).sum()) - cosines[row] / 0.5
-    loss = Composition(temperature=0.5)(out, 0)
+    loss = Composition(temperature=0.5, apart=0.3)(out, 0)
     assert loss.terms["composition"].item() == pytest.approx(expected, rel=1e-5)
     assert loss.total.item() == pytest.approx(expected, rel=1e-5)
 

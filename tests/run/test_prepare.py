@@ -17,7 +17,7 @@ from bgt_core.nets.pooling import SIFPooling
 SIZES = {
     "average_dim": 12,
     "bound_dim": 8,
-    "roles_dim": 4,
+    "roles_dim": 16,
     "composed_layers": 1,
     "d_model": 16,
     "ffn_dim": 16,

@@ -1,0 +1,115 @@
+"""Who does what to whom: a vector that changes when two words of a sentence change places, and not with the wording."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bgt_core.backend import Linear, linear
+from bgt_core.contracts import Tokens
+from bgt_core.errors import UsageError
+from bgt_core.nets.fast.packing import PackedLayout
+from bgt_core.nets.forms import exact
+from bgt_core.nets.layers import sinusoids
+from bgt_core.nets.transformer import EncoderLayer
+
+SLOTS, RELATIONS, KEY_WIDTH = 8, 4, 32
+ROUNDING = 1e-4  # a sentence of one word has no roles: its vector is rounding, which must not grow to length 1
+SHARP = 3.0  # times the usual size of a slot's first weights: slots that attend to all tokens alike tell no order
+
+
+class RolePooling(nn.Module):
+    """Slots that each attend to a token, and relations that each attend to pairs of tokens.
+
+    Layers of a Transformer decide what is attended to. What is taken are the tokens' own vectors, less their mean over
+    the sentence, so that "boy" and "girl" differ in what they do not share. So a slot can hold whoever acts, whichever
+    word it is. The layers read the same vectors, in which words of one meaning are alike in every language: a word that
+    they never met in a role is still found.
+
+    - Slot r: the sum over tokens t of a_rt V c_t, where c_t is the centred vector and a_r a softmax over the tokens.
+      It tells who acts and who is acted on.
+    - Relation p: the sum over tokens t of g_pt (U c_t) * (W sum_s A_pts c_s), an elementwise product of a token with
+      those that it attends to. It tells which word belongs to which: the red cup and the blue plate.
+
+    Both halves are scaled to length 1 / sqrt(2). Slots go back to role-filler bindings (Smolensky 1990, tensor product
+    representations).
+
+    Args:
+        layers: The layers that decide, of width H.
+        width: Units D of the tokens' own vectors.
+        roles: Units K of the result, a multiple of 16.
+
+    Raises:
+        UsageError: Another number of units.
+    """
+
+    def __init__(self, layers: Sequence[EncoderLayer], width: int, roles: int):
+        super().__init__()
+        if roles < 2 * SLOTS or roles % (2 * SLOTS):
+            raise UsageError(f"roles_dim {roles} must be a multiple of {2 * SLOTS}, as half is {SLOTS} slots")
+        self.width, self.layers, inner = roles, nn.ModuleList(layers), layers[0].width
+        self.enter, self.norm = Linear(width, inner), nn.LayerNorm(inner)
+        self.slots, self.filler = Linear(inner, SLOTS), Linear(width, roles // 2 // SLOTS, bias=False)
+        nn.init.normal_(self.slots.weight, std=SHARP / math.sqrt(inner))
+        of_pair = roles // 2 // RELATIONS
+        self.pairs, self.gate = Linear(inner, 2 * RELATIONS * KEY_WIDTH), Linear(inner, RELATIONS)
+        self.head, self.dependent = Linear(width, of_pair, bias=False), Linear(width, of_pair, bias=False)
+
+    def forward(self, side: Tokens, layout: PackedLayout, words: tuple[Tensor, Tensor], states: Tensor) -> Tensor:
+        """Pool tokens' own vectors.
+
+        Args:
+            side: Tokens (B, T).
+            layout: Where their N tokens stand.
+            words: The tokens' own vectors, (N, D), and how much each counts in the sentence's mean, (N,); nothing
+                attends to a token of weight 0.
+            states: Unused; `MeanStateRoles` reads them.
+
+        Returns:
+            (B, K), of length 1 or shorter.
+        """
+        vectors, weights = words
+        x = self.norm(self.enter(vectors * math.sqrt(vectors.shape[1])))
+        x = x + sinusoids(0, layout.shape[1], x)[layout.columns]
+        for layer in self.layers:
+            x = layer(x, layout, layout.real)  # (N, H)
+        mean = layout.sum(vectors * weights[:, None]) / layout.sum(weights).clamp(min=1e-6)[:, None]  # (B, D)
+        centred = (vectors - layout.repeat(mean)) * (weights > 0)[:, None]  # (N, D)
+        counted = (layout.unpack(weights[:, None]).squeeze(2) > 0) & layout.mask  # (B, T)
+        halves = self.of_slots(x, centred, counted, layout), self.of_relations(x, centred, counted, layout)
+        return torch.cat([F.normalize(half.flatten(1), eps=ROUNDING) for half in halves], dim=1) * math.sqrt(0.5)
+
+    def of_slots(self, states: Tensor, centred: Tensor, counted: Tensor, layout: PackedLayout) -> Tensor:
+        """The filler of each slot, (B, slots, K / 2 / slots)."""
+        scores = layout.unpack(exact(self.slots(states))).transpose(1, 2)  # (B, slots, T)
+        return chosen(scores, counted[:, None]) @ layout.unpack(exact(self.filler(centred)))
+
+    def of_relations(self, states: Tensor, centred: Tensor, counted: Tensor, layout: PackedLayout) -> Tensor:
+        """The product of each relation, (B, relations, K / 2 / relations)."""
+        queries, keys = exact(layout.split(self.pairs(states), 2, RELATIONS))  # (B, relations, T, KEY_WIDTH) each
+        attended = chosen(queries @ keys.transpose(2, 3) / math.sqrt(KEY_WIDTH), counted[:, None, None])
+        dependents = attended @ layout.unpack(exact(self.dependent(centred)))[:, None]
+        gates = layout.unpack(exact(self.gate(states))).sigmoid() * counted[:, :, None]  # (B, T, relations)
+        heads = layout.unpack(exact(self.head(centred)))[:, None]  # (B, 1, T, K / 2 / relations)
+        return (gates.transpose(1, 2)[..., None] * heads * dependents).sum(2)
+
+
+class MeanStateRoles(nn.Module):
+    """A linear map of the mean of a Transformer's states, without slots and relations: the roles of `bgt-en-fr`."""
+
+    def __init__(self, width: int, roles: int):
+        super().__init__()
+        self.width, self.weight = roles, Linear(width, roles, bias=False).weight
+
+    def forward(self, side: Tokens, layout: PackedLayout, words: tuple[Tensor, Tensor], states: Tensor) -> Tensor:
+        """States (N, H) of the N tokens at `layout` -> (B, K)."""
+        return linear(layout.mean(states), self.weight)
+
+
+def chosen(scores: Tensor, counted: Tensor) -> Tensor:
+    """A softmax over the tokens that count, the last dimension; finite if none does."""
+    return scores.masked_fill(~counted, -1e4).softmax(-1)

@@ -1,0 +1,97 @@
+"""Roles against a second implementation, sentence by sentence and token by token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from bgt_core.contracts import EOS, Tokens
+from bgt_core.errors import BgtError
+from bgt_core.nets.fast.packing import PackedLayout, PaddedLayout
+from bgt_core.nets.layers import sinusoids
+from bgt_core.nets.pooling import SIFPooling
+from bgt_core.nets.roles import KEY_WIDTH, RELATIONS, RolePooling
+from bgt_core.nets.transformer import EncoderLayer
+
+Stir = Callable[[nn.Module], nn.Module]
+
+
+@pytest.fixture
+def average() -> SIFPooling:
+    torch.manual_seed(1)
+    return SIFPooling(torch.rand(30), 6).double()
+
+
+@pytest.fixture
+def roles(stirred: Stir) -> RolePooling:
+    torch.manual_seed(0)
+    return stirred(RolePooling([EncoderLayer(8, 8, 2, 0.0)], 6, 32)).double()  # type: ignore[return-value]
+
+
+def pooled(roles: RolePooling, average: SIFPooling, side: Tokens, layout: PackedLayout) -> torch.Tensor:
+    return roles(side, layout, average.words(side, layout), torch.empty(0))
+
+
+def test_slots_and_relations_are_what_the_formulas_say(
+    roles: RolePooling, average: SIFPooling, random_tokens: Callable[..., Tokens]
+) -> None:
+    side = random_tokens([4, 3, 6], 30)
+    given = pooled(roles, average, side, PackedLayout.of(side))
+    for row, (ids, mask) in enumerate(zip(side.ids, side.mask, strict=True)):
+        alone = Tokens.pad([ids[mask].tolist()], "en")
+        vectors = average.table.weight[alone.ids[0]]
+        vectors = vectors / vectors.norm(dim=1, keepdim=True)
+        states = roles.norm(roles.enter(vectors * 6**0.5)) + sinusoids(0, len(vectors), torch.zeros(8).double())
+        words = alone.ids[0] != EOS
+        states, vectors = roles.layers[0](states, PackedLayout.of(alone), None)[words], vectors[words]
+        weights = average.rarity[alone.ids[0][words]]
+        centred = vectors - (weights[:, None] * vectors).sum(0) / weights.sum()
+        attention = roles.slots(states).softmax(0)  # (T, slots)
+        slots = torch.stack(
+            [sum(a * roles.filler(c) for a, c in zip(slot, centred, strict=True)) for slot in attention.T]
+        )
+        relations = []
+        queries, keys = roles.pairs(states).view(-1, 2, RELATIONS, KEY_WIDTH).unbind(1)  # (T, relations, KEY_WIDTH)
+        for p in range(RELATIONS):
+            total = torch.zeros(4, dtype=torch.float64)
+            for t in range(len(states)):
+                share = (keys[:, p] @ queries[t, p] / KEY_WIDTH**0.5).softmax(0)
+                gate = roles.gate(states[t])[p].sigmoid()
+                total += gate * roles.head(centred[t]) * roles.dependent(share @ centred)
+            relations.append(total)
+        halves = [slots.flatten(), torch.cat(relations)]
+        torch.testing.assert_close(given[row], torch.cat([half / half.norm() / 2**0.5 for half in halves]))
+
+
+def test_padding_and_packing_change_nothing(
+    roles: RolePooling, average: SIFPooling, random_tokens: Callable[..., Tokens]
+) -> None:
+    side = random_tokens([4, 2, 6], 30)
+    padded = PaddedLayout.of_mask(side.mask)
+    torch.testing.assert_close(
+        pooled(roles, average, side, padded), pooled(roles, average, side, PackedLayout.of(side))
+    )
+
+
+def test_two_words_that_change_places_change_the_vector(roles: RolePooling, average: SIFPooling) -> None:
+    side = Tokens.pad([[7, 8, 9, EOS], [9, 8, 7, EOS], [7, 8, 9, EOS]], "en")
+    first, swapped, again = pooled(roles, average, side, PackedLayout.of(side))
+    assert (first - swapped).norm() > 0.1
+    torch.testing.assert_close(first, again)
+
+
+def test_less_than_two_words_have_no_roles(roles: RolePooling, average: SIFPooling) -> None:
+    side = Tokens.pad([[EOS], [7, EOS], [8, 8, EOS]], "en")
+    vectors = pooled(roles.float(), average.float(), side, PackedLayout.of(side))
+    vectors.square().sum().backward()
+    assert vectors.abs().max() < 1e-2
+    assert all(p.grad is None or p.grad.isfinite().all() for p in roles.parameters())
+
+
+@pytest.mark.parametrize("units", [0, 8, 24])
+def test_each_slot_and_relation_has_units(units: int) -> None:
+    with pytest.raises(BgtError, match=f"roles_dim {units} must be a multiple of 16"):
+        RolePooling([EncoderLayer(8, 8, 2, 0.0)], 4, units)

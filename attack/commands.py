@@ -70,9 +70,7 @@ def commands() -> dict[str, Command]:
         "mine": Command(
             "bgt mine {data}/english.txt {data}/french.txt --langs en,fr --model {data}/model --out {out}/m.tsv".split()
         ),
-        "sts": Command(
-            "bgt sts --data {data}/sts --sets 2014 --model {data}/model --scores {out}/s.parquet --json".split()
-        ),
+        "sts": Command("bgt evaluate sts {data}/sts --sets 2014 --model {data}/model --out {out}/s --json".split()),
         "probe": Command(["bgt-probe", *PROBE, "--model", "{data}/model", "--csv", "{out}/p.csv"]),
         "reproduce": Command(
             f"bgt reproduce {TOY} --scale {TOY} --data {{data}} --out {{out}}/r --resamples 100 --threads 1 "

@@ -116,7 +116,7 @@ def works() -> list[Work]:
         Work("bgt mine, exact", "lines a side", mine("exact")),
         Work("bgt mine, approximate", "lines a side", mine("approximate")),
         Work("bgt-probe, one task, one seed, both latents", "sentences", probe),
-        Work("bgt sts, both latents, 2,000 resamples", "pairs", sts),
+        Work("bgt evaluate sts, both latents, 2,000 resamples", "pairs", sts),
         Work("map by PCA", "points", project("PCA", 15)),
         Work("map by t-SNE", "points", project("t-SNE", 30)),
         Work("map by UMAP", "points", project("UMAP", 15)),
@@ -168,7 +168,7 @@ def sts(folder: Path, size: int) -> tuple[str, list[str]]:
         with file.open("w", encoding="utf-8") as out:
             for left, right in zip(sentences, sentences[1:] + sentences[:1], strict=True):
                 out.write(f"{5 * min(len(left), len(right)) / max(len(left), len(right)):.2f}\t{left}\t{right}\n")
-    return "bgt_core.cli", ["sts", "--data", str(file.parents[1]), "--sets", "2012"]
+    return "bgt_core.cli", ["evaluate", "sts", str(file.parents[1]), "--sets", "2012"]
 
 
 def project(method: str, neighbours: int) -> Callable[[Path, int], tuple[str, list[str]]]:

@@ -8,6 +8,7 @@ An encoder is named as:
     onnx:FOLDER                 what `bgt export --to onnx` wrote
     python:MODULE:OBJECT        your own: an object with `embed`, or a function from sentences to vectors
     vectors:FILE                vectors made elsewhere, looked up by sentence
+    scores:FILE                 similarities of pairs that `bgt evaluate sts --out` kept
     baseline:words|tfidf|random what a model must beat; baseline:random@SEED for other weights
 """
 
@@ -77,6 +78,12 @@ def _vectors(name: str, device: str, precision: str) -> SentenceEncoder:
     return vectors.look_up(Path(name))
 
 
+def _scores(name: str, device: str, precision: str) -> SentenceEncoder:
+    from bgt_core.adapters.kept import KeptSimilarities
+
+    return KeptSimilarities(Path(name))
+
+
 def _baseline(name: str, device: str, precision: str) -> SentenceEncoder:
     from bgt_core.adapters import baselines
 
@@ -88,9 +95,10 @@ KINDS: dict[str, Callable[[str, str, str], SentenceEncoder]] = {
     "onnx": _onnx,
     "python": _python,
     "vectors": _vectors,
+    "scores": _scores,
     "baseline": _baseline,
 }
 FORMS = (
     "PATH, ORG/NAME, sentence-transformers:NAME, onnx:FOLDER, python:MODULE:OBJECT, vectors:FILE, "
-    "baseline:words|tfidf|random"
+    "scores:FILE, baseline:words|tfidf|random"
 )

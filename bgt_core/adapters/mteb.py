@@ -4,7 +4,7 @@
 
 or give `mteb.evaluate` the model of `load_sentence_transformer`, which reads the semantic latent. Do not ask that one
 for another latent with `encode_kwargs`: results would lie where the semantic latent's do. mteb's STS12 to STS16 join
-the data sets of a year and STS13 has no SMT, so their scores are not the paper's; `bgt sts` gives those.
+the data sets of a year and STS13 has no SMT, so their scores are not the paper's; `bgt evaluate sts` gives those.
 """
 
 from __future__ import annotations

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from zlib import crc32
 
 import numpy as np
 
 from bgt_core.contracts import SEMANTIC, SYNTACTIC
 from bgt_core.errors import DataError, UsageError
-from bgt_core.evaluation.bootstrap import resample
-from bgt_core.evaluation.sts.compare import bootstrap_scores
+from bgt_core.evaluation.bootstrap import Sample
+from bgt_core.evaluation.bootstrap import bootstrap as resample
 from bgt_core.evaluation.sts.parquet import read_scores
 from bgt_core.evaluation.sts.score import ScoreKey, StsScores
+from bgt_core.evaluation.tasks.sts import correlations, samples
 from bgt_core.reproduce import runner
 from bgt_core.reproduce.contrasts import BootstrappedScore
 from bgt_core.reproduce.experiments import AVERAGE, DEV, GAPS, RETRIEVAL, SETS, Comparison
@@ -136,9 +138,9 @@ def bootstrap_sts(scores: Mapping[Measured, StsScores], bootstrap: Bootstrap) ->
     by_measure: dict[Measured, dict[str, Draws]] = {}
     by_measure.update((measured, {}) for measured in groups.pop((), []))
     for members in groups.values():
-        values, draws = bootstrap_scores(
-            [scores[measured] for measured in members], resamples=bootstrap.resamples, seed=bootstrap.seed
-        )
+        sets = scores[members[0]].sets
+        of_members = partial(correlations, sets, [scores[measured].cosines for measured in members], ["mean"])
+        values, draws = resample(of_members, samples(sets), resamples=bootstrap.resamples, seed=bootstrap.seed)
         for column, measured in enumerate(members):
             by_measure[measured] = {
                 name: (float(values[row][column]), draws[row][:, column]) for row in values if (name := measure_of(row))
@@ -162,10 +164,13 @@ def measure_of(row: ScoreKey) -> str | None:
 
 def precision_at_1(hits: Mapping[str, np.ndarray], bootstrap: Bootstrap) -> Draws:
     """Precision at 1 x 100, the mean of both directions and all files, and in each resample of the translations."""
-    values, draws = [], []
-    for name, ways in hits.items():  # (2, N)
-        rng = np.random.default_rng([bootstrap.seed, crc32(name.encode())])
-        weights = resample(rng, ways.shape[1], bootstrap.resamples)  # (B, N)
-        values.append(100 * ways.mean())
-        draws.append(100 * weights @ ways.mean(0) / ways.shape[1])
-    return float(np.mean(values)), np.mean(draws, axis=0)
+    _, draws = resample(
+        lambda weights: {
+            name: 100 * of_file @ ways.mean(0) / ways.shape[1]
+            for of_file, (name, ways) in zip(weights, hits.items(), strict=True)
+        },
+        [Sample(ways.shape[1], (crc32(name.encode()),)) for name, ways in hits.items()],
+        resamples=bootstrap.resamples,
+        seed=bootstrap.seed,
+    )
+    return float(np.mean([100 * ways.mean() for ways in hits.values()])), np.mean(list(draws.values()), axis=0)

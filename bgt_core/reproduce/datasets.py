@@ -2,8 +2,8 @@
 
     FOLDER/parallel/en-fr.*         translations: TSV (.gz .xz .zst) or Parquet, English first
     FOLDER/retrieval/en-fr.*.tsv    translations to be found; may be absent
-    FOLDER/...                      STS 2012-2016, STS Benchmark's dev set and SemEval-2017 as `bgt sts` reads them:
-                                    any of them, at least one year
+    FOLDER/...                      STS 2012-2016, STS Benchmark's dev set and SemEval-2017 as `bgt evaluate sts` reads
+                                    them: any of them, at least one year
 
 Pairs with a sentence that is measured on are never trained on. Cleaned pairs, tokenizers and token stores lie in
 OUT/data and are shared by all trainings with the same settings.

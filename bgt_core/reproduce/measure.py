@@ -13,8 +13,10 @@ import numpy as np
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.store import Corpus
 from bgt_core.embedder import Embedder
-from bgt_core.evaluation.retrieval import retrieve
-from bgt_core.evaluation.sts.score import StsScores, StsSet, sts
+from bgt_core.evaluation.sts.score import StsScores, StsSet
+from bgt_core.evaluation.systems import System
+from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
+from bgt_core.evaluation.tasks.sts import score_sets
 from bgt_core.files import write_text
 from bgt_core.recipes import Recipe
 from bgt_core.reproduce.datasets import Dataset
@@ -30,7 +32,7 @@ def sts_scores(embedder: Embedder, dataset: Dataset) -> dict[str, StsScores]:
             if {data.left_lang, data.right_lang} <= set(embedder.langs)
             and (latent != LANGUAGE or data.left_lang == data.right_lang)
         ]
-        scores[latent] = sts(PrecomputedEncoder(embedder, sets, latent), sets, latent=latent)
+        scores[latent] = score_sets(System("model", PrecomputedEncoder(embedder, sets, latent), latent), sets)
     return scores
 
 
@@ -66,8 +68,11 @@ def retrieval_hits(embedder: Embedder, dataset: Dataset) -> dict[str, np.ndarray
         return {}
     hits = {}
     for name, columns in dataset.translations.items():
-        (by_cosine,) = retrieve(embedder, *columns, langs=dataset.langs)
-        hits[name] = np.stack([by_cosine.forward, by_cosine.backward])
+        sides = [
+            embed_distinct(System(name, embedder), column, lang)
+            for column, lang in zip(columns, dataset.langs, strict=True)
+        ]
+        hits[name] = np.stack(hits_of(*sides, embedder.similarity))
     return hits
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bgt_core import tables
 from bgt_core.contracts import SEMANTIC, SYNTACTIC
-from bgt_core.evaluation.pairs.bench import ACCURACY
+from bgt_core.evaluation.tasks.pairs import ACCURACY
 from bgt_core.reproduce.experiments import AVERAGE, DEV, EDITS, F1, FIDELITY, SETS, SYNTAX, TAGS, Comparison
 from bgt_core.reproduce.results import MEAN, NOT_RUN, is_shown, published
 from bgt_core.reproduce.stored import Records
@@ -34,8 +34,8 @@ ABOUT_SETS = """
 The mean of sets is of all data sets of the years, and SICK, each counted once; the paper's has STS 2012-2015 with SMT,
 SemEval-2015's Twitter and SICK's test set."""
 ABOUT_SYNTAX = """
-Of parsed sentences and their nearest neighbours of the same number of words, x 100, as `bgt syntax` has them: labelled
-F1 of constituents, edits per 100 nodes of both trees (lower is better), parts of speech that agree."""
+Of parsed sentences and their nearest neighbours of the same number of words, x 100, as `bgt evaluate syntax` has them:
+labelled F1 of constituents, edits per 100 nodes of both trees (lower is better), parts of speech that agree."""
 ABOUT_PAIRS = """\
 x 100, of labelled pairs: accuracy, and AUC, the area under the ROC curve, by each way to compare two posteriors (w2 is
 Wasserstein-2, wmd Word Mover's Distance, probability the trained classifier's). In square brackets the interval from a

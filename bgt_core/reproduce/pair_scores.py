@@ -15,9 +15,11 @@ from pyarrow import parquet
 
 from bgt_core.adapters.distances import PROBABILITY, WMD, DuplicateEncoder, compared_by
 from bgt_core.embedder import Embedder
-from bgt_core.evaluation.pairs import LabelledPairs
+from bgt_core.evaluation.bootstrap import Sample, bootstrap
 from bgt_core.evaluation.pairs.baselines import TfIdfClassifier
-from bgt_core.evaluation.pairs.bench import ACCURACY, AUC, EncoderScore, bootstrapped, measured
+from bgt_core.evaluation.pairs.files import LabelledPairs
+from bgt_core.evaluation.systems import System
+from bgt_core.evaluation.tasks.pairs import ACCURACY, AUC, SAMPLE_KEY, measured
 from bgt_core.files import atomic_file
 from bgt_core.files.parquet import reading_parquet
 from bgt_core.models.var_siamese import VarSiamese
@@ -44,7 +46,10 @@ def score_pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs) -
     if second_stage:
         encoders[PROBABILITY] = DuplicateEncoder(embedder)
     (lang,) = embedder.langs
-    scores = {name: EncoderScore(name, encoder, lang, encoder.latents[0])(test) for name, encoder in encoders.items()}
+    scores = {
+        name: System(name, encoder, encoder.latents[0]).similarities(test.left, test.right, lang, lang)
+        for name, encoder in encoders.items()
+    }
     if second_stage:
         scores[WORDS] = TfIdfClassifier(train)(test)
     return {LABEL: test.labels, **scores}
@@ -73,16 +78,18 @@ def pair_draws(scores: Mapping[str, np.ndarray], resamples: int, seed: int) -> d
         return {}
     labels = scores[LABEL].astype(bool)
     columns = {name: column for name, column in scores.items() if name != LABEL}
-    judged = {name: columns[name] >= DuplicateEncoder.threshold for name in (PROBABILITY, WORDS) if name in columns}
-    whole, _ = measured(np.ones((1, len(labels))), columns, judged, labels)
-    drawn, _ = bootstrapped(columns, judged, labels, resamples, seed)
+    thresholds = [DuplicateEncoder.threshold if name in (PROBABILITY, WORDS) else None for name in columns]
+    values, drawn = bootstrap(
+        lambda weights: measured(weights[0], np.stack(list(columns.values())), thresholds, labels),
+        [Sample(len(labels), SAMPLE_KEY)],
+        resamples=resamples,
+        seed=seed,
+    )
     draws: dict[str, Draws] = {}
-    for row, name in enumerate(judged):
-        measure = WORDS_ACCURACY if name == WORDS else ACCURACY
-        draws[measure] = float(whole[ACCURACY][0, row]), drawn[ACCURACY][:, row]
-    for row, name in enumerate(columns):
-        measure = WORDS_AUC if name == WORDS else AUC_OF[name]
-        draws[measure] = float(whole[AUC][0, row]), drawn[AUC][:, row]
+    for row, (name, threshold) in enumerate(zip(columns, thresholds, strict=True)):
+        if threshold is not None:
+            draws[WORDS_ACCURACY if name == WORDS else ACCURACY] = float(values[ACCURACY][row]), drawn[ACCURACY][:, row]
+        draws[WORDS_AUC if name == WORDS else AUC_OF[name]] = float(values[AUC][row]), drawn[AUC][:, row]
     for lead, (first, second) in LEADS.items():
         if first in draws and second in draws:
             draws[lead] = draws[first][0] - draws[second][0], draws[first][1] - draws[second][1]

@@ -1,7 +1,7 @@
 """A folder of paraphrases that people wrote and of parsed sentences, which the vMF-Gaussian VAE is compared on.
 
     FOLDER/paraphrase/en.NAME.tsv.xz   two sentences of one meaning; all files together, but lists of words (ppdb)
-    FOLDER/trees/en.NAME.ptb.xz        bracketed trees, or en.NAME.conllu.xz, as `bgt syntax` reads them
+    FOLDER/trees/en.NAME.ptb.xz        bracketed trees, or en.NAME.conllu.xz, as `bgt evaluate syntax` reads them
     FOLDER/...                         STS and STS Benchmark's dev set as in `datasets`
 
 Sentences that are measured on are not trained on.
@@ -21,9 +21,10 @@ from bgt_core.data.pairfile import SUFFIXES
 from bgt_core.embedder import Embedder
 from bgt_core.errors import NotFound
 from bgt_core.evaluation.sts.score import StsSet
+from bgt_core.evaluation.syntax.neighbours import neighbour_counts
 from bgt_core.evaluation.syntax.pairing import Pairing, pair_up
-from bgt_core.evaluation.syntax.score import neighbour_counts
 from bgt_core.evaluation.syntax.sentences import read_treebank
+from bgt_core.evaluation.systems import System
 from bgt_core.reproduce.datasets import Dataset, content_hash, optional_set, read_years
 from bgt_core.reproduce.measure import nonempty_latents
 from bgt_core.reproduce.paraphrases import COLUMNS
@@ -64,12 +65,15 @@ class ParsedDataset(Dataset):
     def shares(self, embedder: Embedder) -> Shares:
         """Of parsed sentences and their nearest neighbours: how alike they are built."""
         pairing = paired(tuple(self.trees))
-        return {latent: neighbour_counts(embedder, pairing, LANG, latent) for latent in nonempty_latents(embedder)}
+        return {
+            latent: neighbour_counts(System(latent, embedder, latent), pairing, LANG)
+            for latent in nonempty_latents(embedder)
+        }
 
 
 @cache
 def paired(trees: tuple[Path, ...]) -> Pairing:
-    """Queries and candidates, as `bgt syntax --limit 2000` has them; read once, which takes as long as measuring."""
+    """Queries and candidates of `bgt evaluate syntax --limit 2000`; read once, which takes as long as measuring."""
     return pair_up(read_treebank(trees, LANG), limit=QUERIES)
 
 

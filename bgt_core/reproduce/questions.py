@@ -21,7 +21,7 @@ from bgt_core.data.columns import Source
 from bgt_core.data.manifest import facts
 from bgt_core.embedder import Embedder
 from bgt_core.errors import NotFound
-from bgt_core.evaluation.pairs import LabelledPairs, read_labelled
+from bgt_core.evaluation.pairs.files import LabelledPairs, read_labelled
 from bgt_core.evaluation.sts.score import StsSet
 from bgt_core.files import write_text
 from bgt_core.recipes.var_siamese import COLUMNS

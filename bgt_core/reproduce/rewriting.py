@@ -11,8 +11,8 @@ import numpy as np
 
 from bgt_core.contracts import LANGUAGE
 from bgt_core.embedder import Embedder
-from bgt_core.evaluation.bootstrap import resample
-from bgt_core.evaluation.fidelity.measures import bootstrapped, chrf, same
+from bgt_core.evaluation.bootstrap import Sample, bootstrap
+from bgt_core.evaluation.fidelity.measures import OfWeights, chrf, corpus_score, same
 from bgt_core.evaluation.fidelity.plan import OWN, RANDOM, REFERENCE, Latents, writings
 from bgt_core.files import write_text
 from bgt_core.generation.options import Beam
@@ -65,16 +65,18 @@ def fidelity_draws(records: Records, resamples: int, seed: int) -> dict[str, tup
     if not records:
         return {}
     count = len(records[0]["references"])
-    weights = resample(np.random.default_rng([seed, count]), count, resamples)  # the same for all trainings
-    by_measure: dict[str, list[tuple[float, np.ndarray]]] = {}
+    by_measure: dict[str, list[OfWeights]] = {}
     for record in records:
         texts = record["written"], record["references"]
         (name,) = (name for name, manner in MANNERS.items() if manner == record["manner"])
-        by_measure.setdefault(name, []).append(bootstrapped(chrf(lowercase=True), *texts, weights))
+        by_measure.setdefault(name, []).append(corpus_score(chrf(lowercase=True), *texts))
         if name == CHRF_OWN:
             exact = 100.0 * np.array([same(*pair, lowercase=True) for pair in zip(*texts, strict=True)])
-            by_measure.setdefault(EXACT_OWN, []).append((float(exact.mean()), weights @ exact / count))
-    return {
-        name: (float(np.mean([value for value, _ in of])), np.mean([draws for _, draws in of], axis=0))
-        for name, of in by_measure.items()
-    }
+            by_measure.setdefault(EXACT_OWN, []).append(lambda weights, exact=exact: weights @ exact / count)
+    values, draws = bootstrap(
+        lambda weights: {name: np.mean([of(weights[0]) for of in each], axis=0) for name, each in by_measure.items()},
+        [Sample(count, (count,))],  # the same for all trainings
+        resamples=resamples,
+        seed=seed,
+    )
+    return {name: (float(value), draws[name]) for name, value in values.items()}

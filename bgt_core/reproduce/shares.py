@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bgt_core.evaluation.bootstrap import bootstrapped_shares
+from bgt_core.evaluation.bootstrap import Sample, bootstrap, share
 from bgt_core.files import write_text
 
 Shares = Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]]  # latent -> measure -> both counts, (N,) each
@@ -39,8 +39,15 @@ def share_draws(
     shares: Mapping[str, tuple[np.ndarray, np.ndarray]], resamples: int, seed: int
 ) -> dict[str, tuple[float, np.ndarray]]:
     """Each measure x 100, and in each of B resamples of its items, (B,): the same items for all trainings."""
-    draws = {}
-    for measure, (part, whole) in shares.items():
-        values, resampled = bootstrapped_shares({measure: (part[None], whole[None])}, resamples, seed)
-        draws[measure] = float(values[measure][0]), resampled[measure][:, 0]
-    return draws
+    if not shares:
+        return {}
+    values, draws = bootstrap(
+        lambda weights: {
+            measure: share(drawn, part, whole)
+            for drawn, (measure, (part, whole)) in zip(weights, shares.items(), strict=True)
+        },
+        [Sample(len(part), (1,)) for part, _ in shares.values()],
+        resamples=resamples,
+        seed=seed,
+    )
+    return {measure: (float(value), draws[measure]) for measure, value in values.items()}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from bgt_core.adapters.distances import PROBABILITY
-from bgt_core.evaluation.pairs.bench import ACCURACY
+from bgt_core.evaluation.tasks.pairs import ACCURACY
 from bgt_core.recipes.var_siamese import COLUMNS
 from bgt_core.reproduce.comparisons import EVERY
 from bgt_core.reproduce.datasets import Dataset

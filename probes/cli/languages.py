@@ -39,7 +39,7 @@ def compare_languages(
         list[str] | None,
         typer.Option(
             metavar="LANG=FILE",
-            help="What `bgt sts --json` printed of the model of English and LANG, or of sentences in LANG.",
+            help="What `bgt evaluate sts --json` printed of the model of English and LANG, or of sentences in LANG.",
             show_default=False,
         ),
     ] = None,

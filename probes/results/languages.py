@@ -1,6 +1,6 @@
 """Does the separation of the latents change with a language's distance to English? (paper, sec. 5.2)
 
-    results of `bgt-probe` and `bgt sts`, or the paper's table 3 -> gaps -> trends over distances -> verdicts on claims
+    results of `bgt-probe` and `bgt evaluate sts`, or the paper's table 3 -> gaps -> trends over distances -> verdicts
 
 A gap is semantic minus language, in points: of a probe's accuracy, or of the STS average.
 """
@@ -95,8 +95,8 @@ def probe_gaps(cells: Sequence[Cell]) -> list[LanguageGap]:
 
 
 def sts_gap(other: str, path: Path) -> LanguageGap:
-    """Of what `bgt sts --json` printed of one model with both latents: of the average, or of the only set; DataError
-    for anything else."""
+    """Of what `bgt evaluate sts --json` printed of one model with both latents: of the average, or of the only set;
+    DataError for anything else."""
     try:
         document = read_json(path)
         gaps = [row for row in document["differences"] if is_gap(row)]
@@ -110,7 +110,7 @@ def sts_gap(other: str, path: Path) -> LanguageGap:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DataError(
             f"--sts {path}: expected the JSON of one model with both latents, an average or one set, as in: "
-            "bgt sts --data sts --json > FILE"
+            "bgt evaluate sts sts --json > FILE"
         ) from None
 
 

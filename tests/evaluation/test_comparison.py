@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bgt_core.evaluation.comparison import PairwiseDifference, check_bootstrap, differences, estimates, marked
 from scipy.stats import norm
 
 from bgt_core.errors import UsageError
-from bgt_core.evaluation.comparison import PairwiseDifference, check_bootstrap, differences, estimates, marked
 from bgt_core.tables import Estimate
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from bgt_core.evaluation.retrieval import Retrieval, embed_distinct, precision_at_1, retrieve, share
 from scipy.stats import binom
 
 from bgt_core.errors import BgtError
-from bgt_core.evaluation.retrieval import Retrieval, embed_distinct, precision_at_1, retrieve, share
 from bgt_core.mining import scores
 from bgt_core.mining.margin import margin_pairs
 from bgt_core.mining.neighbours import Rows, exact

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from bgt_core.evaluation.retrieval import retrieve
 
 from bgt_core import load
-from bgt_core.evaluation.retrieval import retrieve
 from bgt_core.grammar import Pair
 
 Bgt = Callable[[str], tuple[int, str, str]]

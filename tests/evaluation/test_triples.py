@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bgt_core.evaluation.comparison import PairwiseDifference
+from bgt_core.evaluation.triples import ALL, Triples, evaluate, exactly_tested, grammar_triples, read_triples
 from scipy.stats import binomtest
 
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.bootstrap import wilson
-from bgt_core.evaluation.comparison import PairwiseDifference
-from bgt_core.evaluation.triples import ALL, Triples, evaluate, exactly_tested, grammar_triples, read_triples
 from bgt_core.grammar.triples import triples
 from bgt_core.tables import Estimate
 from bgt_core.vectors.compare import ComparesByCosine

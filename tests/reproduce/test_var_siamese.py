@@ -16,7 +16,7 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 import bgt_core
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import NotFound
-from bgt_core.evaluation.pairs import read_labelled
+from bgt_core.evaluation.pairs.files import read_labelled
 from bgt_core.grammar import pairs
 from bgt_core.reproduce import var_siamese
 from bgt_core.reproduce.comparisons import EVERY

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
-from bgt_core.evaluation.pairs import LabelledPairs
+from bgt_core.evaluation.pairs.files import LabelledPairs
 from bgt_core.grammar import Pair
 from bgt_core.questions import QuestionStore, build
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from bgt_core.evaluation.fidelity.roles import LIKELIER, NAMED, RIGHT, places
 
 import bgt_core
 from bgt_core import DataError, UsageError
@@ -15,7 +16,6 @@ from bgt_core.contracts import EOS, LANGUAGE, SEMANTIC
 from bgt_core.evaluation.fidelity import COPY, MODEL, NEAREST, RANDOM_TRAINING, Fidelity, fidelity
 from bgt_core.evaluation.fidelity.measures import EXACT, LENGTH_OFF, MARK, NEGATION, NO_NEGATION, NUMBER
 from bgt_core.evaluation.fidelity.plan import OWN, RANDOM, REFERENCE, SWAPPED, role_writings, writings
-from bgt_core.evaluation.fidelity.roles import LIKELIER, NAMED, RIGHT, places
 from bgt_core.generation.options import GREEDY
 from bgt_core.generation.search import transfer
 from bgt_core.generation.writer import Writer

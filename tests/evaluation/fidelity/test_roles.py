@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
+from bgt_core.evaluation.fidelity.roles import LIKELIER, NAMED, RIGHT, RoleScores, measure_roles, places
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
 from bgt_core.evaluation.fidelity.measures import Score
 from bgt_core.evaluation.fidelity.plan import OWN, REFERENCE, SWAPPED
-from bgt_core.evaluation.fidelity.roles import LIKELIER, NAMED, RIGHT, RoleScores, measure_roles, places
 from bgt_core.grammar.roles import ACT, GIVE, role_pairs
 
 PAIRS = role_pairs(3, seed=4)  # both kinds in turn: two of giving, one of an act

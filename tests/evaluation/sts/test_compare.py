@@ -11,12 +11,12 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 import pytest
+from bgt_core.evaluation.sts.compare import bootstrap_scores, compare, same_pairs
 from pyarrow import parquet
 from scipy import stats
 
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.bootstrap import pearson, resample
-from bgt_core.evaluation.sts.compare import bootstrap_scores, compare, same_pairs
 from bgt_core.evaluation.sts.parquet import read_scores, write_scores
 from bgt_core.evaluation.sts.score import ScoreKey, StsScores, StsSet, explain
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bgt_core.evaluation.syntax.score import RANDOM, UPPER_BOUND, evaluate, neighbour_counts, neighbours
 
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.syntax.measures import EDITS, STRUCTURE, TAGS, Counts, counts, expected, same_tags, shared
 from bgt_core.evaluation.syntax.pairing import Group, pair_up, without_copies
-from bgt_core.evaluation.syntax.score import RANDOM, UPPER_BOUND, evaluate, neighbour_counts, neighbours
 from bgt_core.evaluation.syntax.sentences import (
     CONSTITUENTS,
     DEPENDENCIES,

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bgt_core.evaluation.syntax.score import RANDOM, UPPER_BOUND, neighbour_counts, neighbours
 
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.syntax import evaluate, pair_up, read_treebank
 from bgt_core.evaluation.syntax.measures import EDITS, TAGS
-from bgt_core.evaluation.syntax.score import RANDOM, UPPER_BOUND, neighbour_counts, neighbours
 
 Write = Callable[..., Path]
 

@@ -152,7 +152,7 @@ class Result:
             A row for all else; if systems are the columns, each row ends with its number of items.
         """
         across = across or self.across
-        rows: dict[tuple[Value, ...], dict[str, Value]] = {}
+        rows: dict[tuple[Any, ...], dict[str, Value]] = {}
         head: list[str] = []
         columns = list(self.systems) if across == "system" else []
         for key, cells in self.scores.items():

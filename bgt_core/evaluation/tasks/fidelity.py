@@ -137,8 +137,8 @@ class Fidelity(Task[HeldOut]):
                 name: np.stack([hits[each] if each in hits else nothing(np.empty(name.sentences)) for each in names])
                 for name, hits in right.items()
             },
-            about=f"{rows:,} pairs, beam {self.beam}; chrF and BLEU of sacrebleu, {case}; length and mark compared with "
-            "the style, the rest with the reference; what is kept, if source and reference agree"
+            about=f"{rows:,} pairs, beam {self.beam}; chrF and BLEU of sacrebleu, {case}; length and mark compared "
+            "with the style, the rest with the reference; what is kept, if source and reference agree"
             + (f"; numbers of {unread:,} pairs can't be read and are left out" if unread else "")
             + ("" if train else "; without --train, no training sentences stand beside them as baselines"),
             counts={"pairs": rows, "numbers unread": unread},

@@ -65,10 +65,8 @@ class Retrieval(Task[Translations]):
         if not columns:
             raise UsageError("DATA: expected files of translations.")
         names = [path.name for path in paths]
-        return {
-            path.name if names.count(path.name) == 1 else str(path): (sides[0], sides[1]) if sides else ((), ())
-            for path, sides in columns.items()
-        }
+        called = {path: path.name if names.count(path.name) == 1 else str(path) for path in paths}
+        return {called[path]: (sides[0], sides[1]) if sides else ((), ()) for path, sides in columns.items()}
 
     def statistic(self, items: Translations, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Search both ways.

@@ -171,7 +171,7 @@ def paraphrase_nearer(system: System, items: Triples, lang: str) -> np.ndarray:
         sentence, paraphrase, altered = np.split(system.embed([text for each in columns for text in each], lang), 3)
         compare = system.encoder.similarity_pairwise
         gains.append(compare(sentence, paraphrase) - compare(sentence, altered))
-    return (np.sign(np.concatenate(gains).round(DECIMALS)) + 1) / 2
+    return (np.sign(np.concatenate(gains).round(DECIMALS)).astype(float) + 1) / 2
 
 
 def rows_by_kind(kinds: Sequence[str]) -> dict[str, np.ndarray]:

@@ -41,14 +41,12 @@ from benchmarks.workload import (
     tokens_of,
     updates_of,
 )
-from bgt_core import recipes
+from bgt_core import evaluate, recipes
 from bgt_core.data.batching import StepBatch, prefetch
 from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import Embedder
 from bgt_core.evaluation.sts.files import read_sets
-from bgt_core.evaluation.sts.score import StsSet
-from bgt_core.evaluation.task import evaluate
-from bgt_core.evaluation.tasks.sts import Sts, average
+from bgt_core.evaluation.tasks.sts import Sts, StsSet, average
 from bgt_core.models.bgt import BGT
 from bgt_core.training.loop import make_optimizer
 from bgt_core.training.schedule import learning_rate

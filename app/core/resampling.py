@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bgt_core.errors import DataError
-from bgt_core.evaluation.bootstrap import Sample, pearson
-from bgt_core.evaluation.result import Result, Statistic, compare
+from bgt_core.evaluation.bootstrap import ItemSample, pearson
+from bgt_core.evaluation.comparison import Statistic, compare
+from bgt_core.evaluation.result import Result
 
 
 class ItemsKey(NamedTuple):
@@ -28,7 +29,7 @@ def compared(
     statistic = Statistic(
         systems=list(systems),
         scores=lambda weights: {ItemsKey(name, items): score(weights[0], numbers)},
-        samples=[Sample(items)],
+        samples=[ItemSample(items)],
     )
     return compare(statistic)
 

@@ -85,7 +85,8 @@ def run(
     precision: PrecisionOption = "auto",
 ) -> None:
     """Load, measure and print."""
-    from bgt_core.evaluation.result import LEGEND, check_bootstrap
+    from bgt_core.evaluation.comparison import check_bootstrap
+    from bgt_core.evaluation.result import LEGEND
     from bgt_core.evaluation.task import evaluate
     from bgt_core.tables import save, show
 
@@ -171,7 +172,8 @@ def options_of(task: type[Task[Any]]) -> list[inspect.Parameter]:
         kind, text, *_ = get_args(hints[each.name])
         flag = f"--{each.name.replace('_', '-')}"
         required = each.default is MISSING
-        note = Annotated[kind, typer.Option(flag, help=text, show_default=not required and each.default is not None)]
+        option = typer.Option(flag, help=text, show_default=not required and each.default is not None)
+        note = Annotated[kind, option]  # type: ignore[valid-type]
         default = inspect.Parameter.empty if required else each.default
         options.append(inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=note))
     return options

@@ -36,7 +36,7 @@ def reproduce(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="A folder of parallel/en-fr.*.tsv.xz, retrieval/en-fr.*.tsv, and STS files as `bgt sts` reads them; "
+            help="A folder of parallel/en-fr.*.tsv.xz, retrieval/en-fr.*.tsv, and STS files as in `bgt evaluate sts`; "
             "for backtranslation, of backtranslated/fr-news.tsv.xz, paraphrase/en.*.tsv.xz, and STS and SICK; "
             "for vgvae, of paraphrase/en.*.tsv.xz, trees/en.*.ptb.xz, and STS; "
             "for var-siamese, of quora/train.tsv.xz and quora/dev.tsv.xz.",

@@ -19,7 +19,7 @@ from scipy.stats import entropy, spearmanr
 from bgt_core.data.filters import Candidates
 from bgt_core.data.filters.scores import SentenceScore, ngrams, pair_scores, word_tokenizer
 from bgt_core.errors import DataError, UsageError
-from bgt_core.evaluation.bootstrap import Sample, bootstrap, interval
+from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, interval
 from bgt_core.tables import Estimate, Table
 
 LONG_WORD = 3  # characters of a word whose repetition counts
@@ -172,7 +172,7 @@ def _differences(rows: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str,
         means = above / np.maximum(below, 1)
         return {name: means[:, row, 0] - means[:, row, 1] for row, name in enumerate(rows)}
 
-    _, draws = bootstrap(differences, [Sample(sums.shape[1])], resamples=RESAMPLES, seed=1)
+    _, draws = bootstrap(differences, [ItemSample(sums.shape[1])], resamples=RESAMPLES, seed=1)
     ends = {name: interval(draw, LEVEL) for name, draw in draws.items()}
     return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
 

@@ -23,7 +23,7 @@ VARIANCE_EPS = 1e-12  # a variance up to this share of the items' mean square is
 Key = TypeVar("Key")  # what names a statistic
 
 
-class Sample(NamedTuple):
+class ItemSample(NamedTuple):
     """Items that are drawn together: their number, and what seeds the draws after the seed itself."""
 
     items: int
@@ -39,7 +39,7 @@ def resample(rng: np.random.Generator, items: int, resamples: int) -> np.ndarray
 
 def bootstrap(
     statistic: Callable[[Sequence[np.ndarray]], Mapping[Key, np.ndarray]],
-    samples: Sequence[Sample],
+    samples: Sequence[ItemSample],
     *,
     resamples: int,
     seed: int,

@@ -79,7 +79,7 @@ def systems(
     latent: str | None = None,
     *,
     across: bool = False,
-    beside: Collection[str] = (),
+    reserved: Collection[str] = (),
 ) -> list[System]:
     """Name each latent of each encoder, before anything is embedded.
 
@@ -89,7 +89,7 @@ def systems(
         latent: The latent to compare by; by default each that an encoder has.
         across: Whether vectors of two languages are compared. Language latents are then left out: those of two
             languages are two spaces.
-        beside: Names of the evaluation's own systems.
+        reserved: Names of the evaluation's own systems.
 
     Returns:
         The systems. Their names are those of the encoders, with the latent if an encoder has several.
@@ -110,7 +110,7 @@ def systems(
             if across and each == LANGUAGE:
                 continue
             row = f"{name} {each}" if len(encoder.latents) > 1 else name
-            if row in named or row in beside:
+            if row in named or row in reserved:
                 raise UsageError(f"Two systems are called '{row}'; give one another name.")
             named[row] = System(row, encoder, each)
     return list(named.values())

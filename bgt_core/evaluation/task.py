@@ -12,7 +12,8 @@ from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError, did_you_mean
-from bgt_core.evaluation.result import Result, Statistic, check_bootstrap, compare
+from bgt_core.evaluation.comparison import Statistic, check_bootstrap, compare
+from bgt_core.evaluation.result import Result
 
 ENTRY_POINTS = "bgt.evaluations"  # of packages that add tasks: NAME = "MODULE:CLASS"
 

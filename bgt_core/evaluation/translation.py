@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bgt_core.errors import DataError
-from bgt_core.evaluation.bootstrap import Sample, bootstrap, interval
+from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, interval
 from bgt_core.evaluation.fidelity.measures import BLEU_SCORE, CHRF_SCORE, bleu, chrf, corpus_score
 
 LEVEL = 0.95
@@ -50,7 +50,7 @@ def score_translations(
     of_weights = {name: corpus_score(metric, translations, references) for name, metric in metrics.items()}
     values, draws = bootstrap(
         lambda weights: {name: score(weights[0]) for name, score in of_weights.items()},
-        [Sample(len(references))],
+        [ItemSample(len(references))],
         resamples=resamples,
         seed=seed,
     )

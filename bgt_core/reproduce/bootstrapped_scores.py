@@ -11,7 +11,7 @@ import numpy as np
 
 from bgt_core.contracts import SEMANTIC, SYNTACTIC
 from bgt_core.errors import DataError, UsageError
-from bgt_core.evaluation.bootstrap import Sample
+from bgt_core.evaluation.bootstrap import ItemSample
 from bgt_core.evaluation.bootstrap import bootstrap as resample
 from bgt_core.evaluation.sts.parquet import read_scores
 from bgt_core.evaluation.sts.score import ScoreKey, StsScores
@@ -169,7 +169,7 @@ def precision_at_1(hits: Mapping[str, np.ndarray], bootstrap: Bootstrap) -> Draw
             name: 100 * of_file @ ways.mean(0) / ways.shape[1]
             for of_file, (name, ways) in zip(weights, hits.items(), strict=True)
         },
-        [Sample(ways.shape[1], (crc32(name.encode()),)) for name, ways in hits.items()],
+        [ItemSample(ways.shape[1], (crc32(name.encode()),)) for name, ways in hits.items()],
         resamples=bootstrap.resamples,
         seed=bootstrap.seed,
     )

@@ -68,11 +68,11 @@ def retrieval_hits(embedder: Embedder, dataset: Dataset) -> dict[str, np.ndarray
         return {}
     hits = {}
     for name, columns in dataset.translations.items():
-        sides = [
-            embed_distinct(System(name, embedder), column, lang)
-            for column, lang in zip(columns, dataset.langs, strict=True)
-        ]
-        hits[name] = np.stack(hits_of(*sides, embedder.similarity))
+        system = System(name, embedder)
+        left, right = (
+            embed_distinct(system, column, lang) for column, lang in zip(columns, dataset.langs, strict=True)
+        )
+        hits[name] = np.stack(hits_of(left, right, embedder.similarity))
     return hits
 
 

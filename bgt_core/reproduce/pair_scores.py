@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from bgt_core.adapters.distances import PROBABILITY, WMD, DuplicateEncoder, compared_by
 from bgt_core.embedder import Embedder
-from bgt_core.evaluation.bootstrap import Sample, bootstrap
+from bgt_core.evaluation.bootstrap import ItemSample, bootstrap
 from bgt_core.evaluation.pairs.baselines import TfIdfClassifier
 from bgt_core.evaluation.pairs.files import LabelledPairs
 from bgt_core.evaluation.systems import System
@@ -81,7 +81,7 @@ def pair_draws(scores: Mapping[str, np.ndarray], resamples: int, seed: int) -> d
     thresholds = [DuplicateEncoder.threshold if name in (PROBABILITY, WORDS) else None for name in columns]
     values, drawn = bootstrap(
         lambda weights: measured(weights[0], np.stack(list(columns.values())), thresholds, labels),
-        [Sample(len(labels), SAMPLE_KEY)],
+        [ItemSample(len(labels), SAMPLE_KEY)],
         resamples=resamples,
         seed=seed,
     )

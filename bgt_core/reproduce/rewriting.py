@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from bgt_core.contracts import LANGUAGE
 from bgt_core.embedder import Embedder
-from bgt_core.evaluation.bootstrap import Sample, bootstrap
+from bgt_core.evaluation.bootstrap import ItemSample, bootstrap
 from bgt_core.evaluation.fidelity.measures import OfWeights, chrf, corpus_score, same
 from bgt_core.evaluation.fidelity.plan import OWN, RANDOM, REFERENCE, Latents, writings
 from bgt_core.files import write_text
@@ -60,6 +61,11 @@ def read_records(path: Path) -> Records:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
 
 
+def percent(right: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The share of drawn items that are right, (N,) bool, (B, N) -> (B,)."""
+    return weights @ (100.0 * right) / len(right)
+
+
 def fidelity_draws(records: Records, resamples: int, seed: int) -> dict[str, tuple[float, np.ndarray]]:
     """Each measure, lower-cased, the mean of both languages; and in each resample of the pairs, (B,)."""
     if not records:
@@ -71,11 +77,11 @@ def fidelity_draws(records: Records, resamples: int, seed: int) -> dict[str, tup
         (name,) = (name for name, manner in MANNERS.items() if manner == record["manner"])
         by_measure.setdefault(name, []).append(corpus_score(chrf(lowercase=True), *texts))
         if name == CHRF_OWN:
-            exact = 100.0 * np.array([same(*pair, lowercase=True) for pair in zip(*texts, strict=True)])
-            by_measure.setdefault(EXACT_OWN, []).append(lambda weights, exact=exact: weights @ exact / count)
+            exact = [same(*pair, lowercase=True) for pair in zip(*texts, strict=True)]
+            by_measure.setdefault(EXACT_OWN, []).append(partial(percent, np.array(exact)))
     values, draws = bootstrap(
         lambda weights: {name: np.mean([of(weights[0]) for of in each], axis=0) for name, each in by_measure.items()},
-        [Sample(count, (count,))],  # the same for all trainings
+        [ItemSample(count, (count,))],  # the same for all trainings
         resamples=resamples,
         seed=seed,
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bgt_core.evaluation.bootstrap import Sample, bootstrap, share
+from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, share
 from bgt_core.files import write_text
 
 Shares = Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]]  # latent -> measure -> both counts, (N,) each
@@ -46,7 +46,7 @@ def share_draws(
             measure: share(drawn, part, whole)
             for drawn, (measure, (part, whole)) in zip(weights, shares.items(), strict=True)
         },
-        [Sample(len(part), (1,)) for part, _ in shares.values()],
+        [ItemSample(len(part), (1,)) for part, _ in shares.values()],
         resamples=resamples,
         seed=seed,
     )

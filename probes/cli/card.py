@@ -188,8 +188,8 @@ def fidelity_records(
                 task = MinimalPairs(langs=of_grammar, count=min(limit, MINIMAL_PAIRS))
                 roles = evaluate(task, bgt, task.load([], seed=seed), resamples=1_000, seed=seed)
                 pairs = {key.roles: str(key.pairs) for key in roles.scores}
-                rows = rows_of(roles, [*HEAD, "roles", "pairs", NAMED, RIGHT, LIKELIER])
-                records["roles"] += [row | {"pairs": pairs[row["roles"]]} for row in rows]
+                lines = rows_of(roles, [*HEAD, "roles", "pairs", NAMED, RIGHT, LIKELIER])
+                records["roles"] += [line | {"pairs": pairs[line["roles"]]} for line in lines]
     return {name: rows for name, rows in records.items() if rows}
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from bgt_core.evaluation.bootstrap import (
-    Sample,
+    ItemSample,
     bootstrap,
     holm,
     interval,
@@ -161,7 +161,7 @@ def test_every_sample_is_drawn_by_its_own_key_and_shares_are_of_the_items_drawn(
     part, whole = np.array([[1.0, 0, 3], [2, 2, 0]]), np.array([[2.0, 1, 4], [2, 4, 5]])
     values, draws = bootstrap(
         lambda weights: {"first": share(weights[0], part, whole), "other": weights[1][:, :1]},
-        [Sample(3, (1,)), Sample(40)],
+        [ItemSample(3, (1,)), ItemSample(40)],
         resamples=250,  # in three chunks
         seed=4,
     )
@@ -180,12 +180,12 @@ def test_how_many_resamples_are_made_at_once_changes_nothing(monkeypatch: pytest
         return {"all": weights[0]}
 
     sizes: list[int] = []
-    whole = bootstrap(drawn, [Sample(60)], resamples=150, seed=0)[1]["all"]
+    whole = bootstrap(drawn, [ItemSample(60)], resamples=150, seed=0)[1]["all"]
     monkeypatch.setattr("bgt_core.evaluation.bootstrap.MAX_WEIGHTS", 60 * 7)
-    assert (bootstrap(drawn, [Sample(60)], resamples=150, seed=0)[1]["all"] == whole).all()
+    assert (bootstrap(drawn, [ItemSample(60)], resamples=150, seed=0)[1]["all"] == whole).all()
     assert sizes[:3] == [100, 50, 1] and max(sizes[3:]) == 7
     monkeypatch.setattr("bgt_core.evaluation.bootstrap.MAX_WEIGHTS", 1)
-    assert (bootstrap(drawn, [Sample(60)], resamples=5, seed=0)[1]["all"] == whole[:5]).all()
+    assert (bootstrap(drawn, [ItemSample(60)], resamples=5, seed=0)[1]["all"] == whole[:5]).all()
 
 
 def test_holm_by_hand() -> None:

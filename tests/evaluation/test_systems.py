@@ -60,7 +60,7 @@ def test_across_languages_language_latents_are_left_out() -> None:
     ("encoders", "settings", "message"),
     [
         ({"x": Letters("a", "b"), "x b": Letters()}, {}, "Two systems are called 'x b'; give one another name"),
-        ({"tf-idf": Letters()}, {"beside": ("tf-idf",)}, "Two systems are called 'tf-idf'"),
+        ({"tf-idf": Letters()}, {"reserved": ("tf-idf",)}, "Two systems are called 'tf-idf'"),
         ({"x": Letters()}, {"latent": "style"}, "x: there is no latent 'style'; choose from semantic"),
         ({"x": Letters(langs=("fr",))}, {}, "x: the model has no language 'en'; it has fr"),
     ],
@@ -115,7 +115,7 @@ def test_an_encoder_s_own_error_gets_its_name() -> None:
         def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "none") -> np.ndarray:
             raise UsageError("no sentence")
 
-    with pytest.raises(UsageError, match="^x: no sentence$"):
+    with pytest.raises(UsageError, match=r"^x: no sentence$"):
         System("x", Refuses()).embed(["a"], "en")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import bgt_core
 from bgt_core.errors import UsageError
-from bgt_core.evaluation.result import Statistic
+from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.task import evaluate, find_task, one_path, task_names
 from bgt_core.evaluation.tasks.triples import TriplesTask
 from bgt_core.vectors.compare import ComparesByCosine
@@ -31,7 +31,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from bgt_core.evaluation.result import Statistic
+from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import systems
 from bgt_core.evaluation.task import Lang, Task, one_path
 
@@ -60,7 +60,8 @@ class Marks(Task[Sequence[str]]):
         for mark in self.marks:
             own = [f"{text}{mark}" for text in items]
             near, far = (
-                np.stack([row.similarities(items, side, self.lang, self.lang) for row in rows]) for side in (own, others)
+                np.stack([row.similarities(items, side, self.lang, self.lang) for row in rows])
+                for side in (own, others)
             )
             hits[MarksKey(mark, len(items))] = (near > far).astype(float)
         return Statistic(systems=[row.name for row in rows], hits=hits, about=f"{len(items)} sentences")

@@ -19,7 +19,8 @@ from bgt_core.data.filters.scores import overlap
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.sts.files import read_sets
-from bgt_core.evaluation.sts.score import sts
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.sts import Sts
 from bgt_core.grammar import pairs
 from bgt_core.reproduce import backtranslation, comparisons, papers
 from bgt_core.reproduce.comparisons import EVERY
@@ -243,7 +244,8 @@ def test_all_of_it_runs_and_is_drawn(folder: Path, tmp_path: Path, bgt: Bgt) -> 
 
     encoder = bgt_core.load(out / "cells" / by_system["AVG people"]["cell"] / "final", "cpu")
     sets = read_sets(folder, ["2012", "2013", "sick-train"])
-    each = [score for key, score in sts(encoder, sets).table().items() if key.score == "Pearson"]
+    result = evaluate(Sts(latent="semantic"), encoder, sets, resamples=100)
+    each = [cell.value for key, (cell,) in result.scores.items() if key.score == "Pearson"]
     assert len(each) == 3
     assert mean["AVG people", SETS] == pytest.approx(np.mean(each), abs=0.01)
 

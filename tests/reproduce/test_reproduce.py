@@ -22,12 +22,11 @@ import pytest
 import bgt_core
 from bgt_core import checkpoint
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.evaluation.fidelity import MODEL, fidelity
 from bgt_core.evaluation.fidelity.plan import OWN, REFERENCE
 from bgt_core.evaluation.sts.files import read_sets
-from bgt_core.evaluation.sts.score import sts
-from bgt_core.generation.options import Beam
-from bgt_core.generation.writer import Writer
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.fidelity import Fidelity, HeldOut
+from bgt_core.evaluation.tasks.sts import Sts, average
 from bgt_core.reproduce import runner
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -121,24 +120,26 @@ def test_two_systems_that_are_one_are_trained_once_and_leave_what_is_promised(wh
 def test_scores_are_those_of_the_weights_that_are_kept(whole: Path, data: Path) -> None:
     (cell,) = (whole / "cells").glob("bgt-small_en-fr_seed2_*")
     scores = {row["measure"]: row for row in rows(whole, "scores") if (row["system"], row["seed"]) == ("BGT", "2")}
-    expected = sts(bgt_core.load(cell / "final", "cpu"), read_sets(data, ["2012", "2013"]))
-    assert float(scores["STS average"]["value"]) == pytest.approx(expected.average, abs=0.01)
-    for year, score in expected.years.items():
-        row = scores[f"STS {year}"]
+    model = bgt_core.load(cell / "final", "cpu")
+    expected = evaluate(Sts(latent="semantic"), model, read_sets(data, ["2012", "2013"]), resamples=100)
+    assert float(scores["STS average"]["value"]) == pytest.approx(average(expected), abs=0.01)
+    for year in ("2012", "2013"):
+        row, score = scores[f"STS {year}"], expected.value((year, "all"))
         assert float(row["value"]) == pytest.approx(score, abs=0.01)
         assert float(row["ci_low"]) < score < float(row["ci_high"])
     assert float(scores["STS average"]["published"]) == 65  # of the two years that there are
     assert {"STSB dev", "Hard+", "Hard-", "negation", "STS17 en-fr", "P@1"} <= set(scores)
     pairs = list(read_pairs(data / "retrieval/en-fr.toy.tsv", ("en", "fr"), Skipped()))
-    writer = Writer(bgt_core.load(cell / "final", "cpu"), Beam(4))
     columns = dict(zip(("en", "fr"), zip(*pairs, strict=True), strict=True))
-    written = [one for one in fidelity(writer, columns, role_pairs=0).written if one.by == MODEL]
+    written = evaluate(Fidelity("en,fr"), {"m": model}, HeldOut(columns), resamples=100)
     for name, manner, part in (
         ("chrF own", OWN, "chrF"),
         ("exact own", OWN, "exact %"),
         ("chrF other's meaning", REFERENCE, "chrF"),
     ):
-        values = [one.scores[part].value for one in written if one.writing.manner == manner]
+        values = [
+            cells[0].value for key, cells in written.scores.items() if (key.manner_of, key.measure) == (manner, part)
+        ]
         assert float(scores[name]["value"]) == pytest.approx(sum(values) / 2)
     each = [row for row in rows(whole, "scores") if row["system"] == "BGT" and row["measure"] == "STS average"]
     mean, *seeds = (float(row["value"]) for row in each)

@@ -17,13 +17,14 @@ import bgt_core
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import NotFound
 from bgt_core.evaluation.sts.files import read_sets
-from bgt_core.evaluation.sts.score import sts
-from bgt_core.evaluation.syntax import evaluate
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.sts import Sts, average
+from bgt_core.evaluation.tasks.syntax import Syntax
 from bgt_core.grammar import pairs
 from bgt_core.reproduce import papers, vgvae
 from bgt_core.reproduce.bootstrapped_scores import gaps
 from bgt_core.reproduce.comparisons import EVERY
-from bgt_core.reproduce.experiments import AVERAGE, DEV, DEV_GAP, F1, F1_GAP, GAPS, STS_GAP, SYNTAX
+from bgt_core.reproduce.experiments import AVERAGE, DEV, DEV_GAP, F1, F1_GAP, GAPS, STS_GAP
 from bgt_core.reproduce.parsed import paired, read_parsed
 from bgt_core.reproduce.shares import read_shares, share_draws, write_shares
 from bgt_core.reproduce.trainings import Training, training_of
@@ -197,15 +198,12 @@ def test_all_of_it_runs_and_is_drawn(folder: Path, tmp_path: Path, bgt: Bgt) -> 
 
     cell = next(row["cell"] for row in rows["cells"] if row["system"] == "ALL")
     model = bgt_core.load(out / "cells" / cell / "final", "cpu")
-    table = evaluate({"m": model}, paired((folder / "trees/en.toy.mrg",)), resamples=100)
-    for measure in SYNTAX:
-        if measure in table.scores:
-            by_row = dict(zip(table.systems, (cell.value for cell in table.scores[measure]), strict=True))
-            assert mean[semantic, measure] == pytest.approx(by_row["m semantic"])
-            assert mean[syntactic, measure] == pytest.approx(by_row["m syntactic"])
-    each = sts(model, read_sets(folder, ["2012", "2013"]), latent="syntactic").table()
-    average = [score for key, score in each.items() if key.dataset == "average" and key.score == "mean Pearson"]
-    assert average == pytest.approx([mean[syntactic, AVERAGE]], abs=0.01)
+    result = evaluate(Syntax(), {"m": model}, paired((folder / "trees/en.toy.mrg",)), resamples=100)
+    for measure in {key.score for key in result.scores}:
+        assert mean[semantic, measure] == pytest.approx(result.value((measure,), "m semantic"))
+        assert mean[syntactic, measure] == pytest.approx(result.value((measure,), "m syntactic"))
+    years = evaluate(Sts(latent="syntactic"), model, read_sets(folder, ["2012", "2013"]), resamples=100)
+    assert average(years) == pytest.approx(mean[syntactic, AVERAGE], abs=0.01)
 
     page = (out / "results/vgvae.md").read_text("utf-8")
     assert "## By latent" in page and "labelled F1 of constituents" in " ".join(page.split())

@@ -18,11 +18,11 @@ import numpy as np
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import DataError, UsageError
-from bgt_core.evaluation.bootstrap import Sample
+from bgt_core.evaluation.bootstrap import ItemSample
+from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.fidelity.kept import numbers
 from bgt_core.evaluation.fidelity.measures import LENGTH_OFF, OfWeights, corpus_measures, right_sentences
 from bgt_core.evaluation.fidelity.plan import OWN, Columns, Latents, Writer, Writing, writers, writings
-from bgt_core.evaluation.result import Statistic
 from bgt_core.evaluation.task import Task, one_path
 from bgt_core.evaluation.tasks.retrieval import language_pair
 from bgt_core.vectors.compare import nearest
@@ -71,6 +71,8 @@ class Fidelity(Task[HeldOut]):
         """Read the pairs, and choose those of some length."""
         if self.limit < 2:
             raise UsageError(f"`limit` {self.limit}: must be at least 2.")
+        if len(set(language_pair(self.langs))) < 2:
+            raise UsageError(f"`langs` {self.langs}: expected two languages, as in en,fr.")
         pairs = self.read(one_path(paths, "one file of translations"))
         most = self.max_words
         fitting = [pair for pair in pairs if self.min_words <= len(pair[0].split()) <= (most or len(pair[0]))]
@@ -132,7 +134,7 @@ class Fidelity(Task[HeldOut]):
                 )
                 for name, scores in corpus.items()
             },
-            samples=[Sample(rows)],
+            samples=[ItemSample(rows)],
             hits={
                 name: np.stack([hits[each] if each in hits else nothing(np.empty(name.sentences)) for each in names])
                 for name, hits in right.items()

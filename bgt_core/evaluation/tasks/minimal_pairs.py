@@ -12,8 +12,8 @@ import numpy as np
 
 from bgt_core.contracts import LANGUAGE, SentenceEncoder
 from bgt_core.errors import UsageError
+from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.fidelity.plan import OWN, Latents, Writer, Writing, role_writings, writers
-from bgt_core.evaluation.result import Statistic
 from bgt_core.evaluation.task import Task
 from bgt_core.grammar.roles import KINDS, RolePair, role_pairs
 

@@ -10,11 +10,11 @@ from typing import Annotated, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.evaluation.bootstrap import Sample
+from bgt_core.evaluation.bootstrap import ItemSample
+from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.pairs.baselines import TfIdf, TfIdfClassifier, bag_of_words
 from bgt_core.evaluation.pairs.files import COLUMNS, LabelledPairs, read_labelled
 from bgt_core.evaluation.pairs.measures import accuracy, auc, best_threshold, f1, roc
-from bgt_core.evaluation.result import Statistic
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Lang, Latent, Task, one_path
 
@@ -77,7 +77,7 @@ class Pairs(Task[PairsData]):
         AUC, and over those of accuracy and F1.
         """
         test, dev, train = items
-        rows = systems(encoders, [self.lang], self.latent, beside=(BAG, TFIDF, CLASSIFIER))
+        rows = systems(encoders, [self.lang], self.latent, reserved=(BAG, TFIDF, CLASSIFIER))
         scorers: dict[str, Scorer] = {system.name: EncoderScorer(system, self.lang) for system in rows}
         scorers |= {BAG: bag_of_words, TFIDF: TfIdf(train or test)}
         if train:
@@ -92,7 +92,7 @@ class Pairs(Task[PairsData]):
             scores=lambda weights: {
                 keys[name]: value for name, value in measured(weights[0], scores, thresholds, test.labels).items()
             },
-            samples=[Sample(len(test), SAMPLE_KEY)],
+            samples=[ItemSample(len(test), SAMPLE_KEY)],
             numbers={PairsKey(THRESHOLD, len(test)): thresholds},
             about=f"{test.name}: {len(test):,} pairs, {positive:,} of them ({100 * positive / len(test):.1f}%) "
             f"duplicates; x 100; threshold of a probability: 0.5, of other scores: {tuned}; frequencies of tf-idf: "

@@ -18,7 +18,7 @@ import numpy as np
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import DataError, UsageError
-from bgt_core.evaluation.result import Statistic
+from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Task
 from bgt_core.mining import scores
@@ -77,25 +77,26 @@ class Retrieval(Task[Translations]):
         langs = language_pair(self.langs)
         for file, (left, right) in items.items():
             if len(left) != len(right) or not left:
-                raise DataError(
-                    f"{file}: {len(left)} sentences in {langs[0]} and {len(right)} in {langs[1]}; expected as many, and "
-                    "one or more."
-                )
+                sizes = f"{len(left)} sentences in {langs[0]} and {len(right)} in {langs[1]}"
+                raise DataError(f"{file}: {sizes}; expected as many, one or more.")
         rows = systems(encoders, langs, SEMANTIC)
-        ways = f"{langs[0]} to {langs[1]}", f"{langs[1]} to {langs[0]}"
+        ways = f"{langs[0]} to {langs[1]}", f"{langs[1]} to {langs[0]}{', back' if langs[0] == langs[1] else ''}"
         hits: dict[RetrievalKey, list[np.ndarray]] = {}
         mined: dict[RetrievalKey, list[float | None]] = {}
         for system in rows:
             for file, columns in items.items():
-                sides = [embed_distinct(system, column, lang) for column, lang in zip(columns, langs, strict=True)]
-                system.check_widths(*(side.vectors for side in sides))
-                found = {SIMILARITY: hits_of(*sides, system.encoder.similarity)}
+                left, right = (
+                    embed_distinct(system, column, lang) for column, lang in zip(columns, langs, strict=True)
+                )
+                system.check_widths(left.vectors, right.vectors)
+                searches = {SIMILARITY: hits_of(left, right, system.encoder.similarity)}
                 if self.margin:
-                    *found[self.margin], counts = by_margin(*sides, self.margin, self.k)
+                    forward, backward, counts = by_margin(left, right, self.margin, self.k)
+                    searches[self.margin] = forward, backward
                     for name, value in (("precision", counts.precision), ("recall", counts.recall), ("F1", counts.f1)):
                         key = RetrievalKey(file, self.margin, f"mining {name}", len(columns[0]))
                         mined.setdefault(key, []).append(100 * value)
-                for by, of_ways in found.items():
+                for by, of_ways in searches.items():
                     for way, of_way in zip(ways, of_ways, strict=True):
                         hits.setdefault(RetrievalKey(file, by, way, len(columns[0])), []).append(of_way.astype(float))
         copies = [
@@ -119,7 +120,7 @@ TASK = Retrieval
 def language_pair(text: str) -> tuple[str, str]:
     """ "en,fr" -> ("en", "fr")."""
     langs = text.split(",")
-    if len(langs) != 2 or not all(langs) or langs[0] == langs[1]:
+    if len(langs) != 2 or not all(langs):
         raise UsageError(f"`langs` {text}: expected two languages, as in en,fr.")
     return langs[0], langs[1]
 

@@ -17,8 +17,9 @@ import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import DataError, UsageError
-from bgt_core.evaluation.bootstrap import Sample
-from bgt_core.evaluation.result import Result, Statistic
+from bgt_core.evaluation.bootstrap import ItemSample
+from bgt_core.evaluation.comparison import Statistic
+from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.evaluation.sts.hard import hard_splits, note
 from bgt_core.evaluation.sts.parquet import read_scores, write_scores
@@ -111,7 +112,7 @@ def parse_sets(text: str) -> list[str]:
 def average(result: Result, system: str | None = None) -> float:
     """The mean over SemEval years of a system, by default the only one; UsageError if no set is of a year."""
     years = span([key.year for key in result.scores if key.dataset == "all"])
-    return result.value((years, "average"), system)
+    return result.value((years, "average", "mean Pearson"), system)
 
 
 def score_sets(system: System, sets: Sequence[StsSet]) -> StsScores:
@@ -125,9 +126,9 @@ def score_sets(system: System, sets: Sequence[StsSet]) -> StsScores:
     return StsScores(sets, cosines)
 
 
-def samples(sets: Sequence[StsSet]) -> list[Sample]:
+def samples(sets: Sequence[StsSet]) -> list[ItemSample]:
     """A sample of pairs for each set, seeded by its name."""
-    return [Sample(len(data.gold), (crc32(str(data).encode()),)) for data in sets]
+    return [ItemSample(len(data.gold), (crc32(str(data).encode()),)) for data in sets]
 
 
 def correlations(

@@ -17,8 +17,8 @@ import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError, needs
-from bgt_core.evaluation.bootstrap import Sample, share
-from bgt_core.evaluation.result import Statistic
+from bgt_core.evaluation.bootstrap import ItemSample, share
+from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.syntax.measures import LOWER_IS_BETTER, Counts, best_choice, chosen, counts, expected, measures
 from bgt_core.evaluation.syntax.neighbours import neighbours
 from bgt_core.evaluation.syntax.pairing import Pairing, pair_up
@@ -79,7 +79,7 @@ class Syntax(Task[Pairing]):
         A random neighbour is the exact mean over all candidates. The upper bound is, for each measure, the choice of
         candidates that is best by it; it is not compared with the others.
         """
-        rows = systems(encoders, [self.lang], self.latent, beside=(RANDOM, UPPER_BOUND))
+        rows = systems(encoders, [self.lang], self.latent, reserved=(RANDOM, UPPER_BOUND))
         choices = [neighbours(system, items, self.lang) for system in rows]
         by_group = [counts(group, items.kind) for group in items.groups]
         queries = len(items.queries)
@@ -93,7 +93,7 @@ class Syntax(Task[Pairing]):
         return Statistic(
             systems=[*names, UPPER_BOUND],
             scores=lambda weights: {key: share(weights[0], *both) for key, both in sums.items()},
-            samples=[Sample(queries, (1,))],
+            samples=[ItemSample(queries, (1,))],
             about=explain(items),
             counts={"queries": queries, "candidates": len(items.candidates), **items.left_out},
             compared=names,

@@ -16,7 +16,7 @@ import numpy as np
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError, UsageError, did_you_mean
-from bgt_core.evaluation.result import Statistic
+from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Lang, Latent, Task, one_path
 from bgt_core.grammar.triples import LANGS, triples

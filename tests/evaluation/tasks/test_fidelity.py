@@ -8,14 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bgt_core.evaluation.fidelity.roles import LIKELIER, NAMED, RIGHT, places
 
 import bgt_core
-from bgt_core import DataError, UsageError
+from bgt_core import BgtError, DataError, UsageError
 from bgt_core.contracts import EOS, LANGUAGE, SEMANTIC
-from bgt_core.evaluation.fidelity import COPY, MODEL, NEAREST, RANDOM_TRAINING, Fidelity, fidelity
 from bgt_core.evaluation.fidelity.measures import EXACT, LENGTH_OFF, MARK, NEGATION, NO_NEGATION, NUMBER
-from bgt_core.evaluation.fidelity.plan import OWN, RANDOM, REFERENCE, SWAPPED, role_writings, writings
+from bgt_core.evaluation.fidelity.plan import OWN, RANDOM, REFERENCE, SWAPPED, Latents, role_writings, writings
+from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.fidelity import COPY, NEAREST, RANDOM_TRAINING, Fidelity, HeldOut, training_sentences
+from bgt_core.evaluation.tasks.minimal_pairs import LIKELIER, NAMED, RIGHT, MinimalPairs, places
 from bgt_core.generation.options import GREEDY
 from bgt_core.generation.search import transfer
 from bgt_core.generation.writer import Writer
@@ -74,95 +76,121 @@ def columns(grammar: list[Pair]) -> dict[str, list[str]]:
     return {lang: [pair.texts[lang] for pair in grammar[:40]] for lang in ("en", "fr")}
 
 
-def row(result: Fidelity, source: str, lang: str, manner: str, by: str = MODEL) -> Mapping[str, tuple]:
-    (scores,) = [
-        one.scores
-        for one in result.written
-        if (one.writing.source_lang, one.writing.lang, one.writing.manner, one.by) == (source, lang, manner, by)
-    ]
-    return scores
+def measured(
+    stub: Stub, columns: dict[str, list[str]], train: dict[str, list[str]] | None = None, seed: int = 0
+) -> Result:
+    return evaluate(Fidelity("en,fr"), {"model": stub}, HeldOut(columns, train), resamples=100, seed=seed)
+
+
+def row(result: Result, source: str, lang: str, manner: str, by: str = "model") -> dict[str, float]:
+    """The scores of one writing, by measure."""
+    meaning = OWN if manner == OWN else source
+    place = result.systems.index(by)
+    return {
+        key.measure: cells[place].value
+        for key, cells in result.scores.items()
+        if key[:3] == (lang, meaning, manner) and cells[place] is not None
+    }
+
+
+def roles(stub: Stub, count: int) -> Result:
+    task = MinimalPairs(count=count)
+    return evaluate(task, {"model": stub}, task.load([], seed=0))
 
 
 def test_a_writer_that_copies_is_exact_and_keeps_everything(columns: dict[str, list[str]]) -> None:
-    result = fidelity(Stub(copies), columns, resamples=100, role_pairs=6)
+    result = measured(Stub(copies), columns)
     for lang in columns:
         for manner in (OWN, RANDOM):
             scores = row(result, lang, lang, manner)
-            assert [scores[name].value for name in (EXACT, "chrF", "BLEU", NEGATION, NO_NEGATION)] == pytest.approx(
-                [100] * 5
-            )
-        assert scores[MARK].value < 100 and scores[LENGTH_OFF].value > 0  # of another sentence
-    assert row(result, "fr", "en", REFERENCE)[EXACT].value == 0
-    own = [one for one in result.roles if one.writing.manner == OWN]
-    assert [(one.kind, one.writing.lang) for one in own] == [
-        (kind, lang) for lang in ("en", "fr") for kind in (GIVE, ACT)
-    ]
-    for one in own:
-        assert [one.scores[name].value for name in (NAMED, RIGHT, LIKELIER)] == [100, 100, 100]
-        assert one.scores[RIGHT].sentences == 3
+            assert [scores[name] for name in (EXACT, "chrF", "BLEU", NEGATION, NO_NEGATION)] == pytest.approx([100] * 5)
+        assert scores[MARK] < 100 and scores[LENGTH_OFF] > 0  # of another sentence
+    assert row(result, "fr", "en", REFERENCE)[EXACT] == 0
+    own = {key: cell.value for key, (cell,) in roles(Stub(copies), 6).scores.items() if key.manner_of == OWN}
+    assert set(own) == {
+        (lang, OWN, OWN, kind, measure, 3)
+        for lang in ("en", "fr") for kind in (GIVE, ACT) for measure in (NAMED, RIGHT, LIKELIER)
+    }  # fmt: skip
+    assert set(own.values()) == {100}
 
 
-def test_a_writer_of_the_style_is_exact_in_the_manner_of_the_reference_alone(columns: dict[str, list[str]]) -> None:
-    result = fidelity(Stub(lambda source, style, lang: style), columns, resamples=100, role_pairs=4)
-    assert row(result, "en", "fr", REFERENCE)[EXACT].value == 100
-    assert row(result, "en", "fr", RANDOM)[EXACT].value < 10
-    assert row(result, "en", "fr", RANDOM)[MARK].value == 100
-    assert row(result, "en", "fr", RANDOM)[LENGTH_OFF].value == 0
-    swapped = [one.scores for one in result.roles if one.writing.manner == SWAPPED]
-    assert {(one[NAMED].value, one[RIGHT].value, one[LIKELIER].value) for one in swapped} == {(100, 0, 0)}
+def test_a_writer_of_the_style_is_exact_in_the_style_of_the_reference_alone(columns: dict[str, list[str]]) -> None:
+    result = measured(Stub(lambda source, style, lang: style), columns)
+    assert row(result, "en", "fr", REFERENCE)[EXACT] == 100
+    random = row(result, "en", "fr", RANDOM)
+    assert random[EXACT] < 10 and random[MARK] == 100 and random[LENGTH_OFF] == 0
+    swapped = {
+        (key.measure, cell.value)
+        for key, (cell,) in roles(Stub(lambda source, style, lang: style), 4).scores.items()
+        if key.manner_of == SWAPPED
+    }
+    assert swapped == {(NAMED, 100), (RIGHT, 0), (LIKELIER, 0)}
 
 
 def test_pairs_whose_numbers_cannot_be_read_are_counted() -> None:
     columns = {"en": ["Dozens of men.", "Two men.", "A man."], "fr": ["Deux hommes.", "Deux hommes.", "Un quart."]}
-    result = fidelity(Stub(copies), columns, resamples=100, role_pairs=0)
-    assert result.unread == result.as_dict()["numbers_unread"] == 2
-    assert row(result, "en", "fr", REFERENCE)[NUMBER].sentences == 1
+    result = measured(Stub(copies), columns)
+    assert result.counts == {"pairs": 3, "numbers unread": 2}
+    assert ("en", "fr", REFERENCE, NUMBER, 1) in result.scores
+    assert "numbers of 2 pairs can't be read" in result.about
 
 
 def test_a_writer_that_drops_negations_keeps_none(columns: dict[str, list[str]]) -> None:
-    def affirm(source: str, style: str, lang: str) -> str:
-        return "yes." if lang == "en" else "oui."
-
-    result = fidelity(Stub(affirm), columns, resamples=100, role_pairs=0)
+    result = measured(Stub(lambda source, style, lang: "yes." if lang == "en" else "oui."), columns)
     for lang in columns:
-        assert (row(result, lang, lang, OWN)[NEGATION].value, row(result, lang, lang, OWN)[NO_NEGATION].value) == (
-            0,
-            100,
-        )
-    assert result.roles == []
+        scores = row(result, lang, lang, OWN)
+        assert (scores[NEGATION], scores[NO_NEGATION]) == (0, 100)
 
 
-def test_a_bag_of_words_is_right_in_half_of_the_minimal_pairs(columns: dict[str, list[str]]) -> None:
-    result = fidelity(Stub(bag_of_words), columns, resamples=100, role_pairs=20)
-    english = [one.scores for one in result.roles if (one.writing.lang, one.writing.source_lang) == ("en", "en")]
-    for scores in english:
-        assert (scores[NAMED].value, scores[RIGHT].value) == (100, 50)
-        assert scores[LIKELIER].value == 50  # both are as likely, or one is from either's latents
+def test_a_bag_of_words_is_right_in_half_of_the_minimal_pairs() -> None:
+    english = {key: cell.value for key, (cell,) in roles(Stub(bag_of_words), 20).scores.items() if key.written == "en"}
+    own = {(key.measure, value) for key, value in english.items() if key.meaning_of in (OWN, "en")}
+    assert own == {(NAMED, 100), (RIGHT, 50), (LIKELIER, 50)}  # both are as likely, or one is from either's latents
 
 
-def test_without_language_latents_there_is_no_manner(columns: dict[str, list[str]]) -> None:
-    result = fidelity(Stub(copies, [SEMANTIC]), columns, resamples=100, role_pairs=2)
-    assert {one.writing.manner for one in (*result.written, *result.roles)} == {OWN, REFERENCE}
+def test_without_language_latents_there_is_no_style(columns: dict[str, list[str]]) -> None:
+    stub = Stub(copies, [SEMANTIC])
+    for result in (measured(stub, columns), roles(stub, 2)):
+        assert {key.manner_of for key in result.scores} == {OWN, REFERENCE}
 
 
 def test_baselines_are_the_source_and_training_sentences(columns: dict[str, list[str]], grammar: list[Pair]) -> None:
     train = {lang: [pair.texts[lang] for pair in grammar[40:]] * 2 for lang in ("en", "fr")}
+    result = measured(Stub(copies), columns, train)
+    assert result.systems == ["model", COPY, RANDOM_TRAINING, NEAREST]
+    assert row(result, "en", "en", OWN, COPY)[EXACT] == 100
     stub = Stub(copies)
-    result = fidelity(stub, columns, train=train, resamples=100, role_pairs=0)
-    by = {one.by: one.texts for one in result.written if (one.writing.lang, one.writing.manner) == ("fr", REFERENCE)}
-    assert list(by) == [MODEL, COPY, RANDOM_TRAINING, NEAREST]
-    assert by[COPY] == columns["en"]
+    latents = {"model": Latents(stub, columns)}
+    by = training_sentences({"model": stub}, latents, columns, train, 0)["en", "fr"]
     assert set(by[RANDOM_TRAINING]) <= set(train["fr"]) and len(set(by[RANDOM_TRAINING])) > 20
     for text, source in zip(by[NEAREST], columns["en"], strict=True):
         assert abs(len(text) - len(source)) == min(abs(len(other) - len(source)) for other in train["fr"])
-    assert {one.by for one in fidelity(stub, columns, resamples=100, role_pairs=0).written} == {MODEL, COPY}
+    assert measured(Stub(copies), columns).systems == ["model", COPY]
+    two = evaluate(
+        Fidelity("en,fr"), {"a": Stub(copies), "b": Stub(bag_of_words)}, HeldOut(columns, train), resamples=100
+    )
+    assert two.systems == ["a", "b", COPY, RANDOM_TRAINING, f"a {NEAREST}", f"b {NEAREST}"]
+    assert {(gap.first, gap.second) for gap in two.differences} == {("a", "b")}
 
 
 def test_the_same_seed_draws_the_same(columns: dict[str, list[str]]) -> None:
-    first, again, other = (
-        fidelity(Stub(copies), columns, seed=seed, resamples=100, role_pairs=2) for seed in (1, 1, 2)
-    )
-    assert first.as_dict() == again.as_dict() != other.as_dict()
+    first, again, other = (measured(Stub(copies), columns, seed=seed).scores for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_pairs_of_some_length_are_chosen_evenly_spaced(tmp_path: Path, grammar: list[Pair]) -> None:
+    file = tmp_path / "a.tsv"
+    file.write_text("".join("\t".join(pair.texts.values()) + "\n" for pair in grammar[:12]), "utf-8")
+    items = Fidelity("en,fr", train=file, limit=5, min_words=4, max_words=9).load([file], seed=0)
+    fitting = [pair.texts for pair in grammar[:12] if 4 <= len(pair.texts["en"].split()) <= 9]
+    chosen = [fitting[number * len(fitting) // 5] for number in range(5)]
+    assert items.columns == {lang: tuple(texts[lang] for texts in chosen) for lang in ("en", "fr")}
+    assert items.train and len(items.train["fr"]) == 12
+    for settings, message in (({"limit": 1}, "`limit` 1: must be at least 2"), ({"min_words": 90}, "0 of 12 pairs")):
+        with pytest.raises(BgtError, match=message):
+            Fidelity("en,fr", **settings).load([file], seed=0)
+    with pytest.raises(BgtError, match="`langs` en,en: expected two languages"):
+        Fidelity("en,en").load([file], seed=0)
 
 
 def test_a_random_style_is_never_its_own() -> None:
@@ -174,19 +202,18 @@ def test_a_random_style_is_never_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "error", "message"),
+    ("langs", "columns", "message"),
     [
-        ({"en": ["a", "b"]}, UsageError, "expected two languages"),
-        ({"en": ["a", "b"], "de": ["c", "d"]}, UsageError, "no language 'de'; it has en, fr"),
-        ({"en": ["a", "b"], "fr": ["c"]}, DataError, "2 and 1 sentences"),
-        ({"en": ["a"], "fr": ["c"]}, DataError, "1 pairs"),
+        ("en,de", {"en": ["a", "b"], "de": ["c", "d"]}, "model: the model has no language 'de'; it has en, fr"),
+        ("en,fr", {"en": ["a", "b"], "fr": ["c"]}, "2 and 1 sentences"),
+        ("en,fr", {"en": ["a"], "fr": ["c"]}, "1 pairs"),
     ],
 )
-def test_bad_input(columns: dict[str, list[str]], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        fidelity(Stub(copies), columns)
+def test_bad_input(langs: str, columns: dict[str, list[str]], message: str) -> None:
+    with pytest.raises(BgtError, match=message):
+        evaluate(Fidelity(langs), Stub(copies), HeldOut(columns))
     with pytest.raises(DataError, match="No training sentences in fr"):
-        fidelity(Stub(copies), {"en": ["a", "b"], "fr": ["c", "d"]}, train={"en": ["e"], "fr": []})
+        measured(Stub(copies), {"en": ["a", "b"], "fr": ["c", "d"]}, train={"en": ["e"], "fr": []})
 
 
 def test_minimal_pairs_have_the_same_words_and_other_roles() -> None:

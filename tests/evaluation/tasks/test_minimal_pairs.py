@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
-from bgt_core.evaluation.fidelity.roles import LIKELIER, NAMED, RIGHT, RoleScores, measure_roles, places
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.errors import UsageError
 from bgt_core.evaluation.bootstrap import wilson
-from bgt_core.evaluation.fidelity.measures import Score
 from bgt_core.evaluation.fidelity.plan import OWN, REFERENCE, SWAPPED
+from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.minimal_pairs import LIKELIER, NAMED, RIGHT, MinimalPairs, places
 from bgt_core.grammar.roles import ACT, GIVE, role_pairs
 
 PAIRS = role_pairs(3, seed=4)  # both kinds in turn: two of giving, one of an act
@@ -31,6 +34,9 @@ class Knows:
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         return np.array([[ROW[text]] for text in sentences])
 
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
     def write(self, latents: Mapping[str, np.ndarray], *, lang: str) -> list[str]:
         rows = latents.get(LANGUAGE, latents[SEMANTIC])[:, 0].tolist()
         self.asked.append((rows, lang))
@@ -44,28 +50,31 @@ class Knows:
         return np.where(given // 2 == 1, 7.0, np.where((given == 4) ^ own, -1.0, -3.0))
 
 
-def share(values: Sequence[float]) -> Score:
-    low, high = wilson(sum(values), len(values))
-    return Score(*(pytest.approx(100 * each) for each in (np.mean(values), low, high)), len(values))
+def measured(writer: Knows, langs: str = "en,fr", count: int = 3) -> Result:
+    return evaluate(MinimalPairs(langs, count), {"m": writer}, role_pairs(count, seed=4))
 
 
 def test_outputs_are_named_right_and_likelier_by_pairs() -> None:
-    said: list[str] = []
     writer = Knows(SEMANTIC, LANGUAGE)
-    measured = measure_roles(writer, ["en", "de", "fr"], 3, 4, said.append)  # type: ignore[arg-type]
+    result = measured(writer)
     plan = [("en", "en", OWN), ("fr", "fr", OWN), ("fr", "en", REFERENCE), ("en", "fr", REFERENCE),
             ("en", "en", SWAPPED), ("fr", "en", SWAPPED), ("en", "fr", SWAPPED), ("fr", "fr", SWAPPED)]  # fmt: skip
-    shape = [(one.writing.source_lang, one.writing.lang, one.writing.manner, one.kind) for one in measured]
-    assert shape == [(*writing, kind) for writing in plan for kind in (GIVE, ACT)]
-    assert said == [f"roles: {lang} from {source} in the manner of {manner}" for source, lang, manner in plan]
+    of = [(lang, OWN if manner == OWN else source, manner) for source, lang, manner in plan]
+    assert set(result.scores) == {
+        (*writing, kind, measure, pairs)
+        for writing in of for kind, pairs in ((GIVE, 2), (ACT, 1)) for measure in (NAMED, RIGHT, LIKELIER)
+    }  # fmt: skip
     assert [lang for _, lang in writer.asked] == [lang for _, lang, _ in plan]
-    for one in measured:
-        right = one.writing.manner != SWAPPED  # in the manner of the twin it writes the twin
-        order = {GIVE: (0, 2), ACT: (1,)}[one.kind]
-        named = [0.5 if pair == 0 else 1.0 for pair in order]
-        placed = [(0.5 if pair == 0 else 1.0) * right for pair in order]
-        likelier = [{0: 1.0, 1: 0.5, 2: 0.5}[pair] for pair in order]
-        assert one.scores == {NAMED: share(named), RIGHT: share(placed), LIKELIER: share(likelier)}
+    for key, (cell,) in result.scores.items():
+        right = key.manner_of != SWAPPED  # in the style of the twin it writes the twin
+        order = {GIVE: (0, 2), ACT: (1,)}[key.roles]
+        expected = {
+            NAMED: [0.5 if pair == 0 else 1.0 for pair in order],
+            RIGHT: [(0.5 if pair == 0 else 1.0) * right for pair in order],
+            LIKELIER: [{0: 1.0, 1: 0.5, 2: 0.5}[pair] for pair in order],
+        }[key.measure]
+        low, high = wilson(sum(expected), len(expected))
+        assert cell[:3] == pytest.approx((100 * np.mean(expected), 100 * low, 100 * high))
 
 
 def test_a_sentence_that_is_not_written_is_an_error() -> None:
@@ -74,15 +83,32 @@ def test_a_sentence_that_is_not_written_is_an_error() -> None:
             return super().write(latents, lang=lang)[:-1]
 
     with pytest.raises(ValueError, match=r"shorter|longer"):
-        measure_roles(Lazy(SEMANTIC), ["en"], 2, 4, lambda line: None)  # type: ignore[arg-type]
+        measured(Lazy(SEMANTIC))
 
 
-def test_without_a_language_latent_nothing_is_swapped_and_without_a_language_nothing_measured() -> None:
-    measured = measure_roles(Knows(SEMANTIC), ["fr"], 1, 4, lambda line: None)  # type: ignore[arg-type]
-    assert [(one.writing.manner, one.kind) for one in measured] == [(OWN, GIVE)]
-    assert isinstance(measured[0], RoleScores) and measured[0].scores[LIKELIER] == share([1.0])
-    for langs, count in ((["de"], 3), (["en"], 0)):
-        assert measure_roles(Knows(SEMANTIC), langs, count, 4, lambda line: None) == []  # type: ignore[arg-type]
+def test_without_a_language_latent_nothing_is_swapped() -> None:
+    alone = measured(Knows(SEMANTIC), "fr", 1)
+    assert {(key.manner_of, key.roles) for key in alone.scores} == {(OWN, GIVE)}
+    both = evaluate(
+        MinimalPairs("fr", 1), {"a": Knows(SEMANTIC), "b": Knows(SEMANTIC, LANGUAGE)}, role_pairs(1, seed=4)
+    )
+    swapped = [cells for key, cells in both.scores.items() if key.manner_of == SWAPPED]
+    assert swapped and all(cells[0] is None and cells[1] is not None for cells in swapped)
+
+
+@pytest.mark.parametrize(("settings", "paths", "message"), [
+    ({"count": 0}, [], "`count` 0: must be at least 1"), ({}, [Path("a")], "give no file"),
+    ({"count": 1_001}, [], "1,001"),
+])  # fmt: skip
+def test_what_can_not_be_drawn_is_refused(settings: dict, paths: list[Path], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        MinimalPairs(**settings).load(paths, seed=0)
+
+
+def test_a_language_that_the_grammar_lacks_is_refused() -> None:
+    assert len(MinimalPairs().load([], seed=3)) == 100 and MinimalPairs(count=3).load([], seed=4) == PAIRS
+    with pytest.raises(UsageError, match="`langs` de: expected en, fr or en,fr"):
+        measured(Knows(SEMANTIC), "de")
 
 
 @pytest.mark.parametrize(("text", "place"), [

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from bgt_core.evaluation.syntax.score import RANDOM, UPPER_BOUND, neighbour_counts, neighbours
 
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.errors import BgtError
-from bgt_core.evaluation.syntax import evaluate, pair_up, read_treebank
+from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.syntax.measures import EDITS, TAGS
+from bgt_core.evaluation.syntax.neighbours import neighbour_counts, neighbours
+from bgt_core.evaluation.syntax.pairing import Pairing, pair_up
+from bgt_core.evaluation.syntax.sentences import read_treebank
+from bgt_core.evaluation.systems import System
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.syntax import RANDOM, UPPER_BOUND, Syntax
 
 Write = Callable[..., Path]
 
@@ -26,6 +32,10 @@ def noise(seed: int) -> ExternalEncoder:
     return ExternalEncoder("noise", embed, fingerprint=str(seed))
 
 
+def measured(encoders: dict[str, Any], pairing: Pairing, **how: Any) -> Result:
+    return evaluate(Syntax(), encoders, pairing, **how)
+
+
 def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
     """How often each kind of word stands in each place, from words such as nn3."""
     vectors = np.zeros((len(texts), 40, 6), dtype=np.float32)
@@ -37,7 +47,7 @@ def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
 
 def test_the_nearest_neighbour_is_that_of_a_loop(trees: list[str], treebank: Write) -> None:
     pairing = pair_up(read_treebank([treebank("a.mrg", trees)]), lengths=(3, 20))
-    rows = neighbours(noise(0), pairing, "en", "semantic")
+    rows = neighbours(System("n", noise(0)), pairing, "en")
     texts = [each.text for group in pairing.groups for side in group for each in side]
     vectors = dict(zip(texts, noise(0).embed(texts, lang="en"), strict=True))
     for group, own in zip(pairing.groups, rows, strict=True):
@@ -56,10 +66,10 @@ def test_rows_lie_between_chance_and_the_upper_bound(trees: list[str], treebank:
     """An encoder of word order is better than chance; nothing is better than the best choice."""
     pairing = pair_up(read_treebank([treebank("a.mrg", trees)]))
     encoders = {"noise": noise(1), "noise2": noise(2), "shape": ExternalEncoder("shape", shape, fingerprint="")}
-    table = evaluate(encoders, pairing, resamples=200)
+    table = measured(encoders, pairing, resamples=200)
     assert list(table.systems) == [RANDOM, "noise", "noise2", "shape", UPPER_BOUND]
     for measure, cells in table.scores.items():
-        sign = -1 if measure == EDITS else 1
+        sign = -1 if measure.score == EDITS else 1
         values = [sign * cell.value for cell in cells]
         assert max(values) == values[-1]
         assert cells[-1].mark == ""
@@ -69,23 +79,24 @@ def test_rows_lie_between_chance_and_the_upper_bound(trees: list[str], treebank:
     noises = [gap for gap in table.differences if {gap.first, gap.second} == {"noise", "noise2"}]
     assert len(noises) == 3
     assert all(gap.p_holm > 0.05 for gap in noises)
-    assert table.as_dict()["schema"] == "bgt-syntax/1"
-    assert table.queries == len(pairing.queries)
+    sizes = {"queries": len(pairing.queries), "candidates": len(pairing.candidates)}
+    assert table.counts == {**sizes, **pairing.left_out}
+    assert table.table().columns == ["system", "labelled F1", EDITS, TAGS]
 
 
 def test_an_interval_is_that_of_a_mean(treebank: Write, trees: list[str]) -> None:
     """Of queries of one length, POS accuracy is a mean, whose standard error is known."""
     pairing = pair_up(read_treebank([treebank("a.mrg", trees)]), lengths=(8, 8))
-    table = evaluate({"noise": noise(3)}, pairing, resamples=4_000)
+    table = measured({"noise": noise(3)}, pairing, resamples=4_000)
     (group,) = pairing.groups
-    (rows,) = neighbours(noise(3), pairing, "en", "semantic")
+    (rows,) = neighbours(System("n", noise(3)), pairing, "en")
     shares = np.array(
         [
             np.mean([one == two for one, two in zip(query.tags, group.candidates[row].tags, strict=True)])
             for query, row in zip(group.queries, rows, strict=True)
         ]
     )
-    cell = table.scores[TAGS][1]
+    cell = table.scores[TAGS, len(pairing.queries)][1]
     half = 1.96 * 100 * shares.std() / np.sqrt(len(shares))
     assert cell.value == pytest.approx(100 * shares.mean())
     assert [cell.low, cell.high] == pytest.approx([cell.value - half, cell.value + half], abs=0.15 * half)
@@ -129,6 +140,7 @@ def refuse(treebank: Write, trees: Sequence[str] = ("(S (NN a))",), **settings: 
         (lambda write: refuse(write, ["(S (NN a)"]), r"a.mrg:1: a bracket that is never closed"),
         (lambda write: refuse(write, lengths=(5, 4)), "`lengths` 5-4: expected from 1 to 200"),
         (lambda write: refuse(write, limit=1), "`limit` 1: expected 2"),
+        (lambda write: Syntax(lengths="29").load([], seed=0), "`lengths` 29: expected the fewest and the most words"),
         (lambda write: read_treebank([]), "expected one or more"),
         (lambda write: read_treebank([Path("a.conllu.xz"), Path("b.mrg")]), "a.conllu.xz is CoNLL-U and b.mrg is not"),
         (lambda write: read_treebank([Path("absent.mrg")]), "absent.mrg"),
@@ -139,27 +151,21 @@ def test_bad_input_is_named(treebank: Write, call: Callable[[Write], None], mess
         call(treebank)
 
 
-@pytest.mark.parametrize(
-    ("encoders", "settings", "message"),
-    [
-        ({RANDOM: noise(0)}, {}, "Two rows are called 'random neighbour'"),
-        ({"n": noise(0)}, {"latent": "language"}, "n: there is no latent 'language'"),
-        ({"n": noise(0)}, {"resamples": 5}, "`resamples` 5"),
-    ],
-)
-def test_bad_systems_are_named(trees: list[str], treebank: Write, encoders: dict, settings: dict, message: str) -> None:
-    pairing = pair_up(read_treebank([treebank("a.mrg", trees[:60])]))
-    with pytest.raises(BgtError, match=message):
-        evaluate(encoders, pairing, **settings)
-
-
 def test_the_counts_of_neighbours_alone_are_those_of_the_table(trees: list[str], treebank: Write) -> None:
     pairing = pair_up(read_treebank([treebank("a.mrg", trees)]))
     encoder = ExternalEncoder("shape", shape, fingerprint="")
-    table = evaluate({"shape": encoder}, pairing, resamples=100)
-    counts = neighbour_counts(encoder, pairing, "en", "semantic")
-    assert list(counts) == list(table.scores)
+    table = measured({"shape": encoder}, pairing, resamples=100)
+    counts = neighbour_counts(System("shape", encoder), pairing, "en")
+    assert list(counts) == [key.score for key in table.scores]
     for measure, (part, whole) in counts.items():
         assert part.shape == whole.shape == (len(pairing.queries),)
-        value = table.scores[measure][table.systems.index("shape")].value
-        assert 100 * part.sum() / whole.sum() == pytest.approx(value)
+        assert 100 * part.sum() / whole.sum() == pytest.approx(table.value((measure,), "shape"))
+
+
+def test_files_are_read_and_queries_drawn_by_the_seed(trees: list[str], treebank: Write) -> None:
+    half, other = treebank("a.mrg", trees[:200]), treebank("b.mrg", trees[200:])
+    drawn = Syntax(lengths="3-12", limit=9).load([half, other], seed=4)
+    expected = pair_up(read_treebank([half, other]), lengths=(3, 12), limit=9, seed=4)
+    assert [each.text for each in drawn.queries] == [each.text for each in expected.queries]
+    given = Syntax(candidates=[other]).load([half], seed=0)
+    assert {each.text for each in given.queries} <= {each.text for each in read_treebank([half]).sentences}

@@ -1,26 +1,23 @@
-"""Triples: files, encoders that count words or see their order, ties, intervals, and `bgt triples`."""
+"""Triples: files, encoders that count words or see their order, and ties."""
 
 from __future__ import annotations
 
-import json
 import lzma
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from bgt_core.evaluation.comparison import PairwiseDifference
-from bgt_core.evaluation.triples import ALL, Triples, evaluate, exactly_tested, grammar_triples, read_triples
-from scipy.stats import binomtest
 
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, NotFound, UsageError
-from bgt_core.evaluation.bootstrap import wilson
+from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks import triples as module
+from bgt_core.evaluation.tasks.triples import ALL, Triples, TriplesTask, grammar_triples, read_triples
 from bgt_core.grammar.triples import triples
-from bgt_core.tables import Estimate
 from bgt_core.vectors.compare import ComparesByCosine
-
-Bgt = Callable[..., tuple[int, str, str]]
 
 WORDS = "the dog bit man was by cat saw not did see a".split()
 ROWS = [
@@ -60,11 +57,6 @@ class Constant(Counter):
         return np.ones((len(sentences), 2), dtype=np.float32)
 
 
-class Broken(Counter):
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        return np.full((len(sentences), 2), np.nan, dtype=np.float32)
-
-
 @pytest.fixture
 def items() -> Triples:
     kinds, *columns = (list(column) for column in zip(*ROWS * 20, strict=True))
@@ -79,29 +71,26 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+def measured(encoders: dict[str, Any], items: Triples, **how: Any) -> Result:
+    return evaluate(TriplesTask(**how), encoders, items, resamples=200)
+
+
 def test_shares_of_encoders_whose_answers_are_known(items: Triples) -> None:
-    table = evaluate({"words": Counter(), "order": Reader(), "constant": Constant()}, items, resamples=200)
-    assert table.counts == {"roles": 40, "negation": 20, ALL: 60}
-    values = {kind: [cell.value for cell in row] for kind, row in table.shares.items()}
-    assert values["roles"] == [0, 100, 50]  # the swapped sentence has the same words; ties count half
-    assert values["negation"] == [100, 100, 50]
-    assert values[ALL] == pytest.approx([100 / 3, 100, 50])
-    assert [cell.mark for cell in table.shares["roles"]] == ["", "best", ""]
-    assert [cell.mark for cell in table.shares["negation"]] == ["tied", "tied", ""]
-    low, high = wilson(20, 60)
-    assert table.shares[ALL][0][1:3] == pytest.approx((100 * low, 100 * high))
-    assert table.nearer["words"].tolist() == [0, 0, 1] * 20
-
-
-def test_differences_are_paired(items: Triples) -> None:
-    table = evaluate({"words": Counter(), "order": Reader()}, items, resamples=200)
-    (gap,) = (gap for gap in table.differences if gap.key == ALL)
+    result = measured({"words": Counter(), "order": Reader(), "constant": Constant()}, items)
+    cells = {key: [cell.value for cell in row] for key, row in result.scores.items()}
+    assert list(cells) == [("roles", 40), ("negation", 20), (ALL, 60)]
+    assert cells["roles", 40] == [0, 100, 50]  # the swapped sentence has the same words; ties count half
+    assert cells["negation", 20] == [100, 100, 50]
+    assert cells[ALL, 60] == pytest.approx([100 / 3, 100, 50])
+    marks = {key: [cell.mark for cell in row] for key, row in result.scores.items()}
+    assert (marks["roles", 40], marks["negation", 20]) == (["", "best", ""], ["tied", "tied", ""])
+    (gap,) = (
+        gap for gap in result.differences if gap.key.kind == ALL and {gap.first, gap.second} == {"words", "order"}
+    )
     assert gap.difference.value == pytest.approx(-200 / 3)
-    assert gap.difference.low < -200 / 3 < gap.difference.high < 0
     assert gap.p == pytest.approx(2 * 0.5**40)  # all 40 triples of roles differ, in one direction
-    assert gap.p_holm == pytest.approx(3 * gap.p)
-    (none,) = (gap for gap in table.differences if gap.key == "negation")
-    assert (none.difference.value, none.p) == (0, 1)
+    assert result.about.startswith("made: 60 triples; ")
+    assert result.counts == {"triples": 60, "skipped": 0}
 
 
 class Both(Counter):
@@ -120,60 +109,26 @@ class Both(Counter):
 
 def test_each_latent_is_a_system_by_itself(items: Triples) -> None:
     encoder = Both()
-    table = evaluate({"both": encoder, "words": Counter()}, items, resamples=150, level=0.9, seed=3)
-    assert list(table.systems) == ["both semantic", "both language", "words"]
-    assert encoder.asked == {("en", SEMANTIC), ("en", "language")}
-    assert [cell.value for cell in table.shares["roles"]] == [100, 0, 0]
-    assert (table.level, table.resamples, table.seed) == (0.9, 150, 3)
-    low, high = wilson(20, 60, 0.9)
-    assert table.shares[ALL][2][1:3] == pytest.approx((100 * low, 100 * high))
-    assert table.about.startswith("made: 60 triples\n") and "90% intervals" in table.about
-    assert "from 150 resamples" in table.about
+    result = measured({"both": encoder}, items)
+    assert (result.systems, encoder.asked) == (
+        ["both semantic", "both language"],
+        {("en", SEMANTIC), ("en", "language")},
+    )
+    assert [cell.value for cell in result.scores["roles", 40]] == [100, 0]
     one = Both()
-    alone = evaluate(one, items, lang="fr", latent="language")
-    assert list(alone.systems) == ["model language"] and one.asked == {("fr", "language")}
-    assert (alone.level, alone.resamples, alone.seed) == (0.95, 2_000, 0)
-    assert list(evaluate(Counter(), items, resamples=100).systems) == ["model"]
-    with pytest.raises(UsageError, match="Two systems are called 'x semantic'; give one another name"):
-        evaluate({"x": Both(), "x semantic": Counter()}, items, resamples=100)
+    assert measured({"m": one}, items, lang="fr", latent="language").systems == ["m language"]
+    assert one.asked == {("fr", "language")}
 
 
-def test_a_sign_test_counts_those_that_are_ahead(items: Triples) -> None:
-    """Of eight triples in which they differ the first is ahead in six, by a half or by a whole."""
-    nearer = {"a": np.array([1.0] * 6 + [0, 0.5] + [1] * 4), "b": np.array([0.0] * 3 + [0.5] * 3 + [1, 1] + [1] * 4)}
-    gap = PairwiseDifference(ALL, "a", "b", Estimate(0, 0, 0), 0.5, 0.5)
-    other = PairwiseDifference("k", "b", "a", Estimate(0, 0, 0), 0.5, 0.5)
-    rows = {ALL: np.arange(12), "k": np.arange(8, 12)}
-    first, second = exactly_tested([gap, other], nearer, rows)
-    assert first.p == pytest.approx(binomtest(6, 8).pvalue) and first.p_holm == pytest.approx(2 * first.p)
-    assert (second.p, second.p_holm) == (1.0, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("vectors", "message"),
-    [
-        (np.ones(9), r"^m: 9 sentences gave vectors of shape \(9,\); expected a row each\.$"),
-        (np.ones((8, 2)), r"^m: 9 sentences gave vectors of shape \(8, 2\)"),
-        (
-            np.where(np.arange(9) == 6, np.nan, 1)[:, None],
-            rf"^m: The vector of '{'see ' * 15}' contains NaN or infinity",
-        ),
-    ],
-)
-def test_vectors_that_are_none_are_named(vectors: np.ndarray, message: str) -> None:
-    class Given(Counter):
-        def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-            assert len(sentences) == 9
-            return vectors
-
-    columns = [[f"s{row}" for row in range(3)], [f"p{row}" for row in range(3)], ["see " * 20, "b", "c"]]
-    with pytest.raises(DataError, match=message):
-        evaluate({"m": Given()}, Triples("made", ["k"] * 3, *columns))
+def test_many_triples_are_embedded_in_parts(items: Triples, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = measured({"x": Reader()}, items).scores
+    monkeypatch.setattr(module, "BLOCK", 7)
+    assert measured({"x": Reader()}, items).scores == whole
 
 
 def test_triples_of_one_kind_have_one_row() -> None:
     items = Triples("made", [""] * 2, *([row[column] for row in ROWS[:2]] for column in (1, 2, 3)))
-    assert list(evaluate(Counter(), items).shares) == [ALL]
+    assert list(measured({"x": Counter()}, items).scores) == [(ALL, 2)]
 
 
 def test_a_file_without_paraphrases_in_some_rows(file: Path) -> None:
@@ -224,52 +179,21 @@ def test_the_grammar_gives_its_held_out_part() -> None:
         grammar_triples(50, "de")
 
 
-def test_what_an_encoder_lacks_is_said_with_its_name(items: Triples) -> None:
-    with pytest.raises(UsageError, match="words: no latent 'manner'; choose from semantic"):
-        evaluate({"words": Counter()}, items, latent="manner")
-    with pytest.raises(UsageError, match="words: the model has no language 'de'; it has en"):
-        evaluate({"words": Counter()}, items, lang="de")
-    with pytest.raises(DataError, match="broken: The vector of 'the dog bit the man' contains NaN"):
-        evaluate({"broken": Broken()}, items)
-    with pytest.raises(UsageError, match="`resamples` 3"):
-        evaluate(Counter(), items, resamples=3)
-
-
-def test_a_table_and_its_differences(bgt: Bgt, saved: Path, file: Path) -> None:
-    code, out, err = bgt("triples", file, "--model", f"mine={saved}", "--model", "baseline:words", "--resamples", 100,
-                         "--device", "cpu", "--compare")  # fmt: skip
-    assert code == 0, err
-    head, *rows = [line.split("\t") for line in out.splitlines()]
-    assert head == ["kind", "triples", "mine semantic", "mine language", "baseline:words"]
-    assert [row[:2] for row in rows[:3]] == [["roles", "2"], ["negation", "1"], ["all", "3"]]
-    assert rows[0][4].startswith("0.0 [0.0, ")
-    assert len(rows) == 3 + 2 + 3 * 3  # a blank line, a head, and three kinds of three pairs of systems
-    assert "3 triples; 1 rows without a paraphrase skipped" in err
-
-
-def test_one_document_of_json_about_the_grammar(bgt: Bgt) -> None:
-    code, out, err = bgt("triples", "--model", "baseline:words", "--count", 100, "--lang", "fr", "--json")
-    assert code == 0, err
-    document = json.loads(out)
-    assert document["schema"] == "bgt-triples/1"
-    assert [row["kind"] for row in document["shares"]][-1] == ALL
-    assert [row["triples"] for row in document["shares"]] == [20] * 5 + [100]
-    assert document["shares"][1]["systems"]["baseline:words"]["value"] < 20
-
-
 @pytest.mark.parametrize(
-    ("arguments", "code", "message"),
+    ("paths", "settings", "message"),
     [
-        ("absent.tsv", 3, "absent.tsv"),
-        ("a.tsv --count 9", 2, "--count is for the grammar's triples"),
-        ("--kinds roles", 2, "--kinds chooses rows of a file"),
-        ("--lang de", 2, "--lang de"),
-        ("--resamples 3", 2, "--resamples 3"),
-        ("--count 1000000", 2, "0 to 10,000 triples"),
-        ("--count 0", 4, "no triples"),
+        (["a.tsv"], {"count": 9}, "`count` is for the grammar's triples"),
+        ([], {"kinds": "roles"}, "`kinds` chooses rows of a file"),
+        (["a.tsv", "b.tsv"], {}, "DATA: expected one file"),
+        ([], {"lang": "de"}, "`lang` de"),
     ],
 )
-def test_errors_take_a_line(bgt: Bgt, arguments: str, code: int, message: str) -> None:
-    got, out, err = bgt("triples", *arguments.split())
-    assert (got, out) == (code, ""), err
-    assert message in err
+def test_a_file_or_the_grammar(paths: list[str], settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        TriplesTask(**settings).load([Path(path) for path in paths], seed=0)
+
+
+def test_what_is_loaded_is_the_file_or_so_many_of_the_grammar(file: Path) -> None:
+    assert TriplesTask(kinds="roles").load([file], seed=0) == read_triples(file, ["roles"])
+    assert TriplesTask(count=10, lang="fr").load([], seed=3) == grammar_triples(10, "fr", 3)
+    assert len(TriplesTask().load([], seed=0)) == 1_000

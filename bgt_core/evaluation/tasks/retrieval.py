@@ -75,10 +75,11 @@ class Retrieval(Task[Translations]):
         ones.
         """
         langs = language_pair(self.langs)
-        for file, (left, right) in items.items():
-            if len(left) != len(right) or not left:
-                sizes = f"{len(left)} sentences in {langs[0]} and {len(right)} in {langs[1]}"
-                raise DataError(f"{file}: {sizes}; expected as many, one or more.")
+        for file, columns in items.items():
+            sizes = [len(column) for column in columns]
+            if sizes[0] != sizes[1] or not sizes[0]:
+                counted = f"{sizes[0]} sentences in {langs[0]} and {sizes[1]} in {langs[1]}"
+                raise DataError(f"{file}: {counted}; expected as many, one or more.")
         rows = systems(encoders, langs, SEMANTIC)
         ways = f"{langs[0]} to {langs[1]}", f"{langs[1]} to {langs[0]}{', back' if langs[0] == langs[1] else ''}"
         hits: dict[RetrievalKey, list[np.ndarray]] = {}

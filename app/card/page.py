@@ -12,7 +12,7 @@ import streamlit as st
 
 import bgt_core
 from app.card import chart, compute
-from app.core import exports, rows, state, theme
+from app.core import exports, rows, state
 from app.core.component import copy_link
 from app.core.markdown import how_to_read, verbatim, written_out
 from bgt_core.contracts import SEMANTIC
@@ -171,23 +171,19 @@ def training(loaded: state.Loaded) -> None:
     if len(reports) < 2 or "elbo" not in held_out:  # no prior, no ELBO
         return
     elbo = partial(chart.elbo_curve, reports)
-    st.plotly_chart(
-        elbo(state.theme()), alt="The ELBO of held-out pairs over training steps", config=theme.tools("bgt-elbo")
-    )
+    exports.chart("bgt-elbo", elbo, "The ELBO of held-out pairs over training steps")
     st.caption(
         "The ELBO bounds the log probability of a pair from below: it is negative, and higher is better. It counts "
         "every KL in full, while training weighs the KL of each latent differently: it may fall while the model "
         "learns to say more."
     )
     kl = partial(chart.kl_curves, reports, loaded.langs)
-    st.plotly_chart(
-        kl(state.theme()), alt="KL of each latent on held-out pairs over training steps", config=theme.tools("bgt-kl")
-    )
+    exports.chart("bgt-kl", kl, "KL of each latent on held-out pairs over training steps")
     st.caption("How much each latent says about a sentence. Each panel has a scale of its own.")
     validations = chart.validations(reports).drop(columns=["kind", "steps"])
     with st.expander("The same as a table"):
         st.dataframe(validations, hide_index=True, alt="Every report on held-out pairs")
-    exports.offer(f"bgt-training-{loaded.short}", validations, lambda theme="light": elbo(theme))
+    exports.offer(f"bgt-training-{loaded.short}", validations, elbo)
 
 
 def searched(held_out: Mapping[str, float]) -> None:

@@ -54,9 +54,7 @@ def form(
         )
         with st.container(horizontal=True, vertical_alignment="bottom"):
             moves = what_moves(loaded.second_latent)
-            moved = st.segmented_control(
-                "Move", list(moves), default=next(iter(moves)), required=True, key="move", **BOUND
-            ) or next(iter(moves))
+            moved = controls.choice("Move", list(moves), "move")
             lang = controls.language("Language of both", langs, "way_lang")
             st.space("stretch")
             submitted = st.form_submit_button("Interpolate", type="primary")

@@ -116,11 +116,6 @@ class Loaded:
 BY_DIGEST: dict[str | type, Callable[[Any], Any]] = {Loaded: attrgetter("digest")}
 
 
-def theme() -> str:
-    """The browser's theme, "light" or "dark"."""
-    return st.context.theme.type or "light"
-
-
 def titles() -> list[str]:
     """The names of the models of this app; the first is the one that opens."""
     return list(startup.read().models)

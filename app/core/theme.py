@@ -7,6 +7,7 @@ from html import escape
 
 import pandas as pd
 import plotly.graph_objects as go
+import streamlit as st
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 
@@ -41,6 +42,11 @@ GLYPHS = ("●", "◆", "■", "▲", "✚", "⬟", "⧗")
 EDGE = "rgba(128, 128, 128, 0.55)"
 GROUND = "rgba(128, 128, 128, 0.06)"
 PIXELS = {"small": 13, "title": 15}
+
+
+def current() -> str:
+    """The browser's theme, "light" or "dark"."""
+    return st.context.theme.type or "light"
 
 
 def tools(name: str) -> dict[str, object]:

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from app.core import rows, state, theme
+from app.core import rows, theme
 from app.core.latents import chart, spaces
 from app.maps import settings
 from bgt_core.contracts import SEMANTIC
@@ -41,7 +41,7 @@ def map_figures(
             paths={title_of[key]: steps for key, steps in paths.items()},
             svg=choice.svg,
             side_by_side=name == ALL and len(shown) > 1,
-            theme=state.theme(),
+            theme=theme.current(),
             height=MAP_HEIGHT * max(2, len(fitted.second)),
         )
         for name, tables in {**shown, ALL: together}.items()

@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import exports, rows, state
+from app.core import exports, rows, state, theme
 from app.core.address import BOUND, keep_rows
 from app.core.component import copy_link
 from app.core.latents import geometry, spaces
 from app.core.markdown import verbatim, written_out
-from app.core.theme import latent_colour
 from app.core.uploads import formats
 from app.maps import chart, component, compute, settings, star
 from bgt_core.contracts import SEMANTIC
@@ -62,7 +61,7 @@ class Near:
         """For each latent the rows of a table that are near in it, and its colour."""
         place_of = {row: place for place, row in enumerate(table["id"])} if self.tables else {}
         return [
-            ([place_of[row] for row in near["id"]], latent_colour(latent, state.theme()))
+            ([place_of[row] for row in near["id"]], theme.latent_colour(latent, theme.current()))
             for latent, near in self.tables.items()
         ]
 

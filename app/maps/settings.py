@@ -61,7 +61,7 @@ def choose(loaded: state.Loaded) -> Choice | None:
             panels = SEMANTIC_ONLY
             if second_latent:
                 options = [BOTH, SEMANTIC_ONLY, second_latent.capitalize()]
-                panels = st.segmented_control("Maps", options, default=BOTH, required=True, key="maps", **BOUND) or BOTH
+                panels = controls.choice("Maps", options, "maps")
             lines = translated and st.toggle("Join translations", True, key="lines", **BOUND)
             svg = st.toggle(
                 "Draw sharply up to 20,000 points",
@@ -108,9 +108,7 @@ def choose_count(label: str) -> tuple[int, int]:
             st.session_state["pairs"] = most
         if most < int(linked):
             st.session_state["too_many"] = int(linked)
-    count = st.selectbox(
-        label, controls.COUNTS, 1, format_func=lambda number: f"{number:,}", key="pairs", width=140, **BOUND
-    )
+    count = controls.count(label, controls.COUNTS, "pairs", 1, 140)
     return count, st.session_state.get("too_many", 0) if count == controls.COUNTS[-1] else 0
 
 

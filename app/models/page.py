@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from app.core import corpora, exports, rows, startup, state, theme, writing
+from app.core import controls, corpora, exports, rows, startup, state, writing
 from app.core.address import BOUND
 from app.core.component import copy_link
 from app.core.latents import chart, geometry, spaces
@@ -43,8 +43,7 @@ def page() -> None:
     if len(models) > 1:
         langs = compute.languages(models)
         if langs:
-            by = st.segmented_control("Compare by", list(VIEWS), default="Maps", required=True, key="by", **BOUND)
-            VIEWS[by or "Maps"](models, langs)
+            VIEWS[controls.choice("Compare by", list(VIEWS), "by")](models, langs)
         else:
             st.info("These models have no language in common, so no sentence can be read by all of them.")
     how_to_read(HELP)
@@ -94,9 +93,7 @@ def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
             return
         colours = [colour for colour in rows.COLOURS if len(text.langs) > 1 or colour != "lang"]
         colour = st.selectbox("Colour", colours, format_func=rows.COLOURS.__getitem__, key="colour", width=180, **BOUND)
-        count = st.selectbox(
-            "At most", COUNTS, 1, format_func=lambda number: f"{number:,}", key="few", width=120, **BOUND
-        )
+        count = controls.count("At most", COUNTS, "few", 1)
     table = corpora.sentences(text, count)
     ids = set(table["id"])
     selection = [row for row in st.session_state.get("chosen", []) if row in ids]
@@ -130,12 +127,12 @@ def one_map(
     """The map of one of several models, which `number` tells apart."""
     draw = partial(chart.latent_map, {model.title: space.rows}, colour, langs, chosen=selection, lines=len(langs) > 1)
     key = f"models_{model.title}"
-    st.plotly_chart(
-        draw(theme=state.theme(), height=MAP_HEIGHT),
+    exports.chart(
+        f"bgt-models-{model.short}",
+        partial(draw, height=MAP_HEIGHT),
+        f"Map of what {len(space.rows)} sentences mean to {model.title}; the table below lists them",
         key=key,
         on_select=partial(remember, key),
-        alt=f"Map of what {len(space.rows)} sentences mean to {model.title}; the table below lists them",
-        config=theme.tools(f"bgt-models-{model.short}"),
     )
     st.caption(f"PCA shows {space.projection.variance or 0:.0%} of the variance of {space.vectors.shape[1]:,} units.")
     name = f"bgt-models-{number + 1}-{model.short}"  # two may have the same weights

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from app.core import controls, exports, own_texts, rows, startup, state, theme
+from app.core import controls, exports, own_texts, rows, startup, state
 from app.core.address import BOUND, MAX_ROWS, ROWS, as_ranges
 from app.core.component import copy_link
 from app.core.markdown import how_to_read, verbatim
@@ -60,9 +60,7 @@ def page(maps: StreamlitPage, alike: StreamlitPage) -> None:
         source = sources[st.selectbox("Pairs", list(sources), key="pairs_of", width=170, **BOUND)]
         colour_place = st.container(width=180)
         with st.popover("More"):
-            count = st.selectbox(
-                "Pairs at most", COUNTS, format_func=lambda number: f"{number:,}", key="plane_count", **BOUND
-            )
+            count = controls.count("Pairs at most", COUNTS, "plane_count", width="stretch")
             percentiles = tuple(
                 st.slider(f"Alike in {name}: above this share of random pairs, %", 50, 99, 95, key=key, **BOUND)
                 for name, key in (("meaning", "meaning_line"), ("style", "style_line"))
@@ -106,15 +104,15 @@ def explore(
     figure = partial(chart.plane, pairs, colour[0], cuts, counts, titles)
     left, details = st.columns([2, 1], gap="medium")
     with left:
-        event = st.plotly_chart(
-            figure(theme=state.theme()),
+        event = exports.chart(
+            f"bgt-plane-{loaded.short}",
+            figure,
+            f"{len(pairs):,} pairs of sentences by how alike they are in meaning and in style; "
+            + "; ".join(f"{name}: {count:,}" for name, count in counts.items())
+            + ". Extreme pairs are listed below.",
             key=f"plane {source.title} {text[0].digest} {len(pairs)}",
             on_select="rerun",
             selection_mode=("points", "lasso"),
-            config=theme.tools(f"bgt-plane-{loaded.short}") | {"scrollZoom": False},
-            alt=f"{len(pairs):,} pairs of sentences by how alike they are in meaning and in style; "
-            + "; ".join(f"{name}: {count:,}" for name, count in counts.items())
-            + ". Extreme pairs are listed below.",
         )
     with details:
         places = [point["customdata"] for point in event["selection"]["points"] if "customdata" in point]

@@ -72,11 +72,8 @@ def run_small(loaded: state.Loaded) -> None:
             task = st.selectbox(
                 "Task", tasks, tasks.index(FIRST), format_func=task_names.title, key="ptask", width=230, **BOUND
             )
-            items = st.selectbox(
-                "Sentences at most", [500, 1_000, 2_000], 1, format_func=lambda number: f"{number:,}", key="items",
-                width=160, **BOUND,
-            )  # fmt: skip
-            seeds = st.selectbox("Seeds", [1, 3, 5], 0, key="pseeds", width=90, **BOUND)
+            items = controls.count("Sentences at most", [500, 1_000, 2_000], "items", 1, 160)
+            seeds = controls.count("Seeds", [1, 3, 5], "pseeds", width=90)
             texts = texts_of(lang)
             name = st.selectbox("On", list(texts) or ["(none)"], key="pdata", width=220, **BOUND)
             curve = st.toggle("Learning curve", key="pcurve", **BOUND)

@@ -8,16 +8,13 @@ from contextlib import contextmanager
 import streamlit as st
 
 import bgt_core
-from app.core import writing
+from app.core import controls, writing
 from app.core.address import BOUND
 
 
 def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int]:
     """The search, its seed, and the maximum number of tokens."""
-    kind = (
-        st.segmented_control("Search", ["Beam", "Sample"], default="Beam", required=True, key="search", **BOUND)
-        or "Beam"
-    )
+    kind = controls.choice("Search", ["Beam", "Sample"], "search")
     left, middle, right = st.columns(3)
     ngram = middle.slider(
         "No repeated run of tokens", 0, 5, 3, key="ngram", help="Never the same so many tokens twice; 0: any.", **BOUND
@@ -47,8 +44,8 @@ def progress() -> Iterator[writing.Report]:
         message = st.empty()
         st.button("Stop", key="stop", icon=":material/stop:")
 
-    def report(pieces: int) -> None:
-        message.caption(f"Writing, token {pieces + 1}")
+    def report(done: int) -> None:
+        message.caption(f"Writing, token {done + 1}")
 
     try:
         yield report

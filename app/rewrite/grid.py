@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from app.core import checks, controls, exports, state, theme, writing
+from app.core import controls, exports, state, theme, writing
 from app.core.address import BOUND
 from app.core.markdown import how_to_read, problem
 from app.rewrite import chart, compute, decoding
@@ -52,14 +52,13 @@ def page(loaded: state.Loaded, is_open: bool) -> None:
         else:
             meaning_lang = lang = langs[0]
         left, right = st.columns(2)
-        meanings = lines(left, "Meanings, one a line", defaults(meaning_lang)[0], f"meanings_{meaning_lang}")
-        styles = lines(right, "Styles, one a line", defaults(lang)[1], f"styles_{lang}")
+        meanings = lines(left, "Meanings, one per line", defaults(meaning_lang)[0], f"meanings_{meaning_lang}")
+        styles = lines(right, "Styles, one per line", defaults(lang)[1], f"styles_{lang}")
     if not (meanings and styles):
         st.warning("Type at least one sentence for a meaning and one for a style.", icon=":material/edit:")
         return
-    for title, texts, its in (("Meanings", meanings, meaning_lang), ("Styles", styles, lang)):
-        for warning in checks.warnings(loaded, texts, its):
-            st.warning(f"{title}: {warning}", icon=":material/translate:")
+    controls.warn(loaded, meanings, meaning_lang, "Meanings")
+    controls.warn(loaded, styles, lang, "Styles")
     request = (loaded.digest, tuple(meanings), meaning_lang, tuple(styles), lang)
     grids = st.session_state.setdefault("grids", {})
     if request not in grids:
@@ -79,11 +78,11 @@ def page(loaded: state.Loaded, is_open: bool) -> None:
             del grids[next(iter(grids))]
     table, rebuilt = grids[request]
     notices = {meaning: compute.beyond(again) for meaning, again in zip(meanings, rebuilt, strict=True)}
-    st.html(chart.html(table, notices, loaded.second_latent, state.theme()))
+    st.html(chart.html(table, notices, loaded.second_latent, theme.current()))
     second = loaded.second_latent
     st.html(
-        f"{theme.square(SEMANTIC, state.theme())} meaning kept: cosine to the row's semantic latent &emsp; "
-        f"{theme.square(second, state.theme())} style kept: cosine to the column's {second} latent"
+        f"{theme.square(SEMANTIC, theme.current())} meaning kept: cosine to the row's semantic latent &emsp; "
+        f"{theme.square(second, theme.current())} style kept: cosine to the column's {second} latent"
     )
     exports.offer(
         f"bgt-grid-{loaded.short}",

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.core import checks, controls, exports, interpolation, rows, state, writing
+from app.core import controls, exports, interpolation, rows, state, writing
 from app.core.address import BOUND
 from app.core.component import copy_link
 from app.core.markdown import how_to_read, problem, written
@@ -92,10 +92,10 @@ def example(loaded: state.Loaded, is_open: bool) -> None:
         return
     if mix < 1 and source_lang != lang:
         st.caption(f"The mix is left out: the {loaded.second_latent} latents of two languages share no axes.")
-    source, style = bounded("Source", source), bounded("Style", style)
-    for title, text, its in (("Source", source, source_lang), ("Style", style, lang)):
-        for warning in checks.warnings(loaded, [text], its):
-            st.warning(f"{title}: {warning}", icon=":material/translate:")
+    source = controls.bounded(source, writing.MAX_CHARACTERS, "Source")
+    style = controls.bounded(style, writing.MAX_CHARACTERS, "Style")
+    controls.warn(loaded, [source], source_lang, "Source")
+    controls.warn(loaded, [style], lang, "Style")
     settings = {"source": source, "source_lang": source_lang, "style": style, "lang": lang, "mix": mix}
     settings |= {"search": repr(search), "seed": seed, "max_length": max_length, "model": loaded.short}
     first = is_open and not history and not decoding.stopped()
@@ -117,13 +117,6 @@ def example(loaded: state.Loaded, is_open: bool) -> None:
     if history:
         earlier(history)
     how_to_read(HELP)
-
-
-def bounded(title: str, text: str) -> str:
-    """The text that is read, with a warning where it is not all of it."""
-    if len(text) > writing.MAX_CHARACTERS:
-        st.warning(f"{title} is long: only its first {writing.MAX_CHARACTERS} characters are read.")
-    return text[: writing.MAX_CHARACTERS]
 
 
 def result(loaded: state.Loaded, transferred: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from html import escape
 
 import pandas as pd
 
-from app.core import rows, state, theme
+from app.core import rows, theme
 from app.sentence import compute, properties
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import UNSPACED, primary
@@ -39,12 +39,12 @@ table.bgt-table { border-collapse: collapse; width: 100%; }
 
 
 def square(latent: str) -> str:
-    return theme.square(latent, state.theme())
+    return theme.square(latent, theme.current())
 
 
 def coloured(latent: str, more: str = "") -> str:
     """The attribute that gives what is inside a latent's colour, and more style."""
-    return f'style="--bgt:{theme.latent_colour(latent, state.theme())};{more}"'
+    return f'style="--bgt:{theme.latent_colour(latent, theme.current())};{more}"'
 
 
 def head(title: str, explained: str, latent: str) -> str:

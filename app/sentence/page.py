@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import Page
 
-from app.core import checks, rows, startup, state
+from app.core import controls, rows, startup, state
 from app.core.address import BOUND
 from app.core.component import copy_link
 from app.core.markdown import how_to_read, verbatim
@@ -91,8 +91,7 @@ def field(loaded: state.Loaded) -> tuple[str, str]:
         key="language", **BOUND,
     )  # fmt: skip
     text = normalise(typed or "")
-    for warning in checks.warnings(loaded, [text], lang):
-        st.warning(warning, icon=":material/translate:")
+    controls.warn(loaded, [text], lang)
     return text, lang
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.core import checks, controls, corpora, exports, startup, state, theme
+from app.core import controls, corpora, exports, startup, state
 from app.core.address import BOUND
 from app.core.component import copy_link
 from app.core.latents import spaces
@@ -70,12 +70,11 @@ def pair(loaded: state.Loaded) -> None:
     if not (left.strip() and right.strip()):
         st.warning("Type two sentences.", icon=":material/edit:")
         return
-    for side, sentence, lang in zip(("Left", "Right"), (left, right), langs, strict=True):
-        if len(sentence) > formats.MAX_CHARACTERS:
-            st.warning(f"{side} is long: only its first {formats.MAX_CHARACTERS:,} characters are read.")
-        for warning in checks.warnings(loaded, [sentence[: formats.MAX_CHARACTERS]], lang):
-            st.warning(f"{side}: {warning}", icon=":material/translate:")
-    left, right = left[: formats.MAX_CHARACTERS], right[: formats.MAX_CHARACTERS]
+    left, right = (
+        controls.bounded(text, formats.MAX_CHARACTERS, side) for side, text in (("Left", left), ("Right", right))
+    )
+    controls.warn(loaded, [left], langs[0], "Left")
+    controls.warn(loaded, [right], langs[1], "Right")
     scored = compute.alike(loaded, left, right, *langs)
     with st.container(horizontal=True):
         for row in scored.itertuples():
@@ -149,12 +148,7 @@ def upload(loaded: state.Loaded) -> None:
 def judged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:
     """Pairs with people's scores: correlations, their differences, and where the model is farthest from people."""
     parts = {name: compute.split(scored, name) for name in compute.SPLITS}
-    name = (
-        st.segmented_control(
-            "Which of them", compute.SPLITS, default="all", required=True, key="split", help=SPLIT_HELP, **BOUND
-        )
-        or "all"
-    )
+    name = controls.choice("Which of them", compute.SPLITS, "split", help=SPLIT_HELP)
     st.caption(f"Pairs in each: {', '.join(f'{split} {len(part):,}' for split, part in parts.items())}.")
     scored = parts[name].reset_index(drop=True)
     correlations, differences = compute.correlations(scored), compute.differences(scored)
@@ -201,14 +195,15 @@ def charted(loaded: state.Loaded, scored: pd.DataFrame, x: str, x_title: str, sy
     """A chart of each system beside one another, or below on a phone, and the pairs that are selected on any."""
     places: list[int] = []
     for column, (system, title) in zip(st.columns(len(systems)), systems.items(), strict=True):
-        event = column.plotly_chart(
-            chart.alike_scatter(scored, x, x_title, {system: title}, theme=state.theme()),
-            key=f"alike {x} {system} {len(scored)}",
-            on_select="rerun",
-            selection_mode=("points", "lasso"),
-            alt=f"Cosine of the {title} against the {x_title} of {len(scored):,} pairs; the table below lists them",
-            config=theme.tools(f"bgt-similarity-{loaded.short}"),
-        )
+        with column:
+            event = exports.chart(
+                f"bgt-similarity-{loaded.short}",
+                partial(chart.alike_scatter, scored, x, x_title, {system: title}),
+                f"Cosine of the {title} against the {x_title} of {len(scored):,} pairs; the table below lists them",
+                key=f"alike {x} {system} {len(scored)}",
+                on_select="rerun",
+                selection_mode=("points", "lasso"),
+            )
         places += [point["point_index"] for point in event["selection"]["points"]]
     chosen = scored.iloc[[place for place in dict.fromkeys(places) if place < len(scored)]]
     if len(chosen):

@@ -6,7 +6,7 @@ JSON is read by `probes.results.store`; all else that knows the format of these 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from hashlib import sha256
@@ -60,6 +60,11 @@ class ResultTables:
     gaps: pd.DataFrame = field(default_factory=lambda: framed([], GAPS, ["adjusted_p"]))  # points
     curve: pd.DataFrame = field(default_factory=lambda: framed([], CURVE))
     items: Mapping[Key, pa.Table] = field(default_factory=dict)  # rows as in `probes.results.store`
+
+    def changed(self, table: Callable[[pd.DataFrame], pd.DataFrame], key: Callable[[Key], Key]) -> ResultTables:
+        """Each table and each key of predictions replaced by what these functions give for it."""
+        tables = map(table, (self.scores, self.gaps, self.curve))
+        return ResultTables(*tables, {key(name): rows for name, rows in self.items.items()})
 
 
 def read(name: str, content: bytes) -> ResultTables:
@@ -204,8 +209,9 @@ def gathered(paths: Iterable[Path], more: Iterable[ResultTables]) -> ResultTable
         repeated = table.drop(columns="data").round(9).duplicated()
         return marked(table[~repeated].reset_index(drop=True))
 
-    titled = {key._replace(model=titles[Training(key.model, "", key.probe)]): table for key, table in items.items()}
-    return ResultTables(with_titles(scores), with_titles(gaps), with_titles(curve), titled)
+    return ResultTables(scores, gaps, curve, items).changed(
+        with_titles, lambda key: key._replace(model=titles[Training(key.model, "", key.probe)])
+    )
 
 
 def marked(table: pd.DataFrame) -> pd.DataFrame:
@@ -273,11 +279,10 @@ def read_path(path: Path) -> list[ResultTables]:
 def named_after(tables: ResultTables, model: Path) -> ResultTables:
     """Results called as this folder is, now called by its path."""
     path = {model.name: str(model)}
-    scores, gaps, curve = (
-        table.assign(model=table["model"].replace(path)) for table in (tables.scores, tables.gaps, tables.curve)
+    return tables.changed(
+        lambda table: table.assign(model=table["model"].replace(path)),
+        lambda key: key._replace(model=path.get(key.model, key.model)),
     )
-    items = {key._replace(model=path.get(key.model, key.model)): rows for key, rows in tables.items.items()}
-    return ResultTables(scores, gaps, curve, items)
 
 
 def read_file(file: Path) -> ResultTables:

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,6 @@ import plotly.io
 import pytest
 from plotly.io import from_json
 from pyarrow import parquet
-from streamlit.testing.v1 import AppTest
 
 from app.core import exports, own_texts, rows, startup, state, theme
 from app.core.exports import publication
@@ -116,8 +116,7 @@ def test_a_figure_for_paper_is_light_and_says_what_it_shows() -> None:
 @pytest.mark.parametrize(("page", "at_least"), {"maps": 1, "probes": 1, "languages": 1, "similarity": 1}.items())
 def test_every_figure_can_be_drawn_for_paper(
     start: Callable[..., None],
-    opened: Callable[[str], AppTest],
-    run: Callable[[AppTest], AppTest],
+    opened: Callable[..., Any],
     saved: Path,
     cell: Cell,
     tmp_path: Path,
@@ -136,12 +135,12 @@ def test_every_figure_can_be_drawn_for_paper(
         pairs = pd.DataFrame({"0": ["One.", "Two.", "Three."], "1": ["Uno.", "2.", "Four."], "gold": [1.0, 4.5, 2.0]})
         text = startup.ParallelText(("en",), None, columns=("en", "en"), table=pairs, digest="pairs")
         app.session_state["own"] = own_texts.OwnTexts(uploaded={"Yours: pairs.tsv": text})
-        run(app)
+        app.run()
     buttons = [button.key for button in app.button if button.label == "PNG"]
     assert len(buttons) >= at_least
     for key in buttons:
         app.button(key=key).click()
-        run(app)
+        app.run()
     assert len(drawn) == len(buttons)
     assert not any(theme.INK["dark"] in figure.to_json() for figure in drawn)
     facts = {"similarity": "(weights|Yours: pairs.tsv|n = 3).*" * 3}.get(page, "(weights|seed).*" * 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import pandas as pd
 import pytest
 
 from app.core import theme
@@ -73,3 +74,11 @@ def test_gaps_are_drawn_for_each_language_and_distance(document_of: Callable) ->
     for name, lang in (("French", "fr"), ("Japanese", "ja")):
         (mark,) = (trace for trace in marks if trace.name == name)
         assert mark.marker.symbol == theme.SYMBOLS[theme.lang_place(lang)]
+
+
+def test_the_papers_language_latents_are_not_set_beside_syntactic_ones() -> None:
+    gap = {"model": "m", "fingerprint": "", "probe": "linear", "lang": "en", "task": "length", "langs": "en fr",
+           "first": "semantic", "points": 1.0, "ci_low": 0.0, "ci_high": 2.0, "p": 0.5}  # fmt: skip
+    table = pd.DataFrame([gap | {"second": second} for second in ("language", "syntactic", "majority")])
+    published = compute.with_paper(table).set_index("second")
+    assert published["paper_gap"].notna().to_dict() == {"language": True, "syntactic": False}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.manifold import trustworthiness
-from streamlit.testing.v1 import AppTest
 
 import bgt_core
 from app.core import corpora, rows, startup
@@ -75,16 +75,14 @@ def test_a_stored_map_is_used_for_its_own_model_sentences_and_method_alone() -> 
 
 
 def test_the_page_opens_on_the_stored_tsne_of_real_pairs_and_on_pca_of_others(
-    start: Callable[..., None], opened: Callable[[str], AppTest], run: Callable[[AppTest], AppTest]
+    start: Callable[..., None], opened: Callable[..., Any]
 ) -> None:
     start()
     app = opened("maps")
     assert app.selectbox(key="map").value == "t-SNE"
     assert any(caption.value.startswith("t-SNE, perplexity 30, seed 0") for caption in app.caption)
     start("--model", SHIPPED / "bgt-en-fr")
-    app = AppTest.from_string("from app.maps.page import page\npage()", default_timeout=60)
-    app.query_params["data"] = "Built-in grammar"
-    assert run(app).selectbox(key="map").value == "PCA"
+    assert opened("maps", data="Built-in grammar").selectbox(key="map").value == "PCA"
 
 
 def test_a_damaged_file_of_maps_says_what_to_do(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def page() -> None:
     above = st.container()
     walk = interpolation.form(loaded, coloured.semantic.rows, langs) if loaded.second_latent else None
     with above:
-        explore(loaded, coloured, method, choice, compute.paths(walk, coloured, method))
+        explore(loaded, coloured, method, choice, compute.paths(walk, coloured))
     scores(loaded, coloured, langs)
     how_to_read(HELP)
 

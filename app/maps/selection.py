@@ -183,18 +183,14 @@ def nearest(loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]) 
     sides = {SEMANTIC: fitted.semantic}
     if lang in fitted.second:
         sides[loaded.second_latent] = fitted.second[lang]
-    return Near(
-        row,
-        lang,
-        {
-            latent: spaces.nearest_to(
-                loaded, row[: formats.MAX_CHARACTERS], lang, latent, space.rows, space.vectors, NEAREST
-            )
-            if typed
-            else spaces.nearest(loaded, space, row, NEAREST)
-            for latent, space in sides.items()
-        },
-    )
+    near = {}
+    for latent, space in sides.items():
+        if typed:
+            near[latent] = compute.closest(loaded, fitted, row[: formats.MAX_CHARACTERS], lang, latent, NEAREST)
+        else:
+            vector = spaces.vector(space, row)
+            near[latent] = spaces.nearest(loaded, vector, space.rows, space.vectors, NEAREST, row)
+    return Near(row, lang, near)
 
 
 def focus_on(chosen: Sequence[str]) -> None:

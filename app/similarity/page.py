@@ -91,7 +91,8 @@ def pair(loaded: state.Loaded) -> None:
     vectors = spaces.vectors_of(loaded, table, SEMANTIC)
     left_out = ["id", "To"] if len(text.langs) > 1 else ["id", "To", "In"]
     for column, sentence, lang in zip(st.columns(2), (left, right), langs, strict=True):
-        near.append(spaces.nearest_to(loaded, sentence, lang, SEMANTIC, table, vectors, NEAREST).assign(To=sentence))
+        vector = state.embed(loaded, [sentence], lang, SEMANTIC)[0]
+        near.append(spaces.nearest(loaded, vector, table, vectors, NEAREST).assign(To=sentence))
         column.markdown("**Nearest to**")
         column.text(sentence[:80])
         column.dataframe(

@@ -17,7 +17,6 @@ import torch
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-import bgt_core
 from app.core import writing
 from app.sentence import properties
 from bgt_core import checkpoint, recipes
@@ -247,7 +246,7 @@ def function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def exported(saved: Path, tmp_path: Path) -> Path:
     pytest.importorskip("onnxscript")
-    onnx.export(bgt_core.load(saved), tmp_path / "exported")
+    onnx.export(checkpoint.load(saved), tmp_path / "exported")
     return tmp_path / "exported"
 
 

@@ -39,13 +39,13 @@ def starred(opened: Open) -> Any:
 
 def test_a_reload_brings_sentences_and_files_back(starred: Any, opened: Open) -> None:
     starred.upload("mine.txt", "\n".join(ENGLISH)).press(f"Use these {len(ENGLISH)} rows")
-    own = opened("main", own=starred.query_params["own"][0]).session_state["own"]
+    own = opened("main", own=starred.query_params["own"]).session_state["own"]
     assert [table["text"].tolist() for table in own.typed] == [["My own line."]]
     assert own.uploaded["Yours: mine.txt (en)"].table["0"].tolist() == ENGLISH
 
 
 def test_another_session_has_them_only_by_the_key(starred: Any, opened: Open) -> None:
-    key = starred.query_params["own"][0]
+    key = starred.query_params["own"]
     assert len(key) >= 22  # 128 random bits in base64
     other = opened("main", own=key[:-1])
     assert not other.session_state["own"].typed and "own" not in other.query_params
@@ -54,7 +54,7 @@ def test_another_session_has_them_only_by_the_key(starred: Any, opened: Open) ->
 
 
 def test_a_link_shows_what_was_there_when_it_was_made(starred: Any, opened: Open) -> None:
-    key = starred.query_params["own"][0]
+    key = starred.query_params["own"]
     assert "own" not in starred.press("Remove all 1").query_params
     assert opened("main", own=key).session_state["own"].typed[0]["text"].tolist() == ["My own line."]
 

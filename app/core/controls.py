@@ -1,4 +1,4 @@
-"""Controls that several pages have: which sentences, which language, whose results."""
+"""Controls that several pages have: choices, numbers, sentences, models; warnings about typed text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def choose_text(langs: Sequence[str]) -> ParallelText | None:
-    """Which sentences to look at, of those that the model reads. None, with a message, where there are none."""
+    """Choose sentences in the model's languages. None, with a message, if the app has none."""
     texts = corpora.readable(langs)
     if not texts:
         st.info(
@@ -39,7 +39,7 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
 
 def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: list[str], key: str = "only_model") -> list[str]:
     """The models whose results are shown: at first, and whenever another is chosen at the side or has its first result,
-    those of `usual` that have any. All of them where none is left."""
+    those of `usual` that have any. All of them if none is left."""
     models = sorted(table["model"].unique(), key=lambda model: (model != loaded.title, model))
     usual = [model for model in models if model in usual]
     changed = st.session_state.get(f"{key}_of") not in (None, (loaded.title, usual))

@@ -1,4 +1,4 @@
-"""What a user can take away from a page: its rows, their vectors, its figure, a link to this view."""
+"""Exports of a page: its rows, their vectors, its figure, a link to this view."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _figure = mounted("figure")
 
 
 def chart(name: str, draw: Callable[..., go.Figure], alt: str, **settings: Any) -> Any:
-    """Show a figure in the browser's theme; `name` is what a drawing of it is saved as."""
+    """Show a figure in the browser's theme; `name` is the file name of a saved drawing."""
     return st.plotly_chart(draw(theme=theme.current()), alt=alt, config=theme.tools(name), **settings)
 
 
@@ -81,8 +81,8 @@ def offer(
         st.markdown("**Link to this view**")
         st.code(link(), language=None, wrap_lines=True)
         st.caption(
-            "It holds what is set here, and opens your own sentences and files too, for whoever has the link, as long "
-            "as the app runs and keeps them."
+            "It holds all settings. Whoever has the link also sees your own sentences and files, as long as the app "
+            "runs and keeps them."
         )
 
 

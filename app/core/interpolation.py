@@ -1,4 +1,4 @@
-"""What lies between two sentences: the form, and the steps that were written. Two pages have it."""
+"""Interpolation between two sentences: the form, and the generated steps. Two pages have it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Interpolation:
 def form(
     loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str], at_once: bool = False
 ) -> Interpolation | None:
-    """Asks for two sentences, and shows what was last written between them; `at_once`, something always is."""
+    """Ask for two sentences, and show the last interpolation; `at_once` starts with one of the first two sentences."""
     st.subheader("Between two sentences")
     if loaded.cannot_write:
         st.info(loaded.cannot_write, icon=":material/edit_off:")
         return None
-    st.markdown("Move through a latent in a straight line, and write down what is there at every step.")
+    st.markdown("Move through a latent in a straight line, and generate a sentence at every step.")
     chosen = table.loc[table["id"].isin(st.session_state.get("chosen", [])[:2]), "text"]
     first, second, *_ = listed = list(dict.fromkeys(table["text"].head(MAX_OFFERED)))
     offered = list(dict.fromkeys([*chosen, *listed]))

@@ -27,8 +27,8 @@ def second_latents(gaps: pd.DataFrame) -> str:
 def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
     """Semantic minus second latent in points, with intervals; rows of `languages.with_paper`.
 
-    Tasks by their group and mean gap, in each a row per language, model (numbered, where there are several) and run, in
-    the language's colour and symbol; stars were run here.
+    Tasks are ordered by group and mean gap. Each has a row per language, model (numbered if several) and run, in the
+    language's colour and symbol; stars were run here.
     """
     figure = go.Figure()
     figure.add_vline(0, line={"color": REST, "width": 1.5})
@@ -82,7 +82,7 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
 
 
 def in_order(part: pd.DataFrame, models: list[str]) -> pd.DataFrame:
-    """The languages in their order, in each the models; what was run here after what is stored."""
+    """Ordered by language, then model; results run here come after stored ones."""
     return part.assign(
         lang_at=part["lang"].map(lang_place),
         model_at=part["model"].map(models.index),

@@ -1,4 +1,4 @@
-"""Does the separation hold in every language?"""
+"""The separation of the two latents, language by language."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from bgt_core.contracts import LANGUAGE
 
 KINDS = ("Difference", "Accuracy", "Compression")
 CLAIM = (
-    "Accuracy of a probe on the semantic latent minus that on the {second} latent, with 95% intervals. The claim to "
-    "test is a pattern of signs: right of zero where a task is about meaning, left of it where it is about length, "
-    "punctuation or grammatical gender. An interval that holds zero says nothing either way."
+    "Accuracy of a probe on the semantic latent minus that on the {second} latent, with 95% intervals. Expected: "
+    "right of zero if a task is about meaning, left of zero if it is about length, punctuation or grammatical gender. "
+    "An interval that holds zero says nothing either way."
 )
 PAPER = (
     " Open grey marks are the paper's, of larger models and other sentences, without intervals: compare signs, not "
@@ -55,7 +55,7 @@ def page(probes: Page) -> None:
     second = loaded.second_latent or LANGUAGE
     st.markdown(f"Does the semantic latent keep meaning, and the {second} latent style, in every language and model?")
     if len(loaded.langs) == 1:
-        st.caption(f"This model reads one language, {loaded.languages}: there is no other of its own to compare.")
+        st.caption(f"This model reads one language, {loaded.languages}: so it has no others to compare.")
     if loaded.title not in set(gaps["model"]):
         empty(loaded, probes)
     if not gaps.empty:

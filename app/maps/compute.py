@@ -1,4 +1,4 @@
-"""What is said about the maps: what is nearest, what sets a selection apart, scores in the full space."""
+"""Numbers about the maps: nearest sentences, a selection against the rest, scores in the full space."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def closest(loaded: Loaded, fitted: Spaces, text: str, lang: str, latent: str, c
 
 
 def described(loaded: Loaded, fitted: Spaces, chosen: Collection[str]) -> pd.DataFrame:
-    """What sets the rows of these ids apart from all others."""
+    """Compare the rows of these ids with all others."""
     ids = frozenset(chosen)
     parts = {SEMANTIC: fitted.semantic}
     parts |= {f"{loaded.second_latent}, {rows.language_name(lang)}": space for lang, space in fitted.second.items()}
@@ -59,8 +59,8 @@ def compared(
 ) -> pd.DataFrame:
     """The chosen rows, (N,) bool, against the others: a measure a row, differences with 95% intervals.
 
-    `cosines` are mean cosines among the chosen and among all, by the name of a latent. Texts, ready to show; empty
-    where there is nothing to compare with.
+    `cosines` are mean cosines among the chosen and among all, by the name of a latent. All cells are texts; a cell is
+    empty if it has nothing to compare.
     """
     count = int(chosen.sum())
     lines = [("Sentences", f"{count:,}", f"{len(chosen) - count:,}", "")]
@@ -138,7 +138,7 @@ def pair_scores(
 
 
 def agreements(loaded: Loaded, fitted: Spaces, columns: Sequence[str]) -> pd.DataFrame:
-    """How often a sentence's nearest in its own language shares what is counted, in each latent and by chance:
+    """How often a sentence's nearest in its own language has the same `columns`, in each latent and by chance:
     means over the languages, as percentages."""
     table = {}
     for column in columns:

@@ -1,4 +1,4 @@
-"""What a user sets on the maps: which sentences, which projection, sentences of their own."""
+"""The controls of the maps: sentences, projection, the user's own sentences."""
 
 from __future__ import annotations
 
@@ -124,14 +124,14 @@ def add_sentences(langs: Sequence[str]) -> None:
     if submitted and (left_out := add(lines, lang)):
         st.warning(f"{left_out} lines are over the limit of {rows.MAX_OWN} and were left out.")
     if count := typed_count():
-        st.button(f"Remove all {count}", on_click=own_texts.remove_typed)
+        st.button(f"Remove all {count}", on_click=own_texts.change, kwargs={"typed": ()})
 
 
 def add(lines: str, lang: str) -> int:
     """Sentences of the user's become stars, and are selected; how many lines were over the limit."""
     table, left_out = rows.typed(lines, lang, typed_count())
     if len(table):
-        own_texts.add_typed(table)
+        own_texts.change(typed=(*own_texts.of_session().typed, table))
     st.session_state.update(chosen=table["id"].tolist(), focus=next(iter(table["id"]), None))
     return left_out
 

@@ -1,4 +1,4 @@
-"""A star that was dragged: the sentence is written anew from where it is now."""
+"""The dragged star: the model generates a sentence from its new place."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def answered() -> float:
 
 
 def show(loaded: state.Loaded, fitted: spaces.Spaces, row: str | None, lang: str) -> None:
-    """What can be dragged, or the sentence as it is, rebuilt, and written where the star is now."""
+    """Say that the star can be dragged; once it was, show the text generated before and after."""
     if row is None or not movable(loaded, fitted, row):
         return
     moved = st.session_state.get("moved")

@@ -1,4 +1,4 @@
-"""What do two or more models make of the same sentences?"""
+"""Compare models on the same sentences."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, corpora, exports, rows, startup, state, writing
+from app.core import controls, corpora, exports, markdown, rows, startup, state, writing
 from app.core.address import BOUND
 from app.core.component import copy_link
 from app.core.latents import chart, geometry, spaces
-from app.core.markdown import how_to_read, problem, verbatim, written_out
+from app.core.markdown import how_to_read, problem, verbatim
 from app.core.results import gather
 from app.core.state import Loaded
 from app.core.uploads import dialog, formats
@@ -26,10 +26,10 @@ EXAMPLE = ("Can you help me?", "Could you give me a hand?")
 WRITTEN = ("Can you help me?", "He is my friend.")
 MAP_HEIGHT = 460  # pixels
 HELP = """
-- **The first model chosen is what the others are compared with.** A difference is a model's score minus the first's.
+- **The others are compared with the first model.** A difference is a model's score minus the first's.
 - **Paired:** both models meet the same sentences, and the same 2,000 resamples of them, so a difference can be certain
   even where the intervals of the two scores overlap. An interval that holds zero says nothing either way.
-- **Semantic latent:** what a sentence means. It is what is compared here; an encoder that is not ours has nothing else.
+- **Semantic latent:** the meaning of a sentence. Only this latent is compared; other encoders have only this one.
 - **Translations found (P@1):** the share of sentences whose nearest sentence in the other language is their own
   translation. It depends on how many there are to choose from, so compare it only within this page.
 - **Maps:** each model's own principal axes. Distances and shapes can be compared, left and right cannot.
@@ -57,7 +57,7 @@ def chosen() -> list[Loaded]:
     second = next((title for title in titles if title != own), own)
     names = st.multiselect(
         "Models", titles, list(dict.fromkeys([own, second])), max_selections=MOST, key="models",
-        help="The first is what the others are compared with. Name more with `--model` when the app is started.",
+        help="The others are compared with the first. Name more with `--model` when the app is started.",
         **BOUND,
     )  # fmt: skip
     models = []
@@ -74,7 +74,7 @@ def chosen() -> list[Loaded]:
 
 
 def text_of(langs: Sequence[str], least: int = 1) -> startup.ParallelText | None:
-    """Sentences in that many of the languages or more; None, with a message, where there are none."""
+    """Choose sentences in at least that many of the languages; None, with a message, if the app has none."""
     texts = {name: text for name, text in corpora.readable(langs).items() if len(text.langs) >= least}
     if not texts:
         st.info(f"No {'translations' if least > 1 else 'sentences'} in {names_of(langs)}; give some with `--data`.")
@@ -140,7 +140,7 @@ def one_map(
 
 
 def remember(key: str) -> None:
-    """What was drawn around on one map becomes the selection of all."""
+    """Select on all maps the points that were drawn around on one."""
     points = st.session_state[key]["selection"]["points"]
     st.session_state["chosen"] = [point["customdata"] for point in points if isinstance(point.get("customdata"), str)]
 
@@ -235,9 +235,8 @@ def written(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     judged = compute.similarities(models, pairs, (source_lang, lang))
     table = pd.DataFrame({"Written by": [model.title for model in writers], "Output": outputs})
     table = table.assign(**{f"Meaning kept, by {title}": scores for title, scores in judged.items()})
-    shown = written_out(table.map(lambda cell: cell if isinstance(cell, str) else f"{cell:z.2f}"))
-    alt = "What each model writes, and how alike each model finds it to the source"
-    st.table(shown, border="horizontal", hide_index=True, alt=alt)
+    shown = table.map(lambda cell: cell if isinstance(cell, str) else f"{cell:z.2f}")
+    markdown.table(shown, "The text of each model, and its similarity to the source by each model")
     st.caption("Each model judges all outputs; it may favour its own.")
     exports.offer("bgt-models-written", table, latex=table)
 
@@ -265,8 +264,8 @@ def probes(models: Sequence[Loaded], langs: Sequence[str]) -> None:
                      alt="Accuracy of probes on the semantic latents of both models, and the difference")  # fmt: skip
         exports.offer(f"bgt-models-probes-{other.short}", table, latex=shown)
     st.caption(
-        "Accuracy on the semantic latent. Where what was predicted of each sentence was kept, the interval is paired; "
-        "else it comes from the two accuracies' own intervals, and is wider than it need be."
+        "Accuracy on the semantic latent. The interval is paired if the predictions for each sentence were kept; "
+        "otherwise it follows from the intervals of the two accuracies, and is wider."
     )
 
 
@@ -275,7 +274,7 @@ def differences(table: pd.DataFrame, title: str, name: str) -> None:
     st.markdown(f"**{title}**")
     shown = pd.DataFrame(
         {
-            "Model": table["model"].map(verbatim),
+            "Model": table["model"],
             "Score": [f"{row.value:.1f} [{row.low:.1f}, {row.high:.1f}]" for row in table.itertuples()],
             "Minus the first": [
                 "" if pd.isna(row.difference)
@@ -284,7 +283,7 @@ def differences(table: pd.DataFrame, title: str, name: str) -> None:
             ],
         }
     )  # fmt: skip
-    st.table(shown, border="horizontal", hide_index=True, alt=f"{title} of each model, and differences")
+    markdown.table(shown, f"{title} of each model, and differences")
     exports.offer(f"bgt-models-{name}", table, latex=shown, title=f"Export {title.partition(',')[0].lower()}")
 
 

@@ -1,4 +1,4 @@
-"""Where do the two latents disagree about pairs of sentences?"""
+"""Pairs of sentences by their similarity in both latents: where do the latents disagree?"""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ HELP = """
   Both are cosines: 1 is the same direction, 0 nothing in common.
 - **The dashed lines** are similarity thresholds: 95 % of random pairs are below each, or another share if you move it.
   They only sort pairs into quadrants.
-- **Where the latents disagree** is what the model was trained for: lower right are pairs that mean much the same and
-  are written differently, upper left those that are written the same way and mean something else.
+- **The model was trained to make the latents disagree**: lower right are pairs that mean much the same and are written
+  differently, upper left pairs that are written the same way and mean something else.
 - **Which pairs?** *Within* a language each sentence is paired with its nearest in meaning, its nearest in style and a
   random one, so three kinds of points are there by choice: their shares say nothing about language. Your own pairs are
   drawn as they are, beside random ones.
-- **Translations** lie upon two languages, whose {second} latents share no axes: no cosine can be taken. So each
+- **Translations** are in two languages, whose {second} latents share no axes, so no cosine can be taken. Instead, each
   sentence's cosines with up to {anchors} sentences of its own language are compared with those of its translation to
   *their* translations: 1 where both stand in the same way among the others, 0 where they have nothing in common.
 - **The extreme pairs** below are those farthest from both lines, in standard deviations of all pairs.
@@ -78,7 +78,7 @@ def choose_colour(pairs: pd.DataFrame) -> tuple[str, str]:
     """A column of the pairs, and its title: what kind a pair is, something counted, or a column of the user's."""
     own = {column: column.removeprefix("own:") for column in pairs if column.startswith("own:")}
     titles = {"kind": "Kind of pair", "overlap": "Words in common", "length": "Difference in length", **own}
-    if "own:gold" in own:  # what people said is what to look at first
+    if "own:gold" in own:  # people's scores come first
         titles = {"own:gold": "", **titles} | {"own:gold": "Scores people gave"}
     colour = st.selectbox("Colour", list(titles), format_func=titles.__getitem__, key="plane_colour", **BOUND)
     return colour, titles[colour]
@@ -214,7 +214,7 @@ def extremes(parts: dict[str, pd.DataFrame]) -> None:
                 if len(parts[name]):
                     listing(parts[name].drop_duplicates(["left_row", "right_row"]).head(EXTREME), height="content")
                 else:
-                    st.caption("None.")
+                    st.caption("No pairs.")
 
 
 def listing(pairs: pd.DataFrame, height: Literal["content"] | int) -> None:

@@ -1,4 +1,4 @@
-"""Results of probes, and sentence by sentence what a latent helps with: the second half of the page."""
+"""The lower part of the page of probes: results, and predictions sentence by sentence."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def matching(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def curves(curve: pd.DataFrame) -> None:
-    """What more sentences, and probes of more capacity, would change."""
+    """Learning curves: accuracy over the number of training sentences, and of probes with more capacity."""
     if curve.empty:
         return
     st.subheader("Learning curve")
@@ -165,7 +165,7 @@ def title(model: str, lang: str, task: str) -> str:
 
 
 def of(key: Key, table: pa.Table) -> str:
-    """What predictions are called, with the number of tested sentences, and whether they were made here."""
+    """Name predictions: the result, the number of tested sentences, and whether they were made here."""
     tested = pc.count_distinct(table["item"]).as_py()
     return f"{title(key.model, key.lang, key.task)}, {tested:,} sentences" + (", run here" if key.live else "")
 

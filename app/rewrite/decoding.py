@@ -1,4 +1,4 @@
-"""How to decode: what a user sets, how far the search is, and its Stop."""
+"""Decoding options, the progress of a search, and the button that stops it."""
 
 from __future__ import annotations
 
@@ -54,5 +54,5 @@ def progress() -> Iterator[writing.Report]:
 
 
 def stopped() -> bool:
-    """Whether this run began with a press of Stop: what was stopped is not begun again."""
+    """Whether this run began with a press of Stop, so that the search must not start again."""
     return bool(st.session_state.get("stop"))

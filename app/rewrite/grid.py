@@ -30,8 +30,8 @@ EXAMPLES = {
 HELP = """
 - **A row** keeps one meaning: its sentence's *semantic* latent. **A column** keeps one style: its sentence's second
   latent. Each cell is written by the model from the two, and from nothing else.
-- **The two bars** say how much of each the model reads from what it wrote: the cosine to the row's semantic latent, and
-  to the column's second latent. Both near 1: both were kept. They are the model's own opinion: it can be fooled by a
+- **The two bars** are cosines of the written sentence: to the row's semantic latent, and to the column's second
+  latent. Both near 1: both were kept. They are the model's own opinion: it can be fooled by a
   sentence that says something else.
 - **⚠** marks a meaning that the model cannot even write again from its own latents; what stands in its row can be no
   better.
@@ -42,7 +42,7 @@ HELP = """
 
 
 def page(loaded: state.Loaded, is_open: bool) -> None:
-    """Fields, and the grid of what they hold, written while somebody looks."""
+    """The fields, and the grid; it is written only while its tab is open."""
     langs = loaded.langs
     with st.container(border=True):
         if len(langs) > 1:
@@ -89,7 +89,7 @@ def page(loaded: state.Loaded, is_open: bool) -> None:
         table.rename(columns={"second": loaded.second_latent}),
         partial(chart.figure, table, loaded.second_latent),
         latex=chart.wide(table, styles),
-        caption=f"{loaded.name}, {loaded.short}; beam {writing.DEFAULT_SEARCH.size}, ranked by what is kept.",
+        caption=f"{loaded.name}, {loaded.short}; beam {writing.DEFAULT_SEARCH.size}, ranked by both cosines.",
     )
     how_to_read(HELP)
 
@@ -103,7 +103,7 @@ def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def lines(place: st.delta_generator.DeltaGenerator, title: str, default: Sequence[str], key: str) -> list[str]:
-    """The first different lines of a field, as many as the grid holds, with a word where there are more."""
+    """The first different lines of a field, as many as the grid holds, with a caption if it has more."""
     text = place.text_area(title, "\n".join(default), key=key, height=120, **BOUND)
     stripped = (line.strip()[: writing.MAX_CHARACTERS] for line in text.splitlines())
     sentences = list(dict.fromkeys(filter(None, stripped)))

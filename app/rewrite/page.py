@@ -1,4 +1,4 @@
-"""Can the meaning stay while the style changes?"""
+"""Generate text from one sentence's meaning and another's style."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HELP = """
 - **Source** provides the meaning (its *semantic* latent), **Style** the style (its second latent). The model writes the
   output from these two vectors alone.
 - **Semantic cosine**, of each sentence to the output: high for Source, if the meaning was kept. **Style cosine**: high
-  for Style, if the style was taken; only within one language, for the second latents of two languages share no axes.
+  for Style, if the style was taken; only within one language, as the second latents of two languages share no axes.
 - **Rebuilt**: the reconstruction, written from the sentence's own two latents: the best that the model can do with it.
 - **Candidates**: the sentences that the search ends with. The first has the highest semantic cosine + 0.5 × style
   cosine + 0.3 × log-probability per token.
@@ -167,7 +167,7 @@ def between(loaded: state.Loaded, is_open: bool) -> None:
     """The tab: opens with the way between the first two of some sentences that small models rebuild."""
     known = [lang for lang in LANGS if lang in loaded.langs]
     if not known:
-        st.info("There are no example sentences in this model's languages to begin with.")
+        st.info("The app has no example sentences in this model's languages.")
         return
     lang = known[0]
     texts = (

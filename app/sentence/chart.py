@@ -43,7 +43,7 @@ def square(latent: str) -> str:
 
 
 def coloured(latent: str, more: str = "") -> str:
-    """The attribute that gives what is inside a latent's colour, and more style."""
+    """The style attribute that sets a latent's colour, followed by more CSS."""
     return f'style="--bgt:{theme.latent_colour(latent, theme.current())};{more}"'
 
 
@@ -85,7 +85,7 @@ def shared_words(text: str, other: str) -> str:
 
 
 def output(text: str, meaning: float, style: float, second: str, lang: str) -> str:
-    """A written sentence, and how near it is to what it was written from in each latent."""
+    """A generated sentence, with its cosine to the source in each latent."""
     kept = f"{square(SEMANTIC)} meaning kept {meaning:z.2f} &nbsp; {square(second)} style kept {style:z.2f}"
     return (
         f'<div class="bgt-output" lang="{escape(lang)}" dir="auto">{escape(text) or "(nothing)"}</div>'
@@ -111,7 +111,7 @@ def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str)
 
 
 def probes(known: Sequence[properties.Property]) -> str:
-    """A row for each property: how it is, what each latent's probe says, what the most frequent answer is worth."""
+    """A row per property: the truth, each latent's prediction, the accuracy of the most frequent answer."""
     latents = [reading.latent for reading in known[0].readings]
     titles = "".join(f"<th>{square(latent)} {latent.capitalize()} says</th>" for latent in latents)
     body = []

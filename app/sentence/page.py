@@ -1,4 +1,4 @@
-"""What does each latent hold of one sentence? The page that opens first."""
+"""The first page: what each latent holds of one sentence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Next:
 
 
 def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
-    """The title and what the model does; what most models do until this one is loaded."""
+    """Write the title and one line about the model; until it is loaded, the line that fits most models."""
     second = loaded.second_latent if loaded else LANGUAGE
     meaning = f"{chart.square(SEMANTIC)} the <b>semantic latent</b> keeps <b>what it means</b>"
     style = compute.STYLE_OF.get(second, "how it is said")
@@ -109,7 +109,7 @@ def nearest(loaded: state.Loaded, text: str, lang: str, following: Next) -> None
                 where = f" {rows.language_name(lang)} ones" if several else ""
                 st.html(chart.head("By style", f"Nearest{where} in the {latent} latent", latent))
             if near.empty:
-                st.caption("There are no sentences to compare with: start the app with `--data LANG=FILE`.")
+                st.caption("No sentences to compare with. Start the app with `--data LANG=FILE`.")
                 continue
             st.html(chart.neighbours(text, lang, near, latent, latent == SEMANTIC and several))
             st.caption(in_common(loaded, text, lang, latent, near))
@@ -127,7 +127,7 @@ def nearest(loaded: state.Loaded, text: str, lang: str, following: Next) -> None
 
 
 def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.DataFrame) -> str:
-    """How many neighbours share the final mark and the length of a text, and how many of all sentences do."""
+    """Say how many neighbours, and how many of all sentences, share the final mark and the length of a text."""
     of_all = compute.alike(text, lang, compute.nearest(loaded, text, lang, latent, None)).mean()
     shared = compute.alike(text, lang, near).sum()
     mark = rows.mark(text)
@@ -138,13 +138,13 @@ def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.
 
 
 def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
-    """The sentence written again from both of its own latents."""
+    """Show the reconstruction: the text generated from both of its own latents."""
     st.subheader("Reconstruction: written from its own two latents")
     (again,) = compute.written(loaded, [text], [text], lang).itertuples()
     st.html(chart.output(again.text, again.meaning, again.style, loaded.second_latent, lang))
     if again.meaning < compute.POOR:
         st.warning(
-            "This small model cannot reconstruct this sentence: what it writes means something else. Expect the "
+            "This small model cannot reconstruct this sentence: its text means something else. Expect the "
             "outputs below to be equally poor. Shorter, everyday sentences work better.",
             icon=":material/info:",
         )
@@ -152,7 +152,7 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
 
 @st.fragment
 def swaps(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
-    """Either latent exchanged for that of another sentence."""
+    """Exchange either latent with that of another sentence."""
     st.subheader("Recombination: one of its latents exchanged")
     offered = compute.exchanged(loaded, text, lang)
     if offered.empty:
@@ -237,7 +237,7 @@ def words(loaded: state.Loaded, text: str, lang: str, similarity: Page) -> None:
 
 
 def probed(loaded: state.Loaded, text: str, lang: str, probes: Page) -> None:
-    """What linear probes of each latent say of the sentence."""
+    """Show what linear probes read from each latent."""
     names = properties.names(lang)
     if not names:
         return

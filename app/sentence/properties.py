@@ -1,4 +1,4 @@
-"""What linear probes read from one sentence: properties that a rule can tell, learnt from the example sentences."""
+"""Properties of one sentence as linear probes read them; a rule labels the example sentences they learn from."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ PROPERTIES = {
 
 @dataclass(frozen=True)
 class Reading:
-    """What the probe of a latent says of a sentence, and how often such probes are right on sentences held out."""
+    """The prediction of a latent's probe for a sentence, and the probe's accuracy on held-out sentences."""
 
     latent: str
     label: str
@@ -105,7 +105,7 @@ class Property:
 
 
 def names(lang: str) -> list[str]:
-    """The properties that a rule can tell in a language, none without enough sentences to learn them from."""
+    """The properties that a rule can label in a language; empty if it has too few sentences to learn from."""
     if len(corpus((lang,))) < MIN_SENTENCES:
         return []
     return [name for name, (_, task) in PROPERTIES.items() if not task.langs or lang in task.langs]

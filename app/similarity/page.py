@@ -1,4 +1,4 @@
-"""How alike are two sentences, and would people agree?"""
+"""The similarity of two sentences, or of a file of pairs, compared with people's scores."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ NEAREST = 10
 SEARCHED = 1_000  # translations among which near sentences are looked for
 HELP = """
 - **More is more alike**, in every number here. A *cosine* is 1 for the same direction and about 0 for sentences that
-  have nothing in common; what random pairs score stands below the numbers, and is what to compare with.
+  have nothing in common. Compare with the mean of random pairs, given below the numbers.
 - **Semantic latent**: do they mean the same? **Language latent**: are they written alike? It is a space of its own in
   each language, so it compares sentences of one language only.
-- **Words (tf-idf)**: the cosine of the words alone, rare ones weighted more: what a model must beat. **Words in
+- **Words (tf-idf)**: the cosine of the words alone, rare ones weighted more: a baseline. **Words in
   common**: the share of their different words that both have. The *word error rate* in a file's table goes the other
   way: 0 for the same words, more for less alike.
 - **Pearson × 100** of a file with scores: how well a system's cosines go with what people said, 100 at best. The
@@ -114,7 +114,7 @@ def pair(loaded: state.Loaded) -> None:
 
 
 def chance(loaded: state.Loaded, text: startup.ParallelText, lang: str) -> None:
-    """What unrelated sentences score."""
+    """Show the mean similarity of unrelated sentences."""
     if lang not in text.langs:
         return
     table = corpora.sentences(text, SEARCHED)

@@ -1,4 +1,4 @@
-"""Maths on latent vectors: maps to two dimensions, clusters, and what is near what in the full space.
+"""Maths on latent vectors: maps to two dimensions, clusters, neighbours in the full space.
 
 sklearn and UMAP take seconds to import: only the functions that need them do.
 """

@@ -1,4 +1,4 @@
-"""Latents of sentences as maps and tables, cached; a page draws what it gets here."""
+"""Latents of sentences as maps and tables, cached for all sessions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Space:
         return self.vectors[self.given & (self.rows["lang"] == lang).to_numpy()][:MAX_SCORED]
 
 
-# How Streamlit's caches tell apart what is computed of a model and of a text's own rows on a map.
+# Keys of Streamlit's caches: of a space, the digest of its model, latent and given rows.
 BY_DIGEST = state.BY_DIGEST | {Space: attrgetter("digest")}
 
 

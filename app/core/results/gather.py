@@ -63,8 +63,8 @@ class ResultTables:
 
     def changed(self, table: Callable[[pd.DataFrame], pd.DataFrame], key: Callable[[Key], Key]) -> ResultTables:
         """Each table and each key of predictions replaced by what these functions give for it."""
-        tables = map(table, (self.scores, self.gaps, self.curve))
-        return ResultTables(*tables, {key(name): rows for name, rows in self.items.items()})
+        items = {key(name): rows for name, rows in self.items.items()}
+        return ResultTables(table(self.scores), table(self.gaps), table(self.curve), items)
 
 
 def read(name: str, content: bytes) -> ResultTables:
@@ -159,7 +159,7 @@ def read_predictions(name: str, content: bytes) -> ResultTables:
 
 
 def by_key(table: pa.Table, live: bool = False) -> dict[Key, pa.Table]:
-    """Predictions by model, task, language and probe, and by what they are: equal ones are one."""
+    """Predictions by model, task, language, probe and a hash of their content, so that equal ones are merged."""
     parts = {}
     for source in table.group_by(list(PREDICTED)).aggregate([]).select(list(PREDICTED)).to_pylist():
         conditions = [compute.equal(table[name], value) for name, value in source.items()]
@@ -205,7 +205,7 @@ def gathered(paths: Iterable[Path], more: Iterable[ResultTables]) -> ResultTable
     def with_titles(table: pd.DataFrame) -> pd.DataFrame:
         names = [titles[Training(row.model, row.fingerprint, row.probe)] for row in table.itertuples()]
         table = table.assign(model=names)
-        # a CSV has no names of sources, and may have been rounded: what is equal but for that is the same result
+        # a CSV has no names of sources, and may have been rounded: rows equal but for that are one result
         repeated = table.drop(columns="data").round(9).duplicated()
         return marked(table[~repeated].reset_index(drop=True))
 
@@ -215,7 +215,7 @@ def gathered(paths: Iterable[Path], more: Iterable[ResultTables]) -> ResultTable
 
 
 def marked(table: pd.DataFrame) -> pd.DataFrame:
-    """Results with a mark where there are several of one model, language and task; those run here always have one."""
+    """Mark results if there are several of one model, language and task; those run here are always marked."""
     runs = table.groupby(CELL)[["items", "run", "seed"]].transform("nunique").max(axis=1)
     several = (runs > 1) & ~table["live"].astype(bool)
     table = table.assign(mark=table["mark"].where(~several, table["run"] + ", " + table["data"]))

@@ -79,6 +79,16 @@ def lang_place(lang: str) -> int:
     return known.index(lang) if lang in known else len(known) + sum(map(ord, lang))
 
 
+def lang_symbol(lang: str) -> str:
+    """The symbol of a language in every figure."""
+    return cycled(SYMBOLS, lang_place(lang))
+
+
+def lang_title(lang: str, name: str) -> str:
+    """A language's symbol as a character, and its name."""
+    return f"{cycled(GLYPHS, lang_place(lang))} {name}"
+
+
 def square(latent: str, theme: str) -> str:
     """A small square of HTML in the colour of a latent."""
     size = "display:inline-block;width:.8em;height:.8em;border-radius:2px"

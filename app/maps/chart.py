@@ -22,7 +22,7 @@ def map_figures(
     """How to draw the map of each latent, by its name, and all in one; `paths` are by "semantic" or language."""
     langs = choice.text.langs
     name = rows.language_name if len(langs) <= 3 else str  # more names would not fit
-    signs = {lang: f"{theme.cycled(theme.GLYPHS, theme.lang_place(lang))} {name(lang)}" for lang in fitted.second}
+    signs = {lang: theme.lang_title(lang, name(lang)) for lang in fitted.second}
     title_of = {SEMANTIC: "Semantic latent  " + "  ".join(signs.values())}
     title_of |= {lang: f"{rows.latent_title(second_latent)}  {sign}" for lang, sign in signs.items()}
     panels = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import pandas as pd
@@ -145,20 +145,25 @@ def remember(key: str) -> None:
     st.session_state["chosen"] = [point["customdata"] for point in points if isinstance(point.get("customdata"), str)]
 
 
-def lang_of(title: str, langs: Sequence[str], key: str, place: int = 0) -> str:
-    return st.selectbox(title, langs, min(place, len(langs) - 1), format_func=rows.language_name, key=key, width=160,
-                        **BOUND)  # fmt: skip
+def lang_of(title: str, langs: Sequence[str], key: str) -> str:
+    return st.selectbox(title, langs, format_func=rows.language_name, key=key, width=160, **BOUND)
+
+
+def two_sentences(
+    titles: Mapping[str, str], examples: Sequence[str], langs: Sequence[str], most: int
+) -> list[tuple[str, str]]:
+    """Ask for two sentences side by side, each with its language; `titles` by the key of a field."""
+    given = []
+    for column, (key, title), example in zip(st.columns(2), titles.items(), examples, strict=True):
+        with column:
+            text = st.text_input(title, example if "en" in langs else "", max_chars=most, key=key, **BOUND)
+            given.append((text, lang_of("Its language", langs, f"{key}_lang")))
+    return given
 
 
 def similarity(models: Sequence[Loaded], langs: Sequence[str]) -> None:
-    left, right = st.columns(2)
-    example = EXAMPLE if "en" in langs else ("", "")
-    with left:
-        one = st.text_input("One sentence", example[0], max_chars=formats.MAX_CHARACTERS, key="cmp_left", **BOUND)
-        one_lang = lang_of("Its language", langs, "cmp_left_lang")
-    with right:
-        other = st.text_input("Another", example[1], max_chars=formats.MAX_CHARACTERS, key="cmp_right", **BOUND)
-        other_lang = lang_of("Its language", langs, "cmp_right_lang")
+    keys = {"cmp_left": "One sentence", "cmp_right": "Another"}
+    (one, one_lang), (other, other_lang) = two_sentences(keys, EXAMPLE, langs, formats.MAX_CHARACTERS)
     if one.strip() and other.strip():
         pair = pd.DataFrame({"left": [one], "right": [other]})
         scores = compute.similarities(models, pair, (one_lang, other_lang))
@@ -215,14 +220,8 @@ def written(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     if not writers:
         st.info("None of these models writes sentences.")
         return
-    left, right = st.columns(2)
-    example = WRITTEN if "en" in langs else ("", "")
-    with left:
-        source = st.text_input("Meaning of", example[0], max_chars=writing.MAX_CHARACTERS, key="cmp_source", **BOUND)
-        source_lang = lang_of("Its language", langs, "cmp_source_lang")
-    with right:
-        style = st.text_input("Style of", example[1], max_chars=writing.MAX_CHARACTERS, key="cmp_style", **BOUND)
-        lang = lang_of("Its language", langs, "cmp_style_lang")
+    keys = {"cmp_source": "Meaning of", "cmp_style": "Style of"}
+    (source, source_lang), (style, lang) = two_sentences(keys, WRITTEN, langs, writing.MAX_CHARACTERS)
     if not (source.strip() and style.strip()):
         st.caption("Type a sentence for its meaning and one for its style.")
         return

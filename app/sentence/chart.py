@@ -59,7 +59,7 @@ def neighbours(text: str, lang: str, near: pd.DataFrame, latent: str, languages:
     for row, same in zip(near.itertuples(), alike.itertuples(), strict=True):
         tags = [tag(length(row.length, row.lang), same.length), tag(rows.MARKS.get(row.text[-1:], row.mark), same.mark)]
         if languages:
-            tags.insert(0, tag(language(row.lang), False))
+            tags.insert(0, tag(theme.lang_title(row.lang, rows.language_name(row.lang)), False))
         items.append(
             f'<li><span class="cosine">{row.cosine:z.2f}</span><span class="text" lang="{escape(row.lang)}" dir="auto">'
             f"{shared_words(row.text, text) if row.lang == lang else escape(row.text)}<br>{''.join(tags)}</span></li>"
@@ -91,11 +91,6 @@ def output(text: str, meaning: float, style: float, second: str, lang: str) -> s
         f'<div class="bgt-output" lang="{escape(lang)}" dir="auto">{escape(text) or "(nothing)"}</div>'
         f'<div class="bgt-kept">{kept}</div>'
     )
-
-
-def language(lang: str) -> str:
-    """Its symbol in every figure, and its name."""
-    return f"{theme.cycled(theme.GLYPHS, theme.lang_place(lang))} {rows.language_name(lang)}"
 
 
 def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str) -> str:
@@ -134,7 +129,7 @@ def in_languages(table: pd.DataFrame) -> str:
     items = [
         f'<li><span class="cosine">{row.cosine:z.2f}</span><span class="text">'
         f'<span lang="{escape(row.lang)}" dir="auto">{escape(row.text) or "(nothing)"}</span>'
-        f"<br>{tag(language(row.lang), False)}</span></li>"
+        f"<br>{tag(theme.lang_title(row.lang, rows.language_name(row.lang)), False)}</span></li>"
         for row in table.itertuples()
     ]
     return f'<ol class="bgt-list">{"".join(items)}</ol>'

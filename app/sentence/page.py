@@ -81,6 +81,11 @@ def page(place: DeltaGenerator, following: Next) -> None:
     copy_link()
 
 
+def onward(page: Page, label: str, **query: str) -> None:
+    """A link to another page, opened with these parameters."""
+    st.page_link(page, label=label, icon=":material/arrow_forward:", query_params=query or None)
+
+
 def field(loaded: state.Loaded) -> tuple[str, str]:
     """The sentence, cleaned up, and its language."""
     langs = list(loaded.langs)
@@ -114,14 +119,10 @@ def nearest(loaded: state.Loaded, text: str, lang: str, following: Next) -> None
             st.html(chart.neighbours(text, lang, near, latent, latent == SEMANTIC and several))
             st.caption(in_common(loaded, text, lang, latent, near))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.page_link(
-            following.latents,
-            label="See it on both maps" if loaded.second_latent else "See it on the map",
-            icon=":material/arrow_forward:",
-            query_params={"star": text, "star_lang": lang},
-        )
+        label = "See it on both maps" if loaded.second_latent else "See it on the map"
+        onward(following.latents, label, star=text, star_lang=lang)
         if loaded.second_latent:
-            st.page_link(following.plane, label="Where the latents disagree", icon=":material/arrow_forward:")
+            onward(following.plane, "Where the latents disagree")
     if any(lang in startup.LANGS for lang in loaded.langs):
         st.caption(startup.CREDIT)
 
@@ -166,12 +167,8 @@ def swaps(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
         with side:
             st.html(chart.output(row.text, row.meaning, row.style, loaded.second_latent, lang))
     language = rows.language_name(lang)
-    st.page_link(
-        following.style,
-        label="More on writing: meaning by style",
-        icon=":material/arrow_forward:",
-        query_params={"source": text, "style": other, "source_lang": language, "lang": language},
-    )
+    label = "More on writing: meaning by style"
+    onward(following.style, label, source=text, style=other, source_lang=language, lang=language)
 
 
 def explained(loaded: state.Loaded) -> None:
@@ -228,12 +225,8 @@ def words(loaded: state.Loaded, text: str, lang: str, similarity: Page) -> None:
         )
     without = compute.without(text, lang)[int(table[SEMANTIC].to_numpy().argmax())]
     language = rows.language_name(lang)
-    st.page_link(
-        similarity,
-        label=f"More on two sentences: with and without “{verbatim(strongest[SEMANTIC])}”",
-        icon=":material/arrow_forward:",
-        query_params={"left": text, "right": without, "one_left_lang": language, "one_right_lang": language},
-    )
+    label = f"More on two sentences: with and without “{verbatim(strongest[SEMANTIC])}”"
+    onward(similarity, label, left=text, right=without, one_left_lang=language, one_right_lang=language)
 
 
 def probed(loaded: state.Loaded, text: str, lang: str, probes: Page) -> None:
@@ -255,7 +248,7 @@ def probed(loaded: state.Loaded, text: str, lang: str, probes: Page) -> None:
         "held-out sentences. The last column: accuracy of always giving the most frequent answer. A latent that does "
         "not exceed it does not hold the property."
     )
-    st.page_link(probes, label="More on what each latent knows: probes", icon=":material/arrow_forward:")
+    onward(probes, "More on what each latent knows: probes")
 
 
 def languages(loaded: state.Loaded, text: str, lang: str, style: Page) -> None:
@@ -271,9 +264,5 @@ def languages(loaded: state.Loaded, text: str, lang: str, style: Page) -> None:
         "of the written sentence and yours."
     )
     other = table.loc[table["lang"] != lang, "lang"].iloc[0]
-    st.page_link(
-        style,
-        label="More on writing in another language",
-        icon=":material/arrow_forward:",
-        query_params={"source": text, "source_lang": rows.language_name(lang), "lang": rows.language_name(other)},
-    )
+    langs = {"source_lang": rows.language_name(lang), "lang": rows.language_name(other)}
+    onward(style, "More on writing in another language", source=text, **langs)

@@ -90,20 +90,16 @@ def test_a_parameter_that_is_empty_is_no_choice_of_nothing(follow: Callable, pag
     assert follow(page, dict.fromkeys(LINKS[page].keys() - TEXTS, "")).keys() == follow(page, {}).keys()
 
 
-def test_two_sessions_share_one_model(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_sessions_share_one_model_until_the_caches_are_cleared(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loaded = []
     real = bgt_core.load
     monkeypatch.setattr(bgt_core, "load", lambda path: loaded.append(path) or real(path))
     for _ in range(2):
-        opened("rewrite")
+        app = opened("card")
     assert len(loaded) == 1
-
-
-def test_cleared_caches_are_empty_and_fill_again(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = []
-    real = bgt_core.load
-    monkeypatch.setattr(bgt_core, "load", lambda path: loaded.append(path) or real(path))
-    opened("card").press("Clear the caches")
+    assert app.press("Clear the caches").success
     opened("rewrite")
     assert len(loaded) == 2
     assert state.model().title == "model" and len(loaded) == 2

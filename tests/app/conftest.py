@@ -17,7 +17,9 @@ import torch
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+import bgt_core
 from app.core import writing
+from app.core.results import gather
 from app.sentence import properties
 from bgt_core import checkpoint, recipes
 from bgt_core.adapters import onnx
@@ -146,6 +148,24 @@ def opened(start: Callable[..., None], tmp_path_factory: pytest.TempPathFactory)
         return app.run()
 
     return show
+
+
+@pytest.fixture
+def library(saved: Path) -> Callable[..., list[rerank.Candidate]]:
+    """library(sources, styles, lang, source_lang): what the library generates from both, the best of each pair."""
+    bgt = bgt_core.load(saved)
+
+    def generate(sources: list[str], styles: list[str], lang: str = "en", source_lang: str = "") -> list:
+        latents = search.exchanged(bgt, sources, styles, lang, source_lang or lang)
+        return [best for best, *_ in rerank.candidates(bgt, latents, lang=lang, search=writing.DEFAULT_SEARCH)]
+
+    return generate
+
+
+@pytest.fixture
+def tables_of(document_of: Callable[..., dict]) -> Callable[..., gather.ResultTables]:
+    """tables_of(...): the results of `document_of`, read."""
+    return lambda *of, **more: gather.read("r.json", json.dumps(document_of(*of, **more)).encode())
 
 
 @pytest.fixture

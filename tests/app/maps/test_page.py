@@ -13,11 +13,9 @@ import numpy as np
 import pytest
 
 import bgt_core
-from app.core import address, controls, exports, rows, startup, writing
+from app.core import address, controls, exports, rows, startup
 from app.core.latents import chart, geometry
 from bgt_core.data.examples import CREDIT
-from bgt_core.generation.rerank import candidates
-from bgt_core.generation.search import exchanged
 
 Open = Callable[..., Any]
 
@@ -273,7 +271,7 @@ def test_a_model_of_other_languages_is_told_how_to_bring_sentences(
 
 @pytest.mark.parametrize(("what", "moves"), [("Meaning", {0}), ("Style", {1}), ("Both", {0, 1})])
 def test_the_way_between_two_sentences_is_written_and_drawn(
-    opened: Open, saved: Path, what: str, moves: set[int]
+    opened: Open, library: Callable, what: str, moves: set[int]
 ) -> None:
     app = opened("maps")
     (move,) = (group for group in app.button_group if group.label == "Move")
@@ -281,11 +279,8 @@ def test_the_way_between_two_sentences_is_written_and_drawn(
     app.press("Interpolate")
     walked = app.session_state["walked"]
     first, last = app.box("From").value, app.box("To").value
-    bgt = bgt_core.load(saved)
-    other = last if 1 in moves else first
-    sources, styles = [first, last if 0 in moves else first], [first, other]
-    latents = exchanged(bgt, sources, styles, "en", "en")
-    ends = [best.text for best, *_ in candidates(bgt, latents, lang="en", search=writing.DEFAULT_SEARCH)]
+    sources, styles = ([first, last if side in moves else first] for side in (0, 1))
+    ends = [best.text for best in library(sources, styles)]
     assert [walked.table["text"].iloc[0], walked.table["text"].iloc[-1]] == ends
     paths = [any(trace["mode"].startswith("lines+") for trace in figure["data"]) for figure in app.figures()]
     assert paths == [0 in moves, 1 in moves]

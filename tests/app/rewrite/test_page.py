@@ -15,8 +15,6 @@ from streamlit.testing.v1 import AppTest
 import bgt_core
 from app.core import state, writing
 from app.rewrite import compute, decoding, page
-from bgt_core.generation.rerank import candidates
-from bgt_core.generation.search import exchanged
 from bgt_core.vectors.compare import cosines
 
 Open = Callable[..., Any]
@@ -36,16 +34,10 @@ def shown(app: Any) -> str:
     return unescape(text)
 
 
-def written(saved: Path, source: str, style: str, lang: str) -> str:
-    bgt = bgt_core.load(saved)
-    latents = exchanged(bgt, [source], [style], lang, lang)
-    return candidates(bgt, latents, lang=lang, search=writing.DEFAULT_SEARCH)[0][0].text
-
-
-def test_the_output_is_the_librarys(opened: Open, saved: Path) -> None:
+def test_the_output_is_the_librarys(opened: Open, library: Callable, saved: Path) -> None:
     app = ask(opened("rewrite", how="One sentence"), "The cat sleeps.", "Is it late?")
     bgt = bgt_core.load(saved)
-    expected = written(saved, "The cat sleeps.", "Is it late?", "en")
+    expected = library(["The cat sleeps."], ["Is it late?"])[0].text
     assert shown(app) == expected
     output, source, style = bgt.embed([expected, "The cat sleeps.", "Is it late?"], lang="en")
     semantic = app.dataframe[0].value.set_index("")["Semantic cosine"]
@@ -55,7 +47,7 @@ def test_the_output_is_the_librarys(opened: Open, saved: Path) -> None:
     table = app.dataframe[0].value.set_index("")
     assert table.loc["Style", "Language cosine"] == pytest.approx(cosines(*manners), abs=1e-5)
     for name, text in (("Source", "The cat sleeps."), ("Style", "Is it late?")):
-        assert table.loc[f"{name}, rebuilt", "Text"] == written(saved, text, text, "en")
+        assert table.loc[f"{name}, rebuilt", "Text"] == library([text], [text])[0].text
 
 
 @pytest.mark.parametrize(
@@ -63,9 +55,11 @@ def test_the_output_is_the_librarys(opened: Open, saved: Path) -> None:
     [("fr", 1.0, "Il est tard.", "Il est tard."), ("en", 0.0, "Is it late?", "The cat sleeps.")],
     ids=("of another language", "no mix, so the source's own"),
 )
-def test_the_style_may_be_another(opened: Open, saved: Path, lang: str, mix: float, style: str, taken: str) -> None:
+def test_the_style_may_be_another(
+    opened: Open, library: Callable, lang: str, mix: float, style: str, taken: str
+) -> None:
     app = opened("rewrite", how="One sentence", mix=str(mix), lang={"en": "English", "fr": "French"}[lang])
-    assert shown(ask(app, "The cat sleeps.", style)) == written(saved, "The cat sleeps.", taken, lang)
+    assert shown(ask(app, "The cat sleeps.", style)) == library(["The cat sleeps."], [taken], lang)[0].text
 
 
 def test_sampling_repeats_for_a_seed(opened: Open) -> None:
@@ -139,13 +133,13 @@ def test_stop_ends_the_writing_at_the_next_piece(opened: Open, monkeypatch: pyte
     assert ask(app, "The cat sleeps.", "Is it late?").session_state["history"][0]["tokens_per_second"] > 0
 
 
-def test_directions_write_every_stop_and_sliders_move(opened: Open, saved: Path) -> None:
+def test_directions_write_every_stop_and_sliders_move(opened: Open, library: Callable) -> None:
     app = opened("rewrite", how="In a direction")
     table = app.dataframe[0].value.set_index(["Direction", "Step"])["Written there"]
     assert len(table) == sum(len(stops) for _, _, stops in compute.FACTORS.values())
     stay = table.xs(0, level="Step").tolist()
     sentence = app.text_input(key="sentence_en").value
-    expected = written(saved, sentence, sentence, "en")
+    expected = library([sentence], [sentence])[0].text
     assert stay == [expected] * 3 and shown(app) == expected
     app.put(app.slider(key="move_words"), 9.0)
     assert shown(app) == table["Longer", 9]
@@ -157,7 +151,7 @@ def cells(app: Any) -> list[str]:
     return [unescape(text) for text in re.findall(r"<td.*?>(.*?)<div", html)]
 
 
-def test_the_page_opens_with_a_grid_that_is_written(opened: Open, saved: Path) -> None:
+def test_the_page_opens_with_a_grid_that_is_written(opened: Open, library: Callable) -> None:
     app = opened("rewrite")
     meanings, styles = (app.text_area(key=f"{side}_en") for side in ("meanings", "styles"))
     assert len(meanings.value.splitlines()) == len(styles.value.splitlines()) == 3
@@ -165,7 +159,8 @@ def test_the_page_opens_with_a_grid_that_is_written(opened: Open, saved: Path) -
     styles.set_value("Is it late?\nNo!\nNo!")
     app.run()
     pairs = [(m, s) for m in ("The cat sleeps.", "Yes & <b>no</b>.") for s in ("Is it late?", "No!")]
-    assert cells(app) == [written(saved, *pair, "en") or "(nothing)" for pair in pairs]
+    written = library(*map(list, zip(*pairs, strict=True)))
+    assert cells(app) == [best.text or "(nothing)" for best in written]
     html = app.html()
     assert "Yes &amp; &lt;b&gt;no" in html and "cannot reconstruct this sentence" in html
 
@@ -186,11 +181,12 @@ def test_a_grid_that_is_stopped_is_not_begun_again(opened: Open, monkeypatch: py
     assert len(cells(app.press("Write the grid"))) == 9
 
 
-def test_the_way_between_two_sentences_is_there_at_once(opened: Open, saved: Path) -> None:
+def test_the_way_between_two_sentences_is_there_at_once(opened: Open, library: Callable) -> None:
     app = opened("rewrite", how="Between two sentences")
     walked = app.session_state["walked"]
     ends = [walked.table["text"].iloc[0], walked.table["text"].iloc[-1]]
-    assert ends == [written(saved, text, walked.start, "en") for text in (walked.start, walked.end)]  # meaning moves
+    written = library([walked.start, walked.end], [walked.start] * 2)  # the meaning moves
+    assert ends == [best.text for best in written]
     assert shown(app) == walked.table["text"].iloc[4]
 
 

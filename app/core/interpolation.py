@@ -34,7 +34,7 @@ class Interpolation:
 def form(
     loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str], at_once: bool = False
 ) -> Interpolation | None:
-    """Ask for two sentences, and show the last interpolation; `at_once` starts with one of the first two sentences."""
+    """Ask for two sentences, and show the last interpolation; `at_once` makes one without waiting for the button."""
     st.subheader("Between two sentences")
     if loaded.cannot_write:
         st.info(loaded.cannot_write, icon=":material/edit_off:")
@@ -59,7 +59,8 @@ def form(
             st.space("stretch")
             submitted = st.form_submit_button("Interpolate", type="primary")
     walk = st.session_state.get("walked")
-    if submitted or (at_once and (walk is None or walk.model != loaded.digest)):
+    walk = walk if walk and walk.model == loaded.digest else None
+    if submitted or (at_once and walk is None):
         start, end = (str(text)[: writing.MAX_CHARACTERS] for text in (start, end))
         try:
             with st.spinner("Writing"):
@@ -67,16 +68,14 @@ def form(
         except BgtError as error:
             problem(error)
             return None
-        st.session_state["walked"] = Interpolation(loaded.digest, start, end, lang, table_of_steps, latents)
-    walk = st.session_state.get("walked")
-    if walk is None or walk.model != loaded.digest:
-        return None
-    follow(walk)
+        walk = st.session_state["walked"] = Interpolation(loaded.digest, start, end, lang, table_of_steps, latents)
+    if walk:
+        follow(walk)
     return walk
 
 
 def what_moves(second_latent: str) -> dict[str, tuple[str, ...]]:
-    """What can be chosen to move, and which latents that is."""
+    """The choices of what moves, and the latents of each."""
     names = ("Meaning", "Style") if second_latent == LANGUAGE else (SEMANTIC.capitalize(), second_latent.capitalize())
     return {names[0]: (SEMANTIC,), names[1]: (second_latent,), "Both": (SEMANTIC, second_latent)}
 

@@ -53,6 +53,7 @@ def tools(name: str) -> dict[str, object]:
     """Plotly's own buttons: lasso, pan, zoom, home, and a vector drawing saved as NAME.svg."""
     return {
         "displaylogo": False,
+        "scrollZoom": False,
         "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d", "select2d"],
         "toImageButtonOptions": {"format": "svg", "filename": name},
     }

@@ -59,7 +59,7 @@ def test_it_tells_data_files_and_settings(start: Start, opened: Open, with_card:
     assert "CC BY 2.0 FR" in everything and config["files"]["model.safetensors"] in everything
     assert "objective.elbo.warmup_steps" in everything and "torch" in everything
     assert verbatim("66.4 [63.4, 69.4]") in everything
-    assert "Fidelity of what it writes" in [head.value for head in app.subheader]
+    assert "Fidelity of generated text" in [head.value for head in app.subheader]
     assert "short sentences" in [text.value for text in app.text]
     assert any("@inproceedings" in code.value for code in app.code)
 

@@ -18,7 +18,7 @@ import pytest
 from plotly.io import from_json
 from pyarrow import parquet
 
-from app.core import exports, own_texts, rows, startup, state, theme
+from app.core import exports, own_texts, rows, startup, theme
 from app.core.exports import publication
 from app.core.latents import chart
 from probes.cli.output import document
@@ -115,7 +115,7 @@ def test_every_figure_can_be_drawn_for_paper(
     """In the colours of the light theme, whatever the page's are, with its model, its data and its numbers."""
     drawn: list[go.Figure] = []
     monkeypatch.setattr(exports, "_figure", lambda data, key: drawn.append(from_json(data["figure"])))
-    monkeypatch.setattr(state, "theme", lambda: "dark")
+    monkeypatch.setattr(theme, "current", lambda: "dark")
     (tmp_path / "en.json").write_text(json.dumps(document([cell], [], [])), "utf-8")
     start("--model", saved, "--results", tmp_path)
     app = opened(page)

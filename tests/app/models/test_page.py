@@ -86,11 +86,11 @@ def test_maps_show_the_same_sentences_and_a_selection_lights_both(two_models: li
         return {trace["customdata"][at] for trace in figure["data"] for at in trace.get("selectedpoints") or []}
 
     left, right = app.figures()
-    assert ids(left) == ids(right) and len(ids(left)) > 10 and not left.lit()
+    assert ids(left) == ids(right) and len(ids(left)) > 10 and not lit(left)
     some = set(sorted(ids(left))[:3])
     app.session_state["chosen"] = sorted(some)
     left, right = app.run().figures()
-    assert left.lit() == right.lit() == some
+    assert lit(left) == lit(right) == some
 
 
 def test_similarities_are_each_model_s_own(two_models: list[str], opened: Open) -> None:

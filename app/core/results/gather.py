@@ -273,16 +273,16 @@ def read_path(path: Path) -> list[ResultTables]:
     if not path.is_dir():
         return [read_file(path)]
     parts = [read_file(file) for file in sorted(path.iterdir()) if file.suffix[1:] in KINDS]
-    return [named_after(part, path.parent) for part in parts] if path.name == startup.PROBES_FOLDER else parts
-
-
-def named_after(tables: ResultTables, model: Path) -> ResultTables:
-    """Results called as this folder is, now called by its path."""
-    path = {model.name: str(model)}
-    return tables.changed(
-        lambda table: table.assign(model=table["model"].replace(path)),
-        lambda key: key._replace(model=path.get(key.model, key.model)),
-    )
+    if path.name != startup.PROBES_FOLDER:
+        return parts
+    names = {path.parent.name: str(path.parent)}  # the app knows models by their paths
+    return [
+        part.changed(
+            lambda table: table.assign(model=table["model"].replace(names)),
+            lambda key: key._replace(model=names.get(key.model, key.model)),
+        )
+        for part in parts
+    ]
 
 
 def read_file(file: Path) -> ResultTables:

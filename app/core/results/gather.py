@@ -196,8 +196,9 @@ def gathered(paths: Iterable[Path], more: Iterable[ResultTables]) -> ResultTable
     model probed otherwise than by a linear probe says how.
     """
     parts = [*(part for path in paths for part in read_path(path)), *more]
-    scores, gaps, curve = (
-        stacked([getattr(part, kind) for part in (ResultTables(), *parts)]) for kind in ("scores", "gaps", "curve")
+    columns = zip(*((part.scores, part.gaps, part.curve) for part in (ResultTables(), *parts)), strict=True)
+    scores, gaps, curve = (  # tables without rows do not decide the types of columns
+        pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True) for tables in columns
     )
     items = {key: table for part in parts for key, table in part.items.items()}
     titles = model_titles(pd.concat([scores[SOURCE], gaps[SOURCE]]), items)
@@ -222,11 +223,6 @@ def marked(table: pd.DataFrame) -> pd.DataFrame:
     # the same on another device, or by another version
     again = table.groupby([*CELL, "mark", *table.columns.intersection(["latent", "family", "n_train"])]).cumcount()
     return table.assign(mark=table["mark"].where(again == 0, table["mark"] + " (" + (again + 1).astype(str) + ")"))
-
-
-def stacked(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """One below the other; those without rows do not decide the column types."""
-    return pd.concat([table for table in tables if len(table)] or [tables[0]], ignore_index=True)
 
 
 class Training(NamedTuple):

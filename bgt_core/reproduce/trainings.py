@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from bgt_core import recipes
-from bgt_core.recipes import RECIPES, Recipe, legacy
+from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.reproduce.experiments import ExperimentSpec
 
 SHORT = 10  # hex digits of a hash in a name
@@ -97,7 +97,6 @@ def recipe_defaults(recipe: str) -> dict[str, Any]:
 def changed_arguments(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Settings known to both that differ: ("train.seed=3, now 1", ...). One that is new changes nothing, nor does where
     the weights lay that it starts from: a training's name says whose they are."""
-    then = legacy.convert(then)
     shared = [name for name in now if name in then and name != "init_from"]
     return [
         f"{name}={then[name]}, now {as_json(now[name])}" for name in shared if as_json(then[name]) != as_json(now[name])

@@ -43,7 +43,7 @@ def english_pairs(
     """Untrained models of English paraphrases, each with a log: a vgvae with either decoder, and a bgt."""
     folder = tmp_path_factory.mktemp("english")
     recipes = {decoder: recipe_of(decoder) for decoder in (WRITING, BAG)}
-    recipes["bgt"] = tiny("bgt-small", langs=["a:en", "b:en"])
+    recipes["bgt"] = tiny("bgt-small", columns=["a:en", "b:en"])
     kl = {"kl/semantic/a": 4.0, "kl/semantic/b": 5.0, "kl/syntactic/a": 2.0, "kl/syntactic/b": 1.0}
     log = [{"kind": "valid", "step": step, "steps": 7, "elbo": -90.0, **kl, "retrieval/a-b": 0.5} for step in (4, 7)]
     for name, recipe in recipes.items():

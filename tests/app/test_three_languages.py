@@ -69,7 +69,7 @@ def trilingual(
     """An untrained model of three languages, with a log, beside sentences in all three: model/ and triples.tsv."""
     folder = tmp_path_factory.mktemp("trilingual")
     tokenizer = Tokenizer.train([text for triple in TRIPLES for text in triple], 110, lowercase=True)
-    recipe = tiny(langs=LANGS, vocab_size=110)
+    recipe = tiny(columns=LANGS, vocab_size=110)
     torch.manual_seed(0)
     checkpoint.save(folder / "model", recipe, stirred(recipe.build(tokenizer)), tokenizer, step=7)
     pairs = {f"retrieval/{left}-{right}": 0.25 for left, right in combinations(LANGS, 2)}

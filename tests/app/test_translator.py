@@ -21,7 +21,7 @@ PAGES = ("main", "sentence", "maps", "rewrite", "similarity", "probes", "languag
 def french_to_english(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, tmp_path: Path, start: Callable[..., None]
 ) -> None:
-    recipe = tiny("translator", langs=["fr", "en"])
+    recipe = tiny("translator", columns=["fr", "en"])
     checkpoint.save(tmp_path / "fr-en", recipe, recipe.build(tokenizer), tokenizer, step=7)
     log = {"kind": "valid", "step": 7, "steps": 7, "translate/en": 17.1}
     (tmp_path / "fr-en" / "metrics.jsonl").write_text(json.dumps(log) + "\n", "utf-8")

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -82,7 +83,7 @@ SHARED = {"vocab_size": 400}
 
 
 # Started before all others when tests run in parallel: those of the browser, then the longest of the rest.
-FIRST = ("browser", "end_to_end", "app", "reproduce", "training", "test_run.py")
+FIRST = ("browser", "end_to_end", "app", "analysis", "training", "test_run.py")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -122,18 +123,24 @@ class Done(NamedTuple):
 
 
 @pytest.fixture
-def bgt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """bgt("embed", "-", stdin=io.StringIO("...")): `bgt` in this process, through its `main`."""
+def in_process(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """in_process(main, *arguments): a command in this process, through its `main`."""
 
-    def call(*arguments: object, stdin: TextIO | None = None) -> Done:
+    def call(main: Callable[[], None], *arguments: object, stdin: TextIO | None = None) -> Done:
         monkeypatch.setattr(sys, "argv", ["bgt", *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", stdin or io.StringIO())
         capsys.readouterr()
         with pytest.raises(SystemExit) as end:
-            cli.main()
+            main()
         return Done(int(end.value.code or 0), *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture
+def bgt(in_process: Callable[..., Done]) -> Callable[..., Done]:
+    """bgt("embed", "-", stdin=io.StringIO("...")): `bgt` in this process."""
+    return partial(in_process, cli.main)
 
 
 @pytest.fixture(scope="session")

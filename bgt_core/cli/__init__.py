@@ -1,5 +1,5 @@
 """`bgt`: data, train, embed, translate, mine, sts, pairs, triples, syntax, retrieve, retrieve-similar, fidelity,
-reproduce, generate, diagnose, info, export, push.
+generate, diagnose, info, export, push.
 
 One file per command: it parses, calls the library and prints. `errors` turns the library's errors into a line each.
 
@@ -27,7 +27,6 @@ from bgt_core.cli import (
     info,
     mine,
     pairs,
-    reproduce,
     retrieve,
     similar,
     sts,
@@ -54,7 +53,6 @@ for command in (
     syntax.syntax,
     retrieve.retrieve,
     fidelity.fidelity,
-    reproduce.reproduce,
     generate.generate,
     diagnose.diagnose,
     info.info,

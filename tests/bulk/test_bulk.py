@@ -9,7 +9,6 @@ import json
 import lzma
 import os
 import resource
-import shutil
 import subprocess
 import sys
 import threading
@@ -29,7 +28,8 @@ from bgt_core.errors import BgtError, UsageError
 from bgt_core.grammar import Pair
 from bgt_core.vectors.compare import ComparesByCosine
 
-ROOT = Path(__file__).resolve().parent.parent
+Begin, Names, States = Callable[..., None], Callable[[], list[str]], Callable[..., list[Path]]
+ROOT = Path(__file__).resolve().parents[2]
 CHUNK = 4
 WIDTH = 12  # of the tiny model's semantic latent
 
@@ -68,25 +68,7 @@ def saved_by_numpy(vectors: np.ndarray) -> bytes:
     return file.getvalue()
 
 
-def names() -> list[str]:
-    return sorted(path.name for path in Path().iterdir())
-
-
-class Stop(BaseException):
-    """Ends the work from inside."""
-
-
-def stop_at(rows: int) -> Callable[[int, int], None]:
-    """A report that stops once that many rows are done."""
-
-    def report(done: int, total: int) -> None:
-        if done >= rows:
-            raise Stop
-
-    return report
-
-
-def test_a_row_a_line(model: Embedder, text: Path, expected: np.ndarray, sentences: list[str]) -> None:
+def test_a_row_a_line(model: Embedder, text: Path, expected: np.ndarray, sentences: list[str], names: Names) -> None:
     done: list[tuple[int, int]] = []
     written = bulk.embed_file(model, text, Path("x.npy"), lang="en", report=lambda *row: done.append(row))
     assert written == (Path("x.npy"), 22, WIDTH)
@@ -127,52 +109,25 @@ def test_every_source_gives_the_same_bytes(
 
 
 def test_stopped_at_any_moment_it_continues_to_the_same_bytes(
-    model: Embedder, text: Path, sentences: list[str]
+    model: Embedder, text: Path, sentences: list[str], states: States
 ) -> None:
-    """Around each call that settles something on disk the folder is copied as a kill would leave it, and as a power
-    cut may leave it: of the rows only what was synced."""
     work = Path("work")
     work.mkdir()
     (work / text).write_text("\n".join(sentences[:10]))
-    states: list[Path] = []
-    synced = b""
-
-    def copy_state() -> None:
-        for rows_lost in (False, True):
-            states.append(Path(shutil.copytree(work, f"state-{len(states)}")))
-            if rows_lost and (partial := states[-1] / "x.npy.partial").exists():
-                partial.write_bytes(synced)
-
-    def fsync(file: int) -> None:
-        nonlocal synced
-        copy_state()
-        partial = work / "x.npy.partial"
-        synced = partial.read_bytes() if os.path.samestat(os.fstat(file), partial.stat()) else synced
-        copy_state()
-
-    def replace(old: Path, new: Path, real: Callable[[Path, Path], None] = os.replace) -> None:
-        copy_state()
-        real(old, new)
-        copy_state()
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(os, "fsync", fsync)
-        patched.setattr(os, "replace", replace)
-        bulk.embed_file(model, work / text, work / "x.npy", lang="en")
-        patched.undo()
-        patched.setattr(os, "fsync", lambda file: None)
-        begun = []
-        for state in states:
-            done: list[int] = []
-            report = lambda rows, total, done=done: done.append(rows)  # noqa: E731
-            bulk.embed_file(model, state / text, state / "x.npy", lang="en", report=report)
-            assert (state / "x.npy").read_bytes() == (work / "x.npy").read_bytes()
-            assert sorted(path.name for path in state.iterdir()) == [text.name, "x.npy", "x.npy.json"]
-            begun.append(done[0])
+    begun = []
+    for state in states(work / "x.npy", lambda: bulk.embed_file(model, work / text, work / "x.npy", lang="en")):
+        done: list[int] = []
+        report = lambda rows, total, done=done: done.append(rows)  # noqa: E731
+        bulk.embed_file(model, state / text, state / "x.npy", lang="en", report=report)
+        assert (state / "x.npy").read_bytes() == (work / "x.npy").read_bytes()
+        assert sorted(path.name for path in state.iterdir()) == [text.name, "x.npy", "x.npy.json"]
+        begun.append(done[0])
     assert set(begun) == {0, 4, 8, 10}
 
 
-def test_a_killed_process_is_continued(text: Path, saved: Path, expected: np.ndarray, model: Embedder) -> None:
+def test_a_killed_process_is_continued(
+    text: Path, saved: Path, expected: np.ndarray, model: Embedder, names: Names
+) -> None:
     code = """
 import sys, time
 from bgt_core import bulk, cli
@@ -201,11 +156,10 @@ cli.main()
 
 @pytest.mark.parametrize("changed", ["text", "model", "lang", "latent", "precision"])
 def test_what_was_begun_with_something_else_is_left_alone(
-    changed: str, model: Embedder, text: Path, expected: np.ndarray, saved: Path
+    changed: str, model: Embedder, text: Path, expected: np.ndarray, saved: Path, begin: Begin, names: Names
 ) -> None:
     out = Path("x.npy")
-    with pytest.raises(Stop):
-        bulk.embed_file(model, text, out, lang="en", report=stop_at(8))
+    begin(8, bulk.embed_file, model, text, out, lang="en")
     before = {name: Path(name).read_bytes() for name in names() if name != text.name}
     other, arguments, raw = model, {"lang": "en"}, text.read_bytes()
     if changed == "text":
@@ -250,10 +204,11 @@ class OtherEncoder(ComparesByCosine):
         ("", "", "begun with an encoder that has no fingerprint"),
     ],
 )
-def test_rows_of_two_outside_encoders_are_not_mixed(text: Path, first: str, second: str, reason: str) -> None:
+def test_rows_of_two_outside_encoders_are_not_mixed(
+    text: Path, first: str, second: str, reason: str, begin: Begin
+) -> None:
     out = Path("x.npy")
-    with pytest.raises(Stop):
-        bulk.embed_file(OtherEncoder(1, first), text, out, lang="en", report=stop_at(8))
+    begin(8, bulk.embed_file, OtherEncoder(1, first), text, out, lang="en")
     with pytest.raises(UsageError, match=reason) as error:
         bulk.embed_file(OtherEncoder(2, second), text, out, lang="en")
     assert "\n" not in str(error.value) and not out.exists()
@@ -264,10 +219,9 @@ def test_rows_of_two_outside_encoders_are_not_mixed(text: Path, first: str, seco
     assert (np.load(out) == (2 if second else 3)).all()
 
 
-def test_removing_the_partial_file_begins_anew(model: Embedder, text: Path) -> None:
+def test_removing_the_partial_file_begins_anew(model: Embedder, text: Path, begin: Begin, names: Names) -> None:
     out = Path("x.npy")
-    with pytest.raises(Stop):
-        bulk.embed_file(model, text, out, lang="en", report=stop_at(8))
+    begin(8, bulk.embed_file, model, text, out, lang="en")
     record = Path("x.npy.partial.json")
     record.write_text("[]")
     with pytest.raises(BgtError, match=r"partial\.json: damaged; remove x\.npy\.partial to begin anew"):
@@ -278,10 +232,9 @@ def test_removing_the_partial_file_begins_anew(model: Embedder, text: Path) -> N
     assert names() == ["text.txt", "x.npy", "x.npy.json"]
 
 
-def test_rows_that_are_not_there_do_not_count(model: Embedder, text: Path, expected: np.ndarray) -> None:
+def test_rows_that_are_not_there_do_not_count(model: Embedder, text: Path, expected: np.ndarray, begin: Begin) -> None:
     out = Path("x.npy")
-    with pytest.raises(Stop):
-        bulk.embed_file(model, text, out, lang="en", report=stop_at(8))
+    begin(8, bulk.embed_file, model, text, out, lang="en")
     os.truncate("x.npy.partial", 300)
     bulk.embed_file(model, text, out, lang="en")
     assert out.read_bytes() == saved_by_numpy(expected)
@@ -294,12 +247,12 @@ def test_no_file_lies_beside_the_record_of_another(model: Embedder, text: Path, 
 
     def replace(old: Path, new: Path, real: Callable[[Path, Path], None] = os.replace) -> None:
         if Path(new).name == "x.npy.json":
-            raise Stop  # the new file is in place, its record not yet
+            raise KeyboardInterrupt  # the new file is in place, its record not yet
         real(old, new)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(os, "replace", replace)
-        with pytest.raises(Stop):
+        with pytest.raises(KeyboardInterrupt):
             bulk.embed_file(model, text, out, lang="en")
     assert not np.array_equal(np.load(out), expected)
     text.write_bytes(raw)
@@ -336,15 +289,18 @@ def test_shards_in_order_are_the_whole(
     assert (out.read_bytes(), Path(f"{out}.json").read_bytes()) == joined
 
 
-def test_a_shard_is_continued_too(model: Embedder, text: Path, expected: np.ndarray) -> None:
-    with pytest.raises(Stop):
-        bulk.embed_file(model, text, Path("x.npy"), lang="en", shard=(2, 2), report=stop_at(4))
+def test_a_shard_is_continued_too(
+    model: Embedder, text: Path, expected: np.ndarray, begin: Begin, names: Names
+) -> None:
+    begin(4, bulk.embed_file, model, text, Path("x.npy"), lang="en", shard=(2, 2))
     assert "x-00002-of-00002.npy.partial" in names()
     written = bulk.embed_file(model, text, Path("x.npy"), lang="en", shard=(2, 2))
     np.testing.assert_array_equal(np.load(written.path), expected[12:])
 
 
-def test_join_takes_whole_parts_of_one_making(model: Embedder, text: Path, expected: np.ndarray) -> None:
+def test_join_takes_whole_parts_of_one_making(
+    model: Embedder, text: Path, expected: np.ndarray, begin: Begin, names: Names
+) -> None:
     out, raw = Path("x.npy"), text.read_bytes()
     first = bulk.embed_file(model, text, out, lang="en", shard=(1, 2)).path
     with pytest.raises(BgtError, match=r"x-00002-of-00002\.npy\.json: can't be read \(No such file") as error:
@@ -373,13 +329,14 @@ def test_join_takes_whole_parts_of_one_making(model: Embedder, text: Path, expec
     with pytest.raises(BgtError, match="Shard 1/0"):
         bulk.join(out, 0)
     assert names() == ["text.txt", first.name, f"{first.name}.json", second.name, f"{second.name}.json"]
-    with pytest.raises(Stop):
-        bulk.embed_file(model, text, out, lang="en", report=stop_at(8))
+    begin(8, bulk.embed_file, model, text, out, lang="en")
     assert bulk.join(out, 2).rows == 22  # continues after the eight
     assert out.read_bytes() == saved_by_numpy(expected)
 
 
-def test_what_is_complete_is_not_made_again(model: Embedder, text: Path, expected: np.ndarray) -> None:
+def test_what_is_complete_is_not_made_again(
+    model: Embedder, text: Path, expected: np.ndarray, begin: Begin, names: Names
+) -> None:
     out = Path("x.npy")
     bulk.embed_file(model, text, out, lang="en")
     written = out.stat().st_mtime_ns
@@ -389,8 +346,8 @@ def test_what_is_complete_is_not_made_again(model: Embedder, text: Path, expecte
     out.write_bytes(b"something else")  # no longer what the record says
     bulk.embed_file(model, text, out, lang="en")
     assert out.read_bytes() == saved_by_numpy(expected)
-    with pytest.raises(Stop):  # begun with something else: the complete one stays and counts
-        bulk.embed_file(model, text, out, lang="en", latent="language", report=stop_at(8))
+    # begun with something else: the complete one stays and counts
+    begin(8, bulk.embed_file, model, text, out, lang="en", latent="language")
     bulk.embed_file(model, text, out, lang="en", report=lambda rows, _: done.append(rows))
     assert done[1:] == [22]
     bulk.embed_file(model, text, out, lang="en", latent="language", report=lambda rows, _: done.append(rows))
@@ -400,7 +357,7 @@ def test_what_is_complete_is_not_made_again(model: Embedder, text: Path, expecte
 
 
 @pytest.mark.parametrize("shard", [(0, 2), (3, 2), (1, 0)])
-def test_no_such_shard(shard: tuple[int, int], model: Embedder, text: Path) -> None:
+def test_no_such_shard(shard: tuple[int, int], model: Embedder, text: Path, names: Names) -> None:
     with pytest.raises(BgtError, match=f"Shard {shard[0]}/{shard[1]}: expected I/N") as error:
         bulk.embed_file(model, text, Path("x.npy"), lang="en", shard=shard)
     assert error.value.exit_code == 2
@@ -435,7 +392,7 @@ def test_a_full_disk_loses_nothing(model: Embedder, text: Path, expected: np.nda
 
 
 @pytest.mark.parametrize("change", ["longer", "shorter", "other", "gone"])
-def test_text_that_changes_meanwhile_is_noticed(change: str, model: Embedder, text: Path) -> None:
+def test_text_that_changes_meanwhile_is_noticed(change: str, model: Embedder, text: Path, names: Names) -> None:
     raw = text.read_bytes()
     changed = {"longer": raw + b"more\n", "shorter": raw[:50], "other": raw.replace(b"e", b"o")}
 
@@ -450,20 +407,19 @@ def test_text_that_changes_meanwhile_is_noticed(change: str, model: Embedder, te
     assert "x.npy" not in names()
 
 
-def test_an_error_in_the_text_comes_before_the_work(model: Embedder, text: Path) -> None:
-    with pytest.raises(Stop):
-        bulk.embed_file(model, text, Path("x.npy"), lang="en", report=stop_at(8))
+def test_an_error_in_the_text_comes_before_the_work(model: Embedder, text: Path, begin: Begin, names: Names) -> None:
+    begin(8, bulk.embed_file, model, text, Path("x.npy"), lang="en")
     before = names()
     text.write_bytes(text.read_bytes() + b"fine\ncaf\xe9\n")
     with pytest.raises(BgtError, match=r"^text\.txt:24: not UTF-8"):
-        bulk.embed_file(model, text, Path("x.npy"), lang="en", report=stop_at(0))
+        bulk.embed_file(model, text, Path("x.npy"), lang="en", report=lambda *_: pytest.fail("begun"))
     with pytest.raises(BgtError, match=r"^text\.txt:24: not UTF-8"):
-        bulk.embed_file(model, text, Path("y.npy"), lang="en", report=stop_at(0))
+        bulk.embed_file(model, text, Path("y.npy"), lang="en", report=lambda *_: pytest.fail("begun"))
     assert names() == before
 
 
 def test_long_lines_make_short_chunks(
-    model: Embedder, text: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch
+    model: Embedder, text: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch, begin: Begin
 ) -> None:
     monkeypatch.setattr(bulk, "CHUNK_BYTES", 100)
     chunks: list[list[str]] = []
@@ -480,8 +436,7 @@ def test_long_lines_make_short_chunks(
     assert [line for chunk in whole for line in chunk] == sentences
     assert all(len(chunk) <= CHUNK and sum(map(len, chunk[:-1])) < 100 for chunk in whole)
     assert any(len(chunk) < CHUNK for chunk in whole[:-1])
-    with pytest.raises(Stop):
-        bulk.embed_file(seen, text, Path("y.npy"), lang="en", report=stop_at(len(whole[0])))
+    begin(len(whole[0]), bulk.embed_file, seen, text, Path("y.npy"), lang="en")
     bulk.embed_file(seen, text, Path("y.npy"), lang="en")
     assert [chunk for chunk in chunks if chunk] == whole  # continued where a short chunk ended
     chunks.clear()

@@ -29,7 +29,8 @@ from bgt_core.data.translations import Translation
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files.resumable import ResumableFile
 
-ROOT = Path(__file__).resolve().parent.parent
+Begin, Names, States = Callable[..., None], Callable[[], list[str]], Callable[..., list[Path]]
+ROOT = Path(__file__).resolve().parents[2]
 CHUNK = 3
 LANGS = ["en", "fr"]
 
@@ -67,25 +68,7 @@ TABLE = "".join(
 ).encode()
 
 
-def names() -> list[str]:
-    return sorted(path.name for path in Path().iterdir())
-
-
-class Stop(BaseException):
-    """Ends the work from inside."""
-
-
-def stop_at(rows: int) -> Callable[[int, int], None]:
-    """A report that stops once that many rows are done."""
-
-    def report(done: int, total: int) -> None:
-        if done >= rows:
-            raise Stop
-
-    return report
-
-
-def test_a_row_for_each_translation(bitext: Path) -> None:
+def test_a_row_for_each_translation(bitext: Path, names: Names) -> None:
     translator, done = Shouts(), []
     result = backtranslate(
         translator, bitext, Path("out.tsv"), langs=LANGS, into="en", report=lambda *row: done.append(row)
@@ -128,21 +111,20 @@ def test_every_source_gives_the_same_table(kind: str, bitext: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".tsv.gz", ".tsv.xz", ".tsv.zst"])
-def test_a_compressed_table_holds_the_same_and_is_continued(suffix: str, bitext: Path) -> None:
+def test_a_compressed_table_holds_the_same_and_is_continued(suffix: str, bitext: Path, begin: Begin) -> None:
     out = Path(f"out{suffix}")
     backtranslate(Shouts(), bitext, out, langs=LANGS, into="en")
     whole = out.read_bytes()
     rows = list(read_pairs(out, ["reference", "translation", "cost", "row"], Skipped(), strict=True))
     assert "".join("\t".join(row) + "\n" for row in rows).encode() == TABLE
     other = Path(f"other{suffix}")
-    with pytest.raises(Stop):
-        backtranslate(Shouts(), bitext, other, langs=LANGS, into="en", report=stop_at(6))
+    begin(6, backtranslate, Shouts(), bitext, other, langs=LANGS, into="en")
     backtranslate(Shouts(), bitext, other, langs=LANGS, into="en")
     assert other.read_bytes() == whole
 
 
 def test_the_card_says_what_it_is_made_of(bitext: Path) -> None:
-    manifest.write_card(bitext, {"schema": manifest.CARD, "file": manifest.facts(bitext), "licence": "CC0 1.0"})
+    manifest.write_card(bitext, LANGS, 11, [], "CC0 1.0")
     out = Path("out.tsv.xz")
     backtranslate(Shouts(), bitext, out, langs=LANGS, into="en")
     (check,) = inspect(out)
@@ -154,50 +136,24 @@ def test_the_card_says_what_it_is_made_of(bitext: Path) -> None:
     assert (card["rows"], card["sentences"], card["untranslated"], card["read"]) == (18, 9, 1, 11)
 
 
-def test_stopped_at_any_moment_it_continues_to_the_same_bytes(bitext: Path) -> None:
-    """Around each call that settles something on disk the folder is copied as a kill would leave it, and as a power
-    cut may leave it: of the table only what was synced."""
-    work, states, synced = Path("work"), [], b""
+def test_stopped_at_any_moment_it_continues_to_the_same_bytes(bitext: Path, states: States) -> None:
+    work = Path("work")
     work.mkdir()
     shutil.copy(bitext, work)
-
-    def copy_state() -> None:
-        for rows_lost in (False, True):
-            states.append(Path(shutil.copytree(work, f"state-{len(states)}")))
-            if rows_lost and (partial := states[-1] / "out.tsv.partial").exists():
-                partial.write_bytes(synced)
-
-    def fsync(file: int) -> None:
-        nonlocal synced
-        copy_state()
-        partial = work / "out.tsv.partial"
-        synced = partial.read_bytes() if os.path.samestat(os.fstat(file), partial.stat()) else synced
-        copy_state()
-
-    def replace(old: Path, new: Path, real: Callable[[Path, Path], None] = os.replace) -> None:
-        copy_state()
-        real(old, new)
-        copy_state()
-
+    out, options = work / "out.tsv", {"langs": LANGS, "into": "en"}
     begun = []
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(os, "fsync", fsync)
-        patched.setattr(os, "replace", replace)
-        backtranslate(Shouts(), work / bitext, work / "out.tsv", langs=LANGS, into="en")
-        patched.undo()
-        patched.setattr(os, "fsync", lambda file: None)
-        for state in states:
-            done: list[int] = []
-            report = lambda rows, total, done=done: done.append(rows)  # noqa: E731
-            result = backtranslate(Shouts(), state / bitext, state / "out.tsv", langs=LANGS, into="en", report=report)
-            assert (state / "out.tsv").read_bytes() == TABLE
-            assert (result.rows, result.sentences, result.untranslated) == (18, 9, 1)
-            assert sorted(path.name for path in state.iterdir()) == ["out.tsv", "out.tsv.json", bitext.name]
-            begun.append(done[0])
+    for state in states(out, lambda: backtranslate(Shouts(), work / bitext, out, **options)):
+        done: list[int] = []
+        report = lambda rows, total, done=done: done.append(rows)  # noqa: E731
+        result = backtranslate(Shouts(), state / bitext, state / "out.tsv", **options, report=report)
+        assert (state / "out.tsv").read_bytes() == TABLE
+        assert (result.rows, result.sentences, result.untranslated) == (18, 9, 1)
+        assert sorted(path.name for path in state.iterdir()) == ["out.tsv", "out.tsv.json", bitext.name]
+        begun.append(done[0])
     assert set(begun) == {0, 3, 6, 9, 11}
 
 
-def test_a_killed_command_is_continued(bitext: Path) -> None:
+def test_a_killed_command_is_continued(bitext: Path, names: Names) -> None:
     """By a program of others; it is not asked again for what is there."""
     Path("program.py").write_text(
         "import sys, pathlib\n"
@@ -250,10 +206,11 @@ def test_a_complete_table_is_left_alone(bitext: Path) -> None:
 
 
 @pytest.mark.parametrize("changed", ["text", "translator", "into", "langs"])
-def test_what_was_begun_with_something_else_is_left_alone(changed: str, bitext: Path) -> None:
+def test_what_was_begun_with_something_else_is_left_alone(
+    changed: str, bitext: Path, begin: Begin, names: Names
+) -> None:
     out, translator, options = Path("out.tsv"), Shouts(), {"langs": LANGS, "into": "en"}
-    with pytest.raises(Stop):
-        backtranslate(translator, bitext, out, **options, report=stop_at(6))
+    begin(6, backtranslate, translator, bitext, out, **options)
     before = {name: Path(name).read_bytes() for name in names() if name != bitext.name}
     raw = bitext.read_bytes()
     if changed == "text":
@@ -270,10 +227,9 @@ def test_what_was_begun_with_something_else_is_left_alone(changed: str, bitext: 
     assert out.read_bytes() == TABLE
 
 
-def test_a_translator_without_a_fingerprint_is_not_continued(bitext: Path) -> None:
+def test_a_translator_without_a_fingerprint_is_not_continued(bitext: Path, begin: Begin) -> None:
     out = Path("out.tsv")
-    with pytest.raises(Stop):
-        backtranslate(Shouts(""), bitext, out, langs=LANGS, into="en", report=stop_at(6))
+    begin(6, backtranslate, Shouts(""), bitext, out, langs=LANGS, into="en")
     with pytest.raises(UsageError, match="begun with a translator that has no fingerprint"):
         backtranslate(Shouts(""), bitext, out, langs=LANGS, into="en")
     Path("out.tsv.partial").unlink()
@@ -339,7 +295,7 @@ def test_text_that_changes_meanwhile_is_not_taken_for_the_same(bitext: Path) -> 
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line_and_leaves_nothing(
-    options: dict, error: type[Exception], message: str, bitext: Path
+    options: dict, error: type[Exception], message: str, bitext: Path, names: Names
 ) -> None:
     translator = Shouts()
     arguments = {"source": bitext, "out": "out.tsv", "langs": LANGS, "into": "en"} | options

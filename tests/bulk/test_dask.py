@@ -11,7 +11,7 @@ import bgt_core
 from bgt_core import bulk
 from bgt_core.grammar import Pair
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_two_workers_write_what_one_process_does(saved: Path, grammar: list[Pair], tmp_path: Path) -> None:

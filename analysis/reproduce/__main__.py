@@ -107,16 +107,13 @@ def reproduce(
 
 
 def comparison_names(name: str) -> list[str]:
-    """The names that "all" stands for: those of the BGT paper; the data of other papers are others.
-
-    Raises UsageError for a name that is none of ours.
-    """
+    """The names that "all" stands for: those of the BGT paper, as the other papers have other data."""
     from analysis.reproduce.comparisons import COMPARISONS
-    from analysis.reproduce.papers import OTHER_PAPERS
+    from analysis.reproduce.papers import check_names
 
-    if name not in (*COMPARISONS, *OTHER_PAPERS, "all"):
-        raise UsageError(f"There is no table '{name}'; choose from {', '.join([*COMPARISONS, 'all', *OTHER_PAPERS])}.")
-    return list(COMPARISONS) if name == "all" else [name]
+    names = list(COMPARISONS) if name == "all" else [name]
+    check_names(names)
+    return names
 
 
 def redraw(folder: Path | None, names: Sequence[str], as_json: bool) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from analysis.reproduce import backtranslation, var_siamese, vgvae
-from analysis.reproduce.comparisons import COMPARISONS
-from analysis.reproduce.datasets import Dataset
+from analysis.reproduce.comparisons import COMPARISONS, SCALES
+from analysis.reproduce.datasets import Dataset, Langs
 from analysis.reproduce.experiments import Comparison, ExperimentSpec
 from analysis.reproduce.stored import Records
+from bgt_core.errors import UsageError
 
 # A comparison, what each of its systems is trained and measured on, and the scale's arguments of recipes.
 ComparisonData = tuple[Comparison, Callable[[ExperimentSpec], Dataset], Mapping[str, Mapping[str, object]]]
@@ -28,6 +29,20 @@ OTHER_PAPERS = {
     vgvae.NAME: Paper(vgvae.read, lambda records: vgvae.comparison()),
     var_siamese.NAME: Paper(var_siamese.read, lambda records: var_siamese.comparison()),
 }
+
+
+def read(name: str, data: Path, scale: str, translations: Callable[[Path, Langs], Dataset]) -> ComparisonData:
+    """The data of a comparison at a scale; `translations` reads those of two languages."""
+    if name in OTHER_PAPERS:
+        return OTHER_PAPERS[name].read(data, scale)
+    return COMPARISONS[name], lambda system: translations(data, system.langs), SCALES[scale]
+
+
+def check_names(names: Sequence[str]) -> None:
+    """UsageError for a name of no comparison."""
+    known = (*COMPARISONS, *OTHER_PAPERS)
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(f"There is no table '{unknown[0]}'; choose from {', '.join(known)} or all.")
 
 
 def comparison_of(name: str, records: Records) -> Comparison:

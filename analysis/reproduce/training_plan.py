@@ -8,12 +8,11 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
-from analysis.reproduce import backtranslation, pages, results, runner, stored
+from analysis.reproduce import backtranslation, pages, papers, results, runner, stored
 from analysis.reproduce.bootstrapped_scores import Bootstrap
-from analysis.reproduce.comparisons import COMPARISONS, EVERY, SAVE_EVERY, SCALES
-from analysis.reproduce.datasets import Dataset, Langs, read_dataset
+from analysis.reproduce.comparisons import EVERY, SAVE_EVERY, SCALES
+from analysis.reproduce.datasets import Dataset, read_dataset
 from analysis.reproduce.experiments import Comparison
-from analysis.reproduce.papers import OTHER_PAPERS, ComparisonData, comparison_of
 from analysis.reproduce.runner import Workspace
 from analysis.reproduce.text_statistics import table_statistics
 from analysis.reproduce.trainings import Training, training_of
@@ -79,18 +78,16 @@ def plan_trainings(
     `data` holds what `datasets` describes; trainings are kept in `out`; `say` gets a line per event. Raises UsageError
     for an unknown comparison, scale or device, NotFound and DataError for data that can't be used.
     """
-    if unknown := [name for name in names if name not in (*COMPARISONS, *OTHER_PAPERS)]:
-        known = ", ".join((*COMPARISONS, *OTHER_PAPERS))
-        raise UsageError(f"There is no comparison '{unknown[0]}'; choose from {known}.")
+    papers.check_names(names)
     if scale not in SCALES:
         raise UsageError(f"scale {scale}: choose from {', '.join(SCALES)}.")
     pick_device(device)
-    read = cache(read_dataset)
+    translations = cache(read_dataset)
     specs: dict[str, Comparison] = {}
     datasets: dict[str, Dataset] = {}
     comparisons: dict[str, dict[str, list[Training]]] = {}
     for name in names:
-        specs[name], dataset_of, arguments = read_comparison(name, data, scale, read)
+        specs[name], dataset_of, arguments = papers.read(name, data, scale, translations)
         comparisons[name] = {}
         for system in (system for system in specs[name].systems if not system.best_of):
             dataset = dataset_of(system)
@@ -103,13 +100,6 @@ def plan_trainings(
                 for seed in seeds or system.seeds
             ]
     return TrainingPlan(Workspace(out, datasets, device, SAVE_EVERY.get(scale), say), specs, comparisons)
-
-
-def read_comparison(name: str, data: Path, scale: str, read: Callable[[Path, Langs], Dataset]) -> ComparisonData:
-    """A comparison, what each of its systems is trained and measured on, and the scale's arguments for recipes."""
-    if name in OTHER_PAPERS:
-        return OTHER_PAPERS[name].read(data, scale)
-    return COMPARISONS[name], lambda system: read(data, system.langs), SCALES[scale]
 
 
 def run(
@@ -142,4 +132,4 @@ def report(plan: TrainingPlan, folder: Path | None = None, bootstrap: Bootstrap 
 def draw(folder: Path, name: str) -> None:
     """Write the page of a comparison from its stored results. Raises NotFound where there are none."""
     records = stored.read(folder, name)
-    write_text(folder / f"{name}.md", pages.page(name, comparison_of(name, records), records))
+    write_text(folder / f"{name}.md", pages.page(name, papers.comparison_of(name, records), records))

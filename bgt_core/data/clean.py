@@ -123,19 +123,15 @@ def clean(
             raise DataError(f"no pair is left of {', '.join(map(str, sources))}: {why}.")
     cleaned = Cleaned(rows, dict(dropped), skipped)
     excluded = [file for path in exclude for file in _files(path)]
-    manifest.write_card(
-        out,
-        names,
-        rows,
-        files,
-        licence,
-        dropped=cleaned.dropped,
-        skipped=dict(skipped.counts),
-        rules=asdict(rules),
-        excluded={str(file): manifest.facts(file) for file in excluded},
-        tokenizer=manifest.facts(tokenizer) if tokenizer else None,
-        models={score.name: models[score.name].fingerprint for score in scores if score.name in models},
-    )
+    about = {
+        "dropped": cleaned.dropped,
+        "skipped": dict(skipped.counts),
+        "rules": asdict(rules),
+        "excluded": {str(file): manifest.facts(file) for file in excluded},
+        "tokenizer": manifest.facts(tokenizer) if tokenizer else None,
+        "models": {score.name: models[score.name].fingerprint for score in scores if score.name in models},
+    }
+    manifest.write_card(out, names, rows, files, licence, **about)
     return cleaned
 
 

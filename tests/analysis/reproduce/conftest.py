@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import random
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -87,6 +88,44 @@ def data(tsv: Path, grammar: list[Pair], tmp_path_factory: pytest.TempPathFactor
 def reproduce(in_process: Callable[..., Any]) -> Callable[..., Any]:
     """reproduce("toy", "--out", out): the command in this process; its exit code, stdout and stderr."""
     return partial(in_process, main)
+
+
+class WholeRun(NamedTuple):
+    """A comparison that was trained, measured and reported."""
+
+    err: str
+    rows: Callable[[str], list[dict[str, str]]]  # of a kind of stored results
+    means: dict[tuple[str, str], float]  # (system, measure) -> score
+    page: str
+
+
+@pytest.fixture
+def whole_run(reproduce: Callable[..., Any]) -> Callable[..., WholeRun]:
+    """whole_run(name, data, out, code): all of a comparison; that it ends in `code`, trains nothing a second time, and
+    draws the same page from what is stored."""
+
+    def run(name: str, data: Path, out: Path, code: int = 0) -> WholeRun:
+        command = [name, "--scale=toy", f"--data={data}", f"--out={out}", "--resamples=100", "--seeds=1"]
+        command += ["--device=cpu", "--threads=1"]
+        page, cells = out / "results" / f"{name}.md", out / "cells"
+        done = reproduce(*command)
+        assert done.code == code, done.err
+        text = page.read_text("utf-8")
+        stamps = {path: path.stat().st_mtime_ns for path in cells.rglob("*") if path.is_file()}
+        assert reproduce(*command).code == code
+        assert {path: path.stat().st_mtime_ns for path in cells.rglob("*") if path.is_file()} == stamps
+        assert reproduce(name, "--report-only", f"--results={out / 'results'}").code == 0
+        assert page.read_text("utf-8") == text
+
+        def rows(kind: str) -> list[dict[str, str]]:
+            with (out / "results" / f"{name}-{kind}.csv").open(encoding="utf-8", newline="") as file:
+                return list(csv.DictReader(file))
+
+        scores = [row for row in rows("scores") if row["seed"] == "mean"]
+        means = {(row["system"], row["measure"]): float(row["value"]) for row in scores}
+        return WholeRun(done.err, rows, means, text)
+
+    return run
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,8 +30,6 @@ from bgt_core.grammar import pairs
 
 ROOT = Path(__file__).resolve().parents[3]
 REFERENCES, BEST = 600, 3
-
-Reproduce = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
@@ -222,19 +219,15 @@ def small_scale(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_scale")
-def test_all_of_it_runs_and_is_drawn(folder: Path, tmp_path: Path, reproduce: Reproduce) -> None:
+def test_all_of_it_runs_and_is_drawn(folder: Path, tmp_path: Path, whole_run: Callable[..., Any]) -> None:
     out = tmp_path / "out"
-    command = ["backtranslation", "--scale=toy", f"--data={folder}", f"--out={out}", "--resamples=100"]
-    command += ["--seeds=1", "--device=cpu", "--threads=1"]
-    done = reproduce(*command)
-    assert done.code == 5, done.err  # the grammar has no sentence of 30 words, and the page says so
+    done = whole_run("backtranslation", folder, out, code=5)  # the grammar has no sentence of 30 words
     assert "2 of" in done.err.splitlines()[-1]
-    rows = {kind: table(out, kind) for kind in ("scores", "cells", "claims", "statistics", "differences")}
 
-    by_system = {row["system"]: row for row in rows["cells"]}
+    by_system = {row["system"]: row for row in done.rows("cells")}
     assert {row["state"] for name, row in by_system.items() if "30-100" not in name} == {"finished"}
     assert {row["state"] for name, row in by_system.items() if "30-100" in name} == {"failed"}
-    mean = {(row["system"], row["measure"]): float(row["value"]) for row in rows["scores"] if row["seed"] == "mean"}
+    mean = done.means
     for name in ("GRAN", "AVG"):
         ranges = [f"{name} fr-large, cost ..{share}" for share in ("33%", "67%")]
         best = max(ranges, key=lambda system: mean[system, "STSB dev"])
@@ -247,27 +240,14 @@ def test_all_of_it_runs_and_is_drawn(folder: Path, tmp_path: Path, reproduce: Re
     assert len(each) == 3
     assert mean["AVG people", SETS] == pytest.approx(np.mean(each), abs=0.01)
 
-    verdicts = {row["claim"]: row["verdict"] for row in rows["claims"]}
+    verdicts = {row["claim"]: row["verdict"] for row in done.rows("claims")}
     assert verdicts[f"AVG fr-large, 0-10 words is above AVG fr-large, 30-100 words on {SETS}"] == "not run"
     assert "not run" not in [told for claim, told in verdicts.items() if "words" not in claim and "1-gram" not in claim]
-    repeated = {row["table"]: row for row in rows["statistics"] if row["statistic"] == "unigram repetition"}
+    repeated = {row["table"]: row for row in done.rows("statistics") if row["statistic"] == "unigram repetition"}
     assert list(repeated) == ["fr-large", "de-small"]  # what people wrote is no translation
     assert repeated["fr-large"]["rho"] and not repeated["de-small"]["rho"]  # one classifier, of the filtered table
-    page = (out / "results/backtranslation.md").read_text("utf-8")
-    assert "## Ranges chosen" in page and "## How translations differ from references" in page
-
-    stamps = {path: path.stat().st_mtime_ns for path in (out / "cells").rglob("*") if path.is_file()}
-    assert reproduce(*command).code == 5
-    assert {path: path.stat().st_mtime_ns for path in (out / "cells").rglob("*") if path.is_file()} == stamps
-    redrawn = reproduce("backtranslation", "--report-only", f"--results={out / 'results'}")
-    assert redrawn.code == 0
-    assert (out / "results/backtranslation.md").read_text("utf-8") == page
+    assert "## Ranges chosen" in done.page and "## How translations differ from references" in done.page
     notebook_shows(out / "results", tmp_path)
-
-
-def table(out: Path, kind: str) -> list[dict[str, str]]:
-    with (out / "results" / f"backtranslation-{kind}.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def notebook_shows(results: Path, folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import random
 from collections.abc import Callable
@@ -148,20 +147,16 @@ def test_scores_of_pairs_come_back_and_are_worth_what_scikit_learn_says(tmp_path
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("toy_scale")
-def test_all_of_it_runs_and_is_drawn(folder: Path, tmp_path: Path, reproduce: Reproduce) -> None:
+def test_all_of_it_runs_and_is_drawn(folder: Path, tmp_path: Path, whole_run: Callable[..., Any]) -> None:
     out = tmp_path / "out"
-    command = ["var-siamese", "--scale=toy", f"--data={folder}", f"--out={out}", "--resamples=100"]
-    command += ["--seeds=1", "--device=cpu", "--threads=1"]
-    done = reproduce(*command)
-    assert done.code == 0, done.err
-    rows = {kind: stored(out, kind) for kind in ("scores", "cells", "claims")}
-    assert {row["state"] for row in rows["cells"]} == {"finished"}
-    assert "not run" not in {row["verdict"] for row in rows["claims"]}
-    mean = {(row["system"], row["measure"]): float(row["value"]) for row in rows["scores"] if row["seed"] == "mean"}
+    done = whole_run("var-siamese", folder, out)
+    assert {row["state"] for row in done.rows("cells")} == {"finished"}
+    assert "not run" not in {row["verdict"] for row in done.rows("claims")}
+    mean = done.means
     assert ("VAE repeat", "accuracy") not in mean and ("VAE repeat", AUC_OF["wmd"]) in mean
     assert (REPEAT, WORDS_ACCURACY) in mean
 
-    cells = {row["system"]: row for row in rows["cells"]}
+    cells = {row["system"]: row for row in done.rows("cells")}
     folders = {system: out / "cells" / row["cell"] for system, row in cells.items()}
     test = read_labelled(folder / "quora/dev.tsv")
     model = bgt_core.load(folders["VAE repeat"] / "final", "cpu")
@@ -177,13 +172,7 @@ def test_all_of_it_runs_and_is_drawn(folder: Path, tmp_path: Path, reproduce: Re
     assert json.loads((second / "result.json").read_text("utf-8"))["arguments"]["init_from"] == first.name
     assert (first / "tokenizer.model").read_bytes() == (second / "tokenizer.model").read_bytes()
 
-    page = (out / "results/var-siamese.md").read_text("utf-8")
-    assert "area under the ROC curve" in page and "Pearson" not in page
-    stamps = {path: path.stat().st_mtime_ns for path in (out / "cells").rglob("*") if path.is_file()}
-    assert reproduce(*command).code == 0
-    assert {path: path.stat().st_mtime_ns for path in (out / "cells").rglob("*") if path.is_file()} == stamps
-    assert reproduce("var-siamese", "--report-only", f"--results={out / 'results'}").code == 0
-    assert (out / "results/var-siamese.md").read_text("utf-8") == page
+    assert "area under the ROC curve" in done.page and "Pearson" not in done.page
 
 
 @pytest.mark.usefixtures("toy_scale")
@@ -196,8 +185,3 @@ def test_a_second_stage_fails_where_its_first_one_has(
     assert done.code == 5
     (error,) = [json.loads(path.read_text("utf-8")) for path in tmp_path.glob("cells/var-siamese_*/error.json")]
     assert "starts from var-siamese-repeat" in error["error"] and "not finished" in error["error"]
-
-
-def stored(out: Path, kind: str) -> list[dict[str, str]]:
-    with (out / "results" / f"var-siamese-{kind}.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))

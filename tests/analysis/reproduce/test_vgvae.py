@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import random
 import shutil
 from collections.abc import Callable
@@ -28,7 +27,6 @@ from bgt_core.evaluation.sts.score import sts
 from bgt_core.evaluation.syntax import evaluate
 from bgt_core.grammar import pairs
 
-Reproduce = Callable[..., Any]
 WEIGHTS = {"WPL": "objective.position.weight", "PRL": "objective.paraphrase.weight", "DPL": "objective.margin.weight"}
 
 
@@ -179,23 +177,19 @@ def toy_scale(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("toy_scale")
-def test_all_of_it_runs_and_is_drawn(folder: Path, tmp_path: Path, reproduce: Reproduce) -> None:
+def test_all_of_it_runs_and_is_drawn(folder: Path, tmp_path: Path, whole_run: Callable[..., Any]) -> None:
     out = tmp_path / "out"
-    command = ["vgvae", "--scale=toy", f"--data={folder}", f"--out={out}", "--resamples=100"]
-    command += ["--seeds=1", "--device=cpu", "--threads=1"]
-    done = reproduce(*command)
-    assert done.code == 0, done.err
-    rows = {kind: stored(out, kind) for kind in ("scores", "cells", "claims")}
-    assert {row["state"] for row in rows["cells"]} == {"finished"}
-    assert "not run" not in {row["verdict"] for row in rows["claims"]}
-    mean = {(row["system"], row["measure"]): float(row["value"]) for row in rows["scores"] if row["seed"] == "mean"}
+    done = whole_run("vgvae", folder, out)
+    assert {row["state"] for row in done.rows("cells")} == {"finished"}
+    assert "not run" not in {row["verdict"] for row in done.rows("claims")}
+    mean = done.means
     semantic, syntactic = "ALL", "ALL, syntactic latent"
     for gap, (measure, sign) in GAPS.items():
         apart = mean[semantic, measure] - mean[syntactic, measure]
         assert mean[semantic, gap] == pytest.approx(sign * apart, abs=1e-6)
         assert (syntactic, gap) not in mean and ("word average", gap) not in mean and ("one latent", gap) not in mean
 
-    cell = next(row["cell"] for row in rows["cells"] if row["system"] == "ALL")
+    cell = next(row["cell"] for row in done.rows("cells") if row["system"] == "ALL")
     model = bgt_core.load(out / "cells" / cell / "final", "cpu")
     table = evaluate({"m": model}, paired((folder / "trees/en.toy.mrg",)), resamples=100)
     for measure in SYNTAX:
@@ -207,13 +201,7 @@ def test_all_of_it_runs_and_is_drawn(folder: Path, tmp_path: Path, reproduce: Re
     average = [score for key, score in each.items() if key.dataset == "average" and key.score == "mean Pearson"]
     assert average == pytest.approx([mean[syntactic, AVERAGE]], abs=0.01)
 
-    page = (out / "results/vgvae.md").read_text("utf-8")
-    assert "## By latent" in page and "labelled F1 of constituents" in " ".join(page.split())
-    stamps = {path: path.stat().st_mtime_ns for path in (out / "cells").rglob("*") if path.is_file()}
-    assert reproduce(*command).code == 0
-    assert {path: path.stat().st_mtime_ns for path in (out / "cells").rglob("*") if path.is_file()} == stamps
-    assert reproduce("vgvae", "--report-only", f"--results={out / 'results'}").code == 0
-    assert (out / "results/vgvae.md").read_text("utf-8") == page
+    assert "## By latent" in done.page and "labelled F1 of constituents" in " ".join(done.page.split())
 
 
 def test_other_comparisons_have_no_table_by_latent(folder: Path) -> None:
@@ -226,8 +214,3 @@ def test_other_comparisons_have_no_table_by_latent(folder: Path) -> None:
     assert ["ALL", "70.0 [69.0, 71.0] (72.3)", "(20.1)"] in table.rows
     one = replace(whole, systems=[system for system in whole.systems if system.latent == "semantic"])
     assert not pages.by_latent(one, {"scores": [row]}).rows
-
-
-def stored(out: Path, kind: str) -> list[dict[str, str]]:
-    with (out / "results" / f"vgvae-{kind}.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))

@@ -95,7 +95,7 @@ def _found(
 
 
 def same_neighbours(first: np.ndarray, second: np.ndarray) -> float:
-    """Of the 10 rows nearest to each row by cosine, the share that is the same in both matrices (N, D), (N, E)."""
+    """The share of each row's 10 nearest rows by cosine that both matrices (N, D), (N, E) have in common."""
     near = [nearest_rows(vectors, min(NEIGHBOURS, len(vectors) - 1)) for vectors in (first, second)]
     return float(np.mean([len(set(one) & set(two)) / len(one) for one, two in zip(*near, strict=True)]))
 
@@ -109,7 +109,7 @@ def nearest_rows(vectors: np.ndarray, count: int) -> np.ndarray:
 
 def probe_differences(results: gather.ResultTables, first: str, second: str, latent: str) -> pd.DataFrame:
     """The accuracy of a latent of the second model minus the first's, in points, in each task that both were probed in
-    on the same sentences. `interval` is "paired" where what was predicted of each was kept, else of both intervals."""
+    on the same sentences. `interval` is "paired" if the predictions for each sentence were kept, else "unpaired"."""
     scores = results.scores[results.scores["latent"] == latent]
     keys = ["lang", "task", "items", "run"]
     sides = [scores[scores["model"] == name].drop_duplicates(keys) for name in (first, second)]

@@ -1,4 +1,4 @@
-"""How alike are two sentences, to each latent, to a bag of words, and to people?"""
+"""Similarity of pairs by each latent, by a bag of words, and by people."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPLITS = ("all", "Hard+", "Hard-", NEGATION)
 
 @st.cache_resource(max_entries=1)
 def baseline() -> SentenceEncoder:
-    """What a model must beat: the words of a sentence, rare ones weighted more."""
+    """The baseline: the words of a sentence, rare ones weighted more."""
     return open_encoder("baseline:tfidf")
 
 
@@ -141,7 +141,7 @@ def alike(loaded: Loaded, left: str, right: str, left_lang: str, right_lang: str
 
 
 def random_pairs(loaded: Loaded, table: pd.DataFrame, latent: str, lang: str) -> float:
-    """The mean similarity of unrelated sentences: what a similarity should be compared with."""
+    """The mean similarity of unrelated sentences, to compare a similarity with."""
     part = table.loc[table["lang"] == lang, "text"]
     vectors = embed(loaded, part, lang, latent)
     return float(loaded.encoder.similarity_pairwise(vectors, np.roll(vectors, 1, axis=0)).mean())

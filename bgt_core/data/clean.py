@@ -131,7 +131,7 @@ def clean(
         "tokenizer": manifest.facts(tokenizer) if tokenizer else None,
         "models": {score.name: models[score.name].fingerprint for score in scores if score.name in models},
     }
-    manifest.write_card(out, names, rows, files, licence, **about)
+    manifest.write_card(out, names, rows, files, about, licence)
     return cleaned
 
 

@@ -77,7 +77,7 @@ def read_card(path: Path) -> Json | None:
 
 
 def write_card(
-    path: Path, columns: Sequence[str], rows: int, sources: Sequence[Path], licence: str | None = None, **about: object
+    path: Path, columns: Sequence[str], rows: int, sources: Sequence[Path], about: Json, licence: str | None = None
 ) -> None:
     """Write the card of a table: what it holds, the files it was made of with their licences, and `about`.
 

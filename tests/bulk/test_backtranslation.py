@@ -124,7 +124,7 @@ def test_a_compressed_table_holds_the_same_and_is_continued(suffix: str, bitext:
 
 
 def test_the_card_says_what_it_is_made_of(bitext: Path) -> None:
-    manifest.write_card(bitext, LANGS, 11, [], "CC0 1.0")
+    manifest.write_card(bitext, LANGS, 11, [], {}, "CC0 1.0")
     out = Path("out.tsv.xz")
     backtranslate(Shouts(), bitext, out, langs=LANGS, into="en")
     (check,) = inspect(out)

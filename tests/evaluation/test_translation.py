@@ -64,3 +64,9 @@ def test_case_counts_and_resamples_are_a_thousand_from_seed_0_unless_said(monkey
 def test_one_sentence_has_no_interval() -> None:
     with pytest.raises(DataError, match=r"^1 translations to score; expected 2 or more\.$"):
         score_translations(OURS[:1], REFERENCES[:1], SOURCES[:1], lang="de")
+
+
+def test_two_translations_have_scores() -> None:
+    (chrf, bleu) = score_translations(OURS[1:3], REFERENCES[1:3], SOURCES[1:3], lang="de", resamples=20)
+    assert chrf.score.sentences == bleu.score.sentences == 2
+    assert chrf.score.low <= chrf.score.value <= chrf.score.high

@@ -57,8 +57,14 @@ def alter_rows(
         if not kinds:
             raise DataError(f"{source}: no sentence in {of} has two different words.")
     files = source_files(source, langs)
-    about = {"dropped": dict(dropped), "skipped": dict(skipped.counts), "altered": of, "kinds": dict(kinds)}
-    manifest.write_card(out, (*langs, ALTERED), kinds.total(), files, **about, seed=seed)
+    about = {
+        "dropped": dict(dropped),
+        "skipped": dict(skipped.counts),
+        "altered": of,
+        "kinds": dict(kinds),
+        "seed": seed,
+    }
+    manifest.write_card(out, (*langs, ALTERED), kinds.total(), files, about)
     return Cleaned(kinds.total(), dict(dropped), skipped), kinds
 
 

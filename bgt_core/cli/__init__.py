@@ -1,5 +1,4 @@
-"""`bgt`: data, train, embed, translate, mine, evaluate, retrieve-similar, reproduce, generate, diagnose, info, export,
-push.
+"""`bgt`: data, train, embed, translate, mine, evaluate, retrieve-similar, generate, diagnose, info, export, push.
 
 One file per command: it parses, calls the library and prints. `errors` turns the library's errors into a line each.
 
@@ -26,7 +25,6 @@ from bgt_core.cli import (
     generate,
     info,
     mine,
-    reproduce,
     similar,
     train,
     translate,
@@ -44,7 +42,6 @@ for command in (
     embed.embed,
     translate.translate,
     mine.mine,
-    reproduce.reproduce,
     generate.generate,
     diagnose.diagnose,
     info.info,

@@ -11,7 +11,7 @@ from bgt_core import recipes
 from bgt_core.data.columns import Source
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import read_json, write_json
-from bgt_core.recipes import Recipe, legacy
+from bgt_core.recipes import Recipe
 
 SETTINGS = "run.json"
 CHANGEABLE = ("train.", "objective.")  # settings that may change while a run goes on
@@ -35,8 +35,6 @@ class RunSettings:
         try:
             settings = read_json(path)
             arguments, changes = settings["arguments"], settings.get("changes", [])
-            if "langs" in arguments:  # written before settings were nested
-                arguments = legacy.convert(arguments)
             for change in changes:
                 if not isinstance(change["step"], int) or not isinstance(change["overrides"], dict):
                     raise TypeError("changes")

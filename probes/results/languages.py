@@ -18,11 +18,10 @@ import numpy as np
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.bootstrap import holm
+from bgt_core.evaluation.contrasts import NOT_RUN, verdict
 from bgt_core.files import read_json
-from bgt_core.reproduce.contrasts import verdict
-from bgt_core.reproduce.distance import Trend, trend
-from bgt_core.reproduce.results import NOT_RUN
 from bgt_core.tables import Estimate, Table, Value, p_text
+from probes.measures.distance import Trend, trend
 from probes.results.published import STS, TABLE, TASKS, published, published_sts
 from probes.results.separation import latent_gap
 from probes.results.store import Cell

@@ -228,7 +228,7 @@ def model_of(
             return recipes.build("vgvae", {"model.decoder": kind, **VGVAE})
         langs = {"paraphrases": ["a:en", "b:en"], "translator": ["fr", "en"], "three languages": list(THREE)}
         name = kind if kind in recipes.RECIPES else "bgt-small"
-        return tiny(name, **({"langs": langs[kind]} if kind in langs else {}))
+        return tiny(name, **({"columns": langs[kind]} if kind in langs else {}))
 
     @cache
     def make(kind: str) -> Path:

@@ -72,7 +72,7 @@ def test_a_rate_that_diverges_keeps_the_last_good_state(begun: Path, whole: Path
 def test_a_run_that_diverges_at_once_leaves_no_checkpoint(
     tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path
 ) -> None:
-    wild = tiny("bgt-small", learning_rate=1e30, warmup_steps=0, epochs=1.0)
+    wild = tiny("bgt-small", learning_rate=1e30, epochs=1.0, **{"train.warmup_steps": 0})
     with pytest.raises(Diverged, match="Nothing was saved yet"):
         run.start(wild, [tsv], tmp_path / "run", device="cpu")
     assert not checkpoint.steps_of(tmp_path / "run")

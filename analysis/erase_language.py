@@ -19,8 +19,8 @@ from safetensors.torch import load_file, save_file
 
 import bgt_core
 from bgt_core import checkpoint
-from bgt_core.cli.fidelity import read
 from bgt_core.data.manifest import facts
+from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.nets.erasing import WithoutLanguage
 
 
@@ -30,7 +30,7 @@ def main(source: Path, pairs: Path, langs: list[str], out: Path) -> None:
     bgt = bgt_core.load(source, "cpu", "fp32")
     name, erasing = next((n, part) for n, part in bgt.model.named_modules() if isinstance(part, WithoutLanguage))
     erasing.directions.zero_()  # vectors as the body gives them
-    columns = dict(zip(langs, zip(*read(pairs, langs), strict=True), strict=True))
+    columns = dict(zip(langs, zip(*read_pairs(pairs, langs, Skipped(), strict=True), strict=True), strict=True))
     means = torch.stack([torch.from_numpy(bgt.embed(columns[lang], lang=lang).mean(0)) for lang in erasing.langs])
     shutil.copytree(source, out)
     weights = out / checkpoint.WEIGHTS

@@ -12,21 +12,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import bgt_core
-from bgt_core.cli.fidelity import chosen, read
 from bgt_core.contracts import LANGUAGE
-from bgt_core.evaluation.fidelity import fidelity
 from bgt_core.evaluation.fidelity.plan import RANDOM
+from bgt_core.evaluation.tasks.fidelity import Fidelity
 from bgt_core.generation.options import Beam
 from bgt_core.generation.writer import Writer
 
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 MEASURES = ("chrF", "exact %", "length r x 100", "other mark taken %", "style r x 100")
-PAIRS, WORDS = 300, (4, 12)  # how many pairs, and of how many English words
+PAIRS, WORDS = 8, (4, 12)  # how many pairs, and of how many English words
 
 
 @dataclass(frozen=True)
@@ -42,17 +43,17 @@ class Styled(Writer):
 
 def main(file: Path, langs: list[str], models: list[str]) -> None:
     """Print a row for each model, strength and language."""
-    pairs = chosen(read(file, langs), PAIRS, *WORDS)
-    columns = dict(zip(langs, zip(*pairs, strict=True), strict=True))
+    task = Fidelity(langs=",".join(langs), limit=PAIRS, min_words=WORDS[0], max_words=WORDS[1])
+    items = task.load([file], seed=0)
     print("model", "strength", "written", *MEASURES, sep="\t")
     for model in models:
         bgt = bgt_core.load(model, "cpu")
         for strength in STRENGTHS:
-            result = fidelity(Styled(bgt, Beam(1), strength=strength), columns, role_pairs=0, resamples=100)
-            for one in result.written:
-                if one.by == "model" and one.writing.manner == RANDOM and one.writing.source_lang != one.writing.lang:
-                    scores = (one.scores[name].value for name in MEASURES)
-                    print(Path(model).name, strength, one.writing.lang, *(f"{score:.1f}" for score in scores), sep="\t")
+            writer: Any = Styled(bgt, Beam(1), strength=strength)  # a task takes writers, too
+            result = bgt_core.evaluate(task, {"model": writer}, items, resamples=100)
+            for lang, source in permutations(langs, 2):
+                scores = (result.value((lang, source, RANDOM, name), "model") for name in MEASURES)
+                print(Path(model).name, strength, lang, *(f"{score:.1f}" for score in scores), sep="\t")
 
 
 if __name__ == "__main__":

@@ -60,12 +60,8 @@ def main() -> None:
     about = st.Page(view("card"), title="Model and data", icon=":material/badge:", url_path="model")
     first = partial(sentence.page, above, sentence.Next(two, where, style, alike, probes))
     start = st.Page(first, title="A sentence", icon=":material/home:", default=True)
-    former = [  # addresses of older links
-        st.Page(first, title="A sentence", url_path=address, visibility="hidden")
-        for address in ("sentence", "overview")
-    ]
-    page = st.navigation([start, two, where, style, alike, repeats, probes, langs, several, about, *former])
-    if page in (start, *former):
+    page = st.navigation([start, two, where, style, alike, repeats, probes, langs, several, about])
+    if page == start:
         sentence.heading(above)  # there while the model loads
     if not own_texts.restore():
         st.toast(LOST, icon=":material/upload_file:", duration="infinite")

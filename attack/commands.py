@@ -19,10 +19,11 @@ import torch
 
 import bgt_core
 import probes
+from analysis import reproduce
+from analysis.reproduce import comparisons
+from analysis.reproduce.experiments import Comparison, ExperimentSpec
 from bgt_core import checkpoint
 from bgt_core.grammar import pairs
-from bgt_core.reproduce import comparisons
-from bgt_core.reproduce.experiments import Comparison, ExperimentSpec
 
 PATIENCE = 120.0  # seconds that a command may take, until it counts as hanging
 TINY = (
@@ -34,6 +35,7 @@ OTHERS = (  # files that hold a time or a path, and those beside the results
     r"^r/(.*/(config|result)\.json|.*\.zst\.json|results/toy(-cells\.csv|\.md))$"
 )
 TOY = "toy"  # a comparison of one small training
+PROGRAMS = {"bgt": "bgt_core.cli", "bgt-probe": "probes.cli", "analysis.reproduce": "analysis.reproduce.__main__"}
 SIZES = ("d_model", "semantic_dim", "language_dim", "ffn_dim", "heads")
 PROBE = ["--lang", "en", "--task", "length", "--max-items", "300", "--seeds", "1", "--json"]
 
@@ -70,12 +72,10 @@ def commands() -> dict[str, Command]:
         "mine": Command(
             "bgt mine {data}/english.txt {data}/french.txt --langs en,fr --model {data}/model --out {out}/m.tsv".split()
         ),
-        "sts": Command(
-            "bgt sts --data {data}/sts --sets 2014 --model {data}/model --scores {out}/s.parquet --json".split()
-        ),
+        "sts": Command("bgt evaluate sts {data}/sts --sets 2014 --model {data}/model --out {out}/s --json".split()),
         "probe": Command(["bgt-probe", *PROBE, "--model", "{data}/model", "--csv", "{out}/p.csv"]),
         "reproduce": Command(
-            f"bgt reproduce {TOY} --scale {TOY} --data {{data}} --out {{out}}/r --resamples 100 --threads 1 "
+            f"analysis.reproduce {TOY} --scale {TOY} --data {{data}} --out {{out}}/r --resamples 100 --threads 1 "
             "--device cpu".split()
         ),
         "store": Command(
@@ -117,7 +117,7 @@ def shared_data(folder: Path) -> Path:
 
 def warm() -> None:
     """Imports everything, so that a command in a forked process takes no longer than its work."""
-    for package in (bgt_core, probes):
+    for package in (bgt_core, probes, reproduce):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
@@ -150,11 +150,7 @@ def started(arguments: Sequence[str], out: Path, data: Path, before: Callable[[]
         os.environ["BGT_CACHE"] = str(out / "cache")
         before()
         sys.argv = [part.format(out=out, data=data) for part in arguments]
-        if sys.argv[0] == "bgt-probe":
-            from probes.cli import main
-        else:
-            from bgt_core.cli import main
-        main()
+        importlib.import_module(PROGRAMS[sys.argv[0]]).main()
         os._exit(0)
     except SystemExit as end:
         sys.stdout.flush()

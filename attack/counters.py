@@ -1,4 +1,4 @@
-"""The counters of `bgt fidelity` on sentences written and labelled by hand: counters.tsv, beside this file.
+"""The counters of `bgt evaluate fidelity` on sentences written and labelled by hand: counters.tsv, beside this file.
 
 A line is: counter, language, what it should say, a sentence. "?" is a quantity that is not certain, which `numbers`
 leaves out. `python -m attack.counters` puts the table into docs/reliability.md.

@@ -130,6 +130,8 @@ class Person:
         context = await browser.new_context()
         page = await context.new_page()
         page.set_default_timeout(PATIENCE)
+        with suppress(BrowserError):  # the server may be down just now; what is reloaded must be a page of the app
+            await page.goto(self.server.address)
         deeds = (self.visit, self.visit, self.follow, self.type, self.upload, self.reload, self.generate)
         while time.monotonic() < until:
             deed, begun, pid = self.draw.choice(deeds), time.monotonic(), self.server.process.pid

@@ -26,7 +26,7 @@ OF_BOOTSTRAP = under(
     "evaluation",
     *(
         f"bootstrap.py::test_{test}"
-        for test in "a_r each e_t is_ p_ ranks shares two weights what wilsons holm_b".split()
+        for test in "a_r each every how e_t is_ p_ ranks two weights what wilsons holm_b".split()
     ),
     "bootstrap.py::test_an_interval_is",
     "comparison.py",
@@ -50,7 +50,11 @@ FORMULAS = {
     "bootstrap and intervals": Formula(f"{EVALUATION}/bootstrap:(?!.*x_holm)", OF_BOOTSTRAP),
     "Holm": Formula(f"{EVALUATION}/bootstrap:x_holm", OF_BOOTSTRAP),
     "differences of systems": Formula(f"{EVALUATION}/comparison:", under("evaluation", "comparison")),
-    "retrieval": Formula(f"{EVALUATION}/retrieval:(?!.*as_dict)", under("evaluation", "retrieval")),
+    "similarities of systems": Formula(f"{EVALUATION}/systems:", under("evaluation", "systems")),
+    "retrieval": Formula(
+        f"{EVALUATION}/tasks/retrieval:x_(embed_distinct|hits_of|by_margin|on_own_line|precision_at_1)",
+        under("evaluation/tasks", "retrieval"),
+    ),
     "translation and style scores": Formula(
         f"{EVALUATION}/(translation|style):", under("evaluation", "translation", "style")
     ),
@@ -58,25 +62,23 @@ FORMULAS = {
         f"{EVALUATION}/backtranslation:(?!.*(as_dict|table|plain))", under("evaluation", "backtranslation")
     ),
     "triples": Formula(
-        f"{EVALUATION}/triples:x_(evaluate|systems_of|paraphrase_nearer|exactly_tested|rows_by_kind|share)",
-        under(
-            "evaluation",
-            *(f"triples.py::test_{test}" for test in "a_si diff each shares triples_of ve what_an".split()),
-        ),
+        f"{EVALUATION}/tasks/triples:x_(paraphrase_nearer|rows_by_kind)",
+        under("evaluation/tasks", *(f"triples.py::test_{test}" for test in ("each", "many", "shares", "triples_of"))),
     ),
     "fidelity": Formula(
-        f"{EVALUATION}/fidelity/(measures|kept|roles):", under("evaluation/fidelity", "kept", "measures", "roles")
+        f"{EVALUATION}/(fidelity/(measures|kept)|tasks/minimal_pairs):",
+        under("evaluation/fidelity", "kept", "measures") + under("evaluation/tasks", "minimal_pairs"),
     ),
     "pairs": Formula(
-        f"{EVALUATION}/pairs/(measures|baselines):",
-        under("evaluation/pairs", "measures", "pairs.py::test_a_bag", "pairs.py::test_tfidf", "pairs.py::test_the_cl"),
+        f"{EVALUATION}/(pairs/(measures|baselines)|tasks/pairs):(?!.*(load|statistic))",
+        under("evaluation/pairs", "measures", "baselines") + under("evaluation/tasks", "pairs"),
     ),
     "STS": Formula(
-        f"{EVALUATION}/sts/(score|compare|hard):(?!.*(x_explain|x_note|__str__))",
-        under("evaluation/sts", "score", "compare", "hard"),
+        f"{EVALUATION}/(sts/(score|hard)|tasks/sts):(?!.*(x_explain|x_note|__str__|load|statistic))",
+        under("evaluation/sts", "score", "hard") + under("evaluation/tasks", "sts"),
     ),
     "syntax": Formula(
-        f"{EVALUATION}/syntax/(edit_distance|measures|pairing|score):(?!.*x_explain)",
+        f"{EVALUATION}/syntax/(edit_distance|measures|pairing|neighbours):",
         under("evaluation/syntax", "pairing", *(f"measures.py::test_{test}" for test in ("all", "dep", "the", "a_r"))),
     ),
     "codelength and V-information": Formula(f"{PROBES}/(mdl|information):", under("probes", "information")),

@@ -34,7 +34,7 @@ from bgt_core.data.targets import read_targets
 from bgt_core.data.text import Tokenizer
 from bgt_core.data.trees import read_trees
 from bgt_core.evaluation.pairs.files import read_labelled
-from bgt_core.evaluation.sts import read_sets
+from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.evaluation.sts.parquet import COLUMNS, read_scores
 from bgt_core.files import parse_json
 from bgt_core.questions.card import CARD, StoreCard

@@ -14,7 +14,7 @@ from sklearn.metrics import f1_score
 from attack import counters
 from bgt_core.evaluation import bootstrap
 from bgt_core.evaluation.fidelity.kept import NUMBERS, numbers
-from bgt_core.evaluation.fidelity.measures import bleu, bootstrapped, chrf
+from bgt_core.evaluation.fidelity.measures import bleu, chrf, corpus_score
 from bgt_core.mining.margin import MARGINS, Pairs, margin_pairs
 from bgt_core.mining.neighbours import Rows, exact
 from bgt_core.mining.scores import among, best_threshold, count
@@ -136,8 +136,8 @@ def generated_text(rng: np.random.Generator) -> str:
         "BLEU": (bleu("en", lowercase), sacrebleu.BLEU(lowercase=lowercase)),
     }
     for name, (ours, reference) in theirs.items():
-        value, draws = bootstrapped(ours, outputs, references, weights)
-        for score, counts in zip((value, *draws), (np.ones(len(outputs)), *weights), strict=True):
+        every = np.vstack([np.ones(len(outputs)), weights])
+        for score, counts in zip(corpus_score(ours, outputs, references)(every), every, strict=True):
             rows = np.repeat(np.arange(len(outputs)), counts.astype(int))
             expected = reference.corpus_score([outputs[row] for row in rows], [[references[row] for row in rows]]).score
             if failure := differ(score, expected):

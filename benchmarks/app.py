@@ -1,8 +1,8 @@
-"""The app in a browser, beside an earlier version of itself: `--before FOLDER`, a checkout of that version.
+"""The app in a browser: what a user waits for, against limits.
 
-Both are started anew by `streamlit run app/main.py` and driven in headless Chromium, in turn, on the wall: the machine
-must be idle. Times end when what was asked for can be seen: a heading and the script at rest, every point, the number
-of selected sentences. Pairs are the first of `--data`, English and French. Memory is the server's resident set.
+It is started anew by `streamlit run app/main.py` and driven in headless Chromium, on the wall: the machine must be
+idle. Times end when what was asked for can be seen: a heading and the script at rest, every point, the number of
+selected sentences. Pairs are the first of `--data`, English and French. Memory is the server's resident set.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from urllib.request import urlopen
 import psutil
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from benchmarks.measure import Measurement, over, page
+from benchmarks.measure import Measurement, page
 
 OURS = Path(__file__).resolve().parent.parent
-ROUNDS = 3  # at most: 25,000 pairs take the earlier version minutes
+ROUNDS = 3  # at most
 FEW, MANY = 300, 25_000  # pairs
 PATIENCE = 600_000  # milliseconds
 AT_REST = "[data-testid=stApp][data-test-script-state=notRunning]"
@@ -41,7 +41,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 
 
 class Times(NamedTuple):
-    """Seconds, and bytes, of one version in one round."""
+    """Seconds, and bytes, of one round."""
 
     first_page: float  # from the start of the server
     page_to_page: float  # the median of the pages
@@ -62,30 +62,25 @@ LIMITS: Mapping[str, tuple[str, float]] = {
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Each time against its limit, with the ratio to the earlier version's."""
-    if options.before is None or options.data is None:
-        print("--before and --data are needed: nothing measured")
+    """Each time against its limit."""
+    if options.data is None:
+        print("--data is needed: nothing measured")
         return
-    sides: dict[str, list[Times]] = {"ours": [], "before": []}
-    folders = {"ours": OURS, "before": options.before.resolve()}
     chromium = os.environ.get("BGT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        for number in range(min(options.rounds, ROUNDS)):
-            for side in list(sides)[:: 1 if number % 2 else -1]:
-                sides[side].append(walk(browser, folders[side], options.data))
+        measured = [walk(browser, options.data) for _ in range(min(options.rounds, ROUNDS))]
         browser.close()
     for name, (work, limit) in LIMITS.items():
-        ours, before = ([getattr(times, name) for times in sides[side]] for side in ("ours", "before"))
         unit, scale = ("MB", 1e-6) if name.endswith("bytes") else ("s", 1)
-        ratio = statistics.median(over(before, ours))
+        values = [scale * getattr(times, name) for times in measured]
         yield Measurement(
             work=f"app: {work}, {unit}",
             against=f"{limit * scale:g} {unit}",
-            ratios=[value * scale for value in ours],
+            ratios=values,
             target=f"<= {limit * scale:g}",
-            ours=f"{statistics.median(ours) * scale:.2f} {unit}",
-            peer=f"the earlier version: {statistics.median(before) * scale:.2f} {unit}, {ratio:.1f} times ours",
+            ours=f"{statistics.median(values):.2f} {unit}",
+            peer="none",
             error="the same work",
             floor="none stated",
             reached=None,
@@ -93,10 +88,10 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
         )
 
 
-def walk(browser: Browser, folder: Path, data: Path) -> Times:
+def walk(browser: Browser, data: Path) -> Times:
     """What a user does, timed."""
     begun = time.perf_counter()
-    with server(folder, data) as (address, process), browser.new_context() as context:
+    with server(data) as (address, process), browser.new_context() as context:
         tab = context.new_page()
         tab.set_viewport_size({"width": 1280, "height": 1000})
         first_page = until(begun, lambda: shown(tab, address))
@@ -121,16 +116,16 @@ def until(begun: float, wait: Callable[[], object]) -> float:
 
 
 @contextmanager
-def server(folder: Path, data: Path) -> Iterator[tuple[str, psutil.Process]]:
-    """The address of a version of the app, and its process, as soon as it answers."""
+def server(data: Path) -> Iterator[tuple[str, psutil.Process]]:
+    """The address of the app, and its process, as soon as it answers."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     options = ["--server.headless", "true", "--server.port", str(port), "--", "--data", f"en,fr={data.resolve()}"]
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", *options]
-    environment = os.environ | {"PYTHONPATH": str(folder)}
+    environment = os.environ | {"PYTHONPATH": str(OURS)}
     with subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command, cwd=OURS, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         while True:
             with suppress(URLError, OSError):

@@ -31,7 +31,8 @@ from bgt_core.contracts import EOS, PAD, SEMANTIC, UNK
 from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import Embedder
 from bgt_core.evaluation.sts.files import read_sets
-from bgt_core.evaluation.sts.score import sts
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.sts import Sts, average
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.layers import make_embedding, sinusoids
@@ -157,7 +158,10 @@ def shipped_scores(options: argparse.Namespace) -> str:
 
     sets = read_sets(options.sts, STS_YEARS)
     scores = {
-        form: sts(bgt_core.load(device="cpu", precision=form), sets, latent="language").average for form in DTYPES
+        form: average(
+            evaluate(Sts(latent="language"), bgt_core.load(device="cpu", precision=form), sets, resamples=100)
+        )
+        for form in DTYPES
     }
     return "; STS of the shipped language latent " + ", ".join(f"{form} {score:.2f}" for form, score in scores.items())
 

@@ -41,12 +41,12 @@ from benchmarks.workload import (
     tokens_of,
     updates_of,
 )
-from bgt_core import recipes
+from bgt_core import evaluate, recipes
 from bgt_core.data.batching import StepBatch, prefetch
 from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import Embedder
 from bgt_core.evaluation.sts.files import read_sets
-from bgt_core.evaluation.sts.score import StsSet, sts
+from bgt_core.evaluation.tasks.sts import Sts, StsSet, average
 from bgt_core.models.bgt import BGT
 from bgt_core.training.loop import Trainer, train_step
 from bgt_core.training.schedule import learning_rate
@@ -284,7 +284,8 @@ def data_of(scale: Scale, options: argparse.Namespace) -> tuple[Tokenizer, list[
 
 def sts_of(model: BGT, tokenizer: Tokenizer, sets: Sequence[StsSet]) -> float:
     """The average of `STS_YEARS`; its time counts as training's."""
-    score = sts(Embedder(model, tokenizer, ("en", "fr"), PRECISION), sets).average
+    embedder = Embedder(model, tokenizer, ("en", "fr"), PRECISION)
+    score = average(evaluate(Sts(latent="semantic"), embedder, sets, resamples=100))
     model.train()
     return score
 

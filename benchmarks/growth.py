@@ -14,8 +14,6 @@ import argparse
 import json
 import math
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -26,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.measure import parser
+from benchmarks.measure import parser, whole_command
 from bgt_core.grammar import pairs
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
@@ -34,18 +32,6 @@ UPPER = 3  # points that an exponent is fitted to
 LIMIT = 30.0  # seconds of a point
 DRAWN = 100_000  # translations drawn together
 
-# In a fresh process: runs `main` of a module, then writes seconds, by processor and by wall, and the peak in MiB. The
-# peak is from Linux's /proc: `getrusage` would include the process it was forked from.
-RUN = """
-import atexit, importlib, json, sys, time
-figures, module, *sys.argv[1:] = sys.argv[1:]
-begun = time.perf_counter()
-@atexit.register
-def write():
-    peak = next(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
-    json.dump([time.process_time(), time.perf_counter() - begun, peak], open(figures, "w"))
-importlib.import_module(module).main() if module else exec(sys.argv[1])
-"""
 MAP = """
 import numpy as np
 from app.core.latents.geometry import Method, fit
@@ -116,7 +102,7 @@ def works() -> list[Work]:
         Work("bgt mine, exact", "lines a side", mine("exact")),
         Work("bgt mine, approximate", "lines a side", mine("approximate")),
         Work("bgt-probe, one task, one seed, both latents", "sentences", probe),
-        Work("bgt sts, both latents, 2,000 resamples", "pairs", sts),
+        Work("bgt evaluate sts, both latents, 2,000 resamples", "pairs", sts),
         Work("map by PCA", "points", project("PCA", 15)),
         Work("map by t-SNE", "points", project("t-SNE", 30)),
         Work("map by UMAP", "points", project("UMAP", 15)),
@@ -168,14 +154,14 @@ def sts(folder: Path, size: int) -> tuple[str, list[str]]:
         with file.open("w", encoding="utf-8") as out:
             for left, right in zip(sentences, sentences[1:] + sentences[:1], strict=True):
                 out.write(f"{5 * min(len(left), len(right)) / max(len(left), len(right)):.2f}\t{left}\t{right}\n")
-    return "bgt_core.cli", ["sts", "--data", str(file.parents[1]), "--sets", "2012"]
+    return "bgt_core.cli", ["evaluate", "sts", str(file.parents[1]), "--sets", "2012"]
 
 
 def project(method: str, neighbours: int) -> Callable[[Path, int], tuple[str, list[str]]]:
     def command(folder: Path, size: int) -> tuple[str, list[str]]:
         path = folder / f"semantic.{size}.npy"
         if not path.exists():  # the curve of `bgt embed` ended before
-            measured(folder, "bgt_core.cli", embedding(folder, size, "semantic"), threads=1)
+            whole_command("bgt_core.cli", embedding(folder, size, "semantic"), threads=1)
         return "", [MAP.format(path=str(path), method=method, neighbours=neighbours)]
 
     return command
@@ -200,16 +186,6 @@ def drawn(seed: int) -> list[dict[str, str]]:
     return [pair.texts for pair in pairs(DRAWN, seed)]
 
 
-def measured(folder: Path, module: str, arguments: list[str], threads: int) -> tuple[float, float]:
-    """Seconds and the peak in MiB of a command in a fresh process. Raises CalledProcessError where it fails."""
-    figures = folder / "figures.json"
-    command = [sys.executable, "-c", RUN, str(figures), module, *arguments]
-    limited = os.environ | {"OMP_NUM_THREADS": str(threads)}
-    subprocess.run(command, env=limited, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    processor, wall, peak = json.loads(figures.read_text())
-    return processor if threads == 1 else wall, peak
-
-
 def curve(work: Work, folder: Path, threads: int, limit: float) -> Curve:
     """Its points, up to the one that would take more seconds than the limit, or half of the machine's memory."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**21
@@ -221,7 +197,8 @@ def curve(work: Work, folder: Path, threads: int, limit: float) -> Curve:
                 return replace(grown, ended=f"{size:,} would take about {mebibytes / 1024:,.0f} GiB")
             if seconds > limit:
                 return replace(grown, ended=f"{size:,} would take about {seconds:,.0f} s")
-        grown.points.append(CurvePoint(size, *measured(folder, *work.command(folder, size), threads)))
+        done = whole_command(*work.command(folder, size), threads)
+        grown.points.append(CurvePoint(size, done.seconds, done.mebibytes))
     return grown
 
 

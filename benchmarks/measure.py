@@ -13,18 +13,35 @@ import os
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages, as `bgt train` has them; for both sides alike
 import platform
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from itertools import accumulate
 from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import NamedTuple
 
 import torch
 
 from bgt_core.backend import Int8Weight, linear, linear_int8
 
 ROUNDS = 5
+
+# In a fresh process: runs `main` of a module, then writes seconds, by processor and by wall, and the peak in MiB. The
+# peak is from Linux's /proc: `getrusage` would include the process it was forked from.
+RUN = """
+import atexit, importlib, json, sys, time
+figures, module, *sys.argv[1:] = sys.argv[1:]
+begun = time.perf_counter()
+@atexit.register
+def write():
+    peak = next(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    json.dump([time.process_time(), time.perf_counter() - begun, peak], open(figures, "w"))
+importlib.import_module(module).main() if module else exec(sys.argv[1])
+"""
 
 
 @dataclass(frozen=True)
@@ -82,7 +99,6 @@ def parser(description: str | None, parents: Sequence[argparse.ArgumentParser] =
         "--probing", type=Path, help="a folder of its English probing files: bgt-probe --paper beside it"
     )
     parser.add_argument("--store", type=Path, help="of `bgt retrieve-similar build`, by a trained var-siamese")
-    parser.add_argument("--before", type=Path, help="a checkout of an earlier version: the peer of the app's page")
     parser.add_argument("--queries", type=Path, help="questions that are not in that store, one a line")
     return parser
 
@@ -175,6 +191,26 @@ def peak_memory(work: Callable[[], object]) -> int:
         work()
     events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
     return max(accumulate(event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())))
+
+
+class Cost(NamedTuple):
+    """What a process took."""
+
+    seconds: float  # of its processor on one thread, on the wall on more
+    mebibytes: float  # at most
+
+
+def whole_command(module: str, arguments: Sequence[str], threads: int | None = None) -> Cost:
+    """The cost of a command in a fresh process: `main` of `module`, or without one the Python in `arguments`.
+
+    Raises CalledProcessError where it fails.
+    """
+    limited = os.environ | ({} if threads is None else {"OMP_NUM_THREADS": str(threads)})
+    with NamedTemporaryFile("r", suffix=".json") as figures:
+        command = [sys.executable, "-c", RUN, figures.name, module, *arguments]
+        subprocess.run(command, env=limited, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        processor, wall, peak = json.load(figures)
+    return Cost(processor if threads == 1 else wall, peak)
 
 
 def machine() -> str:

@@ -47,7 +47,9 @@ from bgt_core.data.batching import StepBatch
 from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import Embedder
 from bgt_core.errors import DataError
-from bgt_core.evaluation.sts.score import StsSet, sts
+from bgt_core.evaluation.sts.score import StsSet
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.sts import Sts
 from bgt_core.models.bgt import BGT
 from bgt_core.objectives.combine import Sum
 from bgt_core.posterior import READOUTS
@@ -219,8 +221,9 @@ def stsb_of(path: Path) -> StsSet:
 
 def stsb(model: BGT, tokenizer: Tokenizer, sets: Sequence[StsSet]) -> float:
     """Spearman x 100."""
-    scores = sts(Embedder(model, tokenizer, ("en", "fr"), "fp32"), sets).table(("concatenated",))
-    return next(value for key, value in scores.items() if "Spearman" in key.score)
+    task = Sts(latent="semantic", aggregate="concatenated")
+    result = evaluate(task, Embedder(model, tokenizer, ("en", "fr"), "fp32"), sets, resamples=100)
+    return result.value(("stsb", "dev", "Spearman"))
 
 
 def speedups(ours: Sequence[Score], peer: Sequence[Score], quality: str, sign: int) -> list[float]:

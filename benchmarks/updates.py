@@ -14,8 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -25,7 +23,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from benchmarks.measure import Measurement, clock_of, over, page, product_rate
+from benchmarks.measure import Measurement, clock_of, over, page, product_rate, whole_command
 from benchmarks.roofline import profile
 from benchmarks.workload import Pair, Pieces, operations_of, our_batches, pairs_of, sentences, tokens_of
 from bgt_core import recipes
@@ -48,16 +46,6 @@ SETTINGS = {
 SHORT = {lang: [4, EOS] for lang in ("en", "fr")}
 FEW, MANY = 25, 250  # updates of the runs whose memory is compared
 
-# `bgt train` in a fresh process, which prints its peak at the end, in KiB, from Linux: `getrusage` would include
-# the process it was forked from.
-TRAIN = """
-import atexit
-from bgt_core.cli import main
-@atexit.register
-def show():
-    print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")))
-main()
-"""
 RUNS = {"2,000": (UPDATE, 48), "12,000": (LARGE, 8)}  # tokens an update, and updates of a run of `bgt train`: on two
 # cores too it takes more than the ten seconds between two reports
 
@@ -215,16 +203,16 @@ def train(settings: dict[str, object], updates: int, data: Path, tokenizer: Path
         named = {**settings, "data.valid_pairs": 20, "train.epochs": round(share, 3)}
         options = [part for key, value in named.items() for part in ("--set", f"{key}={json.dumps(value)}")]
         files = ["--data", data, "--tokenizer", tokenizer, "--langs", "en,fr", "--out", out]
-        command = [sys.executable, "-c", TRAIN, "train", "bgt-plus", *files, *options]
+        command = ["train", "bgt-plus", *map(str, files), *options]
         before = os.sched_getaffinity(0)
         try:
             os.sched_setaffinity(0, on)  # what is started from here inherits it
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            peak = whole_command("bgt_core.cli", command).mebibytes
         finally:
             os.sched_setaffinity(0, before)
         reports = [json.loads(line) for line in (out / "metrics.jsonl").read_text("utf-8").splitlines()]
     rates = [row["tokens_per_second"] for row in reports if row["kind"] == "train"]
-    return Trained(median(rates[1:] or rates), int(done.stdout.split()[-1]) / 1024)
+    return Trained(median(rates[1:] or rates), peak)
 
 
 def available() -> list[int]:

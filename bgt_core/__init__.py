@@ -18,7 +18,7 @@ _HOMES = {
     "GREEDY": "generation.options",
     "RECIPES": "recipes",
     "Sample": "generation.options",
-    "evaluate": "evaluation.sts",
+    "evaluate": "evaluation.task",
     "generate": "generation.generate",
     "info": "checkpoint",
     "load": "loading",
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from bgt_core.adapters import open_encoder as open_encoder
     from bgt_core.checkpoint import info as info
     from bgt_core.embedder import Embedder as Embedder
-    from bgt_core.evaluation.sts import evaluate as evaluate
+    from bgt_core.evaluation.task import evaluate as evaluate
     from bgt_core.generation.generate import generate as generate
     from bgt_core.generation.options import GREEDY as GREEDY
     from bgt_core.generation.options import Beam as Beam

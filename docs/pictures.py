@@ -28,7 +28,7 @@ README = "sentence-wide-light.webp"  # the picture that the README shows, as app
 
 
 class View(NamedTuple):
-    """A page of the app, and what is done there before its pictures are taken."""
+    """A page of the app, and an action before its pictures are taken."""
 
     name: str
     address: str  # page and query
@@ -79,7 +79,7 @@ def app() -> Iterator[str]:
 
 
 def settle(page: Page) -> None:
-    """Until the script has run and what it sent is drawn."""
+    """Wait until the script has run and its output is drawn."""
     page.wait_for_timeout(500)
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=120_000)
     page.wait_for_timeout(800)

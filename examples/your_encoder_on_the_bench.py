@@ -4,7 +4,7 @@
 
 Any function from sentences to vectors will do. The command line takes it too, from the folder that this file lies in:
 
-    bgt sts --data sts --model python:your_encoder_on_the_bench:trigrams
+    bgt evaluate sts sts --model python:your_encoder_on_the_bench:trigrams
     bgt-probe --lang en --model python:your_encoder_on_the_bench:trigrams --latent semantic
 """
 
@@ -18,10 +18,11 @@ from pathlib import Path
 import numpy as np
 
 import probes
-from bgt_core import open_encoder
+from bgt_core import evaluate, open_encoder
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.evaluation.retrieval import precision_at_1
-from bgt_core.evaluation.sts.score import StsSet, sts
+from bgt_core.evaluation.sts.score import StsSet
+from bgt_core.evaluation.tasks.retrieval import precision_at_1
+from bgt_core.evaluation.tasks.sts import Sts
 from bgt_core.grammar import pairs
 
 WIDTH = 512
@@ -52,8 +53,8 @@ def similarity(encoder: SentenceEncoder) -> float:
     """Pearson's correlation of cosines with gold scores, x 100."""
     gold, left, right = zip(*SIMILAR, strict=True)
     toy = StsSet("toy", "pairs", np.array(gold, dtype=float), left, right)
-    (score,) = sts(encoder, [toy]).table().values()
-    return score
+    result = evaluate(Sts(latent="semantic"), encoder, [toy], resamples=100)
+    return result.value(("toy", "pairs", "Pearson"))
 
 
 def retrieved(encoder: SentenceEncoder) -> float:

@@ -21,7 +21,7 @@ import bgt_core
 from bgt_core import recipes
 from bgt_core.contracts import SEMANTIC, Batch, Outputs, Readout, Tokens
 from bgt_core.data.text import Tokenizer
-from bgt_core.evaluation.retrieval import precision_at_1
+from bgt_core.evaluation.tasks.retrieval import precision_at_1
 from bgt_core.grammar import Pair, pairs
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -20,7 +21,7 @@ from bgt_core import checkpoint, cli, recipes
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.grammar import Pair, pairs
-from bgt_core.recipes import RECIPES, Recipe, legacy
+from bgt_core.recipes import RECIPES, Recipe
 
 # Sums in one order, whatever the machine, and test processes side by side keep out of each other's way.
 torch.set_num_threads(1)
@@ -28,65 +29,61 @@ threadpool_limits(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # in the processes that tests start
 
 LANGS = ("en", "fr")
+BGT_SMALL_SIZES = {
+    "d_model": 16,
+    "semantic_dim": 12,
+    "language_dim": 6,
+    "language_layers": 1,
+    "ffn_dim": 24,
+    "heads": 2,
+    "dropout": 0.1,
+    "word_dropout": 0.2,
+}
 TINY: dict[str, dict[str, object]] = {
-    "bgt": {"width": 16, "encoder_layers": 1, "inner": 24, "heads": 2, "dropout": 0.0, "valid_pairs": 20},
+    "bgt": {"d_model": 16, "encoder_layers": 1, "ffn_dim": 24, "heads": 2, "dropout": 0.0, "valid_pairs": 20},
     "bgt-small": {
-        "width": 16,
-        "semantic": 12,
-        "language": 6,
-        "language_layers": 1,
-        "inner": 24,
-        "heads": 2,
-        "dropout": 0.1,
-        "word_dropout": 0.2,
-        "kl_warmup": 10,
+        **BGT_SMALL_SIZES,
+        "objective.elbo.warmup_steps": 10,
         "min_pieces": 2,
         "valid_pairs": 20,
         "epochs": 2.0,
         "batch_tokens": 600,
         "micro_tokens": 400,
         "learning_rate": 1e-2,
-        "warmup_steps": 5,
+        "train.warmup_steps": 5,
         "valid_every": 5,
         "save_every": 2,
     },
 }
-SIAMESE = {"width": 16, "valid_pairs": 20, "batch_tokens": 600, "mega_batch": 3, "mega_growth": 1}
+SIAMESE = {"d_model": 16, "valid_pairs": 20, "batch_tokens": 600, "mega_batch": 3, "mega_batch_warmup": 1}
 TINY |= {"sp": SIAMESE, "bilstm": SIAMESE}
-PARAPHRASTIC = SIAMESE | {"langs": ["en", "fr"]}  # where other recipes have two columns of one language
+PARAPHRASTIC = SIAMESE | {"columns": ["en", "fr"]}  # where other recipes have two columns of one language
 TINY |= {"avg": PARAPHRASTIC | {"mega_batch": 0}, "gran": PARAPHRASTIC}
-TINY["vgvae"] = PARAPHRASTIC | {"semantic": 12, "model.syntactic_dim": 6, "model.hidden_dim": 24}
-TINY["vgvae"] |= {"train.mega_batch_start": 0.0}
-VAR_SIAMESE = {"width": 16, "semantic": 12, "model.hidden_dim": 10, "valid_pairs": 20, "langs": ["en", "fr"]}
+TINY["vgvae"] = PARAPHRASTIC | {"semantic_dim": 12, "syntactic_dim": 6, "hidden_dim": 24}
+TINY["vgvae"] |= {"mega_batch_start": 0.0}
+VAR_SIAMESE = {"d_model": 16, "semantic_dim": 12, "hidden_dim": 10, "valid_pairs": 20, "columns": ["en", "fr"]}
 TINY |= {"var-siamese-repeat": VAR_SIAMESE, "var-siamese-reformulate": VAR_SIAMESE}
 TINY["pair-classifier"] = {
-    **{
-        f"model.base.{legacy.RENAMED[name].removeprefix('model.')}": value
-        for name, value in TINY["bgt-small"].items()
-        if legacy.RENAMED[name].startswith("model.")
-    },
+    **{f"model.base.{name}": value for name, value in BGT_SMALL_SIZES.items()},
     "epochs": 1.0,
     "batch_tokens": 600,
     "micro_tokens": 400,
     "valid_pairs": 20,
 }
-TINY["bgt-bound"] = {
-    name: value for name, value in TINY["bgt-small"].items() if name not in ("semantic", "language", "language_layers")
-} | {
-    "model.average_dim": 12,
-    "model.bound_dim": 8,
-    "model.roles_dim": 16,
-    "model.composed_layers": 1,
-    "model.memory_slots": 5,
-    "model.language_dim": 6,
-    "model.decoder_layers": 1,
+TINY["bgt-bound"] = {name: value for name, value in TINY["bgt-small"].items() if name != "semantic_dim"} | {
+    "average_dim": 12,
+    "bound_dim": 8,
+    "roles_dim": 16,
+    "composed_layers": 1,
+    "memory_slots": 5,
+    "decoder_layers": 1,
 }
 TINY |= {name: TINY["bgt"] for name in RECIPES if name not in TINY}
 SHARED = {"vocab_size": 400}
 
 
 # Started before all others when tests run in parallel: those of the browser, then the longest of the rest.
-FIRST = ("browser", "end_to_end", "app", "reproduce", "training", "test_run.py")
+FIRST = ("browser", "end_to_end", "app", "analysis", "training", "test_run.py")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -126,18 +123,24 @@ class Done(NamedTuple):
 
 
 @pytest.fixture
-def bgt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """bgt("embed", "-", stdin=io.StringIO("...")): `bgt` in this process, through its `main`."""
+def in_process(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """in_process(main, *arguments): a command in this process, through its `main`."""
 
-    def call(*arguments: object, stdin: TextIO | None = None) -> Done:
+    def call(main: Callable[[], None], *arguments: object, stdin: TextIO | None = None) -> Done:
         monkeypatch.setattr(sys, "argv", ["bgt", *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", stdin or io.StringIO())
         capsys.readouterr()
         with pytest.raises(SystemExit) as end:
-            cli.main()
+            main()
         return Done(int(end.value.code or 0), *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture
+def bgt(in_process: Callable[..., Done]) -> Callable[..., Done]:
+    """bgt("embed", "-", stdin=io.StringIO("...")): `bgt` in this process."""
+    return partial(in_process, cli.main)
 
 
 @pytest.fixture(scope="session")
@@ -168,10 +171,10 @@ def batch(grammar: list[Pair], tokenizer: Tokenizer) -> Batch:
 
 @pytest.fixture(scope="session")
 def tiny() -> Callable[..., Recipe]:
-    """tiny(name, **settings): that recipe at sizes for tests; settings by their old, flat names."""
+    """tiny(name, **settings): that recipe at sizes for tests; settings are named in full or by their ends."""
 
     def build(name: str = "bgt-small", **settings: object) -> Recipe:
-        return recipes.build(name, legacy.convert({**SHARED, **TINY[name], **settings}))
+        return recipes.build(name, {**SHARED, **TINY[name], **settings})
 
     return build
 

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 import bgt_core
-from bgt_core import checkpoint, files
+from bgt_core import checkpoint, files, recipes
 from bgt_core.contracts import Batch
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, DataError
@@ -315,6 +315,14 @@ def test_buffers_that_persist_are_kept(
     stored.pop("mean")
     with pytest.raises(DataError, match="'mean' is missing"):
         checkpoint.fill(Counting(), stored, tmp_path)
+
+
+@pytest.mark.parametrize("folder", sorted(bgt_core.PRETRAINED.parent.iterdir()), ids=lambda folder: folder.name)
+def test_a_model_that_ships_says_how_it_was_made(folder: Path) -> None:
+    config = checkpoint.read_config(folder)
+    settings = json.loads(json.dumps(dict(recipes.build(config["recipe"], config["arguments"]).arguments or {})))
+    assert config["arguments"].items() <= settings.items()
+    assert config["card"]["scores"]
 
 
 def test_models_that_ship_are_opened_by_name_unless_a_folder_is_called_so(

@@ -339,7 +339,7 @@ def test_version(bgt: Bgt) -> None:
 
 def test_no_words_show_the_commands(bgt: Bgt) -> None:
     done = bgt()
-    for command in ("train", "embed", "sts", "generate", "info", "export"):
+    for command in ("train", "embed", "evaluate", "generate", "info", "export"):
         assert command in done.out + done.err
 
 

@@ -31,7 +31,7 @@ def test_vectors_are_those_of_the_cpu(saved: Path, grammar: list[Pair], latent: 
 def test_loss_and_gradients_are_those_of_the_cpu(
     name: str, tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
 ) -> None:
-    recipe = tiny(name, **({} if name in ("sp", "gran") else {"read": "mean"}))
+    recipe = tiny(name, **({} if name in ("sp", "gran") else {"readout": "mean"}))
     losses, gradients = [], []
     for device in ("cpu", "cuda"):
         torch.manual_seed(0)

@@ -9,7 +9,16 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from app.core.rows import language_name, latent_title
-from app.core.theme import INK, LATENTS, PIXELS, REST, SYMBOLS, cycled, finish, lang_colour, lang_place, latent_colour
+from app.core.theme import (
+    INK,
+    LATENTS,
+    PIXELS,
+    REST,
+    finish,
+    lang_colour,
+    lang_symbol,
+    latent_colour,
+)
 from bgt_core.contracts import SEMANTIC
 
 COLUMNS = 3  # panels beside one another
@@ -37,7 +46,7 @@ def kl_curves(log: Sequence[Mapping[str, object]], langs: Sequence[str], theme: 
     for at, (latent, title) in enumerate(zip(latents, titles, strict=True)):
         of_lang = latent not in LATENTS[theme]
         colour = lang_colour(latent, theme) if of_lang else latent_colour(latent, theme)
-        symbol = cycled(SYMBOLS, lang_place(latent)) if of_lang else "circle"
+        symbol = lang_symbol(latent) if of_lang else "circle"
         row, column = divmod(at, COLUMNS)
         figure.add_trace(line(reports, f"kl/{latent}", title, colour, symbol), row=row + 1, col=column + 1)
     figure = finish(figure, "KL of each latent, nats per pair", 60 + PANEL * panels, theme, legend=False)

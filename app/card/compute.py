@@ -1,4 +1,4 @@
-"""What is known of a model: its paper, what its settings mean, its scores and their intervals."""
+"""A model's paper, the meaning of its settings, its scores with their intervals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MEANINGS = {  # by how the name of a setting ends
     "margin.margin": "how much nearer a translation has to be than another sentence, in cosine",
     "margin.weight": "weight of that loss",
     "label_smoothing": "probability that a decoder is taught to leave to other words",
-    "data.columns": "what the columns of the training files hold",
+    "data.columns": "columns of the training files",
     "data.vocab_size": "tokens of the vocabulary",
     "min_pieces": "tokens of the shortest sentence that is trained on",
     "max_pieces": "tokens of the longest",
@@ -88,7 +88,7 @@ def paper(loaded: state.Loaded) -> Paper:
 
 
 def meaning(setting: str) -> str:
-    """What a setting does, in a few words; "" of those that their name explains."""
+    """What a setting does, in a few words; "" if its name explains it."""
     return next((text for end, text in MEANINGS.items() if setting.endswith(end)), "")
 
 
@@ -117,7 +117,7 @@ def own_ends(row: Mapping[str, float], column: str) -> tuple[float, float] | Non
 
 
 def retrieval_intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Wilson's intervals of precision at 1, in percent, where the card says among how many translations."""
+    """Wilson's intervals of precision at 1, in percent; empty if the card does not give the number of translations."""
     how = next((str(row["how"]) for row in card.get("protocol", []) if row["score"] == "Retrieval"), "")
     among = re.search(r"among ([\d,]+) translations", how)
     if not among:
@@ -162,5 +162,5 @@ def score_table(
 
 
 def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:
-    """The intervals of a card's scores, by measure and column, where the card keeps what they follow from."""
+    """The intervals of a card's scores, by measure and column, if the card holds the numbers they follow from."""
     return {**retrieval_intervals(card), **probe_intervals(card)}

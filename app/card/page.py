@@ -1,4 +1,4 @@
-"""Where does this model come from, and what may be done with it?"""
+"""The model's card: origin, scores, training, files, settings, licence."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import streamlit as st
 
 import bgt_core
 from app.card import chart, compute
-from app.core import exports, rows, state, theme
+from app.core import exports, rows, state
 from app.core.component import copy_link
-from app.core.markdown import how_to_read, verbatim, written_out
+from app.core.markdown import how_to_read, table, verbatim
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import split_langs
 
@@ -24,7 +24,7 @@ PARTS = ("torch", "numpy", "scikit-learn", "sentencepiece", "streamlit", "plotly
 TITLES = {
     "data": "Training data",
     "protocol": "How it was measured",
-    "fidelity": "Fidelity of what it writes",
+    "fidelity": "Fidelity of generated text",
     "kept": "Negation and numbers kept",
     "roles": "Who did what to whom",
     "command": "Trained with",
@@ -38,7 +38,7 @@ HELP = """
   baseline is tf-idf, which compares words.
 - **Retrieval, P@1:** the share of sentences whose nearest sentence in the other language is their own translation. It
   depends on how many there are to choose from, so two test sets give two numbers.
-- **Probes:** what a linear classifier reads from a latent. The baseline always says the commonest answer.
+- **Probes:** accuracy of a linear classifier that sees only a latent. The baseline always gives the commonest answer.
 - **ELBO, KL, nats:** the objective of training and its parts. A KL is how much a latent says about a sentence, in nats
   (1.44 bits); one near 0 says nothing.
 - **Untrained:** the same model before training. What it already reaches, training did not teach.
@@ -62,7 +62,7 @@ def page() -> None:
 
 
 def ours(loaded: state.Loaded) -> None:
-    """What the checkpoint says of itself."""
+    """Show what the checkpoint says about itself."""
     info = loaded.info
     facts(loaded)
     card = {name: value for name, value in info.get("card", {}).items() if name not in ("scores", "probes", "schema")}
@@ -72,19 +72,15 @@ def ours(loaded: state.Loaded) -> None:
         st.info("This checkpoint has no card; `bgt export --card FILE` adds one: data, licences, limits.")
     records(card)
     st.subheader("Files")
-    files = [{"File": name, "MB": f"{size / 1e6:.1f}", "SHA-256": f"`{info['files'][name]}`"}
-             for name, size in info["bytes"].items()]  # fmt: skip
-    st.table(pd.DataFrame(files), border="horizontal", hide_index=True,
-             alt="The files of this checkpoint, their sizes and hashes")  # fmt: skip
+    files = [(name, f"{size / 1e6:.1f}", info["files"][name]) for name, size in info["bytes"].items()]
+    table(
+        pd.DataFrame(files, columns=["File", "MB", "SHA-256"]), "The files of this checkpoint, their sizes and hashes"
+    )
     st.caption("Each hash was checked when the model was opened.")
     st.subheader("Settings")
-    settings = pd.DataFrame(
-        [
-            (name, compute.readable(value), compute.meaning(name))
-            for name, value in {"recipe": info["recipe"], **info["arguments"]}.items()
-        ],
-        columns=["Setting", "Value", "Meaning"],
-    )
+    given = {"recipe": info["recipe"], **info["arguments"]}
+    lines = [(name, compute.readable(value), compute.meaning(name)) for name, value in given.items()]
+    settings = pd.DataFrame(lines, columns=["Setting", "Value", "Meaning"])
     st.dataframe(settings, hide_index=True, height=420, alt="The settings of the recipe that trained this model",
                  column_config={"Value": {"width": 95}, "Meaning": {"width": "large"}})  # fmt: skip
     exports.offer(f"bgt-settings-{loaded.short}", settings, latex=settings)
@@ -93,7 +89,7 @@ def ours(loaded: state.Loaded) -> None:
 
 
 def facts(loaded: state.Loaded) -> None:
-    """What it is, in a row that wraps evenly."""
+    """Four numbers in a row that wraps evenly."""
     info = loaded.info
     facts = {
         "Languages": str(len(loaded.langs)),
@@ -127,30 +123,30 @@ def records(card: Mapping[str, object]) -> None:
         title = TITLES.get(name, name.capitalize())
         st.subheader(verbatim(title))
         if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
-            table = pd.DataFrame(value).map(compute.readable).rename(columns=compute.sentence_case)
-            if len(table) > LONG:
-                st.dataframe(table, hide_index=True, height=360, alt=f"The model's card: {title}")
+            rows_of = pd.DataFrame(value).map(compute.readable).rename(columns=compute.sentence_case)
+            if len(rows_of) > LONG:
+                st.dataframe(rows_of, hide_index=True, height=360, alt=f"The model's card: {title}")
             else:
-                st.table(written_out(table), border="horizontal", hide_index=True, alt=f"The model's card: {title}")
+                table(rows_of, f"The model's card: {title}")
         else:
             st.text(compute.readable(value))
 
 
 def scores(loaded: state.Loaded) -> None:
-    """A table of what was measured."""
+    """A table of the card's scores."""
     card = loaded.info.get("card", {})
     if not card.get("scores"):
         return
     st.subheader("Measured")
     intervals = compute.intervals(card)
     shown = compute.score_table(card["scores"], intervals)
-    st.table(written_out(shown), border="horizontal", hide_index=True, alt="Scores of this model, one row per measure")
+    table(shown, "Scores of this model, one row per measure")
     st.caption(
-        "In brackets: 95% intervals, where the card keeps what they follow from. Untrained: the same model before "
-        "training. Retrieval is of a published test set of 1,000 pairs; what is found among the pairs held out of "
-        "training is further down, and is another set."
+        "In brackets: 95% intervals, if the card holds the numbers they follow from. Untrained: the same model before "
+        "training. Retrieval uses a published test set of 1,000 pairs; retrieval among the held-out training pairs is "
+        "further down."
         if intervals
-        else "In brackets: 95% intervals, where the card keeps them."
+        else "In brackets: 95% intervals, if the card holds them."
     )
     exports.offer(f"bgt-scores-{loaded.short}", shown, latex=shown)
 
@@ -171,47 +167,43 @@ def training(loaded: state.Loaded) -> None:
     if len(reports) < 2 or "elbo" not in held_out:  # no prior, no ELBO
         return
     elbo = partial(chart.elbo_curve, reports)
-    st.plotly_chart(
-        elbo(state.theme()), alt="The ELBO of held-out pairs over training steps", config=theme.tools("bgt-elbo")
-    )
+    exports.chart("bgt-elbo", elbo, "The ELBO of held-out pairs over training steps")
     st.caption(
         "The ELBO bounds the log probability of a pair from below: it is negative, and higher is better. It counts "
         "every KL in full, while training weighs the KL of each latent differently: it may fall while the model "
         "learns to say more."
     )
     kl = partial(chart.kl_curves, reports, loaded.langs)
-    st.plotly_chart(
-        kl(state.theme()), alt="KL of each latent on held-out pairs over training steps", config=theme.tools("bgt-kl")
-    )
+    exports.chart("bgt-kl", kl, "KL of each latent on held-out pairs over training steps")
     st.caption("How much each latent says about a sentence. Each panel has a scale of its own.")
     validations = chart.validations(reports).drop(columns=["kind", "steps"])
     with st.expander("The same as a table"):
         st.dataframe(validations, hide_index=True, alt="Every report on held-out pairs")
-    exports.offer(f"bgt-training-{loaded.short}", validations, lambda theme="light": elbo(theme))
+    exports.offer(f"bgt-training-{loaded.short}", validations, elbo)
 
 
 def searched(held_out: Mapping[str, float]) -> None:
-    """What is found among the held-out pairs."""
+    """Retrieval among the held-out pairs."""
     found = {
         " → ".join(map(rows.language_name, split_langs(name.removeprefix("retrieval/")))): f"{value:.1%}"
         for name, value in held_out.items()
         if name.startswith("retrieval/")
     }
     if found:
-        table = pd.DataFrame(found.items(), columns=["Nearest is the other half of the pair", "P@1"])
-        st.table(table, border="horizontal", hide_index=True, alt="Precision at 1 among the held-out pairs")
+        titles = ["The nearest sentence is its translation", "P@1"]
+        table(pd.DataFrame(found.items(), columns=titles), "Precision at 1 among the held-out pairs")
 
 
 def latents(held_out: Mapping[str, float]) -> None:
-    """What each latent costs, and the ELBO."""
-    table = [
+    """The ELBO and the KL of each latent."""
+    parts = [
         (f"KL, {rows.latent_title(name[3:]).lower() if name[3:] == SEMANTIC else rows.language_name(name[3:])}",
          f"{value:.1f}" + (" (possible collapse)" if value < COLLAPSED else ""))
         for name, value in held_out.items()
         if name.startswith("kl/") and value  # exactly 0: a latent without a prior
     ]  # fmt: skip
     if "elbo" in held_out:
-        table.insert(0, ("ELBO", f"{held_out['elbo']:.1f}"))
-    if table:
-        shown = pd.DataFrame(table, columns=["Bound and its parts", "Nats per pair"])
-        st.table(shown, border="horizontal", hide_index=True, alt="The ELBO and the KL of each latent, nats per pair")
+        parts.insert(0, ("ELBO", f"{held_out['elbo']:.1f}"))
+    if parts:
+        shown = pd.DataFrame(parts, columns=["Bound and its parts", "Nats per pair"])
+        table(shown, "The ELBO and the KL of each latent, nats per pair")

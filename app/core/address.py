@@ -1,4 +1,4 @@
-"""What the address of a page keeps: the controls bound to it, and a link to the present view."""
+"""The address of a page: the controls bound to it, the selection, a link to the present view."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import streamlit as st
 class Bound(TypedDict):
     """Arguments of a widget whose value the address keeps.
 
-    An address may leave a parameter empty: then even a choice that is required is of nothing, and `or` says of what.
+    If an address leaves a parameter empty, even a required choice is None: use `controls.choice`, which has a default.
     """
 
     bind: Literal["query-params"]
@@ -23,7 +23,7 @@ BOUND: Bound = {"bind": "query-params"}
 
 
 def link() -> str:
-    """The address of this page with what is set on it, whatever the address bar still says."""
+    """The address of this page with its present settings, even if the address bar lags behind."""
     address = (st.context.url or "").rstrip("/")
     parameters = urlencode(st.query_params.to_dict())
     return f"{address}?{parameters}" if parameters else address
@@ -34,7 +34,7 @@ MAX_ROWS = 1_500  # characters of it: longer addresses are cut by some programs 
 
 
 def keep_rows(ids: Sequence[str]) -> bool:
-    """Keeps a selection in the address; False, and no parameter, where it is too long for one."""
+    """Keep a selection in the address; False, and no parameter, if it is too long."""
     text = as_ranges(ids)
     fits = len(text) <= MAX_ROWS
     if text and fits:
@@ -47,7 +47,7 @@ def keep_rows(ids: Sequence[str]) -> bool:
 
 
 def linked_rows() -> str:
-    """The selection that a link brought here; "" where the address has that of this session, or none."""
+    """The selection of the link that opened the page; "" if the address has the session's own, or none."""
     rows = st.query_params.get(ROWS, "")
     return "" if rows == st.session_state.get("kept_rows") else rows
 
@@ -71,7 +71,7 @@ def as_ranges(ids: Sequence[str]) -> str:
 
 
 def in_ranges(text: str, ids: Sequence[str]) -> list[str]:
-    """Those of some ids that `as_ranges` wrote down; what is not of that form names none."""
+    """Those of some ids that `as_ranges` wrote down; text of another form is ignored."""
     held: dict[str, list[tuple[int, int]]] = {}
     for group in text.split("~"):
         if match := re.fullmatch(r"(\D*)(\d{1,9}(?:-\d{1,9})?(?:\.\d{1,9}(?:-\d{1,9})?)*)", group):

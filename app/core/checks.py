@@ -1,4 +1,4 @@
-"""What a text's reader should be warned of: tokens that the model does not know, and the wrong language."""
+"""Warnings about a text: tokens that the model does not know, and the wrong language."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def language(text: str, known: Profiles | None = None) -> tuple[str, dict[str, f
 
 
 def another_language(text: str, lang: str, known: Profiles | None = None) -> str:
-    """The language that a text is surely in rather than in `lang`; "" where that is not sure, or `lang` not known."""
+    """The language of a text if it is certainly not `lang`; "" if that is uncertain or `lang` is unknown."""
     best, behind = language(text, known)
     enough = sum(map(str.isalpha, text)) >= LETTERS
     return best if enough and behind.get(lang, 0.0) > CERTAIN else ""
@@ -77,7 +77,7 @@ def sample(texts: Sequence[str]) -> Sequence[str]:
 
 
 def unknown(loaded: Loaded, texts: Sequence[str]) -> tuple[int, int]:
-    """Tokens that are unknown to the model, and all; none of an encoder whose tokens we don't see."""
+    """The numbers of unknown and of all tokens; zero for an encoder whose tokens we don't see."""
     if loaded.bgt is None:
         return 0, 0
     ids = [token for row in loaded.bgt.tokenizer.encode(texts) for token in row if token != EOS]
@@ -85,7 +85,7 @@ def unknown(loaded: Loaded, texts: Sequence[str]) -> tuple[int, int]:
 
 
 def warnings(loaded: Loaded, texts: Sequence[str], lang: str) -> list[str]:
-    """What to say about texts given as that language: a sentence for each concern, none where all is well.
+    """Warnings about texts given as that language, a sentence each; empty if all is well.
 
     Of many texts a sample is looked at.
     """

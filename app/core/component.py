@@ -36,5 +36,5 @@ _copy = mounted("copy")
 
 
 def copy_link() -> None:
-    """A button that copies the link to what is set on the page, its selection included."""
+    """A button that copies the link to this view, with its settings and selection."""
     _copy(data={"link": link()}, key="copy_link", width="content")

@@ -1,22 +1,24 @@
-"""Controls that several pages have: which sentences, which language, whose results."""
+"""Controls that several pages have: choices, numbers, sentences, models; warnings about typed text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Literal, TypeVar
 
 import pandas as pd
 import streamlit as st
 
-from app.core import corpora, rows, state
+from app.core import checks, corpora, rows, state
 from app.core.address import BOUND
 from app.core.startup import ParallelText
 from app.core.uploads import dialog
 
 COUNTS = [100, 300, 1_000, 5_000, 25_000]
+T = TypeVar("T")
 
 
 def choose_text(langs: Sequence[str]) -> ParallelText | None:
-    """Which sentences to look at, of those that the model reads. None, with a message, where there are none."""
+    """Choose sentences in the model's languages. None, with a message, if the app has none."""
     texts = corpora.readable(langs)
     if not texts:
         st.info(
@@ -37,7 +39,7 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
 
 def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: list[str], key: str = "only_model") -> list[str]:
     """The models whose results are shown: at first, and whenever another is chosen at the side or has its first result,
-    those of `usual` that have any. All of them where none is left."""
+    those of `usual` that have any. All of them if none is left."""
     models = sorted(table["model"].unique(), key=lambda model: (model != loaded.title, model))
     usual = [model for model in models if model in usual]
     changed = st.session_state.get(f"{key}_of") not in (None, (loaded.title, usual))
@@ -47,8 +49,33 @@ def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: list[str], k
     return st.multiselect("Model", models, key=key, placeholder="All", **BOUND) or models
 
 
+def choice(title: str, options: Sequence[T], key: str, default: T | None = None, **settings: Any) -> T:
+    """One of some options side by side, at first the default or else the first one; the address keeps it.
+
+    An address may leave the parameter empty; that is the default, too.
+    """
+    default = options[0] if default is None else default
+    return st.segmented_control(title, options, default=default, required=True, key=key, **settings, **BOUND) or default
+
+
 def language(title: str, langs: Sequence[str], key: str) -> str:
     """One of a model's languages; the address keeps it."""
-    name = rows.language_name
-    chosen = st.segmented_control(title, langs, default=langs[0], required=True, format_func=name, key=key, **BOUND)
-    return chosen or langs[0]
+    return choice(title, langs, key, format_func=rows.language_name)
+
+
+def count(title: str, options: Sequence[int], key: str, first: int = 0, width: int | Literal["stretch"] = 120) -> int:
+    """One of some numbers, at first that at a place; the address keeps it."""
+    return st.selectbox(title, options, first, format_func="{:,}".format, key=key, width=width, **BOUND)
+
+
+def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "") -> None:
+    """Warn of texts that the model cannot read well as that language; `title` says which texts they are."""
+    for warning in checks.warnings(loaded, texts, lang):
+        st.warning(f"{title}: {warning}" if title else warning, icon=":material/translate:")
+
+
+def bounded(text: str, most: int, title: str) -> str:
+    """The first characters of a text, as many as are read, with a warning if there are more."""
+    if len(text) > most:
+        st.warning(f"{title} is long: only its first {most:,} characters are read.")
+    return text[:most]

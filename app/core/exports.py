@@ -1,4 +1,4 @@
-"""What a user can take away from a page: its rows, their vectors, its figure, a link to this view."""
+"""Exports of a page: its rows, their vectors, its figure, a link to this view."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import io
 import textwrap
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
@@ -18,10 +16,12 @@ import pyarrow as pa
 import streamlit as st
 from pyarrow import parquet
 
+from app.core import theme
 from app.core.address import link
 from app.core.component import mounted
 from app.core.theme import INK, PIXELS, SOFT, plain
-from bgt_core.tables import Table, save
+from bgt_core.tables import Table
+from bgt_core.tables.writers import latex_text
 
 WIDTH_MM = 180  # two columns of a journal, or the text of an A4 page
 DOTS_PER_INCH = 300
@@ -43,6 +43,11 @@ SNIPPET = """import plotly.io as pio
 figure = pio.read_json("{name}.json")
 figure.show()"""
 _figure = mounted("figure")
+
+
+def chart(name: str, draw: Callable[..., go.Figure], alt: str, **settings: Any) -> Any:
+    """Show a figure in the browser's theme; `name` is the file name of a saved drawing."""
+    return st.plotly_chart(draw(theme=theme.current()), alt=alt, config=theme.tools(name), **settings)
 
 
 def offer(
@@ -76,8 +81,8 @@ def offer(
         st.markdown("**Link to this view**")
         st.code(link(), language=None, wrap_lines=True)
         st.caption(
-            "It holds what is set here, and opens your own sentences and files too, for whoever has the link, as long "
-            "as the app runs and keeps them."
+            "It holds all settings. Whoever has the link also sees your own sentences and files, as long as the app "
+            "runs and keeps them."
         )
 
 
@@ -143,10 +148,7 @@ def as_jsonl(table: pd.DataFrame) -> str:
 def as_latex(table: pd.DataFrame) -> str:
     """A booktabs tabular."""
     cells = [[python_value(value) for value in row] for row in table.itertuples(index=False)]
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "table.tex"
-        save(Table(list(table.columns), cells), {"latex": path})
-        return path.read_text("utf-8")
+    return latex_text(Table(list(table.columns), cells))
 
 
 def python_value(value: Any) -> str | int | float | None:

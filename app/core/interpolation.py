@@ -1,4 +1,4 @@
-"""What lies between two sentences: the form, and the steps that were written. Two pages have it."""
+"""Interpolation between two sentences: the form, and the generated steps. Two pages have it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Interpolation:
 def form(
     loaded: state.Loaded, table: pd.DataFrame, langs: Sequence[str], at_once: bool = False
 ) -> Interpolation | None:
-    """Asks for two sentences, and shows what was last written between them; `at_once`, something always is."""
+    """Ask for two sentences, and show the last interpolation; `at_once` makes one without waiting for the button."""
     st.subheader("Between two sentences")
     if loaded.cannot_write:
         st.info(loaded.cannot_write, icon=":material/edit_off:")
         return None
-    st.markdown("Move through a latent in a straight line, and write down what is there at every step.")
+    st.markdown("Move through a latent in a straight line, and generate a sentence at every step.")
     chosen = table.loc[table["id"].isin(st.session_state.get("chosen", [])[:2]), "text"]
     first, second, *_ = listed = list(dict.fromkeys(table["text"].head(MAX_OFFERED)))
     offered = list(dict.fromkeys([*chosen, *listed]))
@@ -54,14 +54,13 @@ def form(
         )
         with st.container(horizontal=True, vertical_alignment="bottom"):
             moves = what_moves(loaded.second_latent)
-            moved = st.segmented_control(
-                "Move", list(moves), default=next(iter(moves)), required=True, key="move", **BOUND
-            ) or next(iter(moves))
+            moved = controls.choice("Move", list(moves), "move")
             lang = controls.language("Language of both", langs, "way_lang")
             st.space("stretch")
             submitted = st.form_submit_button("Interpolate", type="primary")
     walk = st.session_state.get("walked")
-    if submitted or (at_once and (walk is None or walk.model != loaded.digest)):
+    walk = walk if walk and walk.model == loaded.digest else None
+    if submitted or (at_once and walk is None):
         start, end = (str(text)[: writing.MAX_CHARACTERS] for text in (start, end))
         try:
             with st.spinner("Writing"):
@@ -69,16 +68,14 @@ def form(
         except BgtError as error:
             problem(error)
             return None
-        st.session_state["walked"] = Interpolation(loaded.digest, start, end, lang, table_of_steps, latents)
-    walk = st.session_state.get("walked")
-    if walk is None or walk.model != loaded.digest:
-        return None
-    follow(walk)
+        walk = st.session_state["walked"] = Interpolation(loaded.digest, start, end, lang, table_of_steps, latents)
+    if walk:
+        follow(walk)
     return walk
 
 
 def what_moves(second_latent: str) -> dict[str, tuple[str, ...]]:
-    """What can be chosen to move, and which latents that is."""
+    """The choices of what moves, and the latents of each."""
     names = ("Meaning", "Style") if second_latent == LANGUAGE else (SEMANTIC.capitalize(), second_latent.capitalize())
     return {names[0]: (SEMANTIC,), names[1]: (second_latent,), "Both": (SEMANTIC, second_latent)}
 

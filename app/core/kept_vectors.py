@@ -44,11 +44,11 @@ def filled(
         for start in range(0, len(texts), AT_ONCE):
             if 0 < matrix.done <= first < count:
                 bar.progress(first / count, f"Embedding: {first:,} of {count:,} sentences")
-            piece = texts[start : start + AT_ONCE]
+            batch = texts[start : start + AT_ONCE]
             with matrix.lock:
                 if matrix.done <= first:
-                    add(matrix, embed(piece, lang), count)
-            first += len(piece)
+                    add(matrix, embed(batch, lang), count)
+            first += len(batch)
     bar.empty()
     while len(kept) > 1 and sum(one.vectors.nbytes for one in list(kept.values())) > KEPT_BYTES:
         kept.popitem(last=False)

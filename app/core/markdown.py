@@ -36,12 +36,17 @@ def written_out(table: pd.DataFrame) -> pd.DataFrame:
     return table.map(partial(verbatim, addresses=True)).rename(columns=partial(verbatim, addresses=True))
 
 
+def table(rows: pd.DataFrame, alt: str) -> None:
+    """Show all rows of a table at once, every cell as it is; `alt` is the alternative text."""
+    st.table(written_out(rows), border="horizontal", hide_index=True, alt=alt)
+
+
 def how_to_read(text: str) -> None:
-    """A closed box of Markdown at the end of a page: what is drawn, what each term means, how not to read it."""
+    """A closed box of Markdown at the end of a page: the figures, the terms, and how not to read them."""
     with st.expander("How to read this", icon=":material/help:"):
         st.markdown(text)
 
 
 def written(text: str) -> None:
-    """Show what a model wrote, as text to read."""
+    """Show generated text."""
     st.html(f'<p class="written" style="font-size:1.4rem;margin:0">{escape(text) or "(nothing)"}</p>')

@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -20,14 +21,14 @@ PARAMETER = "own"  # of the address: the key
 KEY_BYTES = 16  # random ones: nobody guesses another's key
 MAX_KEPT = 1_000  # states of all sessions
 MAX_BYTES = 300_000_000  # of all that is kept
-# Not a cache of Streamlit's: what is emptied from there can be computed again.
+# Not one of Streamlit's caches: those can be emptied, as their content can be computed again.
 _kept: OrderedDict[str, OwnTexts] = OrderedDict()
 _lock = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
 class OwnTexts:
-    """What a user brought; never changed, so that a link shows what was there when it was made."""
+    """A user's sentences and files; never changed, so that a link shows the state when it was made."""
 
     typed: tuple[pd.DataFrame, ...] = ()  # sentences drawn as stars, as `rows.typed` gives them
     uploaded: Mapping[str, ParallelText] = field(default_factory=dict)  # by name
@@ -37,33 +38,16 @@ def of_session() -> OwnTexts:
     return st.session_state.get("own", OwnTexts())
 
 
-def add_typed(table: pd.DataFrame) -> None:
-    own = of_session()
-    _set(replace(own, typed=(*own.typed, table)))
-
-
-def remove_typed() -> None:
-    _set(replace(of_session(), typed=()))
-
-
-def add_uploaded(name: str, text: ParallelText) -> None:
-    own = of_session()
-    _set(replace(own, uploaded={**own.uploaded, name: text}))
-
-
-def remove_uploaded(name: str) -> None:
-    own = of_session()
-    _set(replace(own, uploaded={other: text for other, text in own.uploaded.items() if other != name}))
-
-
-def _set(own: OwnTexts) -> None:
+def change(**parts: Any) -> None:
+    """Replace `typed` or `uploaded`, or both, by other sentences or files; the address then names the new state."""
+    own = replace(of_session(), **parts)
     st.session_state["own"] = own
     st.session_state["own_key"] = kept(own) if own.typed or own.uploaded else ""
     in_address()
 
 
 def in_address() -> None:
-    """The address names what the session holds: each page starts with an address of its own."""
+    """Write the key of the session's texts into the address: each page starts with an address of its own."""
     key = st.session_state.get("own_key", "")
     if key and st.query_params.get(PARAMETER) != key:
         st.query_params[PARAMETER] = key
@@ -78,7 +62,7 @@ def in_link() -> dict[str, str]:
 
 
 def restore() -> bool:
-    """Once in a session: takes what the key of its address names. False where that is no longer kept."""
+    """Take over the texts that the key in the address names, once per session. False if they are no longer kept."""
     if "own_key" in st.session_state:
         in_address()
         return True

@@ -1,31 +1,48 @@
-"""A statistic of several systems, and in resamples of the items, which all systems share: differences are paired."""
+"""Scores of several systems on the same items, with intervals and differences, by the library's own `compare`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from bgt_core.errors import DataError
-from bgt_core.evaluation import bootstrap
-
-RESAMPLES = 2_000
-
-Statistic = Callable[[np.ndarray, np.ndarray], np.ndarray]  # weights (B, N), systems (S, N) -> (B, S)
+from bgt_core.evaluation.bootstrap import ItemSample, pearson
+from bgt_core.evaluation.comparison import Statistic, compare
+from bgt_core.evaluation.result import Result
 
 
-def resampled(systems: np.ndarray, statistic: Statistic) -> tuple[np.ndarray, np.ndarray]:
-    """A statistic of each system's N numbers, (S, N) -> (S,), and in each resample of the items, (B, S)."""
-    items, rng, draws = systems.shape[1], np.random.default_rng(0), []
-    at_once = max(1, min(100, 2_000_000 // items))  # resamples, to bound memory
-    for start in range(0, RESAMPLES, at_once):
-        draws.append(statistic(bootstrap.resample(rng, items, min(at_once, RESAMPLES - start)), systems))
-    (value,) = statistic(np.ones((1, items)), systems)
-    return value, np.concatenate(draws)
+class ItemsKey(NamedTuple):
+    """The one score that is measured."""
+
+    score: str
+    items: int
 
 
-def correlation(gold: np.ndarray) -> Statistic:
-    """Pearson's r with what people said; DataError for fewer than 3 pairs, or scores that are all the same."""
+def compared(
+    systems: Mapping[str, np.ndarray], score: Callable[[np.ndarray, np.ndarray], np.ndarray], name: str
+) -> Result:
+    """A score of each system's N numbers: weights (B, N), systems (S, N) -> (B, S)."""
+    numbers = np.stack([np.asarray(row, float) for row in systems.values()])
+    items = numbers.shape[1]
+    statistic = Statistic(
+        systems=list(systems),
+        scores=lambda weights: {ItemsKey(name, items): score(weights[0], numbers)},
+        samples=[ItemSample(items)],
+    )
+    return compare(statistic)
+
+
+def correlations(similarities: Mapping[str, np.ndarray], gold: np.ndarray) -> Result:
+    """Pearson's r x 100 with what people said; DataError for fewer than 3 pairs, or scores that are all the same."""
     if len(gold) < 3 or np.ptp(gold) == 0:
         raise DataError(f"{len(gold)} pairs with {len(set(gold))} different scores; a correlation needs 3 and 2.")
-    return lambda weights, systems: bootstrap.pearson(weights, systems, gold)
+    return compared(similarities, lambda weights, systems: 100 * pearson(weights, systems, gold), "Pearson x 100")
+
+
+def shares(hits: Mapping[str, np.ndarray]) -> Result:
+    """The mean of each system's N numbers, in percent."""
+    return compared(
+        hits, lambda weights, systems: 100 * (weights @ systems.T) / weights.sum(1, keepdims=True), "share, %"
+    )

@@ -13,6 +13,7 @@ import pandas as pd
 from bgt_core import grammar
 from bgt_core.data.examples import example_sentences
 from bgt_core.data.text import normalise
+from bgt_core.evaluation.fidelity.kept import has_negation
 from probes.tasks import TASKS
 
 LANGUAGE_NAMES = {
@@ -35,9 +36,10 @@ COUNTED = {"words": "Length in words", "punctuation": "Punctuation marks", "mark
 PROBED = {"length": "Length, as probed", "punct-first": "First mark, as probed"}  # labels of probing tasks
 CLUSTER = "cluster"
 COLOURS = {**COUNTED, "lang": "Language", **PROBED, CLUSTER: "Cluster of meaning"}
-NUMBERS = ("words", "punctuation")  # the counted columns that are not categories
-OWN_COLUMN = "own:"  # what the names of the user's columns start with
+OWN_COLUMN = "own:"  # prefix of the user's columns
 MARKS = {".": "full stop", "!": "exclamation", "?": "question", "…": "ellipsis"}
+NEGATION_LANGS = ("en", "fr", "es", "de", "ja", "ar")  # Turkish negates inside words
+ARABIC_NEGATION = re.compile(r"(?<!\w)(?:لا|لم|لن|ليس|ليست|لست|لسنا|ليسوا|غير)(?!\w)")
 MAX_OWN = 200
 CATEGORIES = 6  # at most: more colours could not be distinguished
 OTHER, NONE = "other", "none"
@@ -73,6 +75,11 @@ def mark(text: str) -> str:
     """The name of the sentence's final mark: "full stop", ..., "other" or "none"."""
     last = text.replace("...", "…")[-1:]
     return MARKS.get(last, "none" if not last or last.isalnum() else "other")
+
+
+def negated(text: str, lang: str) -> bool:
+    """Whether a word of a sentence negates, in one of `NEGATION_LANGS`."""
+    return bool(ARABIC_NEGATION.search(text) if lang == "ar" else has_negation(text, lang))
 
 
 def counts(text: str) -> dict[str, int | str]:

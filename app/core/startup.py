@@ -29,7 +29,7 @@ class ParallelText:
     langs: tuple[str, ...]  # that are looked at
     file: Path | None  # None: example sentences, or the built-in grammar
     credit: str = ""  # Markdown: whose the sentences are, to be shown with them
-    columns: tuple[str, ...] = ()  # of the file, where there are others than `langs`
+    columns: tuple[str, ...] = ()  # of the file, if it has others than `langs`
     # What a user uploaded: the texts of each of `columns` under "0", "1", ..., then maybe "gold" and "own:NAME". Both
     # texts may be of one language: pairs of sentences. None of a text that was not uploaded.
     table: pd.DataFrame = field(default=None, compare=False, repr=False)
@@ -142,7 +142,7 @@ def path_kind(path: str) -> str:
 
 
 def parallel_text(argument: str) -> tuple[str, ParallelText]:
-    """ "en,fr,de=triples.tsv" -> its name and what it is; a column "_" is not read."""
+    """ "en,fr,de=triples.tsv" -> the name of the text, and the text; a column "_" is not read."""
     langs, equals, file = argument.partition("=")
     codes = tuple(langs.split(","))
     read = read_columns(codes)

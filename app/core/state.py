@@ -1,4 +1,4 @@
-"""What sessions share: the models and their vectors, cached; and the one lock around inference."""
+"""Models and their vectors, cached for all sessions, and the one lock around inference."""
 
 from __future__ import annotations
 
@@ -114,11 +114,6 @@ class Loaded:
 BY_DIGEST: dict[str | type, Callable[[Any], Any]] = {Loaded: attrgetter("digest")}
 
 
-def theme() -> str:
-    """The browser's theme, "light" or "dark"."""
-    return st.context.theme.type or "light"
-
-
 def titles() -> list[str]:
     """The names of the models of this app; the first is the one that opens."""
     return list(startup.read().models)
@@ -152,7 +147,7 @@ def _load(title: str, path: str) -> Loaded:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """The rows of a training log whose values are numbers, as a training reports them; the last may be half written."""
+    """The rows of a training log whose values are numbers, as training reports them."""
     rows = [row for _, row in json_lines(path)]
     return [row for row in rows if row.get("kind") and isinstance(row.get("step"), int) and reported(row)]
 

@@ -7,6 +7,7 @@ from html import escape
 
 import pandas as pd
 import plotly.graph_objects as go
+import streamlit as st
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 
@@ -34,7 +35,7 @@ AMOUNTS = {
 PAGE = {"light": "#ffffff", "dark": "#171614"}  # the page's own ground, as in `.streamlit/config.toml`
 REST = "#999999"
 INK = {"light": "#31333f", "dark": "#fafafa"}  # Streamlit's own greys for titles are too pale to read
-SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # quoted numbers, and what was not run
+SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # quoted numbers, and tasks that were not run
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "pentagon", "hourglass")  # one per language
 STARS = ("star", "star-diamond", "star-square", "star-triangle-up", "asterisk", "hexagram", "hash")  # own sentences
 GLYPHS = ("●", "◆", "■", "▲", "✚", "⬟", "⧗")
@@ -43,10 +44,16 @@ GROUND = "rgba(128, 128, 128, 0.06)"
 PIXELS = {"small": 13, "title": 15}
 
 
+def current() -> str:
+    """The browser's theme, "light" or "dark"."""
+    return st.context.theme.type or "light"
+
+
 def tools(name: str) -> dict[str, object]:
     """Plotly's own buttons: lasso, pan, zoom, home, and a vector drawing saved as NAME.svg."""
     return {
         "displaylogo": False,
+        "scrollZoom": False,
         "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d", "select2d"],
         "toImageButtonOptions": {"format": "svg", "filename": name},
     }
@@ -71,6 +78,16 @@ def lang_place(lang: str) -> int:
     """Where a language's symbol stands in `SYMBOLS`, `STARS` and `GLYPHS`: the same in every figure."""
     known = list(LANGUAGES["light"])
     return known.index(lang) if lang in known else len(known) + sum(map(ord, lang))
+
+
+def lang_symbol(lang: str) -> str:
+    """The symbol of a language in every figure."""
+    return cycled(SYMBOLS, lang_place(lang))
+
+
+def lang_title(lang: str, name: str) -> str:
+    """A language's symbol as a character, and its name."""
+    return f"{cycled(GLYPHS, lang_place(lang))} {name}"
 
 
 def square(latent: str, theme: str) -> str:

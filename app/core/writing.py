@@ -17,7 +17,7 @@ from bgt_core.generation.generate import Candidate
 from bgt_core.generation.options import DEFAULT_SEARCH, Search
 from bgt_core.generation.search import Report, quiet
 
-MAX_LENGTH = 60  # tokens of what is written
+MAX_LENGTH = 60  # tokens of generated text
 MAX_CHARACTERS = 500  # of a sentence to generate from: far longer than what models are trained on
 
 
@@ -91,7 +91,7 @@ def transfer(
     style_again, *_ = best_first(style_semantic, style_second, lang)
     output = ranked[0].text
     with inference():
-        pieces = len(loaded.bgt.tokenizer.encode([output])[0])
+        tokens = len(loaded.bgt.tokenizer.encode([output])[0])
     texts = {"Output": (output, lang), "Source": (source, source_lang), "Style": (style, lang)}
     texts |= {"Source, rebuilt": (source_again.text, source_lang), "Style, rebuilt": (style_again.text, lang)}
     settings = {"source": source, "source_lang": source_lang, "style": style, "lang": lang, "mix": mix}
@@ -99,7 +99,7 @@ def transfer(
     return {
         "output": output,
         **settings,
-        "tokens_per_second": pieces / seconds,
+        "tokens_per_second": tokens / seconds,
         "rebuilt": (source_again.text, source_again.kept[SEMANTIC]),
         "candidates": [{"text": each.text, **each.kept} for each in ranked],
         "measures": measures(loaded, texts),
@@ -108,7 +108,7 @@ def transfer(
 
 def measures(loaded: Loaded, texts: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
     """Named sentences and their languages, "Output" and "Source" among them: similarity to the output in both latents
-    (the second latent's within one language), words shared with the source (Jaccard), and what is counted."""
+    (the second latent's within one language), words shared with the source (Jaccard), and its counts."""
     output, output_lang = texts["Output"]
     source, _ = texts["Source"]
 

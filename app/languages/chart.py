@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from app.core.results import task_names
 from app.core.results.lines import GRID, Lines, edge, papers
 from app.core.rows import language_name
-from app.core.theme import REST, SOFT, STARS, SYMBOLS, bars, cycled, finish, lang_colour, lang_place, plain
+from app.core.theme import REST, SOFT, STARS, SYMBOLS, bars, cycled, finish, lang_colour, lang_place, lang_symbol, plain
 
 PAPER = "the paper (open, grey)"
 EDGES = (0.3, 0.05)  # of the width of all values: free at the left, for the names, and at the right
@@ -27,8 +27,8 @@ def second_latents(gaps: pd.DataFrame) -> str:
 def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
     """Semantic minus second latent in points, with intervals; rows of `languages.with_paper`.
 
-    Tasks by their group and mean gap, in each a row per language, model (numbered, where there are several) and run, in
-    the language's colour and symbol; stars were run here.
+    Tasks are ordered by group and mean gap. Each has a row per language, model (numbered if several) and run, in the
+    language's colour and symbol; stars were run here.
     """
     figure = go.Figure()
     figure.add_vline(0, line={"color": REST, "width": 1.5})
@@ -68,7 +68,7 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
                     legendgroup="paper",
                     showlegend=not any(trace.legendgroup == "paper" for trace in figure.data),
                     mode="markers",
-                    marker=papers(cycled(SYMBOLS, lang_place(lang)), SOFT[theme]),
+                    marker=papers(lang_symbol(lang), SOFT[theme]),
                     text=[task_names.title(task) for task in published["task"]],
                     hovertemplate="%{text}: %{x:+.1f} points<extra>the paper</extra>",
                 )
@@ -82,7 +82,7 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
 
 
 def in_order(part: pd.DataFrame, models: list[str]) -> pd.DataFrame:
-    """The languages in their order, in each the models; what was run here after what is stored."""
+    """Ordered by language, then model; results run here come after stored ones."""
     return part.assign(
         lang_at=part["lang"].map(lang_place),
         model_at=part["model"].map(models.index),
@@ -127,7 +127,7 @@ def gap_by_distance(
                 mode="markers+text",
                 text=[language_name(row.other)],
                 textposition="middle left" if right or near.any() else "middle right",
-                marker=edge(11, cycled(SYMBOLS, lang_place(row.other)), lang_colour(row.other, theme)),
+                marker=edge(11, lang_symbol(row.other), lang_colour(row.other, theme)),
                 error_y={"type": "data", "symmetric": False, "array": [row.ci_high - row.points],
                          "arrayminus": [row.points - row.ci_low], "width": 0},
                 hovertemplate="%{x:.3g}: %{y:+.1f} points<extra></extra>",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
-from bgt_core.reproduce.distance import FSI_WEEKS, PAPER_ORDER, URIEL_SYNTAX, Trend
+from probes.measures.distance import FSI_WEEKS, PAPER_ORDER, URIEL_SYNTAX, Trend
 from probes.results.languages import LanguageGap, by_task, gap_trend, other_language, standard_error
 from probes.results.published import published
 

@@ -1,4 +1,4 @@
-"""Does the separation hold in every language?"""
+"""The separation of the two latents, language by language."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from bgt_core.contracts import LANGUAGE
 
 KINDS = ("Difference", "Accuracy", "Compression")
 CLAIM = (
-    "Accuracy of a probe on the semantic latent minus that on the {second} latent, with 95% intervals. The claim to "
-    "test is a pattern of signs: right of zero where a task is about meaning, left of it where it is about length, "
-    "punctuation or grammatical gender. An interval that holds zero says nothing either way."
+    "Accuracy of a probe on the semantic latent minus that on the {second} latent, with 95% intervals. Expected: "
+    "right of zero if a task is about meaning, left of zero if it is about length, punctuation or grammatical gender. "
+    "An interval that holds zero says nothing either way."
 )
 PAPER = (
     " Open grey marks are the paper's, of larger models and other sentences, without intervals: compare signs, not "
@@ -55,7 +55,7 @@ def page(probes: Page) -> None:
     second = loaded.second_latent or LANGUAGE
     st.markdown(f"Does the semantic latent keep meaning, and the {second} latent style, in every language and model?")
     if len(loaded.langs) == 1:
-        st.caption(f"This model reads one language, {loaded.languages}: there is no other of its own to compare.")
+        st.caption(f"This model reads one language, {loaded.languages}: so it has no others to compare.")
     if loaded.title not in set(gaps["model"]):
         empty(loaded, probes)
     if not gaps.empty:
@@ -63,23 +63,18 @@ def page(probes: Page) -> None:
     how_to_read(HOW_TO_READ)
 
 
-def usual_models(gaps: pd.DataFrame, loaded: state.Loaded) -> list[str]:
-    """The chosen model, and the one with results in the most languages."""
-    counts = gaps.groupby("model")["lang"].nunique()
-    return [loaded.title, max(counts.index, key=lambda model: (counts[model], model == loaded.title))]
-
-
 def shown(results: gather.ResultTables, gaps: pd.DataFrame, loaded: state.Loaded) -> None:
-    """The results of the chosen models."""
-    models = controls.chosen_models(gaps, loaded, usual_models(gaps, loaded), "languages_of")
+    """The results of the chosen models: at first this one, and the one with results in the most languages."""
     counts = gaps.groupby("model")["lang"].nunique()
+    widest = max(counts.index, key=lambda model: (counts[model], model == loaded.title))
+    models = controls.chosen_models(gaps, loaded, [loaded.title, widest], "languages_of")
     st.caption(
         "Languages with results: " + ", ".join(f"{counts[model]} of {verbatim(model)}" for model in counts.index) + "."
     )
     gaps = gaps[gaps["model"].isin(models)]
     latents = compute.of_latents(results.scores)
     latents = latents[latents["model"].isin(gaps["model"])]
-    kind = st.segmented_control("Show", KINDS, default=KINDS[0], required=True, key="gaps", **BOUND) or KINDS[0]
+    kind = controls.choice("Show", KINDS, "gaps")
     note = PAPER if gaps["paper_gap"].notna().any() else ""
     if kind == KINDS[0]:
         difference(gaps, note)
@@ -110,17 +105,16 @@ def empty(loaded: state.Loaded, probes: Page) -> None:
 
 def difference(gaps: pd.DataFrame, note: str) -> None:
     second = chart.second_latents(gaps)
-    models = list(gaps["model"].unique())
-    numbered = ", ".join(f"{number} {model}" for number, model in enumerate(models, 1))
-    numbered = f"The numbers are models: {numbered}. " if len(models) > 1 else ""
-    if numbered:
-        st.caption(verbatim(numbered))
-    figure = partial(chart.gap_dots, gaps, theme=state.theme())
-    st.plotly_chart(
-        figure(),
-        alt=f"Semantic minus {second} accuracy in points, with intervals, {gaps['task'].nunique()} tasks; "
+    models = gaps["model"].unique()
+    if len(models) > 1:
+        numbered = ", ".join(f"{number} {model}" for number, model in enumerate(models, 1))
+        st.caption(verbatim(f"The numbers are models: {numbered}."))
+    figure = partial(chart.gap_dots, gaps)
+    exports.chart(
+        "bgt-separation",
+        figure,
+        f"Semantic minus {second} accuracy in points, with intervals, {gaps['task'].nunique()} tasks; "
         "the table has the same",
-        config=theme.tools("bgt-separation"),
     )
     st.caption(CLAIM.format(second=second) + note)
     cells = [f"{row.points:+z.1f} [{row.ci_low:+z.1f}, {row.ci_high:+z.1f}]" for row in gaps.itertuples()]
@@ -130,11 +124,11 @@ def difference(gaps: pd.DataFrame, note: str) -> None:
 
 
 def accuracy(latents: pd.DataFrame, gaps: pd.DataFrame, note: str) -> None:
-    figure = partial(probe_dots, latents, paper=gaps, theme=state.theme())
-    st.plotly_chart(
-        figure(),
-        alt=f"Accuracy of both latents with intervals, {latents['task'].nunique()} tasks; the table has the same",
-        config=theme.tools("bgt-accuracies"),
+    figure = partial(probe_dots, latents, paper=gaps)
+    exports.chart(
+        "bgt-accuracies",
+        figure,
+        f"Accuracy of both latents with intervals, {latents['task'].nunique()} tasks; the table has the same",
     )
     st.caption("Test accuracy of a probe on each latent, with 95% intervals." + note)
     keys = ["model", "lang", "task", "mark"]
@@ -159,11 +153,11 @@ def compression(latents: pd.DataFrame, loaded: state.Loaded) -> None:
         command = gather.COMMAND.format(lang=loaded.langs[0], model="PATH")
         st.code(command.replace(" --json", " --mdl --json"), language="sh")
         return
-    figure = partial(probe_dots, latents, by="compression", theme=state.theme())
-    st.plotly_chart(
-        figure(),
-        alt=f"Compression of the labels by each latent, {latents['task'].nunique()} tasks; the table has the same",
-        config=theme.tools("bgt-compression"),
+    figure = partial(probe_dots, latents, by="compression")
+    exports.chart(
+        "bgt-compression",
+        figure,
+        f"Compression of the labels by each latent, {latents['task'].nunique()} tasks; the table has the same",
     )
     st.caption(
         "How many times shorter the labels become for somebody who reads the latent while learning; 1: nothing usable."
@@ -197,7 +191,7 @@ def table(cells: pd.DataFrame, what: str, form: str) -> pd.DataFrame:
     shown = shown.sort_values("task", key=lambda tasks: tasks.map(order.index), kind="stable")
     shown["task"] = shown["task"].map(task_names.title)
     shown = shown.rename(columns={"task": "Task", "latent": "Latent"}).rename_axis(columns=None)
-    grey = f"color: {theme.SOFT[state.theme()]}"
+    grey = f"color: {theme.SOFT[theme.current()]}"
     styled = shown.style.map(lambda cell: grey if cell in (NOT_RUN, NO_TASK) else "")
     text = st.column_config.TextColumn
     st.dataframe(
@@ -234,16 +228,13 @@ def trends(gaps: pd.DataFrame) -> None:
         task = st.selectbox(
             "Task", tasks, tasks.index(most), format_func=task_names.title, key="distance_task", width=230, **BOUND
         )
-        by = st.segmented_control(
-            "Distance", list(compute.DISTANCES), default="weeks", required=True, key="distance", **BOUND,
-            format_func=TITLES.__getitem__,
-        ) or "weeks"  # fmt: skip
+        by = controls.choice("Distance", list(TITLES), "distance", format_func=TITLES.__getitem__)
     measure, title = compute.DISTANCES[by]
-    figure = partial(chart.gap_by_distance, gaps, task, measure, title, theme=state.theme())
-    st.plotly_chart(
-        figure(),
-        alt="Separation of each task against the distance of the language to English; the table has the trends",
-        config=theme.tools("bgt-distance"),
+    figure = partial(chart.gap_by_distance, gaps, task, measure, title)
+    exports.chart(
+        "bgt-distance",
+        figure,
+        "Separation of each task against the distance of the language to English; the table has the trends",
     )
     table = pd.DataFrame(
         [

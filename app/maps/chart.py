@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from app.core import rows, state, theme
+from app.core import rows, theme
 from app.core.latents import chart, spaces
 from app.maps import settings
 from bgt_core.contracts import SEMANTIC
@@ -22,7 +22,7 @@ def map_figures(
     """How to draw the map of each latent, by its name, and all in one; `paths` are by "semantic" or language."""
     langs = choice.text.langs
     name = rows.language_name if len(langs) <= 3 else str  # more names would not fit
-    signs = {lang: f"{theme.cycled(theme.GLYPHS, theme.lang_place(lang))} {name(lang)}" for lang in fitted.second}
+    signs = {lang: theme.lang_title(lang, name(lang)) for lang in fitted.second}
     title_of = {SEMANTIC: "Semantic latent  " + "  ".join(signs.values())}
     title_of |= {lang: f"{rows.latent_title(second_latent)}  {sign}" for lang, sign in signs.items()}
     panels = {
@@ -41,7 +41,7 @@ def map_figures(
             paths={title_of[key]: steps for key, steps in paths.items()},
             svg=choice.svg,
             side_by_side=name == ALL and len(shown) > 1,
-            theme=state.theme(),
+            theme=theme.current(),
             height=MAP_HEIGHT * max(2, len(fitted.second)),
         )
         for name, tables in {**shown, ALL: together}.items()

@@ -45,8 +45,8 @@ class Light(NamedTuple):
 
 def draw(maps: Sequence[Map], key: str, table: pd.DataFrame, languages: Mapping[str, str], file: str) -> None:
     """All maps of a page; `table` has their rows (id, lang, text, translation, pair, own), `languages` names them, and
-    `file` is what a drawing is saved as, with {} for the latent. `key` names the rows: a selection is of these and no
-    others."""
+    `file` names a saved drawing, with {} for the latent. `key` names the rows: a selection with another key is
+    ignored."""
     texts = {name: table[name].tolist() for name in ("id", "lang", "text", "translation")}
     pair = table["pair"].where(~table["own"], -1).tolist()
     figures = [{"name": part.latent, "alt": part.alt, "figure": part.figure.to_json()} for part in maps]
@@ -86,5 +86,5 @@ def unpacked(text: str, count: int) -> np.ndarray:
 
 
 def event(name: str) -> dict[str, Any]:
-    """What the wire last brought: "picked" {key, rows, id} or "moved" {key, id, map, x, y, at}."""
+    """The last event of the wire: "picked" {key, rows, id} or "moved" {key, id, map, x, y, at}."""
     return dict(st.session_state[WIRE][name] or {})

@@ -1,4 +1,4 @@
-"""What is said about the maps: what is nearest, what sets a selection apart, scores in the full space."""
+"""Numbers about the maps: nearest sentences, a selection against the rest, scores in the full space."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.core import rows
 from app.core.interpolation import Interpolation
 from app.core.latents import geometry, keywords, spaces
 from app.core.latents.spaces import MAX_SCORED, Space, Spaces
-from app.core.state import Loaded
+from app.core.state import Loaded, embed
 from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
 
@@ -24,11 +24,11 @@ def closest(loaded: Loaded, fitted: Spaces, text: str, lang: str, latent: str, c
     """The sentences of the maps nearest to a typed one: in the semantic latent those of any language, in the second
     those of its own."""
     space = fitted.semantic if latent == SEMANTIC else fitted.second[lang]
-    return spaces.nearest_to(loaded, text, lang, latent, space.rows, space.vectors, count)
+    return spaces.nearest(loaded, embed(loaded, [text], lang, latent)[0], space.rows, space.vectors, count)
 
 
 def described(loaded: Loaded, fitted: Spaces, chosen: Collection[str]) -> pd.DataFrame:
-    """What sets the rows of these ids apart from all others."""
+    """Compare the rows of these ids with all others."""
     ids = frozenset(chosen)
     parts = {SEMANTIC: fitted.semantic}
     parts |= {f"{loaded.second_latent}, {rows.language_name(lang)}": space for lang, space in fitted.second.items()}
@@ -41,7 +41,7 @@ def described(loaded: Loaded, fitted: Spaces, chosen: Collection[str]) -> pd.Dat
                 _mean_cosine(space.digest, space.content, space),
             )
     table = fitted.semantic.rows
-    return compared(table, among(table, ids), spaces.words_of(fitted.semantic), cosines)
+    return compared(table, among(table, ids), spaces.words(fitted.semantic.content, table["text"]), cosines)
 
 
 def among(table: pd.DataFrame, ids: frozenset[str]) -> np.ndarray:
@@ -59,8 +59,8 @@ def compared(
 ) -> pd.DataFrame:
     """The chosen rows, (N,) bool, against the others: a measure a row, differences with 95% intervals.
 
-    `cosines` are mean cosines among the chosen and among all, by the name of a latent. Texts, ready to show; empty
-    where there is nothing to compare with.
+    `cosines` are mean cosines among the chosen and among all, by the name of a latent. All cells are texts; a cell is
+    empty if it has nothing to compare.
     """
     count = int(chosen.sum())
     lines = [("Sentences", f"{count:,}", f"{len(chosen) - count:,}", "")]
@@ -115,7 +115,7 @@ def pair_table(loaded: Loaded, semantic: Space, left: str, right: str) -> pd.Dat
     """How well translations find each other in the semantic latent, and whether a probe can still identify the
     language; beside chance."""
     left_name, right_name = rows.language_name(left), rows.language_name(right)
-    scores, (accuracy, low, high) = _pair_scores(semantic.digest, left, right, semantic, loaded)
+    scores, (accuracy, low, high) = pair_scores(loaded, semantic, left, right)
     table = {
         f"{left_name} finds its {right_name}": [f"{scores.left_finds_right:.0%}", f"{scores.chance:.1%}"],
         f"{right_name} finds its {left_name}": [f"{scores.right_finds_left:.0%}", f"{scores.chance:.1%}"],
@@ -125,44 +125,39 @@ def pair_table(loaded: Loaded, semantic: Space, left: str, right: str) -> pd.Dat
     return pd.DataFrame.from_dict(table, orient="index", columns=["Semantic", "Chance"])
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def _pair_scores(
-    digest: str, left: str, right: str, _semantic: Space, _loaded: Loaded
+@st.cache_data(max_entries=64, show_spinner=False, hash_funcs=spaces.BY_DIGEST)
+def pair_scores(
+    loaded: Loaded, semantic: Space, left: str, right: str
 ) -> tuple[geometry.PairScores, tuple[float, float, float]]:
+    """The same as numbers, and the accuracy of the probe with its interval."""
     from probes.measures.language import language_probe_accuracy  # with sklearn: a second to import
 
-    left_vectors, right_vectors = _semantic.of(left), _semantic.of(right)
-    similarities = _loaded.encoder.similarity(left_vectors, right_vectors)
+    left_vectors, right_vectors = semantic.of(left), semantic.of(right)
+    similarities = loaded.encoder.similarity(left_vectors, right_vectors)
     return geometry.pair_scores(similarities), language_probe_accuracy(left_vectors, right_vectors)
 
 
-def agreements(loaded: Loaded, spaces: Spaces, columns: Sequence[str]) -> pd.DataFrame:
-    """How often a sentence's nearest in its own language shares what is counted, in each latent and by chance:
+def agreements(loaded: Loaded, fitted: Spaces, columns: Sequence[str]) -> pd.DataFrame:
+    """How often a sentence's nearest in its own language has the same `columns`, in each latent and by chance:
     means over the languages, as percentages."""
     table = {}
     for column in columns:
-        fractions = np.mean(
-            [
-                _agreement(spaces.semantic.digest, lang, column, spaces.semantic, own, loaded)
-                for lang, own in spaces.second.items()
-            ],
-            0,
-        )
+        by_lang = [agreement(loaded, fitted.semantic, own, lang, column) for lang, own in fitted.second.items()]
+        fractions = np.mean(by_lang, 0)
         table[rows.COUNTED[column]] = [f"{fraction:.0%}" for fraction in fractions]
     latents = [latent.capitalize() for latent in (SEMANTIC, loaded.second_latent)]
     return pd.DataFrame.from_dict(table, orient="index", columns=[*latents, "Chance"])
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def _agreement(
-    digest: str, lang: str, column: str, _semantic: Space, _own: Space, _loaded: Loaded
-) -> tuple[float, float, float]:
-    values = _own.rows.loc[_own.given, column].tolist()[:MAX_SCORED]
-    vectors = [space.of(lang) for space in (_semantic, _own)]
-    (semantic, chance), (second, _) = (
-        geometry.agreement(_loaded.encoder.similarity(part, part), values) for part in vectors
+@st.cache_data(max_entries=64, show_spinner=False, hash_funcs=spaces.BY_DIGEST)
+def agreement(loaded: Loaded, semantic: Space, own: Space, lang: str, column: str) -> tuple[float, float, float]:
+    """The fractions of one language in the semantic and the second latent, and by chance."""
+    values = own.rows.loc[own.given, column].tolist()[:MAX_SCORED]
+    vectors = [space.of(lang) for space in (semantic, own)]
+    (first, chance), (second, _) = (
+        geometry.agreement(loaded.encoder.similarity(part, part), values) for part in vectors
     )
-    return semantic, second, chance
+    return first, second, chance
 
 
 def with_places(fitted: spaces.Spaces, second_latent: str) -> pd.DataFrame:
@@ -204,7 +199,7 @@ def caption(method: geometry.Method, fitted: spaces.Spaces, second_latent: str) 
     elif not number:
         variance = {name: space.projection.variance for name, space in space_of.items()}
         how += f" shows {enumerated(variance, '.0%')} of the variance"
-    trust = enumerated({name: spaces.trusted(space, method) for name, space in space_of.items()}, ".2f")
+    trust = enumerated({name: spaces.trust(space, method) for name, space in space_of.items()}, ".2f")
     return (
         f"{how} of {len(fitted.semantic.rows):,} unit-length vectors. "
         + f"Trustworthiness of 15 neighbours: {trust}. " * bool(trust)
@@ -217,12 +212,12 @@ def enumerated(values: Mapping[str, float | None], form: str) -> str:
     return ", ".join(f"{name} {value:{form}}" for name, value in values.items() if value is not None)
 
 
-def paths(walk: Interpolation | None, fitted: spaces.Spaces, method: geometry.Method) -> dict[str, np.ndarray]:
+def paths(walk: Interpolation | None, fitted: spaces.Spaces) -> dict[str, np.ndarray]:
     """The steps on the maps, (steps, 2): under "semantic", and under the language whose latent moved."""
     if walk is None:
         return {}
     maps = {}
     for latent, vectors in walk.latents.items():
         name, space = (SEMANTIC, fitted.semantic) if latent == SEMANTIC else (walk.lang, fitted.second[walk.lang])
-        maps[name] = spaces.projected(space, method, vectors)
+        maps[name] = space.projection.project(vectors)
     return maps

@@ -1,4 +1,4 @@
-"""What does each latent see of the same sentences?"""
+"""Maps of the two latents of the same sentences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.maps import chart, component, compute, selection, settings
 
 STAR, STAR_LANG = "star", "star_lang"  # parameters of the address: a sentence to add, and its language
 HELP = """
-- A point is a sentence, its symbol the language. The **semantic latent** holds what a sentence says: a sentence and its
+- A point is a sentence, its symbol the language. The **semantic latent** holds the meaning: a sentence and its
   translation lie close together there. The **language latent** (or syntactic latent) holds how it is said; each
   language has a space of its own.
 - **Click a point**: it becomes a star, and its ten nearest sentences get a ring on all maps, in the colour of the
@@ -65,7 +65,7 @@ def page() -> None:
     above = st.container()
     walk = interpolation.form(loaded, coloured.semantic.rows, langs) if loaded.second_latent else None
     with above:
-        explore(loaded, coloured, method, choice, compute.paths(walk, coloured, method))
+        explore(loaded, coloured, method, choice, compute.paths(walk, coloured))
     scores(loaded, coloured, langs)
     how_to_read(HELP)
 
@@ -101,7 +101,7 @@ def explore(
     choice: settings.Choice,
     paths: Mapping[str, np.ndarray],
 ) -> None:
-    """All maps, and beside them, or below in a narrow window, what is selected."""
+    """All maps; beside them, or below in a narrow window, the selection."""
     figures = chart.map_figures(fitted, loaded.second_latent, choice, paths)
     table = fitted.semantic.rows
     left, right = st.columns([7, 3], gap="medium")
@@ -126,7 +126,7 @@ def explore(
 
 
 def scores(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> None:
-    """What the maps suggest, measured in the full space: of translations, and of a model that has a second latent."""
+    """Scores in the full space: of translations, and of style if the model has a second latent."""
     parts = [translation] * (len(langs) > 1) + [style] * bool(fitted.second)
     if not parts:
         return
@@ -165,7 +165,7 @@ def style(loaded: state.Loaded, fitted: spaces.Spaces, langs: Sequence[str]) -> 
 
 
 def language_pair(langs: Sequence[str]) -> tuple[str, str]:
-    """The two languages to compare: the user's choice where there are more."""
+    """The two languages to compare; the user chooses if there are more."""
     pairs = list(combinations(langs, 2))
     if len(pairs) == 1:
         return pairs[0]

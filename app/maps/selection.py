@@ -1,4 +1,4 @@
-"""What is selected on the maps, what is near it, and what is searched for: all that a selection draws anew."""
+"""The part of the page that a selection draws anew: nearest sentences, search, the table of selected rows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import exports, rows, state
+from app.core import exports, markdown, rows, state, theme
 from app.core.address import BOUND, keep_rows
 from app.core.component import copy_link
 from app.core.latents import geometry, spaces
-from app.core.markdown import verbatim, written_out
-from app.core.theme import latent_colour
+from app.core.markdown import verbatim
 from app.core.uploads import formats
 from app.maps import chart, component, compute, settings, star
 from bgt_core.contracts import SEMANTIC
@@ -44,9 +43,9 @@ def choose(chosen: Sequence[str]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Near:
-    """A sentence, and the nearest to it in each latent; no sentence: nothing is near."""
+    """A sentence, and the nearest to it in each latent; empty if no sentence is chosen."""
 
-    row: str | None  # its id, or what was typed
+    row: str | None  # its id, or the typed text
     lang: str
     tables: Mapping[str, pd.DataFrame]  # latent -> nearest rows with `Cosine`
 
@@ -62,7 +61,7 @@ class Near:
         """For each latent the rows of a table that are near in it, and its colour."""
         place_of = {row: place for place, row in enumerate(table["id"])} if self.tables else {}
         return [
-            ([place_of[row] for row in near["id"]], latent_colour(latent, state.theme()))
+            ([place_of[row] for row in near["id"]], theme.latent_colour(latent, theme.current()))
             for latent, near in self.tables.items()
         ]
 
@@ -92,7 +91,7 @@ def inspect(
     choice: settings.Choice,
     figures: Mapping[str, partial],
 ) -> None:
-    """What is selected, and what is near it; a selection reruns only this."""
+    """Show the selection and the sentences near it; a selection reruns only this."""
     table = fitted.semantic.rows
     ids = table["id"]
     known = frozenset(ids.tolist())
@@ -121,11 +120,9 @@ def inspect(
     title = f"{len(chosen):,} selected sentences" if chosen else f"All {len(table):,} sentences"
     with st.expander(title, expanded=len(chosen) > 1):
         if len(chosen) > 1:
-            st.table(
-                written_out(compute.described(loaded, fitted, chosen)),
-                border="horizontal",
-                hide_index=True,
-                alt="The selected sentences against the rest: how many, how long, their marks, languages and words",
+            markdown.table(
+                compute.described(loaded, fitted, chosen),
+                "The selected sentences against the rest: how many, how long, their marks, languages and words",
             )
             st.caption("Difference: with its 95% interval; of shares, in percentage points.")
         listed = compute.selected(table.set_index("id", drop=False), chosen).head(MAX_LISTED)
@@ -145,7 +142,7 @@ def inspect(
 
 
 def pick(fitted: spaces.Spaces) -> None:
-    """What was drawn around or clicked becomes the selection."""
+    """Select the points that were clicked or drawn around."""
     picked = component.event("picked")
     ids = fitted.semantic.rows["id"]
     if picked.get("key") != fitted.semantic.content:  # of sentences that were there before
@@ -156,7 +153,7 @@ def pick(fitted: spaces.Spaces) -> None:
 
 
 def nearest(loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]) -> Near:
-    """Asks for a sentence, the user's own and the selected ones first, and finds what is near it."""
+    """Ask for a sentence, the user's own and the selected ones first, and find those near it."""
     table = fitted.semantic.rows.set_index("id")
     own = table.index[table["own"]].tolist()
     offered = list(dict.fromkeys([*own, *chosen, *table.index[:MAX_OFFERED]]))[:MAX_OFFERED]
@@ -184,18 +181,14 @@ def nearest(loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]) 
     sides = {SEMANTIC: fitted.semantic}
     if lang in fitted.second:
         sides[loaded.second_latent] = fitted.second[lang]
-    return Near(
-        row,
-        lang,
-        {
-            latent: spaces.nearest_to(
-                loaded, row[: formats.MAX_CHARACTERS], lang, latent, space.rows, space.vectors, NEAREST
-            )
-            if typed
-            else spaces.nearest(loaded, space, row, NEAREST)
-            for latent, space in sides.items()
-        },
-    )
+    near = {}
+    for latent, space in sides.items():
+        if typed:
+            near[latent] = compute.closest(loaded, fitted, row[: formats.MAX_CHARACTERS], lang, latent, NEAREST)
+        else:
+            vector = spaces.vector(space, row)
+            near[latent] = spaces.nearest(loaded, vector, space.rows, space.vectors, NEAREST, row)
+    return Near(row, lang, near)
 
 
 def focus_on(chosen: Sequence[str]) -> None:
@@ -207,7 +200,7 @@ def focus_on(chosen: Sequence[str]) -> None:
 
 
 def search(loaded: state.Loaded, fitted: spaces.Spaces, any_chosen: bool) -> None:
-    """Asks for a text; what is found becomes the selection."""
+    """Ask for a text, and select the sentences that match it."""
     arguments = (loaded, fitted)
     text = st.text_input("Find in sentences", key="find", on_change=find, args=arguments, **BOUND).strip()
     ways = [WORDS, MEANING, *[STYLE] * bool(fitted.second)]
@@ -233,7 +226,7 @@ def search(loaded: state.Loaded, fitted: spaces.Spaces, any_chosen: bool) -> Non
 
 
 def find(loaded: state.Loaded, fitted: spaces.Spaces) -> None:
-    """What is asked for becomes the selection; nothing, where the model is busy."""
+    """Select the sentences that match the text; none if the model is busy."""
     text, way, table = st.session_state["find"].strip(), st.session_state["find_by"], fitted.semantic.rows
     if not text:
         choose([])

@@ -1,4 +1,4 @@
-"""What a user sets on the maps: which sentences, which projection, sentences of their own."""
+"""The controls of the maps: sentences, projection, the user's own sentences."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def choose(loaded: state.Loaded) -> Choice | None:
             panels = SEMANTIC_ONLY
             if second_latent:
                 options = [BOTH, SEMANTIC_ONLY, second_latent.capitalize()]
-                panels = st.segmented_control("Maps", options, default=BOTH, required=True, key="maps", **BOUND) or BOTH
+                panels = controls.choice("Maps", options, "maps")
             lines = translated and st.toggle("Join translations", True, key="lines", **BOUND)
             svg = st.toggle(
                 "Draw sharply up to 20,000 points",
@@ -108,9 +108,7 @@ def choose_count(label: str) -> tuple[int, int]:
             st.session_state["pairs"] = most
         if most < int(linked):
             st.session_state["too_many"] = int(linked)
-    count = st.selectbox(
-        label, controls.COUNTS, 1, format_func=lambda number: f"{number:,}", key="pairs", width=140, **BOUND
-    )
+    count = controls.count(label, controls.COUNTS, "pairs", 1, 140)
     return count, st.session_state.get("too_many", 0) if count == controls.COUNTS[-1] else 0
 
 
@@ -126,14 +124,14 @@ def add_sentences(langs: Sequence[str]) -> None:
     if submitted and (left_out := add(lines, lang)):
         st.warning(f"{left_out} lines are over the limit of {rows.MAX_OWN} and were left out.")
     if count := typed_count():
-        st.button(f"Remove all {count}", on_click=own_texts.remove_typed)
+        st.button(f"Remove all {count}", on_click=own_texts.change, kwargs={"typed": ()})
 
 
 def add(lines: str, lang: str) -> int:
     """Sentences of the user's become stars, and are selected; how many lines were over the limit."""
     table, left_out = rows.typed(lines, lang, typed_count())
     if len(table):
-        own_texts.add_typed(table)
+        own_texts.change(typed=(*own_texts.of_session().typed, table))
     st.session_state.update(chosen=table["id"].tolist(), focus=next(iter(table["id"]), None))
     return left_out
 

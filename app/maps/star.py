@@ -1,4 +1,4 @@
-"""A star that was dragged: the sentence is written anew from where it is now."""
+"""The dragged star: the model generates a sentence from its new place."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from app.core import rows, state, writing
-from app.core.latents import spaces
+from app.core.latents import geometry, spaces
 from app.core.markdown import problem
 from app.maps import component
 from bgt_core.contracts import SEMANTIC
@@ -33,7 +33,7 @@ def answered() -> float:
 
 
 def show(loaded: state.Loaded, fitted: spaces.Spaces, row: str | None, lang: str) -> None:
-    """What can be dragged, or the sentence as it is, rebuilt, and written where the star is now."""
+    """Say that the star can be dragged; once it was, show the text generated before and after."""
     if row is None or not movable(loaded, fitted, row):
         return
     moved = st.session_state.get("moved")
@@ -43,7 +43,8 @@ def show(loaded: state.Loaded, fitted: spaces.Spaces, row: str | None, lang: str
     space_of = {SEMANTIC: fitted.semantic, loaded.second_latent: fitted.second[lang]}
     latents = {latent: spaces.vector(space, row) for latent, space in space_of.items()}
     latent = moved["map"]
-    goal = spaces.moved(space_of[latent], row, np.array([moved["x"], moved["y"]]))
+    space, place = space_of[latent], np.array([moved["x"], moved["y"]])
+    goal = geometry.moved(space.projection, space.vectors[space.given], latents[latent], place)
     try:
         before = written(loaded, latents, lang)
         after = written(loaded, latents | {latent: goal}, lang)

@@ -9,8 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import streamlit as st
 
-from app.core import corpora, state
-from app.core.resampling import Statistic, correlation, resampled
+from app.core import corpora, resampling, state
 from app.core.results import gather, task_names
 from app.core.results.gather import Key
 from app.core.results.listing import language_names
@@ -18,7 +17,9 @@ from app.core.startup import ParallelText
 from app.core.state import Loaded
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError
-from bgt_core.evaluation import bootstrap, retrieval
+from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.systems import System
+from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
 from bgt_core.vectors.compare import unit
 from probes.result import Difference
 from probes.results.compare import gap
@@ -32,32 +33,26 @@ def languages(models: Sequence[Loaded]) -> list[str]:
     return [lang for lang in models[0].langs if all(lang in model.langs for model in models)]
 
 
-def paired(systems: Mapping[str, np.ndarray], statistic: Statistic) -> pd.DataFrame:
-    """A statistic of each system's N numbers, and its difference from the first's, with 95% intervals.
-
-    All meet the same resamples of the items. Columns model, value, low, high, and of all but the first difference,
-    difference_low, difference_high.
-    """
-    numbers = np.stack([np.asarray(row, float) for row in systems.values()])  # (S, N)
-    value, draws = resampled(numbers, statistic)
-    low, high = bootstrap.interval(draws, 0.95)
-    difference_low, difference_high = bootstrap.interval(draws - draws[:, :1], 0.95)
-    table = pd.DataFrame({"model": list(systems), "value": value, "low": low, "high": high})
-    ends = {"difference": value - value[0], "difference_low": difference_low, "difference_high": difference_high}
-    table = table.assign(**ends)
-    table.loc[0, list(ends)] = np.nan
-    return table
-
-
 def correlations(similarities: Mapping[str, np.ndarray], gold: np.ndarray) -> pd.DataFrame:
-    """Pearson's r x 100 with what people said; DataError for fewer than 3 pairs, or scores that are all the same."""
-    statistic = correlation(gold)
-    return paired(similarities, lambda weights, systems: 100 * statistic(weights, systems))
+    """Pearson's r x 100 with what people said, as `beside_first`; DataError as `resampling.correlations`."""
+    return beside_first(resampling.correlations(similarities, gold))
 
 
 def shares(hits: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    """The mean of each system's N numbers, in percent."""
-    return paired(hits, lambda weights, systems: 100 * (weights @ systems.T) / weights.sum(1, keepdims=True))
+    """The mean of each system's N numbers, in percent, as `beside_first`."""
+    return beside_first(resampling.shares(hits))
+
+
+def beside_first(result: Result) -> pd.DataFrame:
+    """The score of each model, and its difference from the first's, with 95% intervals.
+
+    Columns model, value, low, high, and of all but the first difference, difference_low, difference_high.
+    """
+    table = pd.DataFrame(result.records()).rename(columns={"system": "model", "ci_low": "low", "ci_high": "high"})
+    first = result.systems[0]
+    gaps = [gap.seen_from(gap.second).difference[:3] for gap in result.differences if gap.first == first]
+    ends = ["difference", "difference_low", "difference_high"]
+    return table[["model", "value", "low", "high"]].join(pd.DataFrame([(np.nan,) * 3, *gaps], columns=ends))
 
 
 def similarities(models: Sequence[Loaded], pairs: pd.DataFrame, langs: tuple[str, str]) -> dict[str, np.ndarray]:
@@ -88,14 +83,13 @@ def translations_found(
 def _found(
     digest: str, content: str, langs: tuple[str, str], _left: Sequence[str], _right: Sequence[str], _model: Loaded
 ) -> tuple[np.ndarray, np.ndarray]:
-    left, right = (
-        retrieval.embed_distinct(_model.encoder, side, lang) for side, lang in zip((_left, _right), langs, strict=True)
-    )
-    return retrieval.hits_of(left, right, _model.encoder.similarity)
+    system = System(_model.title, _model.encoder)
+    left, right = (embed_distinct(system, side, lang) for side, lang in zip((_left, _right), langs, strict=True))
+    return hits_of(left, right, _model.encoder.similarity)
 
 
 def same_neighbours(first: np.ndarray, second: np.ndarray) -> float:
-    """Of the 10 rows nearest to each row by cosine, the share that is the same in both matrices (N, D), (N, E)."""
+    """The share of each row's 10 nearest rows by cosine that both matrices (N, D), (N, E) have in common."""
     near = [nearest_rows(vectors, min(NEIGHBOURS, len(vectors) - 1)) for vectors in (first, second)]
     return float(np.mean([len(set(one) & set(two)) / len(one) for one, two in zip(*near, strict=True)]))
 
@@ -109,7 +103,7 @@ def nearest_rows(vectors: np.ndarray, count: int) -> np.ndarray:
 
 def probe_differences(results: gather.ResultTables, first: str, second: str, latent: str) -> pd.DataFrame:
     """The accuracy of a latent of the second model minus the first's, in points, in each task that both were probed in
-    on the same sentences. `interval` is "paired" where what was predicted of each was kept, else of both intervals."""
+    on the same sentences. `interval` is "paired" if the predictions for each sentence were kept, else "unpaired"."""
     scores = results.scores[results.scores["latent"] == latent]
     keys = ["lang", "task", "items", "run"]
     sides = [scores[scores["model"] == name].drop_duplicates(keys) for name in (first, second)]

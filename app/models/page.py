@@ -1,18 +1,18 @@
-"""What do two or more models make of the same sentences?"""
+"""Compare models on the same sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import pandas as pd
 import streamlit as st
 
-from app.core import corpora, exports, rows, startup, state, theme, writing
+from app.core import controls, corpora, exports, markdown, rows, startup, state, writing
 from app.core.address import BOUND
 from app.core.component import copy_link
 from app.core.latents import chart, geometry, spaces
-from app.core.markdown import how_to_read, problem, verbatim, written_out
+from app.core.markdown import how_to_read, problem, verbatim
 from app.core.results import gather
 from app.core.state import Loaded
 from app.core.uploads import dialog, formats
@@ -26,10 +26,10 @@ EXAMPLE = ("Can you help me?", "Could you give me a hand?")
 WRITTEN = ("Can you help me?", "He is my friend.")
 MAP_HEIGHT = 460  # pixels
 HELP = """
-- **The first model chosen is what the others are compared with.** A difference is a model's score minus the first's.
+- **The others are compared with the first model.** A difference is a model's score minus the first's.
 - **Paired:** both models meet the same sentences, and the same 2,000 resamples of them, so a difference can be certain
   even where the intervals of the two scores overlap. An interval that holds zero says nothing either way.
-- **Semantic latent:** what a sentence means. It is what is compared here; an encoder that is not ours has nothing else.
+- **Semantic latent:** the meaning of a sentence. Only this latent is compared; other encoders have only this one.
 - **Translations found (P@1):** the share of sentences whose nearest sentence in the other language is their own
   translation. It depends on how many there are to choose from, so compare it only within this page.
 - **Maps:** each model's own principal axes. Distances and shapes can be compared, left and right cannot.
@@ -43,8 +43,7 @@ def page() -> None:
     if len(models) > 1:
         langs = compute.languages(models)
         if langs:
-            by = st.segmented_control("Compare by", list(VIEWS), default="Maps", required=True, key="by", **BOUND)
-            VIEWS[by or "Maps"](models, langs)
+            VIEWS[controls.choice("Compare by", list(VIEWS), "by")](models, langs)
         else:
             st.info("These models have no language in common, so no sentence can be read by all of them.")
     how_to_read(HELP)
@@ -58,7 +57,7 @@ def chosen() -> list[Loaded]:
     second = next((title for title in titles if title != own), own)
     names = st.multiselect(
         "Models", titles, list(dict.fromkeys([own, second])), max_selections=MOST, key="models",
-        help="The first is what the others are compared with. Name more with `--model` when the app is started.",
+        help="The others are compared with the first. Name more with `--model` when the app is started.",
         **BOUND,
     )  # fmt: skip
     models = []
@@ -75,7 +74,7 @@ def chosen() -> list[Loaded]:
 
 
 def text_of(langs: Sequence[str], least: int = 1) -> startup.ParallelText | None:
-    """Sentences in that many of the languages or more; None, with a message, where there are none."""
+    """Choose sentences in at least that many of the languages; None, with a message, if the app has none."""
     texts = {name: text for name, text in corpora.readable(langs).items() if len(text.langs) >= least}
     if not texts:
         st.info(f"No {'translations' if least > 1 else 'sentences'} in {names_of(langs)}; give some with `--data`.")
@@ -94,9 +93,7 @@ def side_by_side(models: Sequence[Loaded], langs: Sequence[str]) -> None:
             return
         colours = [colour for colour in rows.COLOURS if len(text.langs) > 1 or colour != "lang"]
         colour = st.selectbox("Colour", colours, format_func=rows.COLOURS.__getitem__, key="colour", width=180, **BOUND)
-        count = st.selectbox(
-            "At most", COUNTS, 1, format_func=lambda number: f"{number:,}", key="few", width=120, **BOUND
-        )
+        count = controls.count("At most", COUNTS, "few", 1)
     table = corpora.sentences(text, count)
     ids = set(table["id"])
     selection = [row for row in st.session_state.get("chosen", []) if row in ids]
@@ -130,12 +127,12 @@ def one_map(
     """The map of one of several models, which `number` tells apart."""
     draw = partial(chart.latent_map, {model.title: space.rows}, colour, langs, chosen=selection, lines=len(langs) > 1)
     key = f"models_{model.title}"
-    st.plotly_chart(
-        draw(theme=state.theme(), height=MAP_HEIGHT),
+    exports.chart(
+        f"bgt-models-{model.short}",
+        partial(draw, height=MAP_HEIGHT),
+        f"Map of what {len(space.rows)} sentences mean to {model.title}; the table below lists them",
         key=key,
         on_select=partial(remember, key),
-        alt=f"Map of what {len(space.rows)} sentences mean to {model.title}; the table below lists them",
-        config=theme.tools(f"bgt-models-{model.short}"),
     )
     st.caption(f"PCA shows {space.projection.variance or 0:.0%} of the variance of {space.vectors.shape[1]:,} units.")
     name = f"bgt-models-{number + 1}-{model.short}"  # two may have the same weights
@@ -143,25 +140,30 @@ def one_map(
 
 
 def remember(key: str) -> None:
-    """What was drawn around on one map becomes the selection of all."""
+    """Select on all maps the points that were drawn around on one."""
     points = st.session_state[key]["selection"]["points"]
     st.session_state["chosen"] = [point["customdata"] for point in points if isinstance(point.get("customdata"), str)]
 
 
-def lang_of(title: str, langs: Sequence[str], key: str, place: int = 0) -> str:
-    return st.selectbox(title, langs, min(place, len(langs) - 1), format_func=rows.language_name, key=key, width=160,
-                        **BOUND)  # fmt: skip
+def lang_of(title: str, langs: Sequence[str], key: str) -> str:
+    return st.selectbox(title, langs, format_func=rows.language_name, key=key, width=160, **BOUND)
+
+
+def two_sentences(
+    titles: Mapping[str, str], examples: Sequence[str], langs: Sequence[str], most: int
+) -> list[tuple[str, str]]:
+    """Ask for two sentences side by side, each with its language; `titles` by the key of a field."""
+    given = []
+    for column, (key, title), example in zip(st.columns(2), titles.items(), examples, strict=True):
+        with column:
+            text = st.text_input(title, example if "en" in langs else "", max_chars=most, key=key, **BOUND)
+            given.append((text, lang_of("Its language", langs, f"{key}_lang")))
+    return given
 
 
 def similarity(models: Sequence[Loaded], langs: Sequence[str]) -> None:
-    left, right = st.columns(2)
-    example = EXAMPLE if "en" in langs else ("", "")
-    with left:
-        one = st.text_input("One sentence", example[0], max_chars=formats.MAX_CHARACTERS, key="cmp_left", **BOUND)
-        one_lang = lang_of("Its language", langs, "cmp_left_lang")
-    with right:
-        other = st.text_input("Another", example[1], max_chars=formats.MAX_CHARACTERS, key="cmp_right", **BOUND)
-        other_lang = lang_of("Its language", langs, "cmp_right_lang")
+    keys = {"cmp_left": "One sentence", "cmp_right": "Another"}
+    (one, one_lang), (other, other_lang) = two_sentences(keys, EXAMPLE, langs, formats.MAX_CHARACTERS)
     if one.strip() and other.strip():
         pair = pd.DataFrame({"left": [one], "right": [other]})
         scores = compute.similarities(models, pair, (one_lang, other_lang))
@@ -218,14 +220,8 @@ def written(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     if not writers:
         st.info("None of these models writes sentences.")
         return
-    left, right = st.columns(2)
-    example = WRITTEN if "en" in langs else ("", "")
-    with left:
-        source = st.text_input("Meaning of", example[0], max_chars=writing.MAX_CHARACTERS, key="cmp_source", **BOUND)
-        source_lang = lang_of("Its language", langs, "cmp_source_lang")
-    with right:
-        style = st.text_input("Style of", example[1], max_chars=writing.MAX_CHARACTERS, key="cmp_style", **BOUND)
-        lang = lang_of("Its language", langs, "cmp_style_lang")
+    keys = {"cmp_source": "Meaning of", "cmp_style": "Style of"}
+    (source, source_lang), (style, lang) = two_sentences(keys, WRITTEN, langs, writing.MAX_CHARACTERS)
     if not (source.strip() and style.strip()):
         st.caption("Type a sentence for its meaning and one for its style.")
         return
@@ -238,9 +234,8 @@ def written(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     judged = compute.similarities(models, pairs, (source_lang, lang))
     table = pd.DataFrame({"Written by": [model.title for model in writers], "Output": outputs})
     table = table.assign(**{f"Meaning kept, by {title}": scores for title, scores in judged.items()})
-    shown = written_out(table.map(lambda cell: cell if isinstance(cell, str) else f"{cell:z.2f}"))
-    alt = "What each model writes, and how alike each model finds it to the source"
-    st.table(shown, border="horizontal", hide_index=True, alt=alt)
+    shown = table.map(lambda cell: cell if isinstance(cell, str) else f"{cell:z.2f}")
+    markdown.table(shown, "The text of each model, and its similarity to the source by each model")
     st.caption("Each model judges all outputs; it may favour its own.")
     exports.offer("bgt-models-written", table, latex=table)
 
@@ -268,8 +263,8 @@ def probes(models: Sequence[Loaded], langs: Sequence[str]) -> None:
                      alt="Accuracy of probes on the semantic latents of both models, and the difference")  # fmt: skip
         exports.offer(f"bgt-models-probes-{other.short}", table, latex=shown)
     st.caption(
-        "Accuracy on the semantic latent. Where what was predicted of each sentence was kept, the interval is paired; "
-        "else it comes from the two accuracies' own intervals, and is wider than it need be."
+        "Accuracy on the semantic latent. The interval is paired if the predictions for each sentence were kept; "
+        "otherwise it follows from the intervals of the two accuracies, and is wider."
     )
 
 
@@ -278,7 +273,7 @@ def differences(table: pd.DataFrame, title: str, name: str) -> None:
     st.markdown(f"**{title}**")
     shown = pd.DataFrame(
         {
-            "Model": table["model"].map(verbatim),
+            "Model": table["model"],
             "Score": [f"{row.value:.1f} [{row.low:.1f}, {row.high:.1f}]" for row in table.itertuples()],
             "Minus the first": [
                 "" if pd.isna(row.difference)
@@ -287,7 +282,7 @@ def differences(table: pd.DataFrame, title: str, name: str) -> None:
             ],
         }
     )  # fmt: skip
-    st.table(shown, border="horizontal", hide_index=True, alt=f"{title} of each model, and differences")
+    markdown.table(shown, f"{title} of each model, and differences")
     exports.offer(f"bgt-models-{name}", table, latex=shown, title=f"Export {title.partition(',')[0].lower()}")
 
 

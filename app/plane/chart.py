@@ -94,7 +94,7 @@ def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator
     fixed = {NEAR_IN_MEANING: latent_colour(SEMANTIC, theme), NEAR_IN_STYLE: latent_colour(LANGUAGE, theme), **grey}
     names = values.fillna(NONE).astype(str)
     order = names.value_counts().index.tolist()
-    for name in sorted(order, key=lambda name: name not in grey):  # what is grey lies below
+    for name in sorted(order, key=lambda name: name not in grey):  # grey points lie below
         colour_of = fixed.get(name) or cycled(PALETTE[theme], order.index(name))
         yield name, np.flatnonzero(names == name), {"color": colour_of}
 

@@ -47,7 +47,7 @@ class PairSource:
 
     @property
     def kind(self) -> str:
-        """What its given pairs are called."""
+        """The name of its given pairs."""
         return OWN_PAIRS if self.left == self.right else "Translations"
 
 
@@ -142,8 +142,8 @@ def across(loaded: Loaded, style: np.ndarray, left: np.ndarray, right: np.ndarra
     """How alike sentences of two languages, whose spaces share no axes, stand among translations of one another.
 
     Each sentence's similarities to `ANCHORS` sentences of its own language, less the anchors' means, are correlated
-    with those of the other sentence to the anchors' translations; a sentence is no anchor of itself. The first half of
-    `style` (N, D) are sentences of one language, the second their translations. Returns (P,), -1 to 1.
+    with those of the other sentence to the anchors' translations; no sentence is its own anchor. The first half of
+    `style` (N, D) holds sentences of one language, the second their translations. Returns (P,), -1 to 1.
     """
     half = len(style) // 2
     anchors = np.unique(np.linspace(0, half - 1, min(ANCHORS, half)).astype(int))
@@ -158,7 +158,7 @@ def across(loaded: Loaded, style: np.ndarray, left: np.ndarray, right: np.ndarra
 
 
 def cuts(table: pd.DataFrame, percentiles: tuple[int, int]) -> tuple[float, float]:
-    """From where on a pair is alike in meaning, and in style: more than so many percent of the random pairs are."""
+    """The thresholds of similarity in meaning and in style: these percentiles of random pairs."""
     random = table[table["kind"] == RANDOM]
     meaning, style = (float(np.percentile(random[column], at)) for column, at in zip(AXES, percentiles, strict=True))
     return meaning, style

@@ -1,4 +1,4 @@
-"""Where do the two latents disagree about pairs of sentences?"""
+"""Pairs of sentences by their similarity in both latents: where do the latents disagree?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from app.core import controls, exports, own_texts, rows, startup, state, theme
+from app.core import controls, exports, own_texts, rows, startup, state
 from app.core.address import BOUND, MAX_ROWS, ROWS, as_ranges
 from app.core.component import copy_link
 from app.core.markdown import how_to_read, verbatim
@@ -25,12 +25,12 @@ HELP = """
   Both are cosines: 1 is the same direction, 0 nothing in common.
 - **The dashed lines** are similarity thresholds: 95 % of random pairs are below each, or another share if you move it.
   They only sort pairs into quadrants.
-- **Where the latents disagree** is what the model was trained for: lower right are pairs that mean much the same and
-  are written differently, upper left those that are written the same way and mean something else.
+- **The model was trained to make the latents disagree**: lower right are pairs that mean much the same and are written
+  differently, upper left pairs that are written the same way and mean something else.
 - **Which pairs?** *Within* a language each sentence is paired with its nearest in meaning, its nearest in style and a
   random one, so three kinds of points are there by choice: their shares say nothing about language. Your own pairs are
   drawn as they are, beside random ones.
-- **Translations** lie upon two languages, whose {second} latents share no axes: no cosine can be taken. So each
+- **Translations** are in two languages, whose {second} latents share no axes, so no cosine can be taken. Instead, each
   sentence's cosines with up to {anchors} sentences of its own language are compared with those of its translation to
   *their* translations: 1 where both stand in the same way among the others, 0 where they have nothing in common.
 - **The extreme pairs** below are those farthest from both lines, in standard deviations of all pairs.
@@ -60,9 +60,7 @@ def page(maps: StreamlitPage, alike: StreamlitPage) -> None:
         source = sources[st.selectbox("Pairs", list(sources), key="pairs_of", width=170, **BOUND)]
         colour_place = st.container(width=180)
         with st.popover("More"):
-            count = st.selectbox(
-                "Pairs at most", COUNTS, format_func=lambda number: f"{number:,}", key="plane_count", **BOUND
-            )
+            count = controls.count("Pairs at most", COUNTS, "plane_count", width="stretch")
             percentiles = tuple(
                 st.slider(f"Alike in {name}: above this share of random pairs, %", 50, 99, 95, key=key, **BOUND)
                 for name, key in (("meaning", "meaning_line"), ("style", "style_line"))
@@ -80,7 +78,7 @@ def choose_colour(pairs: pd.DataFrame) -> tuple[str, str]:
     """A column of the pairs, and its title: what kind a pair is, something counted, or a column of the user's."""
     own = {column: column.removeprefix("own:") for column in pairs if column.startswith("own:")}
     titles = {"kind": "Kind of pair", "overlap": "Words in common", "length": "Difference in length", **own}
-    if "own:gold" in own:  # what people said is what to look at first
+    if "own:gold" in own:  # people's scores come first
         titles = {"own:gold": "", **titles} | {"own:gold": "Scores people gave"}
     colour = st.selectbox("Colour", list(titles), format_func=titles.__getitem__, key="plane_colour", **BOUND)
     return colour, titles[colour]
@@ -106,15 +104,15 @@ def explore(
     figure = partial(chart.plane, pairs, colour[0], cuts, counts, titles)
     left, details = st.columns([2, 1], gap="medium")
     with left:
-        event = st.plotly_chart(
-            figure(theme=state.theme()),
+        event = exports.chart(
+            f"bgt-plane-{loaded.short}",
+            figure,
+            f"{len(pairs):,} pairs of sentences by how alike they are in meaning and in style; "
+            + "; ".join(f"{name}: {count:,}" for name, count in counts.items())
+            + ". Extreme pairs are listed below.",
             key=f"plane {source.title} {text[0].digest} {len(pairs)}",
             on_select="rerun",
             selection_mode=("points", "lasso"),
-            config=theme.tools(f"bgt-plane-{loaded.short}") | {"scrollZoom": False},
-            alt=f"{len(pairs):,} pairs of sentences by how alike they are in meaning and in style; "
-            + "; ".join(f"{name}: {count:,}" for name, count in counts.items())
-            + ". Extreme pairs are listed below.",
         )
     with details:
         places = [point["customdata"] for point in event["selection"]["points"] if "customdata" in point]
@@ -216,7 +214,7 @@ def extremes(parts: dict[str, pd.DataFrame]) -> None:
                 if len(parts[name]):
                     listing(parts[name].drop_duplicates(["left_row", "right_row"]).head(EXTREME), height="content")
                 else:
-                    st.caption("None.")
+                    st.caption("No pairs.")
 
 
 def listing(pairs: pd.DataFrame, height: Literal["content"] | int) -> None:

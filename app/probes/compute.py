@@ -1,4 +1,4 @@
-"""Probes trained while somebody waits, and what was predicted of each sentence."""
+"""Train a probe from the app, and compare predictions sentence by sentence."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def run(
     report: Callable[[str], None],
     curve: bool = False,
 ) -> probes.Cell:
-    """What `bgt-probe` measures, on what it takes by default where no text is given; `source` is what a text is called.
+    """Train and test a probe as `bgt-probe` does, on its default data if no text is given.
 
-    `report` is told each step; what it raises ends the work.
+    `source` names the text. `report` is called with each step; an exception that it raises ends the work.
     """
     config = probes.ProbeConfig(max_items=items, seeds=seeds, curve=curve)
     dataset = None

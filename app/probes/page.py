@@ -1,4 +1,4 @@
-"""What can be read from each latent?"""
+"""The page of probes: train a small one, upload results, look at all of them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ HOW_TO_READ = """
   one. What a result was trained and tested on stands beside it.
 - **Selectivity**: accuracy minus that on a task of random answers, one for each word. High: the latent knows it. Near
   zero: the probe could have learnt anything by heart.
-- **Capacity**: how many of its training sentences a probe gets right when their labels are shuffled: what it can
-  memorise.
+- **Capacity**: the share of training sentences that a probe gets right when labels are shuffled: it has memorised
+  them.
 - **Compression**: how many times shorter the labels become for somebody who reads the latent while learning. 1: it is
   of no use.
 - **Bits per item** (V-information): how much more probable the latent makes the right answer. 1 bit: twice as
@@ -62,7 +62,7 @@ def page() -> None:
 
 
 def run_small(loaded: state.Loaded) -> None:
-    """A probe trained while one waits."""
+    """The form that trains a probe, and its result."""
     with st.container(border=True):
         st.markdown("**Run a small probe**")
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -72,11 +72,8 @@ def run_small(loaded: state.Loaded) -> None:
             task = st.selectbox(
                 "Task", tasks, tasks.index(FIRST), format_func=task_names.title, key="ptask", width=230, **BOUND
             )
-            items = st.selectbox(
-                "Sentences at most", [500, 1_000, 2_000], 1, format_func=lambda number: f"{number:,}", key="items",
-                width=160, **BOUND,
-            )  # fmt: skip
-            seeds = st.selectbox("Seeds", [1, 3, 5], 0, key="pseeds", width=90, **BOUND)
+            items = controls.count("Sentences at most", [500, 1_000, 2_000], "items", 1, 160)
+            seeds = controls.count("Seeds", [1, 3, 5], "pseeds", width=90)
             texts = texts_of(lang)
             name = st.selectbox("On", list(texts) or ["(none)"], key="pdata", width=220, **BOUND)
             curve = st.toggle("Learning curve", key="pcurve", **BOUND)
@@ -84,7 +81,7 @@ def run_small(loaded: state.Loaded) -> None:
         file = labelled_file()
         reason = "" if file else task_names.why_not(task, lang)
         pressed = slot_of_button.button("Run", type="primary", icon=":material/play_arrow:", disabled=bool(reason))
-        st.caption(task_names.HELP[task] + (f" It can't be run on these sentences: {reason}." if reason else ""))
+        st.caption(task_names.question(task) + (f" It can't be run on these sentences: {reason}." if reason else ""))
         if not pressed:
             return
         slot = st.empty()

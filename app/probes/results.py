@@ -1,4 +1,4 @@
-"""Results of probes, and sentence by sentence what a latent helps with: the second half of the page."""
+"""The lower part of the page of probes: results, and predictions sentence by sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
-from app.core import controls, exports, rows, state, theme
+from app.core import controls, exports, rows, state
 from app.core.address import BOUND
 from app.core.markdown import verbatim
 from app.core.results import chart, gather, listing, task_names
@@ -59,11 +59,11 @@ def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
     if table.empty:
         st.info("No result matches all filters; remove one.")
         return
-    figure = partial(chart.probe_dots, table, theme=state.theme())
-    st.plotly_chart(
-        figure(),
-        alt="Test accuracy of each latent with its interval, and of the best baseline; the table has the same",
-        config=theme.tools("bgt-probes"),
+    figure = partial(chart.probe_dots, table)
+    exports.chart(
+        "bgt-probes",
+        figure,
+        "Test accuracy of each latent with its interval, and of the best baseline; the table has the same",
     )
     st.caption(
         "Bars are 95% intervals over test sentences. A latent knows something only where it beats the grey tick, the "
@@ -132,7 +132,7 @@ def matching(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def curves(curve: pd.DataFrame) -> None:
-    """What more sentences, and probes of more capacity, would change."""
+    """Learning curves: accuracy over the number of training sentences, and of probes with more capacity."""
     if curve.empty:
         return
     st.subheader("Learning curve")
@@ -142,11 +142,11 @@ def curves(curve: pd.DataFrame) -> None:
         "Of", keys, format_func=lambda key: title(*key[:3]) + (f", {key[3]}" if key[3] else ""), key="curve_of", **BOUND
     )
     part = curve.set_index(names).loc[[key]]
-    figure = partial(curve_chart.learning_curves, part, theme=state.theme())
-    st.plotly_chart(
-        figure(),
-        alt="Test accuracy over the sentences trained on, one line per latent; the table below has the same",
-        config=theme.tools("bgt-learning-curve"),
+    figure = partial(curve_chart.learning_curves, part)
+    exports.chart(
+        "bgt-learning-curve",
+        figure,
+        "Test accuracy over the sentences trained on, one line per latent; the table below has the same",
     )
     st.caption(
         "Still rising at the end: more sentences would help. A probe with a hidden layer far above the linear one: the "
@@ -165,7 +165,7 @@ def title(model: str, lang: str, task: str) -> str:
 
 
 def of(key: Key, table: pa.Table) -> str:
-    """What predictions are called, with the number of tested sentences, and whether they were made here."""
+    """Name predictions: the result, the number of tested sentences, and whether they were made here."""
     tested = pc.count_distinct(table["item"]).as_py()
     return f"{title(key.model, key.lang, key.task)}, {tested:,} sentences" + (", run here" if key.live else "")
 
@@ -185,14 +185,7 @@ def by_sentence(items: Mapping[Key, pa.Table]) -> None:
     sentences = compute.by_information(table, name)
     if other:
         compare(key, table, name, other)
-    order = st.segmented_control(
-        "Sorted by what it knows",
-        ["Most first", "Least first"],
-        default="Most first",
-        required=True,
-        key="items_order",
-        **BOUND,
-    )
+    order = controls.choice("Sorted by what it knows", ["Most first", "Least first"], "items_order")
     shown = sentences[::-1] if order == "Least first" else sentences
     st.dataframe(
         shown.head(MAX_LISTED)[list(ITEM_TITLES)].rename(columns=ITEM_TITLES),

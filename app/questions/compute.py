@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from app.core.state import Loaded, inference
+from app.core.state import BY_DIGEST, Loaded, inference
 from bgt_core.questions import Hit, QuestionStore
 from bgt_core.questions.card import CARD
 
@@ -16,12 +16,12 @@ from bgt_core.questions.card import CARD
 def opened(loaded: Loaded, folder: Path) -> QuestionStore:
     """The store in that folder, read once for all sessions; BgtError where this model did not make it."""
     card = folder / CARD
-    return _open(loaded.digest, str(folder), card.stat().st_mtime_ns if card.is_file() else 0, loaded)
+    return _open(loaded, folder, card.stat().st_mtime_ns if card.is_file() else 0)
 
 
-@st.cache_resource(max_entries=3, show_spinner="Reading the questions")
-def _open(digest: str, folder: str, written_ns: int, _loaded: Loaded) -> QuestionStore:
-    return QuestionStore.open(folder, _loaded.reader)
+@st.cache_resource(max_entries=3, show_spinner="Reading the questions", hash_funcs=BY_DIGEST)
+def _open(loaded: Loaded, folder: Path, written_ns: int) -> QuestionStore:
+    return QuestionStore.open(folder, loaded.reader)
 
 
 def nearest(store: QuestionStore, question: str, count: int, within: int | None) -> list[Hit]:

@@ -1,4 +1,4 @@
-"""Has this question been asked before?"""
+"""Stored questions that repeat one that is typed."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def answer(
             "W2": three,
             "Cosine": three,
         },
-        alt=f"The {len(near)} stored questions most like “{question}”, and what they were ranked by",
+        alt=f"The {len(near)} stored questions most like “{question}”, and their ranking scores",
     )
     st.caption(explanation(store))
     exports.offer(f"bgt-questions-{loaded.short}", near, latex=near)

@@ -32,7 +32,7 @@ CSS = """<style>
 
 
 def html(table: pd.DataFrame, notices: Mapping[str, str], second_latent: str, theme: str) -> str:
-    """The grid of `compute.grid`: a row a meaning, with its notice if there is one, a column a style."""
+    """The grid of `compute.grid` as HTML: one row per meaning, with its notice if it has one, one column per style."""
     styles = list(dict.fromkeys(table["style"]))
     heads = "".join(f'<th scope="col">{escape(style)}</th>' for style in styles)
     lines = []

@@ -20,7 +20,7 @@ from bgt_core.generation.search import Report, quiet
 
 FITTED_ON = 2_000  # translations that directions are fitted on
 POOR = 0.85  # semantic cosine of a sentence and its rebuilding; below, 3 of 4 examples have a chrF under 60
-FACTORS = {  # what a direction changes, and the steps it is shown at, in its own unit
+FACTORS = {  # title, unit, and the steps that are shown
     "words": ("Longer", "words", (-6, -3, 0, 3, 6, 9)),
     "punctuation": ("More punctuation", "marks", (-4, -2, 0, 2, 4, 6)),
     "question": ("More of a question", "steps from statement to question", (-4, -2, 0, 2, 4, 6)),
@@ -28,7 +28,7 @@ FACTORS = {  # what a direction changes, and the steps it is shown at, in its ow
 
 
 def beyond(rebuilt: tuple[str, float]) -> str:
-    """What to say of a sentence whose rebuilding is poor; "" where it is not."""
+    """A warning if the reconstruction of a sentence is poor; "" if it is not."""
     text, cosine = rebuilt
     if cosine >= POOR:
         return ""
@@ -50,7 +50,7 @@ def grid(
 ) -> tuple[pd.DataFrame, list[tuple[str, float]]]:
     """Every meaning in every style, all in one search: a row a cell, meanings outside; and each meaning rebuilt.
 
-    `semantic` and `second` are the cosines of what is written to the meaning's semantic latent and to the style's
+    `semantic` and `second` are the cosines of the written text to the meaning's semantic latent and to the style's
     second latent; `unchanged` is the latter of the meaning's own sentence, NaN where that is of another language.
     """
     semantic, own = (embed(loaded, meanings, meaning_lang, latent) for latent in (SEMANTIC, loaded.second_latent))

@@ -1,4 +1,4 @@
-"""How to decode: what a user sets, how far the search is, and its Stop."""
+"""Decoding options, the progress of a search, and the button that stops it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from contextlib import contextmanager
 import streamlit as st
 
 import bgt_core
-from app.core import writing
+from app.core import controls, writing
 from app.core.address import BOUND
 
 
 def settings() -> tuple[bgt_core.Beam | bgt_core.Sample, int, int]:
     """The search, its seed, and the maximum number of tokens."""
-    kind = (
-        st.segmented_control("Search", ["Beam", "Sample"], default="Beam", required=True, key="search", **BOUND)
-        or "Beam"
-    )
+    kind = controls.choice("Search", ["Beam", "Sample"], "search")
     left, middle, right = st.columns(3)
     ngram = middle.slider(
         "No repeated run of tokens", 0, 5, 3, key="ngram", help="Never the same so many tokens twice; 0: any.", **BOUND
@@ -47,8 +44,8 @@ def progress() -> Iterator[writing.Report]:
         message = st.empty()
         st.button("Stop", key="stop", icon=":material/stop:")
 
-    def report(pieces: int) -> None:
-        message.caption(f"Writing, token {pieces + 1}")
+    def report(done: int) -> None:
+        message.caption(f"Writing, token {done + 1}")
 
     try:
         yield report
@@ -57,5 +54,5 @@ def progress() -> Iterator[writing.Report]:
 
 
 def stopped() -> bool:
-    """Whether this run began with a press of Stop: what was stopped is not begun again."""
+    """Whether this run began with a press of Stop, so that the search must not start again."""
     return bool(st.session_state.get("stop"))

@@ -14,10 +14,10 @@ from bgt_core.errors import BgtError
 from bgt_core.generation.directions import Directions
 
 HELP = """
-- A slider moves the sentence's second latent along one straight line; the semantic latent stays. The model then writes
-  what is there.
-- **A step** is what a linear probe says that one word, one mark, or being a question adds. The model follows only in
-  part: the numbers beside each sentence say how far.
+- A slider moves the sentence's second latent along one straight line; the semantic latent stays. The model then
+  generates a sentence from both.
+- **A step** is the change of the latent for one word, one mark, or being a question, as a linear probe found it. The
+  model follows only in part: the numbers beside each sentence say how far.
 - Several sliders at once add up. They are not independent in the sentences that they were found on (questions are
   shorter), so the longer way of two may win.
 - **How well it is read** is the correlation of the true and the predicted number on sentences kept apart; near 0 the
@@ -34,8 +34,8 @@ def page(loaded: state.Loaded) -> None:
         st.info("Directions are found on sentences; start the app with `--data` and a file in this model's languages.")
         return
     st.markdown(
-        f"Each slider moves the **{loaded.second_latent} latent** along what a linear probe found: what one word, one "
-        "mark, or being a question adds to it. The meaning is left alone."
+        f"Each slider moves the **{loaded.second_latent} latent** in the direction that a linear probe found for one "
+        "more word, one more mark, or being a question. The semantic latent stays."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         lang = controls.language("Language", usable, "dlang")
@@ -102,7 +102,7 @@ def steps(loaded: state.Loaded, directions: Directions, source: str, lang: str, 
     names = [title.lower() for title, _, _ in compute.FACTORS.values()]
     read = (f"{name} {r:.2f}" for name, r in zip(names, directions.read, strict=True))
     st.caption(f"How well each is read from the latents of other sentences, as a correlation: {', '.join(read)}.")
-    st.caption("A step is what the probe says one unit adds; the table shows how far the decoder follows.")
+    st.caption("A step is one unit by the probe; the table shows how far the decoder follows.")
     if credit:
         st.caption(f"Directions were found on real text. {credit}")
     exports.offer(f"bgt-directions-{loaded.short}-{lang}", table)

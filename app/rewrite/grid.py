@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from app.core import checks, controls, exports, state, theme, writing
+from app.core import controls, exports, state, theme, writing
 from app.core.address import BOUND
 from app.core.markdown import how_to_read, problem
 from app.rewrite import chart, compute, decoding
@@ -30,8 +30,8 @@ EXAMPLES = {
 HELP = """
 - **A row** keeps one meaning: its sentence's *semantic* latent. **A column** keeps one style: its sentence's second
   latent. Each cell is written by the model from the two, and from nothing else.
-- **The two bars** say how much of each the model reads from what it wrote: the cosine to the row's semantic latent, and
-  to the column's second latent. Both near 1: both were kept. They are the model's own opinion: it can be fooled by a
+- **The two bars** are cosines of the written sentence: to the row's semantic latent, and to the column's second
+  latent. Both near 1: both were kept. They are the model's own opinion: it can be fooled by a
   sentence that says something else.
 - **⚠** marks a meaning that the model cannot even write again from its own latents; what stands in its row can be no
   better.
@@ -42,7 +42,7 @@ HELP = """
 
 
 def page(loaded: state.Loaded, is_open: bool) -> None:
-    """Fields, and the grid of what they hold, written while somebody looks."""
+    """The fields, and the grid; it is written only while its tab is open."""
     langs = loaded.langs
     with st.container(border=True):
         if len(langs) > 1:
@@ -52,14 +52,13 @@ def page(loaded: state.Loaded, is_open: bool) -> None:
         else:
             meaning_lang = lang = langs[0]
         left, right = st.columns(2)
-        meanings = lines(left, "Meanings, one a line", defaults(meaning_lang)[0], f"meanings_{meaning_lang}")
-        styles = lines(right, "Styles, one a line", defaults(lang)[1], f"styles_{lang}")
+        meanings = lines(left, "Meanings, one per line", defaults(meaning_lang)[0], f"meanings_{meaning_lang}")
+        styles = lines(right, "Styles, one per line", defaults(lang)[1], f"styles_{lang}")
     if not (meanings and styles):
         st.warning("Type at least one sentence for a meaning and one for a style.", icon=":material/edit:")
         return
-    for title, texts, its in (("Meanings", meanings, meaning_lang), ("Styles", styles, lang)):
-        for warning in checks.warnings(loaded, texts, its):
-            st.warning(f"{title}: {warning}", icon=":material/translate:")
+    controls.warn(loaded, meanings, meaning_lang, "Meanings")
+    controls.warn(loaded, styles, lang, "Styles")
     request = (loaded.digest, tuple(meanings), meaning_lang, tuple(styles), lang)
     grids = st.session_state.setdefault("grids", {})
     if request not in grids:
@@ -79,18 +78,18 @@ def page(loaded: state.Loaded, is_open: bool) -> None:
             del grids[next(iter(grids))]
     table, rebuilt = grids[request]
     notices = {meaning: compute.beyond(again) for meaning, again in zip(meanings, rebuilt, strict=True)}
-    st.html(chart.html(table, notices, loaded.second_latent, state.theme()))
+    st.html(chart.html(table, notices, loaded.second_latent, theme.current()))
     second = loaded.second_latent
     st.html(
-        f"{theme.square(SEMANTIC, state.theme())} meaning kept: cosine to the row's semantic latent &emsp; "
-        f"{theme.square(second, state.theme())} style kept: cosine to the column's {second} latent"
+        f"{theme.square(SEMANTIC, theme.current())} meaning kept: cosine to the row's semantic latent &emsp; "
+        f"{theme.square(second, theme.current())} style kept: cosine to the column's {second} latent"
     )
     exports.offer(
         f"bgt-grid-{loaded.short}",
         table.rename(columns={"second": loaded.second_latent}),
         partial(chart.figure, table, loaded.second_latent),
         latex=chart.wide(table, styles),
-        caption=f"{loaded.name}, {loaded.short}; beam {writing.DEFAULT_SEARCH.size}, ranked by what is kept.",
+        caption=f"{loaded.name}, {loaded.short}; beam {writing.DEFAULT_SEARCH.size}, ranked by both cosines.",
     )
     how_to_read(HELP)
 
@@ -104,7 +103,7 @@ def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def lines(place: st.delta_generator.DeltaGenerator, title: str, default: Sequence[str], key: str) -> list[str]:
-    """The first different lines of a field, as many as the grid holds, with a word where there are more."""
+    """The first different lines of a field, as many as the grid holds, with a caption if it has more."""
     text = place.text_area(title, "\n".join(default), key=key, height=120, **BOUND)
     stripped = (line.strip()[: writing.MAX_CHARACTERS] for line in text.splitlines())
     sentences = list(dict.fromkeys(filter(None, stripped)))

@@ -1,4 +1,4 @@
-"""Can the meaning stay while the style changes?"""
+"""Generate text from one sentence's meaning and another's style."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.core import checks, controls, exports, interpolation, rows, state, writing
+from app.core import controls, exports, interpolation, rows, state, writing
 from app.core.address import BOUND
 from app.core.component import copy_link
 from app.core.markdown import how_to_read, problem, written
@@ -24,7 +24,7 @@ HELP = """
 - **Source** provides the meaning (its *semantic* latent), **Style** the style (its second latent). The model writes the
   output from these two vectors alone.
 - **Semantic cosine**, of each sentence to the output: high for Source, if the meaning was kept. **Style cosine**: high
-  for Style, if the style was taken; only within one language, for the second latents of two languages share no axes.
+  for Style, if the style was taken; only within one language, as the second latents of two languages share no axes.
 - **Rebuilt**: the reconstruction, written from the sentence's own two latents: the best that the model can do with it.
 - **Candidates**: the sentences that the search ends with. The first has the highest semantic cosine + 0.5 × style
   cosine + 0.3 × log-probability per token.
@@ -92,10 +92,10 @@ def example(loaded: state.Loaded, is_open: bool) -> None:
         return
     if mix < 1 and source_lang != lang:
         st.caption(f"The mix is left out: the {loaded.second_latent} latents of two languages share no axes.")
-    source, style = bounded("Source", source), bounded("Style", style)
-    for title, text, its in (("Source", source, source_lang), ("Style", style, lang)):
-        for warning in checks.warnings(loaded, [text], its):
-            st.warning(f"{title}: {warning}", icon=":material/translate:")
+    source = controls.bounded(source, writing.MAX_CHARACTERS, "Source")
+    style = controls.bounded(style, writing.MAX_CHARACTERS, "Style")
+    controls.warn(loaded, [source], source_lang, "Source")
+    controls.warn(loaded, [style], lang, "Style")
     settings = {"source": source, "source_lang": source_lang, "style": style, "lang": lang, "mix": mix}
     settings |= {"search": repr(search), "seed": seed, "max_length": max_length, "model": loaded.short}
     first = is_open and not history and not decoding.stopped()
@@ -117,13 +117,6 @@ def example(loaded: state.Loaded, is_open: bool) -> None:
     if history:
         earlier(history)
     how_to_read(HELP)
-
-
-def bounded(title: str, text: str) -> str:
-    """The text that is read, with a warning where it is not all of it."""
-    if len(text) > writing.MAX_CHARACTERS:
-        st.warning(f"{title} is long: only its first {writing.MAX_CHARACTERS} characters are read.")
-    return text[: writing.MAX_CHARACTERS]
 
 
 def result(loaded: state.Loaded, transferred: dict[str, Any]) -> None:
@@ -174,7 +167,7 @@ def between(loaded: state.Loaded, is_open: bool) -> None:
     """The tab: opens with the way between the first two of some sentences that small models rebuild."""
     known = [lang for lang in LANGS if lang in loaded.langs]
     if not known:
-        st.info("There are no example sentences in this model's languages to begin with.")
+        st.info("The app has no example sentences in this model's languages.")
         return
     lang = known[0]
     texts = (

@@ -8,7 +8,7 @@ from html import escape
 
 import pandas as pd
 
-from app.core import rows, state, theme
+from app.core import rows, theme
 from app.sentence import compute, properties
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import UNSPACED, primary
@@ -39,12 +39,12 @@ table.bgt-table { border-collapse: collapse; width: 100%; }
 
 
 def square(latent: str) -> str:
-    return theme.square(latent, state.theme())
+    return theme.square(latent, theme.current())
 
 
 def coloured(latent: str, more: str = "") -> str:
-    """The attribute that gives what is inside a latent's colour, and more style."""
-    return f'style="--bgt:{theme.latent_colour(latent, state.theme())};{more}"'
+    """The style attribute that sets a latent's colour, followed by more CSS."""
+    return f'style="--bgt:{theme.latent_colour(latent, theme.current())};{more}"'
 
 
 def head(title: str, explained: str, latent: str) -> str:
@@ -59,7 +59,7 @@ def neighbours(text: str, lang: str, near: pd.DataFrame, latent: str, languages:
     for row, same in zip(near.itertuples(), alike.itertuples(), strict=True):
         tags = [tag(length(row.length, row.lang), same.length), tag(rows.MARKS.get(row.text[-1:], row.mark), same.mark)]
         if languages:
-            tags.insert(0, tag(language(row.lang), False))
+            tags.insert(0, tag(theme.lang_title(row.lang, rows.language_name(row.lang)), False))
         items.append(
             f'<li><span class="cosine">{row.cosine:z.2f}</span><span class="text" lang="{escape(row.lang)}" dir="auto">'
             f"{shared_words(row.text, text) if row.lang == lang else escape(row.text)}<br>{''.join(tags)}</span></li>"
@@ -85,17 +85,12 @@ def shared_words(text: str, other: str) -> str:
 
 
 def output(text: str, meaning: float, style: float, second: str, lang: str) -> str:
-    """A written sentence, and how near it is to what it was written from in each latent."""
+    """A generated sentence, with its cosine to the source in each latent."""
     kept = f"{square(SEMANTIC)} meaning kept {meaning:z.2f} &nbsp; {square(second)} style kept {style:z.2f}"
     return (
         f'<div class="bgt-output" lang="{escape(lang)}" dir="auto">{escape(text) or "(nothing)"}</div>'
         f'<div class="bgt-kept">{kept}</div>'
     )
-
-
-def language(lang: str) -> str:
-    """Its symbol in every figure, and its name."""
-    return f"{theme.cycled(theme.GLYPHS, theme.lang_place(lang))} {rows.language_name(lang)}"
 
 
 def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str) -> str:
@@ -111,7 +106,7 @@ def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str)
 
 
 def probes(known: Sequence[properties.Property]) -> str:
-    """A row for each property: how it is, what each latent's probe says, what the most frequent answer is worth."""
+    """A row per property: the truth, each latent's prediction, the accuracy of the most frequent answer."""
     latents = [reading.latent for reading in known[0].readings]
     titles = "".join(f"<th>{square(latent)} {latent.capitalize()} says</th>" for latent in latents)
     body = []
@@ -134,7 +129,7 @@ def in_languages(table: pd.DataFrame) -> str:
     items = [
         f'<li><span class="cosine">{row.cosine:z.2f}</span><span class="text">'
         f'<span lang="{escape(row.lang)}" dir="auto">{escape(row.text) or "(nothing)"}</span>'
-        f"<br>{tag(language(row.lang), False)}</span></li>"
+        f"<br>{tag(theme.lang_title(row.lang, rows.language_name(row.lang)), False)}</span></li>"
         for row in table.itertuples()
     ]
     return f'<ol class="bgt-list">{"".join(items)}</ol>'

@@ -1,4 +1,4 @@
-"""One sentence: what is near it in each latent, what is written from its latents, and what each word does to them."""
+"""One sentence: its neighbours in each latent, text generated from its latents, and the effect of each word."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POOR = 0.8  # cosine of a rewritten sentence to its source below which it mostly
 CLOSE = 1  # words more or less that count as the same length
 WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 RUN = re.compile(r"[\u3040-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u9fff々]+|\w+?(?=[\u3040-\u9fff]|\b)|[^\w\s]")
-STYLE_OF = {LANGUAGE: "how its language says it", SYNTACTIC: "how it is built"}  # what the second latent keeps
+STYLE_OF = {LANGUAGE: "how its language says it", SYNTACTIC: "how it is built"}  # by the name of the second latent
 SUCH_AS = {  # by probing task
     "length": "length",
     "punct-num": "punctuation",
@@ -87,11 +87,10 @@ def alike(text: str, lang: str, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def exchanged(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
-    """Sentences whose style is near, but which end in another mark, and what is written when they exchange latents.
+    """Exchange latents with sentences of a similar style that end in another mark.
 
     Columns: `other`; those of `written` for the text's meaning in the other's style, and, after `back_`, for the
-    reverse. First those where both outputs keep most, are no copies of what their meaning is from, and say no word
-    again.
+    reverse. Ordered by how much both outputs keep; copies of the source and repeated words count against a row.
     """
     near = nearest(loaded, text, lang, loaded.second_latent, None)
     others = near.loc[~alike(text, lang, near)["mark"], "text"].head(OFFERED).tolist()

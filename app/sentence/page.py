@@ -1,4 +1,4 @@
-"""What does each latent hold of one sentence? The page that opens first."""
+"""The first page: what each latent holds of one sentence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import Page
 
-from app.core import checks, rows, startup, state
+from app.core import controls, rows, startup, state
 from app.core.address import BOUND
 from app.core.component import copy_link
 from app.core.markdown import how_to_read, verbatim
@@ -34,7 +34,7 @@ class Next:
 
 
 def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
-    """The title and what the model does; what most models do until this one is loaded."""
+    """Write the title and one line about the model; until it is loaded, the line that fits most models."""
     second = loaded.second_latent if loaded else LANGUAGE
     meaning = f"{chart.square(SEMANTIC)} the <b>semantic latent</b> keeps <b>what it means</b>"
     style = compute.STYLE_OF.get(second, "how it is said")
@@ -81,6 +81,11 @@ def page(place: DeltaGenerator, following: Next) -> None:
     copy_link()
 
 
+def onward(page: Page, label: str, **query: str) -> None:
+    """A link to another page, opened with these parameters."""
+    st.page_link(page, label=label, icon=":material/arrow_forward:", query_params=query or None)
+
+
 def field(loaded: state.Loaded) -> tuple[str, str]:
     """The sentence, cleaned up, and its language."""
     langs = list(loaded.langs)
@@ -91,8 +96,7 @@ def field(loaded: state.Loaded) -> tuple[str, str]:
         key="language", **BOUND,
     )  # fmt: skip
     text = normalise(typed or "")
-    for warning in checks.warnings(loaded, [text], lang):
-        st.warning(warning, icon=":material/translate:")
+    controls.warn(loaded, [text], lang)
     return text, lang
 
 
@@ -110,25 +114,21 @@ def nearest(loaded: state.Loaded, text: str, lang: str, following: Next) -> None
                 where = f" {rows.language_name(lang)} ones" if several else ""
                 st.html(chart.head("By style", f"Nearest{where} in the {latent} latent", latent))
             if near.empty:
-                st.caption("There are no sentences to compare with: start the app with `--data LANG=FILE`.")
+                st.caption("No sentences to compare with. Start the app with `--data LANG=FILE`.")
                 continue
             st.html(chart.neighbours(text, lang, near, latent, latent == SEMANTIC and several))
             st.caption(in_common(loaded, text, lang, latent, near))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.page_link(
-            following.latents,
-            label="See it on both maps" if loaded.second_latent else "See it on the map",
-            icon=":material/arrow_forward:",
-            query_params={"star": text, "star_lang": lang},
-        )
+        label = "See it on both maps" if loaded.second_latent else "See it on the map"
+        onward(following.latents, label, star=text, star_lang=lang)
         if loaded.second_latent:
-            st.page_link(following.plane, label="Where the latents disagree", icon=":material/arrow_forward:")
+            onward(following.plane, "Where the latents disagree")
     if any(lang in startup.LANGS for lang in loaded.langs):
         st.caption(startup.CREDIT)
 
 
 def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.DataFrame) -> str:
-    """How many neighbours share the final mark and the length of a text, and how many of all sentences do."""
+    """Say how many neighbours, and how many of all sentences, share the final mark and the length of a text."""
     of_all = compute.alike(text, lang, compute.nearest(loaded, text, lang, latent, None)).mean()
     shared = compute.alike(text, lang, near).sum()
     mark = rows.mark(text)
@@ -139,13 +139,13 @@ def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.
 
 
 def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
-    """The sentence written again from both of its own latents."""
+    """Show the reconstruction: the text generated from both of its own latents."""
     st.subheader("Reconstruction: written from its own two latents")
     (again,) = compute.written(loaded, [text], [text], lang).itertuples()
     st.html(chart.output(again.text, again.meaning, again.style, loaded.second_latent, lang))
     if again.meaning < compute.POOR:
         st.warning(
-            "This small model cannot reconstruct this sentence: what it writes means something else. Expect the "
+            "This small model cannot reconstruct this sentence: its text means something else. Expect the "
             "outputs below to be equally poor. Shorter, everyday sentences work better.",
             icon=":material/info:",
         )
@@ -153,7 +153,7 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
 
 @st.fragment
 def swaps(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
-    """Either latent exchanged for that of another sentence."""
+    """Exchange either latent with that of another sentence."""
     st.subheader("Recombination: one of its latents exchanged")
     offered = compute.exchanged(loaded, text, lang)
     if offered.empty:
@@ -167,12 +167,8 @@ def swaps(loaded: state.Loaded, text: str, lang: str, following: Next) -> None:
         with side:
             st.html(chart.output(row.text, row.meaning, row.style, loaded.second_latent, lang))
     language = rows.language_name(lang)
-    st.page_link(
-        following.style,
-        label="More on writing: meaning by style",
-        icon=":material/arrow_forward:",
-        query_params={"source": text, "style": other, "source_lang": language, "lang": language},
-    )
+    label = "More on writing: meaning by style"
+    onward(following.style, label, source=text, style=other, source_lang=language, lang=language)
 
 
 def explained(loaded: state.Loaded) -> None:
@@ -229,16 +225,12 @@ def words(loaded: state.Loaded, text: str, lang: str, similarity: Page) -> None:
         )
     without = compute.without(text, lang)[int(table[SEMANTIC].to_numpy().argmax())]
     language = rows.language_name(lang)
-    st.page_link(
-        similarity,
-        label=f"More on two sentences: with and without “{verbatim(strongest[SEMANTIC])}”",
-        icon=":material/arrow_forward:",
-        query_params={"left": text, "right": without, "one_left_lang": language, "one_right_lang": language},
-    )
+    label = f"More on two sentences: with and without “{verbatim(strongest[SEMANTIC])}”"
+    onward(similarity, label, left=text, right=without, one_left_lang=language, one_right_lang=language)
 
 
 def probed(loaded: state.Loaded, text: str, lang: str, probes: Page) -> None:
-    """What linear probes of each latent say of the sentence."""
+    """Show what linear probes read from each latent."""
     names = properties.names(lang)
     if not names:
         return
@@ -256,7 +248,7 @@ def probed(loaded: state.Loaded, text: str, lang: str, probes: Page) -> None:
         "held-out sentences. The last column: accuracy of always giving the most frequent answer. A latent that does "
         "not exceed it does not hold the property."
     )
-    st.page_link(probes, label="More on what each latent knows: probes", icon=":material/arrow_forward:")
+    onward(probes, "More on what each latent knows: probes")
 
 
 def languages(loaded: state.Loaded, text: str, lang: str, style: Page) -> None:
@@ -272,9 +264,5 @@ def languages(loaded: state.Loaded, text: str, lang: str, style: Page) -> None:
         "of the written sentence and yours."
     )
     other = table.loc[table["lang"] != lang, "lang"].iloc[0]
-    st.page_link(
-        style,
-        label="More on writing in another language",
-        icon=":material/arrow_forward:",
-        query_params={"source": text, "source_lang": rows.language_name(lang), "lang": rows.language_name(other)},
-    )
+    langs = {"source_lang": rows.language_name(lang), "lang": rows.language_name(other)}
+    onward(style, "More on writing in another language", source=text, **langs)

@@ -1,4 +1,4 @@
-"""What linear probes read from one sentence: properties that a rule can tell, learnt from the example sentences."""
+"""Properties of one sentence as linear probes read them; a rule labels the example sentences they learn from."""
 
 from __future__ import annotations
 
@@ -26,14 +26,6 @@ if TYPE_CHECKING:
 
 FOLDS = 2  # probes of each property, each tested on its own tenth of the sentences
 MIN_SENTENCES = 200  # of a language, below which nothing is learnt from them
-NEGATIONS = {
-    "en": r"not|no|never|nobody|nothing|none|nowhere|neither|nor|cannot|\w+n['’]t",
-    "fr": r"ne|n['’]\w+|jamais|rien|aucune?|ni",
-    "es": r"no|nunca|jamás|nada|nadie|ningun[oa]?|ningún|ni|tampoco",
-    "de": r"nicht|kein\w*|nie|niemals|nichts|niemand\w*|nirgends|weder",
-    "ja": r".*(ない|なかった|なく|ません|ぬ).*",
-    "ar": r"لا|لم|لن|ليس|ليست|لست|لسنا|ليسوا|غير",
-}
 PERSONS = {
     "en": {
         "I, we": "i me my mine myself we us our ours i'm i've i'd i'll we're we've we'd we'll let's",
@@ -60,8 +52,7 @@ PERSONS = {
 
 
 def negated(text: str, lang: str) -> str:
-    pattern = re.compile(NEGATIONS[lang], re.IGNORECASE)
-    return "yes" if any(map(pattern.fullmatch, re.findall(r"[\w'’]+", text))) else "no"
+    return "yes" if rows.negated(text, lang) else "no"
 
 
 def person(text: str, lang: str) -> str:
@@ -88,14 +79,14 @@ def task(name: str, about: str, label: Callable[[str, str], str], langs: Iterabl
 PROPERTIES = {
     "length": ("How many words?", LENGTH),
     "mark": ("Which final mark?", task("mark", "final mark", mark)),
-    "negation": ("Is it negated?", task("negation", "negated", negated, NEGATIONS)),
+    "negation": ("Is it negated?", task("negation", "negated", negated, rows.NEGATION_LANGS)),
     "person": ("Whom does it name first?", task("person", "person of the first pronoun", person, PERSONS)),
 }
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the probe of a latent says of a sentence, and how often such probes are right on sentences held out."""
+    """The prediction of a latent's probe for a sentence, and the probe's accuracy on held-out sentences."""
 
     latent: str
     label: str
@@ -114,7 +105,7 @@ class Property:
 
 
 def names(lang: str) -> list[str]:
-    """The properties that a rule can tell in a language, none without enough sentences to learn them from."""
+    """The properties that a rule can label in a language; empty if it has too few sentences to learn from."""
     if len(corpus((lang,))) < MIN_SENTENCES:
         return []
     return [name for name, (_, task) in PROPERTIES.items() if not task.langs or lang in task.langs]

@@ -1,4 +1,4 @@
-"""How alike are two sentences, to each latent, to a bag of words, and to people?"""
+"""Similarity of pairs by each latent, by a bag of words, and by people."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import rows
-from app.core.resampling import correlation, resampled
+from app.core import resampling, rows
 from app.core.state import Loaded, content, embed
 from bgt_core.adapters import open_encoder
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
-from bgt_core.evaluation import bootstrap
+from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.sts.hard import RULES, extreme, negated, swer
 from bgt_core.vectors.compare import cosines
 
@@ -26,7 +25,7 @@ SPLITS = ("all", "Hard+", "Hard-", NEGATION)
 
 @st.cache_resource(max_entries=1)
 def baseline() -> SentenceEncoder:
-    """What a model must beat: the words of a sentence, rare ones weighted more."""
+    """The baseline: the words of a sentence, rare ones weighted more."""
     return open_encoder("baseline:tfidf")
 
 
@@ -92,44 +91,23 @@ def correlations(scored: pd.DataFrame) -> pd.DataFrame:
 
     Raises BgtError for fewer than 3 pairs or gold scores that are all the same.
     """
-    value, draws = _resampled(scored)
-    low, high = bootstrap.interval(draws, 0.95)
-    return pd.DataFrame(
-        {
-            "system": [*systems(scored).values()],
-            "pearson": 100 * value,
-            "ci_low": 100 * low,
-            "ci_high": 100 * high,
-            "n": len(scored),
-        }
-    )
+    records = pd.DataFrame(_compared(scored).records()).rename(columns={"value": "pearson", "items": "n"})
+    return records[["system", "pearson", "ci_low", "ci_high", "n"]]
 
 
 def differences(scored: pd.DataFrame) -> pd.DataFrame:
     """How much higher the semantic latent's r is than each other system's, x 100: paired, as both meet the same
     resamples of the pairs, with its 95% interval."""
-    names = systems(scored)
-    value, draws = _resampled(scored)
-    own = list(names).index(SEMANTIC)
-    others = [at for at in range(len(names)) if at != own]
-    low, high = bootstrap.interval(draws[:, [own]] - draws[:, others], 0.95)
-    titles = [*names.values()]
-    return pd.DataFrame(
-        {
-            "difference": [f"{titles[own]} - {titles[at]}" for at in others],
-            "pearson": 100 * (value[own] - value[others]),
-            "ci_low": 100 * low,
-            "ci_high": 100 * high,
-            "n": len(scored),
-        }
-    )
+    own = systems(scored)[SEMANTIC]
+    gaps = [gap.seen_from(own) for gap in _compared(scored).differences if own in (gap.first, gap.second)]
+    rows = [(f"{own} - {gap.second}", *gap.difference[:3], gap.key.items) for gap in gaps]
+    return pd.DataFrame(rows, columns=["difference", "pearson", "ci_low", "ci_high", "n"])
 
 
 @st.cache_data(max_entries=16, show_spinner="Resampling pairs")
-def _resampled(scored: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Pearson's r of each system, (S,), and in each resample of the pairs, (B, S)."""
-    similarities = scored[list(systems(scored))].to_numpy(float).T  # (S, N)
-    return resampled(similarities, correlation(scored["gold"].to_numpy(float)))
+def _compared(scored: pd.DataFrame) -> Result:
+    similarities = {title: scored[name].to_numpy(float) for name, title in systems(scored).items()}
+    return resampling.correlations(similarities, scored["gold"].to_numpy(float))
 
 
 def alike(loaded: Loaded, left: str, right: str, left_lang: str, right_lang: str) -> pd.DataFrame:
@@ -141,7 +119,7 @@ def alike(loaded: Loaded, left: str, right: str, left_lang: str, right_lang: str
 
 
 def random_pairs(loaded: Loaded, table: pd.DataFrame, latent: str, lang: str) -> float:
-    """The mean similarity of unrelated sentences: what a similarity should be compared with."""
+    """The mean similarity of unrelated sentences, to compare a similarity with."""
     part = table.loc[table["lang"] == lang, "text"]
     vectors = embed(loaded, part, lang, latent)
     return float(loaded.encoder.similarity_pairwise(vectors, np.roll(vectors, 1, axis=0)).mean())

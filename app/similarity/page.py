@@ -1,4 +1,4 @@
-"""How alike are two sentences, and would people agree?"""
+"""The similarity of two sentences, or of a file of pairs, compared with people's scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.core import checks, controls, corpora, exports, startup, state, theme
+from app.core import controls, corpora, exports, startup, state
 from app.core.address import BOUND
 from app.core.component import copy_link
 from app.core.latents import spaces
@@ -22,10 +22,10 @@ NEAREST = 10
 SEARCHED = 1_000  # translations among which near sentences are looked for
 HELP = """
 - **More is more alike**, in every number here. A *cosine* is 1 for the same direction and about 0 for sentences that
-  have nothing in common; what random pairs score stands below the numbers, and is what to compare with.
+  have nothing in common. Compare with the mean of random pairs, given below the numbers.
 - **Semantic latent**: do they mean the same? **Language latent**: are they written alike? It is a space of its own in
   each language, so it compares sentences of one language only.
-- **Words (tf-idf)**: the cosine of the words alone, rare ones weighted more: what a model must beat. **Words in
+- **Words (tf-idf)**: the cosine of the words alone, rare ones weighted more: a baseline. **Words in
   common**: the share of their different words that both have. The *word error rate* in a file's table goes the other
   way: 0 for the same words, more for less alike.
 - **Pearson × 100** of a file with scores: how well a system's cosines go with what people said, 100 at best. The
@@ -70,12 +70,11 @@ def pair(loaded: state.Loaded) -> None:
     if not (left.strip() and right.strip()):
         st.warning("Type two sentences.", icon=":material/edit:")
         return
-    for side, sentence, lang in zip(("Left", "Right"), (left, right), langs, strict=True):
-        if len(sentence) > formats.MAX_CHARACTERS:
-            st.warning(f"{side} is long: only its first {formats.MAX_CHARACTERS:,} characters are read.")
-        for warning in checks.warnings(loaded, [sentence[: formats.MAX_CHARACTERS]], lang):
-            st.warning(f"{side}: {warning}", icon=":material/translate:")
-    left, right = left[: formats.MAX_CHARACTERS], right[: formats.MAX_CHARACTERS]
+    left, right = (
+        controls.bounded(text, formats.MAX_CHARACTERS, side) for side, text in (("Left", left), ("Right", right))
+    )
+    controls.warn(loaded, [left], langs[0], "Left")
+    controls.warn(loaded, [right], langs[1], "Right")
     scored = compute.alike(loaded, left, right, *langs)
     with st.container(horizontal=True):
         for row in scored.itertuples():
@@ -92,7 +91,8 @@ def pair(loaded: state.Loaded) -> None:
     vectors = spaces.vectors_of(loaded, table, SEMANTIC)
     left_out = ["id", "To"] if len(text.langs) > 1 else ["id", "To", "In"]
     for column, sentence, lang in zip(st.columns(2), (left, right), langs, strict=True):
-        near.append(spaces.nearest_to(loaded, sentence, lang, SEMANTIC, table, vectors, NEAREST).assign(To=sentence))
+        vector = state.embed(loaded, [sentence], lang, SEMANTIC)[0]
+        near.append(spaces.nearest(loaded, vector, table, vectors, NEAREST).assign(To=sentence))
         column.markdown("**Nearest to**")
         column.text(sentence[:80])
         column.dataframe(
@@ -114,7 +114,7 @@ def pair(loaded: state.Loaded) -> None:
 
 
 def chance(loaded: state.Loaded, text: startup.ParallelText, lang: str) -> None:
-    """What unrelated sentences score."""
+    """Show the mean similarity of unrelated sentences."""
     if lang not in text.langs:
         return
     table = corpora.sentences(text, SEARCHED)
@@ -149,12 +149,7 @@ def upload(loaded: state.Loaded) -> None:
 def judged(loaded: state.Loaded, scored: pd.DataFrame, file: str) -> None:
     """Pairs with people's scores: correlations, their differences, and where the model is farthest from people."""
     parts = {name: compute.split(scored, name) for name in compute.SPLITS}
-    name = (
-        st.segmented_control(
-            "Which of them", compute.SPLITS, default="all", required=True, key="split", help=SPLIT_HELP, **BOUND
-        )
-        or "all"
-    )
+    name = controls.choice("Which of them", compute.SPLITS, "split", help=SPLIT_HELP)
     st.caption(f"Pairs in each: {', '.join(f'{split} {len(part):,}' for split, part in parts.items())}.")
     scored = parts[name].reset_index(drop=True)
     correlations, differences = compute.correlations(scored), compute.differences(scored)
@@ -201,14 +196,15 @@ def charted(loaded: state.Loaded, scored: pd.DataFrame, x: str, x_title: str, sy
     """A chart of each system beside one another, or below on a phone, and the pairs that are selected on any."""
     places: list[int] = []
     for column, (system, title) in zip(st.columns(len(systems)), systems.items(), strict=True):
-        event = column.plotly_chart(
-            chart.alike_scatter(scored, x, x_title, {system: title}, theme=state.theme()),
-            key=f"alike {x} {system} {len(scored)}",
-            on_select="rerun",
-            selection_mode=("points", "lasso"),
-            alt=f"Cosine of the {title} against the {x_title} of {len(scored):,} pairs; the table below lists them",
-            config=theme.tools(f"bgt-similarity-{loaded.short}"),
-        )
+        with column:
+            event = exports.chart(
+                f"bgt-similarity-{loaded.short}",
+                partial(chart.alike_scatter, scored, x, x_title, {system: title}),
+                f"Cosine of the {title} against the {x_title} of {len(scored):,} pairs; the table below lists them",
+                key=f"alike {x} {system} {len(scored)}",
+                on_select="rerun",
+                selection_mode=("points", "lasso"),
+            )
         places += [point["point_index"] for point in event["selection"]["points"]]
     chosen = scored.iloc[[place for place in dict.fromkeys(places) if place < len(scored)]]
     if len(chosen):

@@ -8,12 +8,12 @@ An encoder is named as:
     onnx:FOLDER                 what `bgt export --to onnx` wrote
     python:MODULE:OBJECT        your own: an object with `embed`, or a function from sentences to vectors
     vectors:FILE                vectors made elsewhere, looked up by sentence
+    scores:FILE                 similarities of pairs that `bgt evaluate sts --out` kept
     baseline:words|tfidf|random what a model must beat; baseline:random@SEED for other weights
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = ["open_encoder"]
+
+KINDS = ("sentence-transformers", "onnx", "python", "vectors", "scores", "baseline")
+FORMS = (
+    "PATH, ORG/NAME, sentence-transformers:NAME, onnx:FOLDER, python:MODULE:OBJECT, vectors:FILE, "
+    "scores:FILE, baseline:words|tfidf|random"
+)
 
 
 def open_encoder(
@@ -47,50 +53,35 @@ def open_encoder(
         raise UsageError(f"{spec}: no such file, and no kind of encoder '{kind}'.{hint} There are: {FORMS}.")
     if not rest:
         raise UsageError(f"{spec}: names no encoder; expected one of {FORMS}.")
-    encoder = KINDS[kind](rest, str(device), precision)
+    encoder = _open(kind, rest, str(device), precision)
     if isinstance(encoder, ExternalEncoder):
         encoder.opened_as = partial(open_encoder, spec, device=str(device), precision=precision)
     return encoder
 
 
-def _sentence_transformers(name: str, device: str, precision: str) -> SentenceEncoder:
-    from bgt_core.adapters import imported
+def _open(kind: str, name: str, device: str, precision: str) -> SentenceEncoder:
+    """An encoder of a kind; each kind imports what it needs."""
+    match kind:
+        case "sentence-transformers":
+            from bgt_core.adapters.imported import sentence_transformer
 
-    return imported.sentence_transformer(name, device, precision)
+            return sentence_transformer(name, device, precision)
+        case "onnx":
+            from bgt_core.adapters.onnx import read
 
+            return read(Path(name))
+        case "python":
+            from bgt_core.adapters.imported import python
 
-def _onnx(name: str, device: str, precision: str) -> SentenceEncoder:
-    from bgt_core.adapters import onnx
+            return python(name)
+        case "vectors":
+            from bgt_core.adapters.vectors import look_up
 
-    return onnx.read(Path(name))
+            return look_up(Path(name))
+        case "scores":
+            from bgt_core.adapters.kept import KeptSimilarities
 
+            return KeptSimilarities(Path(name))
+    from bgt_core.adapters.baselines import baseline
 
-def _python(name: str, device: str, precision: str) -> SentenceEncoder:
-    from bgt_core.adapters import imported
-
-    return imported.python(name)
-
-
-def _vectors(name: str, device: str, precision: str) -> SentenceEncoder:
-    from bgt_core.adapters import vectors
-
-    return vectors.look_up(Path(name))
-
-
-def _baseline(name: str, device: str, precision: str) -> SentenceEncoder:
-    from bgt_core.adapters import baselines
-
-    return baselines.baseline(name, device, precision)
-
-
-KINDS: dict[str, Callable[[str, str, str], SentenceEncoder]] = {
-    "sentence-transformers": _sentence_transformers,
-    "onnx": _onnx,
-    "python": _python,
-    "vectors": _vectors,
-    "baseline": _baseline,
-}
-FORMS = (
-    "PATH, ORG/NAME, sentence-transformers:NAME, onnx:FOLDER, python:MODULE:OBJECT, vectors:FILE, "
-    "baseline:words|tfidf|random"
-)
+    return baseline(name, device, precision)

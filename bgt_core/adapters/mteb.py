@@ -4,7 +4,7 @@
 
 or give `mteb.evaluate` the model of `load_sentence_transformer`, which reads the semantic latent. Do not ask that one
 for another latent with `encode_kwargs`: results would lie where the semantic latent's do. mteb's STS12 to STS16 join
-the data sets of a year and STS13 has no SMT, so their scores are not the paper's; `bgt sts` gives those.
+the data sets of a year and STS13 has no SMT, so their scores are not the paper's; `bgt evaluate sts` gives those.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from mteb.models.model_meta import ScoringFunction
 from bgt_core import PRETRAINED, checkpoint, load
 from bgt_core.checkpoint import WEIGHTS
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.data.columns import THREE_LETTERS
 from bgt_core.errors import UsageError
 
 # mteb uses ISO 639-3, checkpoints mostly ISO 639-1; a language missing here has the same code in both
-CODES = {"eng": "en", "fra": "fr", "spa": "es", "deu": "de", "ara": "ar", "tur": "tr", "jpn": "ja"}
+CODES = {three: two for two, three in THREE_LETTERS.items()}
 
 
 class MtebEncoder(AbsEncoder):

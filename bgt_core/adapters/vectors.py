@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from bgt_core.adapters.external import ExternalEncoder, checked
-from bgt_core.data.parallel import lines
 from bgt_core.data.text import normalise
+from bgt_core.data.textfile import text_lines
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from bgt_core.vectors.arrays import DAMAGE, read_npy
 
@@ -71,16 +71,10 @@ def read(path: Path) -> tuple[list[str], np.ndarray]:
     except (*DAMAGE, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{path}: not a NumPy file of numbers or text, or damaged ({error}).") from None
     if sentences is None:
-        return _text(path.with_suffix(".txt")), vectors
+        text = path.with_suffix(".txt")
+        if not text.is_file():
+            raise NotFound(f"{text}: absent; expected the sentences of {path.name}, one per line.")
+        return [line for _, line in text_lines(text)], vectors
     if sentences.dtype.kind != "U" or sentences.ndim != 1:
         raise DataError(f'{path}: "sentences" is {sentences.dtype} of shape {sentences.shape}; expected text, (N,).')
     return sentences.tolist(), vectors
-
-
-def _text(path: Path) -> list[str]:
-    if not path.is_file():
-        raise NotFound(f"{path}: absent; expected the sentences of {path.stem}.npy, one per line.")
-    try:
-        return [line.decode() for line in lines(path)]
-    except UnicodeDecodeError:
-        raise DataError(f"{path}: not UTF-8; convert the file to UTF-8.") from None

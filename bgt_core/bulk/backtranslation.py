@@ -73,9 +73,8 @@ def backtranslate(
         before = list(map(stat_signature, files))
         total, skipped = _audit(source, langs, strict)
         first, last = shard_range(total, *(shard or (1, 1)), CHUNK)
-        facts = {str(file): manifest.facts(file) for file in files}
-        table.about = {"sources": facts, "licence": "; ".join(sorted({manifest.licence(file) for file in files}))}
-        provenance = {"lines": [first, last], "text": [fact["sha256"] for fact in facts.values()]}
+        table.about = manifest.provenance(files)
+        provenance = {"lines": [first, last], "text": [fact["sha256"] for fact in table.about["sources"].values()]}
         (table.resume if translator.fingerprint else table.begin)(
             {
                 **provenance,

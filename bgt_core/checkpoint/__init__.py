@@ -31,13 +31,13 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, Diverged, NotFound, UsageError
 from bgt_core.files import atomic_folder, read_json, sha256_file
 from bgt_core.models.latent import LatentModel
-from bgt_core.recipes import Recipe, legacy
+from bgt_core.recipes import Recipe
 
 CONFIG, WEIGHTS, TOKENIZER, OPTIMIZER = "config.json", "model.safetensors", "tokenizer.model", "optimizer.safetensors"
 METRICS = "metrics.jsonl"
 PLAIN = re.compile(r"[\w-][\w.-]{0,199}")  # the name of a file in the checkpoint's own folder
 MAYBE = {"version": str, "parameters": int}  # what a configuration may say of itself
-FORMAT = 2  # 1 named its settings without their parts
+FORMAT = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,12 +156,10 @@ def read_config(folder: Path) -> dict[str, Any]:
     wrong += [key for key, kind in MAYBE.items() if not isinstance(config.get(key, kind()), kind)]
     if wrong:
         raise DataError(f"{path}: not a checkpoint's configuration: {', '.join(wrong)} missing or of a wrong kind.")
-    if config["format"] == 1:
-        config = {**config, "format": FORMAT, "arguments": legacy.convert(config["arguments"])}
     cards.checked(config.get("card", {}), str(path))
     if config["format"] != FORMAT:
         raise DataError(
-            f"{path}: format {config['format']}, this version reads 1 and {FORMAT}. Install the version that wrote it."
+            f"{path}: format {config['format']}, this version reads {FORMAT}. Install the version that wrote it."
         )
     return config
 

@@ -1,5 +1,4 @@
-"""`bgt`: data, train, embed, translate, mine, sts, pairs, triples, syntax, retrieve, retrieve-similar, fidelity,
-reproduce, generate, diagnose, info, export, push.
+"""`bgt`: data, train, embed, translate, mine, evaluate, retrieve-similar, generate, diagnose, info, export, push.
 
 One file per command: it parses, calls the library and prints. `errors` turns the library's errors into a line each.
 
@@ -21,20 +20,14 @@ from bgt_core.cli import (
     data,
     diagnose,
     embed,
+    evaluate,
     export,
-    fidelity,
     generate,
     info,
     mine,
-    pairs,
-    reproduce,
-    retrieve,
     similar,
-    sts,
-    syntax,
     train,
     translate,
-    triples,
 )
 from bgt_core.cli.errors import Command, run
 
@@ -42,19 +35,13 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 data.app.command(cls=Command)(alter.alter)
 data.app.command(cls=Command)(backtranslate.backtranslate)
 app.add_typer(data.app, name="data")
+app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(similar.app, name="retrieve-similar")
 for command in (
     train.train,
     embed.embed,
     translate.translate,
     mine.mine,
-    sts.sts,
-    pairs.pairs,
-    triples.triples,
-    syntax.syntax,
-    retrieve.retrieve,
-    fidelity.fidelity,
-    reproduce.reproduce,
     generate.generate,
     diagnose.diagnose,
     info.info,

@@ -82,14 +82,22 @@ def open_encoder(spec: str, device: str, precision: str = "auto") -> SentenceEnc
 
 
 def open_models(
-    specs: Sequence[str], device: str, precision: str = "auto", distances: Sequence[str] = ()
+    specs: Sequence[str],
+    device: str,
+    precision: str = "auto",
+    distances: Sequence[str] = (),
+    *,
+    own_probability: bool = False,
 ) -> dict[str, SentenceEncoder]:
-    """What these specs name, by `short_names`; with distances once for each, by "NAME DISTANCE"."""
+    """What these specs name, by `short_names`; with distances once for each, by "NAME DISTANCE".
+
+    With `own_probability` and no distances, a model that tells duplicates is compared by its probability.
+    """
+    from bgt_core.adapters.distances import compared_by, with_own_probability
+
     opened = {name: open_encoder(unnamed(spec), device, precision) for spec, name in short_names(specs).items()}
     if not distances:
-        return opened
-    from bgt_core.adapters.distances import compared_by
-
+        return {name: with_own_probability(each) if own_probability else each for name, each in opened.items()}
     return {f"{name} {each}": compared_by(encoder, each) for name, encoder in opened.items() for each in distances}
 
 

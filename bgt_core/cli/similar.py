@@ -42,7 +42,7 @@ def build(
     A trained var-siamese ranks by the probability that two questions mean the same, any other encoder by cosine.
     """
     from bgt_core.cli.progress import rows_bar
-    from bgt_core.evaluation.pairs import read_labelled
+    from bgt_core.evaluation.pairs.files import read_labelled
     from bgt_core.questions import build as build_store
 
     labelled = read_labelled(dev, columns.split(",")) if dev else None

@@ -123,33 +123,16 @@ def clean(
             raise DataError(f"no pair is left of {', '.join(map(str, sources))}: {why}.")
     cleaned = Cleaned(rows, dict(dropped), skipped)
     excluded = [file for path in exclude for file in _files(path)]
-    facts = {**manifest.facts(out), "columns": names, "rows": rows}
-    card = {
-        **_card(cleaned, rules, files, excluded, tokenizer, licence),
-        "models": {score.name: models[score.name].fingerprint for score in scores if score.name in models},
-    }
-    manifest.write_card(out, {"schema": manifest.CARD, "file": facts, **card})
-    return cleaned
-
-
-def _card(
-    cleaned: Cleaned,
-    rules: CleaningRules,
-    files: Sequence[Path],
-    excluded: Sequence[Path],
-    tokenizer: Path | None,
-    licence: str | None,
-) -> manifest.Json:
-    """How the pairs were made: from what, by which rules, and what was left out."""
-    return {
+    about = {
         "dropped": cleaned.dropped,
-        "skipped": dict(cleaned.skipped.counts),
+        "skipped": dict(skipped.counts),
         "rules": asdict(rules),
-        "sources": {str(file): manifest.facts(file) for file in files},
         "excluded": {str(file): manifest.facts(file) for file in excluded},
         "tokenizer": manifest.facts(tokenizer) if tokenizer else None,
-        "licence": licence or "; ".join(sorted({manifest.licence(file) for file in files})),
+        "models": {score.name: models[score.name].fingerprint for score in scores if score.name in models},
     }
+    manifest.write_card(out, names, rows, files, about, licence)
+    return cleaned
 
 
 class _Reader(NamedTuple):

@@ -14,6 +14,12 @@ ALTERED = "altered"  # how the name of a column begins whose sentences mean some
 SKIPPED = "_"  # in place of a column's name: the file has it, and nobody reads it
 KIND = r"[A-Za-z0-9_-]+"
 UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})  # languages that put no spaces between words
+THREE_LETTERS = {  # ISO 639-1 -> ISO 639-3
+    "ar": "ara", "bg": "bul", "cs": "ces", "da": "dan", "de": "deu", "el": "ell", "en": "eng", "eo": "epo", "es": "spa",
+    "et": "est", "fa": "pes", "fi": "fin", "fr": "fra", "he": "heb", "hi": "hin", "hu": "hun", "id": "ind", "it": "ita",
+    "ja": "jpn", "ko": "kor", "lt": "lit", "lv": "lvs", "nl": "nld", "pl": "pol", "pt": "por", "ro": "ron", "ru": "rus",
+    "sk": "slk", "sl": "slv", "sv": "swe", "th": "tha", "tr": "tur", "uk": "ukr", "vi": "vie", "zh": "cmn",
+}  # fmt: skip
 LANG = re.compile(r"[a-z]{2,3}(-\w+)*")
 _JOINED = re.compile(r"[a-z]{2,3}(?:-(?:[A-Z][a-z]{3}|[A-Z]{2}|\d\w{2,3})(?!\w))+|[^-]+")
 

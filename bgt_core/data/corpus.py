@@ -32,10 +32,10 @@ def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
 
 
 def verify_corpus(corpus: Corpus | Mixture) -> None:
-    """DataError where a file of the store is not what `prepare` wrote; stores from before it kept hashes pass."""
+    """DataError where a file of the store is not what `prepare` wrote."""
     for part in corpus.corpora:
         there = {path.name: path for path in part.folder.iterdir() if path.is_file()}
-        if not isinstance(files := part.store.get("files", {}), dict):
+        if not isinstance(files := part.store.get("files"), dict):
             raise DataError(f"{part.folder / STORE}: damaged; prepare it again")
         for name, expected in files.items():
             if name not in there or sha256_file(there[name]) != expected:
@@ -69,7 +69,7 @@ class Corpus:
         self._ids = {name: _mapped(folder / f"{name}.ids", np.dtype(store["dtype"])) for name in self.columns}
         self._offsets = {name: _mapped(folder / f"{name}.offsets", np.int64) for name in self.columns}
         self._labels = _mapped(folder / "labels", np.float32) if LABEL in columns.values() else None
-        width = store.get("target_width")
+        width = store["target_width"]
         self._targets = _mapped(folder / "targets", np.float32).reshape(-1, width) if width else None
 
     @classmethod
@@ -79,16 +79,18 @@ class Corpus:
         if split not in SPLITS:
             raise UsageError(f"no split {split!r}; choose from {', '.join(SPLITS)}")
         try:
-            store = as_format_2(read_json(folder / STORE))
+            store = read_json(folder / STORE)
+            if store["settings"]["format"] != FORMAT:
+                raise ValueError(FORMAT)
             sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
             wrong = [name for name, size in _sizes(store).items() if sizes.get(name) != size]
+            if not wrong:
+                return cls(folder, split, store)
         except (NotFound, FileNotFoundError, NotADirectoryError) as error:
             raise NotFound(f"{folder} holds no token store") from error
         except (ValueError, KeyError, TypeError):
             wrong = [STORE]
-        if wrong:
-            raise DataError(f"{folder} is damaged, or of another version: {', '.join(wrong)}; prepare it again")
-        return cls(folder, split, store)
+        raise DataError(f"{folder} is damaged, or of another version: {', '.join(wrong)}; prepare it again")
 
     def __len__(self) -> int:
         return len(self._index)
@@ -159,22 +161,10 @@ class Mixture:
         return [(corpus, rows) for corpus, rows in parts if len(rows)]
 
 
-def as_format_2(store: Json) -> Json:
-    """A store's description as it is written today; ValueError for a format that is not known."""
-    settings = store["settings"]
-    if settings["format"] == 1:  # columns were languages
-        settings = {"columns": {lang: lang for lang in settings["langs"]}, **settings, "format": FORMAT}
-        settings.pop("langs")
-    settings = {"kinds": [""] * len(settings["sources"]), **settings}  # stores made before texts had kinds
-    if settings["format"] != FORMAT:
-        raise ValueError(settings["format"])
-    return {**store, "settings": settings}
-
-
 def _strata(columns: tuple[str, ...], split: Json) -> list[Stratum]:
     """Of every kind that has a row in this split."""
     strata, first = [], 0
-    for kind, (rows, tokens) in split.get("kinds", {"": (split["pairs"], split["tokens"])}).items():
+    for kind, (rows, tokens) in split["kinds"].items():
         if rows:
             strata.append(Stratum(columns, kind, first, rows, tokens))
         first += rows
@@ -196,6 +186,6 @@ def _sizes(store: Json) -> dict[str, int]:
             sizes |= {f"{column}.ids": item * store["tokens"][column], f"{column}.offsets": 8 * (pairs + 1)}
     if LABEL in columns.values():
         sizes["labels"] = 4 * pairs
-    if width := store.get("target_width"):
+    if width := store["target_width"]:
         sizes["targets"] = 4 * width * pairs
     return sizes

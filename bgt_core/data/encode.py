@@ -21,13 +21,13 @@ import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from hashlib import blake2b
 from itertools import chain
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from bgt_core.data.columns import read_columns
+from bgt_core.data.filters import hashes
 from bgt_core.data.parallel import Bad, Row, check
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
@@ -86,8 +86,6 @@ class RowTokenizer(NamedTuple):
         long = labelled & ~short & (lengths - 1 > self.max_pieces).any(axis=0)
         stays = np.flatnonzero(labelled & ~short & ~long)
         kept = stays.tolist()
-        salt = self.seed.to_bytes(16, "little")
-        firsts = (columns[0][i].casefold().encode() for i in kept)
         return Encoded(
             rows=len(rows),
             bad=bad,
@@ -95,7 +93,7 @@ class RowTokenizer(NamedTuple):
             long=int(long.sum()),
             lengths=[of_side[kept].tobytes() for of_side in lengths],
             ids=[np.fromiter(chain.from_iterable(side[i] for i in kept), self.dtype).tobytes() for side in sides],
-            hashes=b"".join([blake2b(text, digest_size=8, salt=salt).digest() for text in firsts]),
+            hashes=hashes([columns[0][i].casefold() for i in kept], self.seed).tobytes(),
             kept=sound[stays].astype(np.int64).tobytes(),
             labels=labels[stays].tobytes() if self.label >= 0 else b"",
         )

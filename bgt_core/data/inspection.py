@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bgt_core.data import manifest
-from bgt_core.data.columns import SKIPPED
-from bgt_core.data.parallel import EXAMPLES, chunks, lines
+from bgt_core.data.parallel import EXAMPLES, check, chunks
 from bgt_core.errors import BgtError, NotFound
 
 
@@ -76,24 +75,8 @@ def _inspect(path: Path, expected: manifest.Json) -> FileCheck:
 
 def _read(path: Path, columns: Sequence[str]) -> tuple[int, list[str]]:
     """(rows, what is wrong with the first bad ones): every cell is UTF-8 and not blank, and none is missing."""
-    rows, total = 0, 0
-    bad: list[str] = []
-    table = (row for chunk in chunks(path, columns) for row in chunk) if path.suffix == ".parquet" else None
-    for rows, row in enumerate(table or (line.split(b"\t") for line in lines(path)), 1):
-        if reason := _reason(row, columns):
-            total += 1
-            if len(bad) < EXAMPLES:
-                bad.append(f"line {rows}: {reason}")
-    return rows, [*bad, f"{total - EXAMPLES} more bad lines"] if total > EXAMPLES else bad
-
-
-def _reason(row: Sequence[bytes], columns: Sequence[str]) -> str:
-    if len(row) != len(columns):
-        return f"{len(row)} columns, expected {len(columns)} ({', '.join(columns)})"
-    for cell, column in zip(row, columns, strict=True):
-        try:
-            if not cell.decode().strip() and column != SKIPPED:
-                return f"the {column} side is empty"
-        except UnicodeDecodeError as error:
-            return f"byte {cell[error.start]:#04x} of the {column} side is not UTF-8"
-    return ""
+    rows, bad = 0, list[str]()
+    for chunk in chunks(path, columns):
+        bad += [f"line {rows + place + 1}: {message}" for place, _, message in check(chunk, columns)[1]]
+        rows += len(chunk)
+    return rows, [*bad[:EXAMPLES], f"{len(bad) - EXAMPLES} more bad lines"] if len(bad) > EXAMPLES else bad

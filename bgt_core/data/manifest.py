@@ -8,6 +8,7 @@ A manifest has these parts:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +76,21 @@ def read_card(path: Path) -> Json | None:
     return card
 
 
-def write_card(path: Path, card: Json) -> None:
-    """Replaces the card of the file `path`; NotFound where it can't be written."""
-    files.write_json(card_path(path), card, indent=1)
+def write_card(
+    path: Path, columns: Sequence[str], rows: int, sources: Sequence[Path], about: Json, licence: str | None = None
+) -> None:
+    """Write the card of a table: what it holds, the files it was made of with their licences, and `about`.
+
+    Replaces an older card. Raises NotFound where it can't be written.
+    """
+    card = {"schema": CARD, "file": {**facts(path), "columns": list(columns), "rows": rows}, **about}
+    files.write_json(card_path(path), card | provenance(sources, licence), indent=1)
+
+
+def provenance(sources: Sequence[Path], licence: str | None = None) -> Json:
+    """Bytes and SHA-256 of each source, and their licences unless `licence` is given."""
+    licences = licence or "; ".join(sorted({licence_of(file) for file in sources}))
+    return {"sources": {str(file): facts(file) for file in sources}, "licence": licences}
 
 
 def manifest_of(path: Path) -> tuple[Json, Json] | None:
@@ -98,7 +111,7 @@ def recorded_facts(path: Path) -> Json | None:
     return listed[1] if listed else None
 
 
-def licence(path: Path) -> str:
+def licence_of(path: Path) -> str:
     """Of a file that `bgt data` made; "not recorded" for any other."""
     if card := read_card(path):
         return card["licence"]

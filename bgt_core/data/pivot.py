@@ -51,16 +51,6 @@ def pivot(left: Path, right: Path, langs: Sequence[str], out: Path, *, strict: b
         if not rows:
             raise DataError(f"{left} and {right} have no sentence in {through} in common that gives a pair.")
     files = [*source_files(left, (through, first)), *source_files(right, (through, second))]
-    manifest.write_card(
-        out,
-        {
-            "schema": manifest.CARD,
-            "file": {**manifest.facts(out), "columns": [first, second], "rows": rows},
-            "dropped": dict(dropped),
-            "skipped": dict(skipped.counts),
-            "pivot": through,
-            "sources": {str(file): manifest.facts(file) for file in files},
-            "licence": "; ".join(sorted({manifest.licence(file) for file in files})),
-        },
-    )
+    about = {"dropped": dict(dropped), "skipped": dict(skipped.counts), "pivot": through}
+    manifest.write_card(out, (first, second), rows, files, about)
     return Cleaned(rows, dict(dropped), skipped)

@@ -33,7 +33,7 @@ class ResumableTable(ResumableFile):
             raise UsageError(f"{out}: Parquet can't be continued; write to a .tsv, .tsv.gz, .tsv.xz or .tsv.zst.")
         super().__init__(out, ("bytes", "rows", *counts))
         self.columns, self.maker, self.verb = tuple(columns), maker, verb
-        self.about: dict[str, object] = {}  # what the card says besides; at least the licence
+        self.about: manifest.Json = {}  # what the card says besides; at least the licence
 
     def append(self, rows: Sequence[Row], **counts: int) -> None:
         """Adds a portion of UTF-8 rows, and to each of the other counts."""

@@ -19,11 +19,11 @@ from scipy.stats import entropy, spearmanr
 from bgt_core.data.filters import Candidates
 from bgt_core.data.filters.scores import SentenceScore, ngrams, pair_scores, word_tokenizer
 from bgt_core.errors import DataError, UsageError
-from bgt_core.evaluation.bootstrap import interval, resample
+from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, interval
 from bgt_core.tables import Estimate, Table
 
 LONG_WORD = 3  # characters of a word whose repetition counts
-RESAMPLES, BLOCK = 1_000, 50  # of an interval; of those that are held at a time
+RESAMPLES = 1_000  # of an interval
 LEVEL = 0.95
 UNITS = {"unigram repetition": "%", "trigram repetition": "%", "average IDF": "nats", "perplexity": "bits per word"}
 Sentences = Sequence[Sequence[str]]  # words of each
@@ -165,12 +165,16 @@ def _of_sentences(
 def _differences(rows: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, tuple[float, float]]:
     """The ends of each difference's interval; all measures meet the same resamples of pairs."""
     sums = np.concatenate([part for parts in rows.values() for part in parts])  # (4 x measures, N)
-    rng, items = np.random.default_rng(1), sums.shape[1]
-    draws = np.concatenate([resample(rng, items, BLOCK) @ sums.T for _ in range(RESAMPLES // BLOCK)])  # (B, 4 x ...)
-    above, below = np.moveaxis(draws.reshape(RESAMPLES, len(rows), 2, 2), 2, 0)  # (B, measures, 2) each
-    means = above / np.maximum(below, 1)
-    low, high = interval(means[..., 0] - means[..., 1], LEVEL)
-    return {name: (float(low[i]), float(high[i])) for i, name in enumerate(rows)}
+
+    def differences(weights: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        drawn = (weights[0] @ sums.T).reshape(-1, len(rows), 2, 2)
+        above, below = np.moveaxis(drawn, 2, 0)  # (B, measures, 2) each
+        means = above / np.maximum(below, 1)
+        return {name: means[:, row, 0] - means[:, row, 1] for row, name in enumerate(rows)}
+
+    _, draws = bootstrap(differences, [ItemSample(sums.shape[1])], resamples=RESAMPLES, seed=1)
+    ends = {name: interval(draw, LEVEL) for name, draw in draws.items()}
+    return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
 
 
 def _ratios(

@@ -8,14 +8,26 @@ of the items themselves.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from statistics import NormalDist
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.special import ndtr
 
 CHUNK = 100  # resamples made at once
+MAX_WEIGHTS = 2**20  # of items in resamples made at once, to bound memory: fewer resamples of very many items
 VARIANCE_EPS = 1e-12  # a variance up to this share of the items' mean square is rounding: all drawn items are equal
+
+
+Key = TypeVar("Key")  # what names a statistic
+
+
+class ItemSample(NamedTuple):
+    """Items that are drawn together: their number, and what seeds the draws after the seed itself."""
+
+    items: int
+    key: tuple[int, ...] = ()
 
 
 def resample(rng: np.random.Generator, items: int, resamples: int) -> np.ndarray:
@@ -25,22 +37,39 @@ def resample(rng: np.random.Generator, items: int, resamples: int) -> np.ndarray
     return np.bincount(drawn.ravel(), minlength=resamples * items).reshape(resamples, items).astype(np.float64)
 
 
-def bootstrapped_shares(
-    by_measure: Mapping[str, tuple[np.ndarray, np.ndarray]], resamples: int, seed: int
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Shares x 100, the sum of one count over that of another: of both counts of N items, (S, N) each, by measure.
+def bootstrap(
+    statistic: Callable[[Sequence[np.ndarray]], Mapping[Key, np.ndarray]],
+    samples: Sequence[ItemSample],
+    *,
+    resamples: int,
+    seed: int,
+) -> tuple[dict[Key, np.ndarray], dict[Key, np.ndarray]]:
+    """Compute a statistic of the items as they are, and in each resample of each sample.
 
-    Returns those of S rows, (S,), and in each of B resamples of the items, (B, S), by measure.
+    Args:
+        statistic: Takes weights, (B, N) for each sample, and gives arrays (B, ...) by name.
+        samples: Items that are drawn from; each has draws of its own.
+        resamples: Number of resamples, R.
+        seed: Seed of all draws.
+
+    Returns:
+        The statistic, (...) by name, and in each resample, (R, ...) by name.
     """
-    items = next(iter(by_measure.values()))[0].shape[1]
-    rng = np.random.default_rng([seed, 1])
-    draws: dict[str, list[np.ndarray]] = {measure: [] for measure in by_measure}
-    for start in range(0, resamples, CHUNK):
-        weights = resample(rng, items, min(CHUNK, resamples - start))
-        for measure, (part, whole) in by_measure.items():
-            draws[measure].append(100 * (weights @ part.T) / (weights @ whole.T))
-    values = {measure: 100 * part.sum(1) / whole.sum(1) for measure, (part, whole) in by_measure.items()}
-    return values, {measure: np.concatenate(parts) for measure, parts in draws.items()}
+    streams = [np.random.default_rng([seed, *sample.key]) for sample in samples]
+    chunk = max(1, min(CHUNK, MAX_WEIGHTS // max(sample.items for sample in samples)))
+    parts = []
+    for start in range(0, resamples, chunk):
+        count = min(chunk, resamples - start)
+        drawn = [resample(rng, sample.items, count) for rng, sample in zip(streams, samples, strict=True)]
+        parts.append(statistic(drawn))
+    values = statistic([np.ones((1, sample.items)) for sample in samples])
+    draws = {key: np.concatenate([part[key] for part in parts]) for key in values}
+    return {key: value[0] for key, value in values.items()}, draws
+
+
+def share(weights: np.ndarray, part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """The sum of one count over that of another, x 100: (B, N), and both counts (S, N) of N items -> (B, S)."""
+    return 100 * (weights @ part.T) / (weights @ whole.T)
 
 
 def pearson(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from bgt_core.errors import DataError
-from bgt_core.evaluation.bootstrap import interval, resample
-from bgt_core.evaluation.fidelity.measures import BLEU_SCORE, CHRF_SCORE, LEVEL, Score, bleu, bootstrapped, chrf
+from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, interval
+from bgt_core.evaluation.fidelity.measures import BLEU_SCORE, CHRF_SCORE, bleu, chrf, corpus_score
+
+LEVEL = 0.95
+
+
+class Score(NamedTuple):
+    """A number with its interval, and how many sentences it is about."""
+
+    value: float
+    low: float
+    high: float
+    sentences: int
 
 
 class TranslationScore(NamedTuple):
@@ -37,12 +46,18 @@ def score_translations(
     """
     if len(references) < 2:
         raise DataError(f"{len(references)} translations to score; expected 2 or more.")
-    weights = resample(np.random.default_rng(seed), len(references), resamples)
+    metrics = {CHRF_SCORE: chrf(lowercase), BLEU_SCORE: bleu(lang, lowercase)}
+    of_weights = {name: corpus_score(metric, translations, references) for name, metric in metrics.items()}
+    values, draws = bootstrap(
+        lambda weights: {name: score(weights[0]) for name, score in of_weights.items()},
+        [ItemSample(len(references))],
+        resamples=resamples,
+        seed=seed,
+    )
     scores = []
-    for name, metric in ((CHRF_SCORE, chrf(lowercase)), (BLEU_SCORE, bleu(lang, lowercase))):
-        value, draws = bootstrapped(metric, translations, references, weights)
+    for name, metric in metrics.items():
         copied = metric.corpus_score(sources, [references]).score  # makes the signature, too
-        low, high = interval(draws, LEVEL)
-        score = Score(value, float(low), float(high), len(references))
+        low, high = interval(draws[name], LEVEL)
+        score = Score(float(values[name]), float(low), float(high), len(references))
         scores.append(TranslationScore(name, score, copied, str(metric.get_signature())))
     return scores

@@ -14,9 +14,10 @@ from bgt_core.grammar.clauses import Clause, en_clause, fr_clause
 from bgt_core.grammar.meanings import draw_np
 from bgt_core.grammar.noun_phrases import NP
 from bgt_core.grammar.nouns import NOUNS
+from bgt_core.grammar.triple_clauses import roles_swapped
 from bgt_core.grammar.verbs import ACTS, GIFTS
 from bgt_core.grammar.voice import Voice
-from bgt_core.grammar.words import Lexeme, sandhi
+from bgt_core.grammar.words import Lexeme, statement
 
 LIMIT = 1_000  # of pairs; there are several times as many, so that drawing never stalls
 KINDS = GIVE, ACT = "giver and receiver", "subject and object"
@@ -69,22 +70,17 @@ def _draw(rng: Random, voices: dict[str, Random], kind: str) -> RolePair:
     if kind == GIVE:
         gift = draw_np(rng, rng.choice(("thing", "text", "clothes")), "the some", 0.2)
         clause = Clause(one, rng.choice(GIFTS), rng.choice(("past", "habit", "future")), object=gift, receiver=two)
-        twin = clause._replace(subject=two, receiver=one)
     else:
         verb = rng.choice(_ACTS)
         tenses = ("past", "future") if verb.kind == "!" else ("past", "habit", "now", "future")
         clause = Clause(one, verb, rng.choice(tenses), object=two)
-        twin = clause._replace(subject=two, object=one)
+    twin = roles_swapped(clause)
     english, french = (Voice(voices[lang]) for lang in ("en", "fr"))  # one manner for both twins
     texts = {
-        "en": (_sentence(en_clause(english, clause)), _sentence(en_clause(english, twin))),
-        "fr": (_sentence(sandhi(fr_clause(french, clause))), _sentence(sandhi(fr_clause(french, twin)))),
+        "en": (statement(en_clause(english, clause), "en"), statement(en_clause(english, twin), "en")),
+        "fr": (statement(fr_clause(french, clause), "fr"), statement(fr_clause(french, twin), "fr")),
     }
     return RolePair(kind, texts, {"en": _names(nouns, "en"), "fr": _names(nouns, "fr")})
-
-
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:] + "."
 
 
 def _names(nouns: list[Lexeme], lang: str) -> tuple[str, str]:

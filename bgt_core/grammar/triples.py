@@ -19,7 +19,7 @@ from bgt_core.errors import UsageError
 from bgt_core.grammar.parts import Lexicon
 from bgt_core.grammar.triple_frames import FRAMES, KINDS, NEGATION, Forms
 from bgt_core.grammar.voice import Voice
-from bgt_core.grammar.words import sandhi
+from bgt_core.grammar.words import statement
 
 LIMIT = 10_000  # triples of a seed: the held-out part has about twice as many, and drawing slows down long before
 LANGS = ("en", "fr")
@@ -121,7 +121,7 @@ def _tell(forms: Forms, turned: tuple[str, ...], lang: str, rng: Random) -> tupl
     for factor, value in voice.chosen.items():
         if factor in turned or (factor in _FREE and rng.random() < 0.5):
             other.chosen[factor] = _OTHERWISE[factor][value]
-    first, second, third = (_sentence(text, lang) for text in (sentence, forms[1](other), altered))
+    first, second, third = (statement(text, lang) for text in (sentence, forms[1](other), altered))
     return first, second, third
 
 
@@ -132,8 +132,3 @@ def _shares_more(sentence: str, paraphrase: str, altered: str) -> bool:
     """
     first, second, third = (Counter(re.findall(r"\w+", text.lower())) for text in (sentence, paraphrase, altered))
     return (first & third).total() >= (first & second).total()
-
-
-def _sentence(text: str, lang: str) -> str:
-    text = sandhi(text) if lang == "fr" else text
-    return text[0].upper() + text[1:] + "."

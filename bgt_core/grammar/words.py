@@ -177,6 +177,12 @@ def sandhi(text: str) -> str:
     return re.sub(r"\b(de|à) les?\b(?!')", lambda m: _CONTRACT[m[0]], text)
 
 
+def statement(text: str, lang: str) -> str:
+    """The text with a capital and a full stop."""
+    text = sandhi(text) if lang == "fr" else text
+    return text[0].upper() + text[1:] + "."
+
+
 def comparative(word: str) -> str:
     """English: "bigger", "easier", "more famous"."""
     if word in _COMPARATIVES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from bgt_core.data.parallel import lines
 from bgt_core.data.text import normalise
+from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError, UsageError
 from bgt_core.files import atomic_file
 from bgt_core.mining.margin import Pairs
@@ -47,18 +48,10 @@ def read_sentences(path: Path) -> Sentences:
     """
     if path.suffix == ".npy":
         raise UsageError(f"{path}: holds vectors; name the sentences here, and their vectors as `vectors`.")
-    sentences = distinct(_decoded(path))
+    sentences = distinct(line for _, line in text_lines(path))
     if not sentences.texts:
         raise DataError(f"{path}: empty; expected one sentence per line.")
     return sentences
-
-
-def _decoded(path: Path) -> Iterator[str]:
-    for number, line in enumerate(lines(path), 1):
-        try:
-            yield line.decode()
-        except UnicodeDecodeError:
-            raise DataError(f"{path}:{number}: not UTF-8; convert the file to UTF-8.") from None
 
 
 def read_vectors(path: Path, sentences: Sentences) -> Rows:

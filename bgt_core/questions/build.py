@@ -11,7 +11,7 @@ from bgt_core import __version__
 from bgt_core.bulk import embed_file
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError
-from bgt_core.evaluation.pairs import LabelledPairs
+from bgt_core.evaluation.pairs.files import LabelledPairs
 from bgt_core.files import alone, atomic_file, sha256_file, write_text, writing
 from bgt_core.mining.files import read_sentences
 from bgt_core.mining.neighbours import load_faiss

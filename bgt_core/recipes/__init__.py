@@ -23,7 +23,6 @@ from bgt_core.recipes.bgt import (
 )
 from bgt_core.recipes.bound import bgt_bound
 from bgt_core.recipes.classifier import pair_classifier, reference_classifier
-from bgt_core.recipes.legacy import RENAMED
 from bgt_core.recipes.paraphrastic import avg, gran
 from bgt_core.recipes.recipe import DataConfig, ModelConfig, Recipe
 from bgt_core.recipes.seq2seq import (
@@ -82,7 +81,7 @@ def build(name: str, overrides: Mapping[str, Any]) -> Recipe:
     if base := overrides.get("base"):
         recipe = on_top_of(recipe, str(base))
     try:
-        named = {setting(recipe, key): value for key, value in overrides.items()}
+        named = {full_name(recipe, key): value for key, value in overrides.items()}
         recipe = override(recipe, named)
     except UsageError as error:
         raise UsageError(f"Recipe '{name}': {error}") from None
@@ -96,13 +95,3 @@ def on_top_of(recipe: Recipe, base: str) -> Recipe:
     if base not in RECIPES or base == recipe.name:
         raise UsageError(f"base '{base}' is no recipe of a model to stand on.{did_you_mean(base, RECIPES)}")
     return replace(recipe, base=base, model=replace(cast(Any, recipe.model), base=RECIPES[base]().model))
-
-
-def setting(recipe: Recipe, name: str) -> str:
-    """The full name of a setting; says what a setting of earlier versions is called now."""
-    try:
-        return full_name(recipe, name)
-    except UsageError:
-        if name in RENAMED:
-            raise UsageError(f"'{name}' is now {RENAMED[name]}.") from None
-        raise

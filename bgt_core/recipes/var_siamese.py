@@ -2,7 +2,7 @@
 
     bgt train var-siamese-reformulate --data quora.tsv --out runs/vae             # columns gold:label, a:en, b:en
     bgt train var-siamese --init-from runs/vae --data quora.tsv --out runs/siamese
-    bgt pairs test.tsv --model runs/siamese --dev dev.tsv --train quora.tsv
+    bgt evaluate pairs test.tsv --model runs/siamese --dev dev.tsv --train quora.tsv
 
 | first stage | published: accuracy on Quora's dev / test, and area under the ROC curve of minus W2 on test |
 |---|---|

@@ -1,7 +1,7 @@
 """The vMF-Gaussian VAE of Chen, Tang, Wiseman and Gimpel (2019): from paraphrases, meaning apart from syntax.
 
     bgt train vgvae --data paraphrases.tsv --out runs/vgvae    # columns a:en, b:en
-    bgt sts --model runs/vgvae --latent semantic               # and --latent syntactic, which should score low
+    bgt evaluate sts sts --model runs/vgvae --latent semantic  # and --latent syntactic, which should score low
 
 | row of the table | settings | published: STS benchmark, Pearson x 100, semantic / syntactic |
 |---|---|---|

@@ -13,7 +13,7 @@ from bgt_core.data.targets import read_targets
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import read_json, write_json
 from bgt_core.objectives.distillation import Distillation
-from bgt_core.recipes import RECIPES, Recipe, legacy
+from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.recipes.settings import flatten
 
 SETTINGS = "run.json"
@@ -134,8 +134,6 @@ class RunSettings:
         try:
             settings = read_json(path)
             arguments, changes = settings["arguments"], settings.get("changes", [])
-            if "langs" in arguments:  # written before settings were nested
-                arguments = legacy.convert(arguments)
             for change in changes:
                 if not isinstance(change["step"], int) or not isinstance(change["overrides"], dict):
                     raise TypeError("changes")

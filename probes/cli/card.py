@@ -24,14 +24,16 @@ from bgt_core.data.columns import split_langs
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.embedder import Embedder
 from bgt_core.errors import DataError
-from bgt_core.evaluation.fidelity import fidelity
 from bgt_core.evaluation.fidelity.measures import KEPT, WRITTEN
-from bgt_core.evaluation.retrieval import precision_at_1
+from bgt_core.evaluation.result import Result
 from bgt_core.evaluation.sts.files import read_sets
-from bgt_core.evaluation.sts.score import StsSet, explain, sts
+from bgt_core.evaluation.sts.score import StsSet, explain
 from bgt_core.evaluation.style import style_scores
-from bgt_core.generation.options import Beam
-from bgt_core.generation.writer import Writer
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.fidelity import Fidelity, HeldOut
+from bgt_core.evaluation.tasks.minimal_pairs import LIKELIER, NAMED, RIGHT, ROLE_LANGS, MinimalPairs
+from bgt_core.evaluation.tasks.retrieval import precision_at_1
+from bgt_core.evaluation.tasks.sts import Sts, average
 from probes.cli.options import FLAGS, split
 from probes.data.texts import read_sentences
 from probes.result import ProbeResult
@@ -40,6 +42,7 @@ Scores = dict[str, dict[str, float]]  # what was scored -> latent or baseline ->
 PROBED = {"Length": "length", "Punctuation": "punct-num"}  # what a card calls it -> task
 YEARS = ("2012", "2013", "2014", "2015")
 MINIMAL_PAIRS = 100  # at most as many as sentences to generate
+HEAD = ("written", "meaning of", "manner of")
 COLUMNS = ("task", "latent", "n_test", "accuracy", "ci_low", "ci_high")
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -53,7 +56,7 @@ def fitted_tfidf(sets: Sequence[StsSet]) -> ExternalEncoder:
 
 @app.command(cls=Command)
 def card(
-    sts_data: Annotated[Path, typer.Option("--sts", help="A folder of STS files, as `bgt sts --data` takes it.")],
+    sts_data: Annotated[Path, typer.Option("--sts", help="A folder of STS files, as `bgt evaluate sts` takes it.")],
     retrieval: Annotated[
         list[str],
         typer.Option(
@@ -99,7 +102,7 @@ def card(
         "Retrieval": f"precision at 1 among {' or '.join(counts)} translations",
         "Generated text": f"{written} outputs, beam 5; source and style from the retrieval sentences",
         "Fidelity": f"at most {transfers} of the retrieval sentences, beam 4, chrF and BLEU of sacrebleu, lower-cased; "
-        f"see `bgt fidelity`",
+        f"see `bgt evaluate fidelity`",
         "Probes": "test accuracy of logistic regression, 5 splits; the baseline is the majority class",
     }
     document = {
@@ -132,8 +135,11 @@ def own_sentences(files: Sequence[Translations], lang: str) -> list[str]:
 
 def sts_scores(bgt: Embedder, sets: Sequence[StsSet], years: Sequence[str]) -> Scores:
     """Of each latent, and of tf-idf."""
-    scores = {latent: sts(bgt, sets, latent=latent).average for latent in bgt.latents}
-    return {f"STS {years[0]}-{years[-1]}, Pearson x 100": {**scores, "baseline": sts(fitted_tfidf(sets), sets).average}}
+    result = evaluate(Sts(), {"model": bgt, "baseline": fitted_tfidf(sets)}, sets, resamples=100)
+    scores = {
+        name: average(result, system) for name, system in zip([*bgt.latents, "baseline"], result.systems, strict=True)
+    }
+    return {f"STS {years[0]}-{years[-1]}, Pearson x 100": scores}
 
 
 def retrieval_scores(bgt: Embedder, langs: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Scores:
@@ -167,18 +173,32 @@ def generation_scores(
 def fidelity_records(
     bgt: Embedder, files: Sequence[Translations], limit: int, seed: int
 ) -> dict[str, list[dict[str, str]]]:
-    """The tables of `bgt fidelity` as records: sentences of each file's first language with each other one."""
+    """What `bgt evaluate fidelity` and `minimal-pairs` measure: each file's first language with each other one."""
     records: dict[str, list[dict[str, str]]] = {"fidelity": [], "kept": [], "roles": []}
     for langs, rows in files:
         for other in langs[1:]:
             count = min(limit, len(rows))
             chosen = [rows[number * len(rows) // count] for number in range(count)]
             columns = {lang: [row[langs.index(lang)] for row in chosen] for lang in (langs[0], other)}
-            result = fidelity(Writer(bgt, Beam(4)), columns, role_pairs=min(limit, MINIMAL_PAIRS), seed=seed)
-            tables = (result.table(WRITTEN), result.table(KEPT), result.role_table())
-            for name, table in zip(records, tables, strict=True):
-                records[name] += [dict(zip(table.columns, line, strict=True)) for line in table.lines()]
+            langs_of = ",".join(columns)
+            written = evaluate(Fidelity(langs=langs_of), bgt, HeldOut(columns), resamples=1_000, seed=seed)
+            records["fidelity"] += rows_of(written, [*HEAD, "by", *WRITTEN])
+            records["kept"] += rows_of(written, [*HEAD, "by", *KEPT])
+            if of_grammar := ",".join(lang for lang in columns if lang in ROLE_LANGS):
+                task = MinimalPairs(langs=of_grammar, count=min(limit, MINIMAL_PAIRS))
+                roles = evaluate(task, bgt, task.load([], seed=seed), resamples=1_000, seed=seed)
+                pairs = {key.roles: str(key.pairs) for key in roles.scores}
+                lines = rows_of(roles, [*HEAD, "roles", "pairs", NAMED, RIGHT, LIKELIER])
+                records["roles"] += [line | {"pairs": pairs[line["roles"]]} for line in lines]
     return {name: rows for name, rows in records.items() if rows}
+
+
+def rows_of(result: Result, columns: Sequence[str]) -> list[dict[str, str]]:
+    """These columns of a result's table, its systems called "by"; empty where there is no such column."""
+    table = result.table()
+    names = ["by" if name == "system" else name for name in table.columns]
+    lines = [dict(zip(names, line, strict=True)) for line in table.lines()]
+    return [{name: line.get(name, "") for name in columns} for line in lines]
 
 
 def probe_scores(bgt: Embedder, probed: Mapping[str, ProbeResult]) -> Scores:

@@ -39,7 +39,7 @@ def compare_languages(
         list[str] | None,
         typer.Option(
             metavar="LANG=FILE",
-            help="What `bgt sts --json` printed of the model of English and LANG, or of sentences in LANG.",
+            help="What `bgt evaluate sts --json` printed of the model of English and LANG, or of sentences in LANG.",
             show_default=False,
         ),
     ] = None,
@@ -59,8 +59,8 @@ def compare_languages(
     as_json: JsonOption = False,
 ) -> None:
     """Judge the paper's four claims on language distance, on its own numbers and on yours."""
-    from bgt_core.reproduce.distance import FSI_WEEKS, PAPER_ORDER, URIEL_SYNTAX
     from bgt_core.tables import save, show
+    from probes.measures.distance import FSI_WEEKS, PAPER_ORDER, URIEL_SYNTAX
     from probes.results.languages import judge, judged_table, language_table, paper_gaps, probe_gaps, sts_gap
     from probes.results.store import read_document
 

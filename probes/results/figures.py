@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bgt_core.reproduce.figures import HOLLOW, OURS, PAPER, interval, legend, sheet
+from bgt_core.tables.figures import HOLLOW, OURS, PAPER, interval, legend, sheet
 from probes.results.languages import LanguageGap, by_task
 from probes.results.separation import Line
 

@@ -1,6 +1,6 @@
 """Does the separation of the latents change with a language's distance to English? (paper, sec. 5.2)
 
-    results of `bgt-probe` and `bgt sts`, or the paper's table 3 -> gaps -> trends over distances -> verdicts on claims
+    results of `bgt-probe` and `bgt evaluate sts`, or the paper's table 3 -> gaps -> trends over distances -> verdicts
 
 A gap is semantic minus language, in points: of a probe's accuracy, or of the STS average.
 """
@@ -18,11 +18,10 @@ import numpy as np
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.bootstrap import holm
+from bgt_core.evaluation.contrasts import NOT_RUN, verdict
 from bgt_core.files import read_json
-from bgt_core.reproduce.contrasts import verdict
-from bgt_core.reproduce.distance import Trend, trend
-from bgt_core.reproduce.results import NOT_RUN
 from bgt_core.tables import Estimate, Table, Value, p_text
+from probes.measures.distance import Trend, trend
 from probes.results.published import STS, TABLE, TASKS, published, published_sts
 from probes.results.separation import latent_gap
 from probes.results.store import Cell
@@ -95,8 +94,8 @@ def probe_gaps(cells: Sequence[Cell]) -> list[LanguageGap]:
 
 
 def sts_gap(other: str, path: Path) -> LanguageGap:
-    """Of what `bgt sts --json` printed of one model with both latents: of the average, or of the only set; DataError
-    for anything else."""
+    """Of what `bgt evaluate sts --json` printed of one model with both latents: of the average, or of the only set;
+    DataError for anything else."""
     try:
         document = read_json(path)
         gaps = [row for row in document["differences"] if is_gap(row)]
@@ -110,7 +109,7 @@ def sts_gap(other: str, path: Path) -> LanguageGap:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DataError(
             f"--sts {path}: expected the JSON of one model with both latents, an average or one set, as in: "
-            "bgt sts --data sts --json > FILE"
+            "bgt evaluate sts sts --json > FILE"
         ) from None
 
 

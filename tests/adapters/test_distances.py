@@ -143,7 +143,7 @@ def test_sts_takes_any_of_them(bgt: Bgt, vae: Path, tmp_path: Path) -> None:
     lines = "".join("\t".join(map(str, row)) + "\n" for row in rows)
     (tmp_path / "sts" / "2012" / "A.tsv").write_text(lines, encoding="utf-8")
     asked = [part for name in NAMES if name != "probability" for part in ("--distance", name)]
-    code, out, err = bgt("sts", "--data", tmp_path / "sts", "--sets", "2012", "--model", f"mine={vae}", *asked,
+    code, out, err = bgt("evaluate", "sts", tmp_path / "sts", "--sets", "2012", "--model", f"mine={vae}", *asked,
                          "--resamples", 100, "--device", "cpu", "--json")  # fmt: skip
     assert code == 0, err
     systems = json.loads(out)["scores"][0]["systems"]
@@ -153,5 +153,5 @@ def test_sts_takes_any_of_them(bgt: Bgt, vae: Path, tmp_path: Path) -> None:
     posteriors = [model.posteriors(side, lang="en") for side in (left, right)]
     w2 = similarity("w2", *posteriors).numpy()
     assert systems["mine w2"]["value"] == pytest.approx(100 * np.corrcoef(w2, [row[0] for row in rows])[0, 1], abs=0.01)
-    code, out, err = bgt("sts", "--data", tmp_path / "sts", "--sets", "2012", "--model", vae, "--distance", "w3")
+    code, out, err = bgt("evaluate", "sts", tmp_path / "sts", "--sets", "2012", "--model", vae, "--distance", "w3")
     assert (code, out) == (2, "") and "--distance w3: there is none of that name" in err

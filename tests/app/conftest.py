@@ -8,16 +8,24 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import streamlit as st
+import torch
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+import bgt_core
 from app.core import writing
+from app.core.results import gather
 from app.sentence import properties
+from bgt_core import checkpoint, recipes
+from bgt_core.adapters import onnx
+from bgt_core.data.text import Tokenizer
 from bgt_core.generation import generate, search
+from bgt_core.recipes.recipe import Recipe
 from probes.result import SCHEMA, Difference, ProbeResult, ProbeScore
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
@@ -33,6 +41,59 @@ there = st.Page(lambda: None, title="There", url_path="there")
 st.navigation([there], position="hidden")
 page.page({arguments})
 """
+
+
+class App(AppTest):
+    """A page, and what people do on it; each run fails the test on an exception."""
+
+    def run(self, *, timeout: float | None = None) -> App:
+        super().run(timeout=timeout)
+        assert not self.exception, [part.stack_trace for part in self.exception]
+        return self
+
+    def press(self, label: str) -> App:
+        """Press the one button whose label starts so."""
+        (button,) = (button for button in self.button if button.label.startswith(label))
+        button.click()
+        return self.run()
+
+    def put(self, widget: Any, value: object) -> App:
+        """Set a control of the page."""
+        widget.set_value(value)
+        return self.run()
+
+    def box(self, label: str) -> Any:
+        """The one select box with that label."""
+        (box,) = (box for box in self.selectbox if box.label == label)
+        return box
+
+    def upload(self, name: str, content: str | bytes) -> App:
+        """Choose a file in the dialog of uploads."""
+        self.press("Upload")
+        content = content.encode() if isinstance(content, str) else content
+        self.file_uploader(key="own_file").set_value((name, content, "text/plain"))
+        return self.run()
+
+    def html(self) -> str:
+        return "".join(part.proto.body for part in self.get("html"))
+
+    def sent(self) -> list[dict]:
+        """What each part with JavaScript of its own is given."""
+        return [json.loads(part.proto.json) for part in self.get("bidi_component")]
+
+    def figures(self) -> list[dict]:
+        """What plotly is given, in charts and on maps; every figure has an alternative text."""
+        charts = [(chart.proto.alt, chart.proto.spec) for chart in self.get("plotly_chart")]
+        maps = [(part["alt"], part["figure"]) for data in self.sent() for part in data.get("maps", [])]
+        assert all(alt for alt, _ in [*charts, *maps])
+        return [json.loads(figure) for _, figure in [*charts, *maps]]
+
+    def lit(self, what: str = "lit") -> set[str]:
+        """Ids of the rows that stand out on all maps ("lit") or are counted as selected ("chosen")."""
+        (ids,) = (data["rows"]["id"] for data in self.sent() if "rows" in data)
+        (bits,) = (data[what] for data in self.sent() if what in data)
+        mask = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8), bitorder="little")
+        return {ids[at] for at in np.flatnonzero(mask)}
 
 
 scanned = cache(manifest_scanner.scan_component_manifests)
@@ -73,66 +134,38 @@ def start(saved: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 @pytest.fixture
-def run() -> Callable[[AppTest], AppTest]:
-    """run(app): once more, and nothing may have gone wrong."""
+def opened(start: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., App]:
+    """opened(name, parameter=value, ...): that page, opened by a link with these; "main" is the whole app."""
 
-    def once(app: AppTest) -> AppTest:
-        app.run()
-        assert not app.exception, [part.stack_trace for part in app.exception]
-        return app
-
-    return once
-
-
-@pytest.fixture
-def opened(start: Callable[..., None], run: Callable[[AppTest], AppTest]) -> Callable[[str], AppTest]:
-    """opened(name): that page, run once; "main" is the whole app."""
-
-    def show(name: str) -> AppTest:
-        if name == "main":
-            return run(AppTest.from_file(MAIN, default_timeout=180))
-        script = SCRIPT.format(name=name, arguments=NEEDS.get(name, ""))
-        return run(AppTest.from_string(script, default_timeout=180))
+    def show(name: str, **parameters: str) -> App:
+        path = MAIN
+        if name != "main":
+            path = tmp_path_factory.mktemp("page") / f"{name}.py"
+            path.write_text(SCRIPT.format(name=name, arguments=NEEDS.get(name, "")), "utf-8")
+        app = App(path, default_timeout=180)
+        for parameter, value in parameters.items():
+            app.query_params[parameter] = value
+        return app.run()
 
     return show
 
 
 @pytest.fixture
-def press(run: Callable[[AppTest], AppTest]) -> Callable[[AppTest, str], AppTest]:
-    """press(app, label): the one button with that label."""
+def library(saved: Path) -> Callable[..., list[generate.Candidate]]:
+    """library(sources, styles, lang, source_lang): what the library generates from both, the best of each pair."""
+    bgt = bgt_core.load(saved)
 
-    def go(app: AppTest, label: str) -> AppTest:
-        (button,) = (button for button in app.button if button.label == label)
-        button.click()
-        return run(app)
+    def written(sources: list[str], styles: list[str], lang: str = "en", source_lang: str = "") -> list:
+        latents = generate.exchanged(bgt, sources, styles, lang, source_lang or lang)
+        return [best for best, *_ in generate.candidates(bgt, latents, lang=lang, search=writing.DEFAULT_SEARCH)]
 
-    return go
-
-
-@pytest.fixture
-def figures() -> Callable[[AppTest], list[dict]]:
-    """figures(app): what plotly is given, in charts and on maps; every figure has a text in its place."""
-
-    def read(app: AppTest) -> list[dict]:
-        charts = [(chart.proto.alt, chart.proto.spec) for chart in app.get("plotly_chart")]
-        drawn = [(part["alt"], part["figure"]) for data in sent(app) for part in data.get("maps", [])]
-        assert all(alt for alt, _ in [*charts, *drawn])
-        return [json.loads(figure) for _, figure in [*charts, *drawn]]
-
-    return read
+    return written
 
 
 @pytest.fixture
-def lit() -> Callable[..., set[str]]:
-    """lit(app, what): ids of the rows that stand out on all maps ("lit") or are counted as selected ("chosen")."""
-
-    def read(app: AppTest, what: str = "lit") -> set[str]:
-        (ids,) = (data["rows"]["id"] for data in sent(app) if "rows" in data)
-        (bits,) = (data[what] for data in sent(app) if what in data)
-        mask = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8), bitorder="little")
-        return {ids[at] for at in np.flatnonzero(mask)}
-
-    return read
+def tables_of(document_of: Callable[..., dict]) -> Callable[..., gather.ResultTables]:
+    """tables_of(...): the results of `document_of`, read."""
+    return lambda *of, **more: gather.read("r.json", json.dumps(document_of(*of, **more)).encode())
 
 
 @pytest.fixture
@@ -166,6 +199,83 @@ def document_of() -> Callable[..., dict]:
     return make
 
 
-def sent(app: AppTest) -> list[dict]:
-    """What each part with JavaScript of its own is given."""
-    return [json.loads(part.proto.json) for part in app.get("bidi_component")]
+THREE = ("en", "fr", "de")
+VGVAE = {"model.semantic_dim": 8, "model.syntactic_dim": 6, "model.d_model": 12}
+SIDES = {f"kl/{latent}/{side}": 1.0 for latent in ("semantic", "syntactic") for side in "ab"}
+LOGS: dict[str, dict[str, float]] = {  # what the training of each kind of model reports on held-out pairs
+    "sp": {"kl/semantic": 0.0, "retrieval/en-fr": 0.25},
+    "bilingual-trans": {"kl/semantic": 0.0, "retrieval/en-fr": 0.25},
+    "english-vae": {},
+    "translator": {"translate/en": 17.1},
+    "lstm": {"elbo": -90.0, "retrieval/a-b": 0.5, **SIDES},
+    "bag-of-words": {"elbo": -90.0, "retrieval/a-b": 0.5, **SIDES},
+    "paraphrases": {"elbo": -90.0, "retrieval/a-b": 0.5, **SIDES},
+    "three languages": {"elbo": -90.0, "kl/semantic": 12.0, **dict.fromkeys((f"kl/{lang}" for lang in THREE), 0.5)},
+}
+
+
+@pytest.fixture(scope="session")
+def model_of(
+    tiny: Callable[..., Recipe],
+    stirred: Callable[[torch.nn.Module], torch.nn.Module],
+    tokenizer: Tokenizer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[str], Path]:
+    """model_of(kind): an untrained model of that kind in `LOGS`, with the log of its training; made once."""
+
+    def recipe_of(kind: str) -> Recipe:
+        if kind in ("lstm", "bag-of-words"):
+            return recipes.build("vgvae", {"model.decoder": kind, **VGVAE})
+        langs = {"paraphrases": ["a:en", "b:en"], "translator": ["fr", "en"], "three languages": list(THREE)}
+        name = kind if kind in recipes.RECIPES else "bgt-small"
+        return tiny(name, **({"columns": langs[kind]} if kind in langs else {}))
+
+    @cache
+    def make(kind: str) -> Path:
+        folder = tmp_path_factory.mktemp("kind") / kind.replace(" ", "-")
+        torch.manual_seed(0)
+        recipe = recipe_of(kind)
+        checkpoint.save(folder, recipe, stirred(recipe.build(tokenizer)), tokenizer, step=7)
+        rows = [{"kind": "valid", "step": step, "steps": 7, **LOGS[kind]} for step in (4, 7)]
+        (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+        return folder
+
+    return make
+
+
+LETTERS = """
+import numpy as np
+
+calls = []
+
+def letters(sentences):
+    calls.append(len(sentences))
+    return np.array([[text.lower().count(letter) for letter in "aeinorst"] + [1] for text in sentences], float)
+"""
+
+
+@pytest.fixture
+def function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A function of the user's that embeds sentences, by the name it is given at the start."""
+    (tmp_path / "letters_of.py").write_text(LETTERS, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "letters_of", raising=False)
+    return "python:letters_of:letters"
+
+
+@pytest.fixture
+def exported(saved: Path, tmp_path: Path) -> Path:
+    pytest.importorskip("onnxscript")
+    onnx.export(checkpoint.load(saved), tmp_path / "exported")
+    return tmp_path / "exported"
+
+
+@pytest.fixture
+def sentence_transformer(tmp_path: Path) -> Path:
+    """A folder of that library's own: a bag of five words."""
+    library = pytest.importorskip("sentence_transformers")
+    from sentence_transformers.sentence_transformer.modules import BoW
+
+    folder = tmp_path / "bag"
+    library.SentenceTransformer(modules=[BoW(["you", "me", "he", "is", "a"])], device="cpu").save(str(folder))
+    return folder

@@ -128,22 +128,6 @@ def lasso() -> Callable[..., None]:
 
 
 @pytest.fixture
-def swipe() -> Callable[[Page, float, float], None]:
-    """swipe(page, x, y): a finger put down there moves up by 200 pixels."""
-
-    def move(page: Page, x: float, y: float) -> None:
-        session = page.context.new_cdp_session(page)
-        session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
-        for way in range(20, 220, 20):
-            point = {"x": x, "y": y - way}
-            session.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
-            page.wait_for_timeout(20)  # as a finger does; all at once is no swipe
-        session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-
-    return move
-
-
-@pytest.fixture
 def lit() -> Callable[[Page, int], list[str]]:
     """lit(page, chart): ids of the rows that stand out on a map, as plotly holds them."""
 

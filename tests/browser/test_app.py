@@ -112,16 +112,17 @@ def test_the_first_sentence_leads_to_the_page_that_writes(
     expect_output(page, expected_output(saved, "The cat sleeps.", style, "en"))
 
 
-def test_a_style_is_changed_with_the_keyboard_alone(
+def test_a_style_is_changed_with_the_keyboard_alone_and_stays_while_another_page_is_looked_at(
     visit: Visit, settle: Settle, turn_to: TurnTo, address: str, saved: Path
 ) -> None:
     page = visit(address)
     turn_to(page, "Meaning by style")
     page.get_by_role("tab", name="One sentence").click()
     settle(page)
-    for name in ("Source: what to say", "Style: how to say it"):  # fields are code of their own
+    fields = {"Source: what to say": "The cat sleeps.", "Style: how to say it": "Is it late?"}
+    for name in fields:  # fields are code of their own
         expect(page.get_by_label(name)).to_be_visible(timeout=20_000)
-    for name, text in (("Source: what to say", "The cat sleeps."), ("Style: how to say it", "Is it late?")):
+    for name, text in fields.items():
         page.get_by_label(name).focus()
         page.keyboard.press("Control+A")  # the example that is there
         page.keyboard.type(text)
@@ -130,20 +131,6 @@ def test_a_style_is_changed_with_the_keyboard_alone(
         expect(page.get_by_label(name)).to_have_value(text)
     page.get_by_label("Style: how to say it").press("Control+Enter")
     expect_output(page, expected_output(saved, "The cat sleeps.", "Is it late?", "en"))
-
-
-def test_what_is_typed_stays_while_another_page_is_looked_at(
-    visit: Visit, settle: Settle, turn_to: TurnTo, address: str
-) -> None:
-    page = visit(address)
-    turn_to(page, "Meaning by style")
-    page.get_by_role("tab", name="One sentence").click()
-    settle(page)
-    fields = {"Source: what to say": "The cat sleeps.", "Style: how to say it": "Is it late?"}
-    for name, text in fields.items():
-        page.get_by_label(name).fill(text)
-        page.get_by_label(name).press("Tab")
-        settle(page)
     turn_to(page, "Model and data")
     turn_to(page, "Meaning by style")
     page.get_by_role("tab", name="One sentence").click()
@@ -172,11 +159,3 @@ def test_a_link_brings_the_same_view(visit: Visit, settle: Settle, turn_to: Turn
     expect(other.get_by_role("figure")).to_have_count(1)
     points = "document.querySelector('.js-plotly-plot').data.filter(t => t.mode === 'markers')"
     assert other.evaluate(f"{points}.flatMap(t => t.customdata).length") == 200
-
-
-def test_nonsense_in_a_link_is_ignored(visit: Visit, settle: Settle, address: str) -> None:
-    page = visit(f"{address}/latents?pairs=-1&map=zz&colour=%3Cb%3E&ckpt=../../x", quiet_404=True)
-    settle(page)
-    expect(page.get_by_role("figure")).to_have_count(2)
-    expect(page.get_by_test_id("stSidebar")).to_contain_text("This app was not started with a model called")
-    assert page.get_by_test_id("stException").count() == 0

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from html import unescape
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
-
-import bgt_core
-from bgt_core.generation.generate import candidates, exchanged
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Visit = Callable[..., Page]
@@ -21,7 +16,7 @@ Settle = Callable[[Page], None]
 def test_the_sentence_of_the_first_page_is_a_star_on_the_maps_of_the_same_model(
     visit: Visit, settle: Settle, address: str
 ) -> None:
-    page = visit(f"{address}/overview?ckpt=second", quiet_404=True)  # an address of the first version
+    page = visit(f"{address}?ckpt=second", quiet_404=True)
     page.get_by_label("Your sentence").fill("The cat sleeps.")
     page.get_by_label("Your sentence").press("Enter")
     settle(page)
@@ -55,20 +50,3 @@ def test_pairs_that_are_drawn_around_are_selected_on_the_maps(
     settle(page)
     expect(page).to_have_url(re.compile("ckpt=second"))
     assert len(lit(page, 0)) == 300  # every English sentence is in some pair
-
-
-def test_a_grid_is_written(visit: Visit, settle: Settle, saved: Path, address: str) -> None:
-    page = visit(f"{address}/style", quiet_404=True)
-    meanings, styles = ["The cat sleeps.", "It rains."], ["Is it late?", "No!"]
-    for name, lines in (("Meanings, one a line", meanings), ("Styles, one a line", styles)):
-        page.get_by_label(name).fill("\n".join(lines))
-        page.get_by_label(name).press("Control+Enter")
-        settle(page)
-    bgt = bgt_core.load(saved)
-    pairs = [(meaning, style) for meaning in meanings for style in styles]
-    latents = exchanged(bgt, *map(list, zip(*pairs, strict=True)), "en", "en")
-    expected = [best.text for best, *_ in candidates(bgt, latents, lang="en", search=bgt_core.Beam(8, 3, 1))]
-    cells = page.locator("table td")
-    expect(cells).to_have_count(4, timeout=30_000)
-    texts = [re.sub(r"<div.*", "", cell.inner_html(), flags=re.DOTALL) for cell in cells.all()]
-    assert [unescape(text) for text in texts] == [text.strip() or "(nothing)" for text in expected]

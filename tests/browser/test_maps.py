@@ -127,24 +127,6 @@ def test_a_new_sentence_is_selected_and_markup_in_it_stays_text(
     assert page.locator(".bgt-tip img").count() == 0
 
 
-def test_a_finger_scrolls_the_page_over_a_map(
-    chromium: Browser, settle: Settle, lit: Callable, swipe: Callable, address: str
-) -> None:
-    with chromium.new_context(viewport={"width": 400, "height": 800}, has_touch=True, is_mobile=True) as phone:
-        page = phone.new_page()
-        page.goto(f"{address}/latents?map=PCA")
-        expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
-        settle(page)
-        main = page.get_by_test_id("stMain")
-        page.locator(".bgt-map").first.evaluate("e => e.scrollIntoView({block: 'center'})")
-        before = main.evaluate("e => e.scrollTop")
-        swipe(page, 200, 400)
-        page.wait_for_function(
-            "top => document.querySelector('[data-testid=stMain]').scrollTop > top + 100", arg=before
-        )
-        assert lit(page, 0) == []
-
-
 def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(
     visit: Visit, settle: Settle, address: str, tmp_path: Path
 ) -> None:

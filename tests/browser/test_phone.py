@@ -23,19 +23,37 @@ def phone(chromium: Browser) -> Iterator[Page]:
         yield context.new_page()
 
 
-def test_a_swipe_over_a_chart_scrolls_the_page(
-    phone: Page, settle: Callable[[Page], None], within: Callable[[float], float], swipe: Callable, address: str
+@pytest.mark.parametrize(("address_of", "drawn"), [("probes", "[role=figure]"), ("latents?map=PCA", "[data-drawn]")])
+def test_a_swipe_over_a_chart_or_a_map_scrolls_the_page(
+    phone: Page,
+    settle: Callable[[Page], None],
+    within: Callable[[float], float],
+    lit: Callable[[Page, int], list[str]],
+    address: str,
+    address_of: str,
+    drawn: str,
 ) -> None:
-    phone.goto(f"{address}/probes")
-    chart = phone.get_by_role("figure").first
-    expect(chart).to_be_attached(timeout=within(60))
+    phone.goto(f"{address}/{address_of}")
+    expect(phone.locator(drawn).first).to_be_attached(timeout=within(60))
     settle(phone)
+    chart = phone.get_by_role("figure").first
     chart.evaluate("e => e.scrollIntoView({block: 'center'})")
     box = chart.bounding_box()
     assert box
     assert phone.evaluate(OVERLAPS) == []
     scrolled = "document.querySelector('[data-testid=stMain]').scrollTop"
     before = phone.evaluate(scrolled)
-    middle = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
-    swipe(phone, middle["x"], middle["y"])
+    swipe(phone, box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     phone.wait_for_function(f"{scrolled} > {before + 100}", timeout=within(5))
+    assert lit(phone, 0) == []
+
+
+def swipe(page: Page, x: float, y: float) -> None:
+    """Put a finger down there and move it up by 200 pixels."""
+    session = page.context.new_cdp_session(page)
+    session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+    for way in range(20, 220, 20):
+        point = {"x": x, "y": y - way}
+        session.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
+        page.wait_for_timeout(20)  # as a finger does; all at once is no swipe
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})

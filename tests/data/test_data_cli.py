@@ -136,7 +136,7 @@ def test_prepare_then_check(bgt: Bgt) -> None:
     document = json.loads(bgt("check", "out.tsv.gz", "--json").out)
     assert document["schema"] == "bgt-data-check/1" and len(document["files"][0]["problems"]) == 3
     done = bgt("check", "in.tsv", "--langs", "en,fr")
-    assert done.code == 4 and "line 4: 1 columns" in done.out
+    assert done.code == 4 and "line 4: 1 column," in done.out
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 from bgt_core.data.batching import Batching, validation
 from bgt_core.data.columns import Source, parse_source, parse_weights
-from bgt_core.data.corpus import Corpus, Mixture, Stratum, open_corpus
+from bgt_core.data.corpus import Mixture, Stratum, open_corpus
 from bgt_core.data.sampling import rows_per_epoch
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
@@ -150,21 +149,13 @@ def test_updates_smaller_than_the_number_of_corpora_are_never_empty(mixture: Mix
     assert min(len(batching.rows(mixture, step)) for step in range(batching.updates(mixture))) >= 1
 
 
-def test_a_store_from_before_there_were_kinds_is_one_stratum(tmp_path: Path) -> None:
+def test_a_store_of_other_kinds_is_not_used_again(tmp_path: Path) -> None:
     source = tmp_path / "a.tsv"
     source.write_text("".join(f"sentence {n}\tphrase {n}\n" for n in range(30)), "utf-8")
     tokenizer = Tokenizer.train([f"sentence phrase {n}" for n in range(100)], 30, lowercase=True)
     options = {"min_pieces": 1, "valid_pairs": 5, "seed": 1}
     corpus = prepare([source], ("en", "fr"), tokenizer, tmp_path / "store", **options)
-    path = tmp_path / "store" / "store.json"
-    store = json.loads(path.read_text("utf-8"))
-    del store["settings"]["kinds"], store["kinds"]
-    for split in store["splits"].values():
-        del split["kinds"]
-    path.write_text(json.dumps(store), "utf-8")
-    old = prepare([source], ("en", "fr"), tokenizer, tmp_path / "store", **options)  # is used again
-    assert isinstance(corpus, Corpus) and isinstance(old, Corpus)
-    assert old.strata == corpus.strata == [Stratum(("en", "fr"), "", 0, len(old), old.tokens)]
+    assert corpus.strata == [Stratum(("en", "fr"), "", 0, len(corpus), corpus.tokens)]
     with pytest.raises(UsageError, match="other kinds"):
         prepare([Source(source, ("en", "fr"), kind="news")], ("en", "fr"), tokenizer, tmp_path / "store", **options)
 

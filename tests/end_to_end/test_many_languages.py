@@ -177,10 +177,9 @@ def test_the_commands_embed_and_retrieve_pairs_that_never_met(
     japanese, arabic = (source.partition("=")[2] for source in data[2:])
     pairs = tmp_path / "ja-ar.tsv"
     assert bgt("data", "pivot", japanese, arabic, "--langs", "en,ja,ar", "--out", pairs).code == 0
-    done = bgt("retrieve", pairs, "--langs", "ja,ar", "--model", trained, "--device", "cpu", "--json")
+    done = bgt("evaluate", "retrieval", pairs, "--langs", "ja,ar", "--model", trained, "--device", "cpu", "--json")
     assert done.code == 0, done.err
-    (result,) = json.loads(done.out)["results"]
-    assert result["pairs"] == len(set(ROWS["ja"]) & set(ROWS["ar"]))
+    assert json.loads(done.out)["counts"]["ja-ar.tsv"] == len(set(ROWS["ja"]) & set(ROWS["ar"]))
 
 
 def test_a_weight_of_a_kind_that_no_file_is_of_is_refused(data: list[str], tmp_path: Path) -> None:

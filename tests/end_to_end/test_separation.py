@@ -34,7 +34,7 @@ from sklearn.preprocessing import StandardScaler
 import bgt_core
 from bgt_core import Embedder, checkpoint, recipes, run
 from bgt_core.contracts import LANGUAGE, SEMANTIC, Tokens
-from bgt_core.evaluation.retrieval import precision_at_1
+from bgt_core.evaluation.tasks.retrieval import precision_at_1
 from bgt_core.grammar import Pair, pairs
 
 pytestmark = pytest.mark.slow

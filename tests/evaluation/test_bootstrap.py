@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from bgt_core.evaluation.bootstrap import (
-    bootstrapped_shares,
+    ItemSample,
+    bootstrap,
     holm,
     interval,
     pearson,
     ranks,
     resample,
     scaled,
+    share,
     spearman,
     two_sided_p,
     wilson,
@@ -155,17 +157,35 @@ def test_wilsons_interval_is_of_95_percent_and_ends_exactly_where_nothing_or_all
         assert wilson(n, n)[1] == 1.0 > wilson(n, n + 1)[1]
 
 
-def test_shares_are_of_the_items_that_were_drawn() -> None:
+def test_every_sample_is_drawn_by_its_own_key_and_shares_are_of_the_items_drawn() -> None:
     part, whole = np.array([[1.0, 0, 3], [2, 2, 0]]), np.array([[2.0, 1, 4], [2, 4, 5]])
-    shares, draws = bootstrapped_shares({"exact": (part, whole)}, resamples=250, seed=4)  # in three chunks
-    np.testing.assert_allclose(shares["exact"], [100 * 4 / 7, 100 * 4 / 11])
-    weights = np.concatenate(
-        [resample(rng, 3, size) for rng in [np.random.default_rng([4, 1])] for size in (100, 100, 50)]
+    values, draws = bootstrap(
+        lambda weights: {"first": share(weights[0], part, whole), "other": weights[1][:, :1]},
+        [ItemSample(3, (1,)), ItemSample(40)],
+        resamples=250,  # in three chunks
+        seed=4,
     )
+    np.testing.assert_allclose(values["first"], [100 * 4 / 7, 100 * 4 / 11])
+    weights = resample(np.random.default_rng([4, 1]), 3, 250)
     expected = [
         [100 * (row * one).sum() / (row * of).sum() for one, of in zip(part, whole, strict=True)] for row in weights
     ]
-    np.testing.assert_allclose(draws["exact"], expected)
+    np.testing.assert_allclose(draws["first"], expected)
+    assert values["other"] == 1 and (draws["other"] == resample(np.random.default_rng(4), 40, 250)[:, :1]).all()
+
+
+def test_how_many_resamples_are_made_at_once_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def drawn(weights: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        sizes.append(len(weights[0]))
+        return {"all": weights[0]}
+
+    sizes: list[int] = []
+    whole = bootstrap(drawn, [ItemSample(60)], resamples=150, seed=0)[1]["all"]
+    monkeypatch.setattr("bgt_core.evaluation.bootstrap.MAX_WEIGHTS", 60 * 7)
+    assert (bootstrap(drawn, [ItemSample(60)], resamples=150, seed=0)[1]["all"] == whole).all()
+    assert sizes[:3] == [100, 50, 1] and max(sizes[3:]) == 7
+    monkeypatch.setattr("bgt_core.evaluation.bootstrap.MAX_WEIGHTS", 1)
+    assert (bootstrap(drawn, [ItemSample(60)], resamples=5, seed=0)[1]["all"] == whole[:5]).all()
 
 
 def test_holm_by_hand() -> None:

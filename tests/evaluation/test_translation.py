@@ -8,8 +8,8 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from bgt_core.errors import DataError
-from bgt_core.evaluation import translation
 from bgt_core.evaluation.bootstrap import resample
+from bgt_core.evaluation.fidelity.measures import corpus_score
 from bgt_core.evaluation.translation import score_translations
 
 REFERENCES = [
@@ -48,19 +48,20 @@ def test_each_score_and_resample_is_sacrebleus(lowercase: bool, lang: str, token
         assert score.signature == str(metric.get_signature())
 
 
-def test_case_counts_and_resamples_are_a_thousand_from_seed_0_unless_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[object, int, int]] = []
-
-    def drawn(rng: np.random.Generator, items: int, resamples: int) -> np.ndarray:
-        asked.append((rng.bit_generator.state, items, resamples))
-        return np.ones((2, items))
-
-    monkeypatch.setattr(translation, "resample", drawn)
+def test_case_counts_and_resamples_are_a_thousand_from_seed_0_unless_said() -> None:
     given = score_translations(OURS, REFERENCES, SOURCES, lang="de")
-    assert asked == [(np.random.default_rng(0).bit_generator.state, 4, 1_000)]
+    assert given == score_translations(OURS, REFERENCES, SOURCES, lang="de", lowercase=False, resamples=1_000, seed=0)
+    draws = corpus_score(CHRF(), OURS, REFERENCES)(resample(np.random.default_rng(0), 4, 1_000))
+    assert (given[0].score.low, given[0].score.high) == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])))
     assert given[0].score.value == pytest.approx(CHRF().corpus_score(OURS, [REFERENCES]).score)
 
 
 def test_one_sentence_has_no_interval() -> None:
     with pytest.raises(DataError, match=r"^1 translations to score; expected 2 or more\.$"):
         score_translations(OURS[:1], REFERENCES[:1], SOURCES[:1], lang="de")
+
+
+def test_two_translations_have_scores() -> None:
+    (chrf, bleu) = score_translations(OURS[1:3], REFERENCES[1:3], SOURCES[1:3], lang="de", resamples=20)
+    assert chrf.score.sentences == bleu.score.sentences == 2
+    assert chrf.score.low <= chrf.score.value <= chrf.score.high

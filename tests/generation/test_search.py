@@ -386,7 +386,7 @@ def test_each_of_three_languages_is_written_by_its_own_decoder(
 ) -> None:
     """From any of them: the meaning of the source, the manner of the style, one sentence each."""
     torch.manual_seed(0)
-    model = stirred(tiny(langs=("en", "fr", "de")).build(tokenizer))
+    model = stirred(tiny(columns=("en", "fr", "de")).build(tokenizer))
     assert isinstance(model, BGT)
     trilingual = bgt_core.Embedder(model, tokenizer, model.langs, "fp32")
     assert trilingual.langs == ("en", "fr", "de")

@@ -18,6 +18,7 @@ from bgt_core import recipes, run
 from bgt_core.errors import BgtError
 from bgt_core.grammar import pairs
 from bgt_core.recipes import RECIPES
+from bgt_core.recipes.settings import full_name
 from bgt_core.training import meter
 
 KEPT = Path(__file__).with_name("losses.json")
@@ -51,7 +52,7 @@ SIZES["gran"] = {"mega_batch": 2, "composition_l2": 1e-3, "table_l2": 1e-3}
 def has(name: str, setting: str) -> bool:
     """Whether the recipe has this setting."""
     try:
-        recipes.setting(RECIPES[name](), setting)
+        full_name(RECIPES[name](), setting)
     except BgtError:
         return False
     return True

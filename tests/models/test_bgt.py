@@ -96,7 +96,7 @@ def test_means_are_read_without_noise(
     batch: Batch,
 ) -> None:
     for read, same in (("mean", True), ("sample", False)):
-        model = stirred(tiny("bgt", read=read).build(tokenizer)).eval()
+        model = stirred(tiny("bgt", readout=read).build(tokenizer)).eval()
         nats = []
         for seed in (1, 2):
             torch.manual_seed(seed)
@@ -115,7 +115,7 @@ def test_padding_moves_no_posterior_and_no_nats(
     batch: Batch,
 ) -> None:
     torch.manual_seed(0)
-    model = tiny(name, read="mean").build(tokenizer).to(dtype).eval()
+    model = tiny(name, readout="mean").build(tokenizer).to(dtype).eval()
     lengths = {lang: side.mask.sum(1) for lang, side in batch.sides.items()}
     assert all(len(set(found.tolist())) > 2 for found in lengths.values())
     together = model(batch)

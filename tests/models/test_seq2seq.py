@@ -128,7 +128,7 @@ def test_the_loss_is_torchs_cross_entropy_of_the_scores(
 ) -> None:
     """Two directions count half each; labels of translations are smoothed; KL by hand."""
     torch.manual_seed(0)
-    made = tiny(name, read="mean", kl_warmup=4)
+    made = tiny(name, readout="mean", **{"objective.elbo.warmup_steps": 4})
     out = made.build(tokenizer).double().eval()(batch)
     expected = 0.0
     for prediction in out.predictions:
@@ -176,7 +176,7 @@ def test_a_latent_of_no_units_and_a_point_cost_nothing() -> None:
 
 
 def test_an_autoencoder_reads_its_first_language(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:
-    german = tiny("english-ae", langs=["de", "en"])
+    german = tiny("english-ae", columns=["de", "en"])
     assert (german.data.langs, german.name) == (("de", "en"), "english-ae")
     assert german.build(tokenizer).langs == ("de",)
-    assert tiny("bilingual-trans", langs=["de", "en"]).build(tokenizer).langs == ("de", "en")
+    assert tiny("bilingual-trans", columns=["de", "en"]).build(tokenizer).langs == ("de", "en")

@@ -11,10 +11,9 @@ from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
 from bgt_core.errors import BgtError
-from bgt_core.reproduce.contrasts import FAILS, HOLDS, NOT_SEPARABLE
-from bgt_core.reproduce.distance import FSI_WEEKS, URIEL_SYNTAX
-from bgt_core.reproduce.results import NOT_RUN
+from bgt_core.evaluation.contrasts import FAILS, HOLDS, NOT_RUN, NOT_SEPARABLE
 from probes.cli import app
+from probes.measures.distance import FSI_WEEKS, URIEL_SYNTAX
 from probes.result import Difference, ProbeResult
 from probes.results.languages import (
     CLAIMS,

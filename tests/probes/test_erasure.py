@@ -227,3 +227,13 @@ def test_random_directions_are_of_the_seed_around_the_mean() -> None:
 def test_columns_count_beside_the_largest(values: list[float], rank: int) -> None:
     assert column_space(np.diag(values)).shape == (2, rank)
     assert column_space(np.zeros((4, 0))).shape == (4, 0)
+
+
+def test_constant_units_and_units_of_a_tiny_scale_do_not_disturb_leace() -> None:
+    vectors, labels = planted()
+    vectors -= vectors.mean(0)
+    scales = np.geomspace(1e-9, 1, vectors.shape[1])
+    constant = np.tile([0.0, 5.0], (len(vectors), 1))
+    erased = leace(np.hstack([vectors * scales, constant]), labels)(np.hstack([vectors * scales, constant]))
+    np.testing.assert_allclose(erased[:, :-2] / scales, leace(vectors, labels)(vectors), atol=1e-6)
+    np.testing.assert_array_equal(erased[:, -2:], constant)

@@ -183,3 +183,11 @@ def test_languages_are_told_on_the_first_fold_alone(monkeypatch: pytest.MonkeyPa
     ((kind, train, dev),) = seen
     line = np.tile(np.arange(25), 2)
     assert kind is LinearProbe and (dev == (line % 5 == 1)).all() and (train == (line % 5 >= 2)).all()
+
+
+def test_a_probe_learns_from_the_training_items_and_is_chosen_by_the_development_items() -> None:
+    vectors, made = np.arange(8.0)[:, None] / 10, []
+    measure(lambda seed: made.append(Told(seed)) or made[-1], [vectors], LABELS, [CUT])
+    given, labels, dev = made[0].given
+    for got, expected in ((given, vectors[:4]), (labels, LABELS[:4]), (dev[0], vectors[4:6]), (dev[1], LABELS[4:6])):
+        np.testing.assert_array_equal(got, expected)

@@ -60,15 +60,15 @@ TERMS = {  # of what pays no KL
 }
 IN_BATCH = {"objective.margin.mined_only": False}
 ABLATIONS = [
-    ("bgt", {"share": True}),
-    ("bgt", {"share": True, "fuse": ["word"]}),
+    ("bgt", {"tie_embeddings": True}),
+    ("bgt", {"tie_embeddings": True, "fuse": ["word"]}),
     ("bgt", {"fuse": ["attention"], "encoder_layers": 3, "decoder_layers": 2}),
-    ("bgt-plus", {"margin_weight": 0.0, "contrast_weight": 10.0, "language_free_nats": 3.0}),
+    ("bgt-plus", {"objective.margin.weight": 0.0, "objective.contrast.weight": 10.0, "free_nats.language": 3.0}),
     ("bgt-plus", {"prior": False}),
     ("bilingual-trans", {"prior": True}),
-    ("english-trans-lstm", {"fuse": ["hidden"], "share": True}),
+    ("english-trans-lstm", {"fuse": ["hidden"], "tie_embeddings": True}),
     ("english-trans-lstm", {"fuse": ["word", "hidden", "attention", "logit"], "decoder_layers": 2}),
-    ("translator", {"encoder_layers": 2, "decoder_layers": 2, "share": False}),
+    ("translator", {"encoder_layers": 2, "decoder_layers": 2, "tie_embeddings": False}),
     ("vgvae", IN_BATCH | {"model.decoder": "lstm", "model.syntactic_body": "lstm"}),
     ("vgvae", IN_BATCH | {"model.decoder": "lstm-without-previous-word", "model.semantic_body": "lstm"}),
     ("vgvae", IN_BATCH | {"model.syntactic_dim": 0}),
@@ -209,8 +209,6 @@ def test_a_checkpoint_brings_it_back(
 def test_its_arguments_are_named_in_errors(name: str) -> None:
     with pytest.raises(UsageError, match=rf"'{name}': no setting 'd_modle'\. Did you mean '(model\.)?d_model'\?"):
         recipes.build(name, {"d_modle": 3})
-    with pytest.raises(UsageError, match=r"'width' is now model\.d_model"):
-        recipes.build(name, {"width": 3})
     with pytest.raises(UsageError, match=r"no setting 'train.'"):
         recipes.build(name, {"train.": 3})
     with pytest.raises(UsageError, match=r"'weight' could be objective\.elbo\.weight or objective\.margin\.weight"):
@@ -337,7 +335,7 @@ def test_a_model_that_is_not_trained_is_the_one_that_training_starts_from(
 def test_one_table_serves_all_nets_or_each_has_its_own(tiny: Tiny, tokenizer: Tokenizer) -> None:
     for name, tables in (("bgt", 7), ("bilingual-trans", 3), ("english-trans-lstm", 2)):
         for share in (False, True):
-            parts = tiny(name, share=share).build(tokenizer).modules()
+            parts = tiny(name, tie_embeddings=share).build(tokenizer).modules()
             loaded = {id(part) for part in parts if isinstance(part, nn.Embedding)}
             assert len(loaded) == (1 if share else tables)
 

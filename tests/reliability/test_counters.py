@@ -1,4 +1,4 @@
-"""The counters of `bgt fidelity` on sentences labelled by hand, and what the documentation says of them."""
+"""The counters of `bgt evaluate fidelity` on sentences labelled by hand, and what the documentation says of them."""
 
 from __future__ import annotations
 

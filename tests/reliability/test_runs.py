@@ -19,7 +19,7 @@ from bgt_core import checkpoint, run
 from bgt_core.data.clean import clean
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, Diverged, NotFound, UsageError
-from bgt_core.evaluation.sts import read_sets
+from bgt_core.evaluation.sts.files import read_sets
 from bgt_core.files import file_lock
 from bgt_core.recipes import Recipe
 from bgt_core.training.guard import WINDOW, Guard
@@ -72,7 +72,7 @@ def test_a_rate_that_diverges_keeps_the_last_good_state(begun: Path, whole: Path
 def test_a_run_that_diverges_at_once_leaves_no_checkpoint(
     tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path
 ) -> None:
-    wild = tiny("bgt-small", learning_rate=1e30, warmup_steps=0, epochs=1.0)
+    wild = tiny("bgt-small", learning_rate=1e30, epochs=1.0, **{"train.warmup_steps": 0})
     with pytest.raises(Diverged, match="Nothing was saved yet"):
         run.train(wild, [tsv], tmp_path / "run", device="cpu")
     assert not checkpoint.steps_of(tmp_path / "run")

@@ -245,7 +245,7 @@ def test_a_run_finds_what_it_needs_to_go_on(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, tsv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tokenizer.save(tmp_path / "pieces.model")
-    sizes = {"epochs": 2.0, "batch_tokens": 1000, "learning_rate": 1e-3, "warmup_steps": 0, "save_every": 2}
+    sizes = {"epochs": 2.0, "batch_tokens": 1000, "learning_rate": 1e-3, "train.warmup_steps": 0, "save_every": 2}
     recipe = tiny("english-vae", aggressive_steps=2, **sizes)
     last = run.train(recipe, [tsv], tmp_path / "run", tokenizer=tmp_path / "pieces.model", device="cpu")
     expected = (last / checkpoint.WEIGHTS).read_bytes()

@@ -63,7 +63,7 @@ def mirrored(grammar: list[Pair], tokenizer: Tokenizer, tmp_path_factory: pytest
 
 def exact(tiny: Callable[..., Recipe], tokenizer: Tokenizer, stir: Callable[[nn.Module], nn.Module]) -> tuple:
     """A model in float64 without noise, and its objective, the ELBO."""
-    recipe = tiny("bgt", read="mean", dropout=0.0, kl_warmup=0, label_smoothing=0.1)
+    recipe = tiny("bgt", readout="mean", dropout=0.0, label_smoothing=0.1, **{"objective.elbo.warmup_steps": 0})
     torch.manual_seed(0)
     return stir(recipe.build(tokenizer)).double().train(), recipe.objective
 

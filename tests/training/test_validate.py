@@ -39,7 +39,7 @@ def test_means_are_over_pairs_and_the_bound_leaves_translation_out(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch, stirred: Callable[[nn.Module], nn.Module]
 ) -> None:
     torch.manual_seed(0)
-    model = stirred(tiny("bgt", read="mean", dropout=0.5).build(tokenizer)).train()
+    model = stirred(tiny("bgt", readout="mean", dropout=0.5).build(tokenizer)).train()
     scores = validate(model, halves(batch), seed=1)
     assert model.training
     out = model.eval()(batch)

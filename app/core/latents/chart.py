@@ -132,7 +132,9 @@ def panes(titles: Sequence[str], side_by_side: bool) -> tuple[go.Figure, list[tu
     else:
         figure = make_subplots(len(titles), 1, subplot_titles=titles, vertical_spacing=0.18 / len(titles))
         places = [(row, 1) for row in range(1, len(titles) + 1)]
-    titled = [place for title, place in zip(titles, places, strict=True) if title]  # an empty one is no annotation
+    titled = [
+        place for title, place in zip(titles, places, strict=True) if title
+    ]  # plotly adds no annotation for an empty title
     for title, (row, col) in zip(figure.layout.annotations, titled, strict=True):
         title.update(x=figure.get_subplot(row, col).xaxis.domain[0], xanchor="left")
     return figure, places
@@ -241,14 +243,16 @@ def points(table: pd.DataFrame, symbol: str, style: Style) -> go.Scatter | go.Sc
         },
         selectedpoints=[at for at, row in enumerate(ids) if row in style.chosen] if style.chosen else None,
         selected={"marker": {"opacity": 1, "size": style.size + min(3, style.size // 2)}},
-        unselected={"marker": {"opacity": 0.18 * style.opacity, "size": style.size}},  # else what was chosen is large
+        unselected={
+            "marker": {"opacity": 0.18 * style.opacity, "size": style.size}
+        },  # otherwise they would keep the size of chosen points
         showlegend=False,
     )
 
 
 def pair_lines(table: pd.DataFrame, chosen: Collection[str]) -> go.Scatter:
-    """Thin lines that join the translations of each other, closed where there are three or more; 500 at most, and once
-    rows are chosen, only theirs."""
+    """Thin lines that join translations, closed if there are three or more; 500 at most, and only those of chosen rows
+    if any are."""
     given = table[~table["own"].to_numpy()]
     pairs = given["pair"].to_numpy()
     if chosen:

@@ -1,4 +1,4 @@
-"""Maths on latent vectors: maps to two dimensions, clusters, and what is near what in the full space.
+"""Maths on latent vectors: maps to two dimensions, clusters, neighbours in the full space.
 
 sklearn and UMAP take seconds to import: only the functions that need them do.
 """
@@ -151,23 +151,16 @@ def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: n
 
 
 def trust(vectors: np.ndarray, xy: np.ndarray) -> float | None:
-    """Trustworthiness of a map (Venna and Kaski 2001): 1 where the 15 nearest of each point are also near by cosine.
+    """Trustworthiness of a map (Venna and Kaski 2001): 1 if the 15 nearest of each point are also near by cosine.
 
     Of at most 1,000 rows, evenly spread; None for fewer than 31.
     """
+    from sklearn.manifold import trustworthiness
+
     rows = np.linspace(0, len(vectors) - 1, min(len(vectors), TRUST_ROWS), dtype=int)
     if len(rows) <= 2 * TRUST_NEIGHBOURS:
         return None
-    units, places, count, own = unit(vectors[rows]), xy[rows], len(rows), np.arange(len(rows))
-    similarities = units @ units.T
-    np.fill_diagonal(similarities, -np.inf)
-    ranks = np.empty((count, count), int)
-    ranks[own[:, None], np.argsort(-similarities, axis=1, kind="stable")] = own + 1
-    distances = ((places[:, None] - places) ** 2).sum(-1)
-    np.fill_diagonal(distances, np.inf)
-    near = np.argpartition(distances, TRUST_NEIGHBOURS, axis=1)[:, :TRUST_NEIGHBOURS]
-    excess = np.maximum(0, np.take_along_axis(ranks, near, 1) - TRUST_NEIGHBOURS).sum()
-    return float(1 - 2 * excess / (count * TRUST_NEIGHBOURS * (2 * count - 3 * TRUST_NEIGHBOURS - 1)))
+    return float(trustworthiness(unit(vectors[rows]), xy[rows], n_neighbors=TRUST_NEIGHBOURS))
 
 
 @threadpool_limits.wrap(limits=1)
@@ -180,13 +173,10 @@ def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarr
 
     rows = np.flatnonzero(fitted_on)
     sample = rows[np.linspace(0, len(rows) - 1, min(len(rows), CLUSTERED), dtype=int)]
-    means = KMeans(min(count, len(rows)), n_init=4, random_state=0).fit(unit(vectors[sample])).cluster_centers_.T
-    lengths = (means**2).sum(0) / 2
-    groups = np.empty(len(vectors), int)
-    for start in range(0, len(vectors), BLOCK):
-        block = slice(start, start + BLOCK)
-        groups[block] = (unit(vectors[block]) @ means - lengths).argmax(1)  # of the nearest mean
-    order = np.argsort(-np.bincount(groups[rows], minlength=means.shape[1]), kind="stable")
+    means = KMeans(min(count, len(rows)), n_init=4, random_state=0).fit(unit(vectors[sample]))
+    blocks = (vectors[start : start + BLOCK] for start in range(0, len(vectors), BLOCK))
+    groups = np.concatenate([means.predict(unit(block)) for block in blocks])
+    order = np.argsort(-np.bincount(groups[rows], minlength=means.n_clusters), kind="stable")
     return np.argsort(order)[groups]
 
 
@@ -195,13 +185,6 @@ def mean_cosine(vectors: np.ndarray) -> float:
     total = sum(unit(vectors[start : start + BLOCK]).sum(0, dtype=float) for start in range(0, len(vectors), BLOCK))
     count = len(vectors)
     return float((np.square(total).sum() - count) / (count * (count - 1))) if count > 1 else float("nan")
-
-
-def nearest(similarities: np.ndarray, row: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The `count` rows most similar to one of them, itself left out, and their similarities; `similarities` (N,)."""
-    order = np.argsort(-similarities, kind="stable")
-    order = order[order != row][:count]
-    return order, similarities[order]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ one sentence are in one fold.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from zlib import crc32
@@ -20,7 +19,7 @@ import streamlit as st
 
 from app.core import rows
 from app.core.latents import geometry
-from app.core.state import Loaded, embed_parts
+from app.core.state import BY_DIGEST, Loaded, embed_parts
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.errors import NotFound
 from bgt_core.vectors.compare import unit
@@ -28,12 +27,6 @@ from bgt_core.vectors.compare import unit
 NAME = "Probe axes"  # of the method
 FOLDS = 5
 STRENGTHS = np.logspace(-3, 3, 13)  # of the ridge, in units of the mean variance of a latent's dimension
-NEGATIONS = {  # words that deny; Turkish and Arabic do it inside words
-    "en": r"not|no|never|nothing|nobody|none|cannot|\w+n['’]t",
-    "fr": r"ne|n['’]\w+|pas|jamais|rien|personne",
-    "es": r"no|nunca|nada|nadie|jamás|ningun[ao]?|ningún",
-    "de": r"nicht|kein\w*|nie|niemals|nichts|niemand\w*",
-}
 
 
 @dataclass(frozen=True)
@@ -44,15 +37,11 @@ class Factor:
     langs: Sequence[str]
 
 
-def denies(text: str, lang: str) -> float:
-    return float(re.search(rf"(?<!\w)(?:{NEGATIONS[lang]})(?!\w)", text.lower()) is not None)
-
-
 # A plural needs a parsed sentence to be labelled, which the example sentences are not; Japanese has no spaces.
 FACTORS = {
     "Longer": Factor(lambda text, lang: float(rows.words(text)), [lang for lang in LANGS if lang != "ja"]),
     "Question": Factor(lambda text, lang: float(text.rstrip()[-1:] in ("?", "？", "؟")), LANGS),
-    "Negation": Factor(denies, tuple(NEGATIONS)),
+    "Negation": Factor(lambda text, lang: float(rows.negated(text, lang)), rows.NEGATION_LANGS),
 }
 
 
@@ -88,12 +77,12 @@ def offered(langs: Sequence[str]) -> list[str]:
 
 def axes(loaded: Loaded, langs: Sequence[str], latent: str, names: tuple[str, str]) -> tuple[Axis, Axis]:
     """Both axes of a map of a latent, read from the example sentences of these languages."""
-    first, second = (_axis(loaded.digest, tuple(langs), latent, name, loaded) for name in names)
-    return first, second
+    return axis(loaded, tuple(langs), latent, names[0]), axis(loaded, tuple(langs), latent, names[1])
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _axis(digest: str, langs: tuple[str, ...], latent: str, name: str, _loaded: Loaded) -> Axis:
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
+def axis(loaded: Loaded, langs: tuple[str, ...], latent: str, name: str) -> Axis:
+    """One axis. NotFound for one that is not offered in these languages."""
     if name not in offered(langs):
         able = ", ".join(FACTORS[name].langs) if name in FACTORS else "none"
         raise NotFound(f"No axis '{name}' in {', '.join(langs)}: sentences are labelled in {able}.")
@@ -101,7 +90,7 @@ def _axis(digest: str, langs: tuple[str, ...], latent: str, name: str, _loaded: 
     parts = [(lang, list(texts)) for lang, texts in english_of.items()]
     folds = [crc32(english.encode()) % FOLDS for texts in english_of.values() for english in texts.values()]
     values = [FACTORS[name].of(text, lang) for lang, texts in parts for text in texts]
-    return fitted(name, unit(embed_parts(_loaded, parts, latent)), np.array(values), np.array(folds))
+    return fitted(name, unit(embed_parts(loaded, parts, latent)), np.array(values), np.array(folds))
 
 
 def translated(lang: str) -> dict[str, str]:

@@ -1,11 +1,11 @@
-"""Latents of sentences as maps and tables, cached; a page draws what it gets here."""
+"""Latents of sentences as maps and tables, cached for all sessions."""
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import rows
+from app.core import rows, state
 from app.core.latents import geometry, keywords, probe_axes, stored_maps
-from app.core.state import Loaded, embed, embed_parts
+from app.core.state import Loaded, embed_parts
 from bgt_core.contracts import SEMANTIC
 
 MAX_SCORED = 1_000  # translations that scores are computed on: all against all is quadratic
@@ -44,6 +44,10 @@ class Space:
     def of(self, lang: str) -> np.ndarray:
         """Vectors of the first rows of the text in a language."""
         return self.vectors[self.given & (self.rows["lang"] == lang).to_numpy()][:MAX_SCORED]
+
+
+# Keys of Streamlit's caches: of a space, the digest of its model, latent and given rows.
+BY_DIGEST = state.BY_DIGEST | {Space: attrgetter("digest")}
 
 
 class Spaces(NamedTuple):
@@ -75,7 +79,7 @@ def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Met
     xy = np.empty((len(table), 2))
     xy[~own] = projection.xy
     if own.any():
-        xy[own] = _projected(digest(vectors[own]), key, method, projection, vectors[own])
+        xy[own] = projection.project(vectors[own])
     return Space(table.assign(x=xy[:, 0], y=xy[:, 1]), vectors, projection, key)
 
 
@@ -116,7 +120,7 @@ def coloured(spaces: Spaces, colour: str) -> Spaces:
     if colour in rows.PROBED:
         values = rows.labelled(semantic.rows["text"].tolist(), colour)
     elif colour == rows.CLUSTER:
-        values = _clusters(digest(semantic.vectors), semantic.vectors, semantic.rows, semantic.given)
+        values = _clusters(semantic.digest, semantic.content, semantic)
     elif colour.startswith(rows.OWN_COLUMN):
         values = rows.as_colour(semantic.rows[colour]).array
     else:
@@ -130,26 +134,16 @@ def coloured(spaces: Spaces, colour: str) -> Spaces:
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _clusters(digest: str, _vectors: np.ndarray, _rows: pd.DataFrame, _given: np.ndarray) -> pd.Categorical:
-    groups = geometry.clusters(_vectors, _given, rows.CATEGORIES)
-    first = (_rows["lang"] == _rows["lang"].iloc[0]).to_numpy()
-    names = keywords.names(_words(stored_maps.content(_rows), _rows["text"]), groups, first)
-    return pd.Categorical.from_codes(groups, names)
-
-
-def words_of(space: Space) -> keywords.WordCounts:
-    """The words of every row."""
-    return _words(space.content, space.rows["text"])
+def _clusters(digest: str, content: str, _space: Space) -> pd.Categorical:
+    groups = geometry.clusters(_space.vectors, _space.given, rows.CATEGORIES)
+    first = (_space.rows["lang"] == _space.rows["lang"].iloc[0]).to_numpy()
+    return pd.Categorical.from_codes(groups, keywords.names(words(content, _space.rows["text"]), groups, first))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _words(content: str, _texts: pd.Series) -> keywords.WordCounts:
+def words(content: str, _texts: pd.Series) -> keywords.WordCounts:
+    """The words of sentences that `content` names."""
     return keywords.word_counts(_texts.tolist())
-
-
-def digest(vectors: np.ndarray) -> str:
-    """A hash of the content of a matrix."""
-    return hashlib.sha256(np.ascontiguousarray(vectors).data).hexdigest()
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
@@ -161,53 +155,22 @@ def _fitted(digest: str, method: geometry.Method, _vectors: np.ndarray, _folder:
         return geometry.fit(_vectors, method)
 
 
-def projected(space: Space, method: geometry.Method, new: np.ndarray) -> np.ndarray:
-    """New vectors (M, D) on the map of a space, (M, 2)."""
-    return _projected(digest(new), space.digest, method, space.projection, new)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _projected(
-    digest: str, fitted_on: str, method: geometry.Method, _projection: geometry.Projection, _new: np.ndarray
-) -> np.ndarray:
-    return _projection.project(_new)
-
-
 def vector(space: Space, row: str) -> np.ndarray:
     """The vector (D,) of the row of that id."""
     return space.vectors[int(np.flatnonzero(space.rows["id"] == row)[0])]
 
 
-def moved(space: Space, row: str, xy: np.ndarray) -> np.ndarray:
-    """The vector (D,) of that row, changed so that it lies at `xy` on the map."""
-    return geometry.moved(space.projection, space.vectors[space.given], vector(space, row), xy)
-
-
-def nearest(loaded: Loaded, space: Space, row: str, count: int) -> pd.DataFrame:
-    """The sentences nearest to the one of that id in the full space, with their similarity."""
-    at = int(np.flatnonzero(space.rows["id"] == row)[0])
-    similarities = loaded.encoder.similarity(space.vectors[[at]], space.vectors)[0]
-    return nearest_table(space.rows, *geometry.nearest(similarities, at, count))
-
-
-def nearest_to(
-    loaded: Loaded, text: str, lang: str, latent: str, table: pd.DataFrame, vectors: np.ndarray, count: int
+def nearest(
+    loaded: Loaded, vector: np.ndarray, table: pd.DataFrame, vectors: np.ndarray, count: int, but: str = ""
 ) -> pd.DataFrame:
-    """The sentences of a table nearest in a latent, `vectors` (N, D), to one that need not be among them."""
-    similarities = loaded.encoder.similarity(embed(loaded, [text], lang, latent), vectors)[0]
-    return nearest_table(table, *geometry.nearest(similarities, -1, count))
+    """The rows of a table, `vectors` (N, D), that are nearest to a vector (D,) in the full space, with their
+    similarity; the row of the id `but` is left out."""
+    near = table.assign(Cosine=loaded.encoder.similarity(vector[None], vectors)[0])
+    near = near[near["id"] != but].sort_values("Cosine", ascending=False, kind="stable").head(count)
+    return near[["id", "Cosine", "lang", "text"]].rename(columns={"lang": "In", "text": "Sentence"})
 
 
-def nearest_table(table: pd.DataFrame, at: np.ndarray, similarities: np.ndarray) -> pd.DataFrame:
-    near = table.iloc[at]
-    return pd.DataFrame({"id": near["id"], "Cosine": similarities, "In": near["lang"], "Sentence": near["text"]})
-
-
-def trusted(space: Space, method: geometry.Method) -> float | None:
+@st.cache_data(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
+def trust(space: Space, method: geometry.Method) -> float | None:
     """Trustworthiness of the map."""
-    return _trusted(space.digest, method, space)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _trusted(digest: str, method: geometry.Method, _space: Space) -> float | None:
-    return geometry.trust(_space.vectors[_space.given], _space.projection.xy)
+    return geometry.trust(space.vectors[space.given], space.projection.xy)

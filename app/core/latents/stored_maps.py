@@ -9,7 +9,6 @@ without it maps are computed.
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,17 +41,17 @@ def content(table: pd.DataFrame) -> str:
 
 
 def key(model: str, table: pd.DataFrame, latent: str) -> str:
-    """Names the vectors of a table: by the digest of a model, the latent, and the sentences in their order."""
+    """Name the vectors of a table by the digest of a model, the latent, and the sentences in their order."""
     return f"{model} {latent} {content(table)}"
 
 
 def name(key: str, method: geometry.Method) -> str:
-    """What the map of these vectors by that method is stored under."""
+    """The name under which the map of these vectors by that method is stored."""
     return hashlib.sha256(f"{key} {method}".encode()).hexdigest()
 
 
 def read(folder: Path) -> dict[str, np.ndarray]:
-    """The maps (N, 2) in a model's folder, by `name`; none where it has no such file. DataError for a damaged one."""
+    """The maps (N, 2) in a model's folder, by `name`; empty if it has no such file. DataError for a damaged one."""
     path = folder / FILE
     if not path.is_file():
         return {}
@@ -61,12 +60,6 @@ def read(folder: Path) -> dict[str, np.ndarray]:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise DataError(f"{path}: not a safetensors file ({error}). Delete it: maps are then computed.") from None
-
-
-def described(folder: Path) -> dict[str, dict]:
-    """What each stored map shows, and its trustworthiness, by `name`."""
-    with safe_open(folder / FILE, "np") as file:
-        return json.loads(file.metadata()["maps"])
 
 
 def parts(table: pd.DataFrame, second_latent: str) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -83,25 +76,17 @@ def write(folder: Path) -> None:
     encoder = bgt_core.load(folder)
     digest = " ".join(bgt_core.info(folder)["files"].values())
     second_latent = next((latent for latent in encoder.latents if latent != SEMANTIC), "")
-    maps, claims = {}, {}
+    maps = {}
     for langs in (langs for langs in TEXTS if set(langs) <= set(encoder.langs)):
         for latent, part in parts(rows.examples(langs, SENTENCES), second_latent):
             by_lang = [encoder.embed(texts, lang=lang, latent=latent) for lang, texts in rows.parts(part)]
             vectors = np.concatenate(by_lang)
             for method in METHODS:
                 xy = geometry.fit(vectors, method).xy.astype(np.float32)
-                stored = name(key(digest, part, latent), method)
-                maps[stored] = xy
-                claims[stored] = {
-                    "latent": latent,
-                    "langs": part["lang"].unique().tolist(),
-                    "sentences": len(part),
-                    "method": {"name": method.name, "neighbours": method.neighbours, "seed": method.seed},
-                    "trustworthiness": geometry.trust(vectors, xy),
-                }
+                maps[name(key(digest, part, latent), method)] = xy
     if maps:
         with atomic_file(folder / FILE) as partial:
-            save_file(maps, partial, {"maps": json.dumps(claims)})
+            save_file(maps, partial)
             shutil.copymode(folder / "config.json", partial)  # safetensors makes files that only their owner can read
 
 

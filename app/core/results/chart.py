@@ -1,4 +1,4 @@
-"""What probes read from each latent: accuracies beside the best baseline, and learning curves."""
+"""Accuracies of probes on each latent, beside the best baseline."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ def add_paper(figure: go.Figure, published: pd.DataFrame, y: dict[tuple[str, ...
 
 
 def in_order(scores: pd.DataFrame, by: str) -> pd.DataFrame:
-    """A row per line of the figure, with the columns `LINE`, live, group and gap: what was run here first, then the
-    groups of tasks, in each the tasks in which the semantic latent leads most."""
+    """A row per line of the figure, with the columns `LINE`, live, group and gap: first results that were run here,
+    then the groups of tasks, in each first the tasks in which the semantic latent leads most."""
     lines = scores.drop_duplicates(LINE)[[*LINE, "live"]]
     values = scores[scores["latent"].isin(list(LATENTS))].pivot_table(by, LINE, "latent", sort=False)
     second = values[[name for name in (LANGUAGE, SYNTACTIC) if name in values]].bfill(axis=1)
@@ -125,7 +125,7 @@ def key(row: Any) -> tuple[str, ...]:
 
 
 def label(row: Any, several: bool) -> str:
-    """What a line of a figure is called; the model is named where there are several."""
+    """The name of a line of a figure; with the model if there are several."""
     names = [language_name(lang) for lang in split_langs(row.lang)]
     parts = [task_names.title(row.task), " and ".join(names), *([row.model] if several else [])]
     return plain(" · ".join(parts))

@@ -6,7 +6,7 @@ JSON is read by `probes.results.store`; all else that knows the format of these 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from hashlib import sha256
@@ -60,6 +60,11 @@ class ResultTables:
     gaps: pd.DataFrame = field(default_factory=lambda: framed([], GAPS, ["adjusted_p"]))  # points
     curve: pd.DataFrame = field(default_factory=lambda: framed([], CURVE))
     items: Mapping[Key, pa.Table] = field(default_factory=dict)  # rows as in `probes.results.store`
+
+    def changed(self, table: Callable[[pd.DataFrame], pd.DataFrame], key: Callable[[Key], Key]) -> ResultTables:
+        """Each table and each key of predictions replaced by what these functions give for it."""
+        items = {key(name): rows for name, rows in self.items.items()}
+        return ResultTables(table(self.scores), table(self.gaps), table(self.curve), items)
 
 
 def read(name: str, content: bytes) -> ResultTables:
@@ -154,7 +159,7 @@ def read_predictions(name: str, content: bytes) -> ResultTables:
 
 
 def by_key(table: pa.Table, live: bool = False) -> dict[Key, pa.Table]:
-    """Predictions by model, task, language and probe, and by what they are: equal ones are one."""
+    """Predictions by model, task, language, probe and a hash of their content, so that equal ones are merged."""
     parts = {}
     for source in table.group_by(list(PREDICTED)).aggregate([]).select(list(PREDICTED)).to_pylist():
         conditions = [compute.equal(table[name], value) for name, value in source.items()]
@@ -191,8 +196,9 @@ def gathered(paths: Iterable[Path], more: Iterable[ResultTables]) -> ResultTable
     model probed otherwise than by a linear probe says how.
     """
     parts = [*(part for path in paths for part in read_path(path)), *more]
-    scores, gaps, curve = (
-        stacked([getattr(part, kind) for part in (ResultTables(), *parts)]) for kind in ("scores", "gaps", "curve")
+    columns = zip(*((part.scores, part.gaps, part.curve) for part in (ResultTables(), *parts)), strict=True)
+    scores, gaps, curve = (  # tables without rows do not decide the types of columns
+        pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True) for tables in columns
     )
     items = {key: table for part in parts for key, table in part.items.items()}
     titles = model_titles(pd.concat([scores[SOURCE], gaps[SOURCE]]), items)
@@ -200,27 +206,23 @@ def gathered(paths: Iterable[Path], more: Iterable[ResultTables]) -> ResultTable
     def with_titles(table: pd.DataFrame) -> pd.DataFrame:
         names = [titles[Training(row.model, row.fingerprint, row.probe)] for row in table.itertuples()]
         table = table.assign(model=names)
-        # a CSV has no names of sources, and may have been rounded: what is equal but for that is the same result
+        # a CSV has no names of sources, and may have been rounded: rows equal but for that are one result
         repeated = table.drop(columns="data").round(9).duplicated()
         return marked(table[~repeated].reset_index(drop=True))
 
-    titled = {key._replace(model=titles[Training(key.model, "", key.probe)]): table for key, table in items.items()}
-    return ResultTables(with_titles(scores), with_titles(gaps), with_titles(curve), titled)
+    return ResultTables(scores, gaps, curve, items).changed(
+        with_titles, lambda key: key._replace(model=titles[Training(key.model, "", key.probe)])
+    )
 
 
 def marked(table: pd.DataFrame) -> pd.DataFrame:
-    """Results with a mark where there are several of one model, language and task; those run here always have one."""
+    """Mark results if there are several of one model, language and task; those run here are always marked."""
     runs = table.groupby(CELL)[["items", "run", "seed"]].transform("nunique").max(axis=1)
     several = (runs > 1) & ~table["live"].astype(bool)
     table = table.assign(mark=table["mark"].where(~several, table["run"] + ", " + table["data"]))
     # the same on another device, or by another version
     again = table.groupby([*CELL, "mark", *table.columns.intersection(["latent", "family", "n_train"])]).cumcount()
     return table.assign(mark=table["mark"].where(again == 0, table["mark"] + " (" + (again + 1).astype(str) + ")"))
-
-
-def stacked(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """One below the other; those without rows do not decide the column types."""
-    return pd.concat([table for table in tables if len(table)] or [tables[0]], ignore_index=True)
 
 
 class Training(NamedTuple):
@@ -267,17 +269,16 @@ def read_path(path: Path) -> list[ResultTables]:
     if not path.is_dir():
         return [read_file(path)]
     parts = [read_file(file) for file in sorted(path.iterdir()) if file.suffix[1:] in KINDS]
-    return [named_after(part, path.parent) for part in parts] if path.name == startup.PROBES_FOLDER else parts
-
-
-def named_after(tables: ResultTables, model: Path) -> ResultTables:
-    """Results called as this folder is, now called by its path."""
-    path = {model.name: str(model)}
-    scores, gaps, curve = (
-        table.assign(model=table["model"].replace(path)) for table in (tables.scores, tables.gaps, tables.curve)
-    )
-    items = {key._replace(model=path.get(key.model, key.model)): rows for key, rows in tables.items.items()}
-    return ResultTables(scores, gaps, curve, items)
+    if path.name != startup.PROBES_FOLDER:
+        return parts
+    names = {path.parent.name: str(path.parent)}  # the app knows models by their paths
+    return [
+        part.changed(
+            lambda table: table.assign(model=table["model"].replace(names)),
+            lambda key: key._replace(model=names.get(key.model, key.model)),
+        )
+        for part in parts
+    ]
 
 
 def read_file(file: Path) -> ResultTables:

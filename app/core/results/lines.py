@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from app.core.theme import EDGE, INK, PAGE, PIXELS, SOFT, finish, plain
 
 UNIT = 36  # pixels
-HIGHLIGHT = "rgba(230, 159, 0, 0.16)"  # behind what was run here
+HIGHLIGHT = "rgba(230, 159, 0, 0.16)"  # behind results that were run here
 GRID = "rgba(128, 128, 128, 0.25)"
 
 

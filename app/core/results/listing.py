@@ -46,7 +46,7 @@ def pairs(results: pd.DataFrame, *columns: str) -> list[tuple[str, ...]]:
 
 def by_result(scores: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
     """A row per result, in the order of `scores`: each latent in percent, the difference of the two in points with its
-    interval and p, the best baseline; then what it is of."""
+    interval and p, the best baseline; then its model and data."""
     keys = [*CELL, "mark"]
     results = scores.drop_duplicates(keys)[[*keys, "run", "data"]]
     accuracies = (100 * scores.set_index([*keys, "latent"])["accuracy"]).groupby(level=[*keys, "latent"]).first()

@@ -1,4 +1,4 @@
-"""Probing tasks as a reader meets them: a title, a line of help, and a group; and where a task can be labelled."""
+"""Probing tasks as a reader meets them: a title, the question, and a group; and where a task can be labelled."""
 
 from __future__ import annotations
 
@@ -30,26 +30,17 @@ TITLES = {
     "coord-inv": "Clauses swapped",
     "lang-id": "Language identity",
 }
-HELP = {
-    "subj-num": "Is the subject singular or plural?",
-    "obj-num": "Is the object singular or plural?",
-    "depth": "How deep is the syntax tree?",
-    "top-const": "Which constituents make up the sentence, such as subject and predicate? 19 sequences, or another.",
-    "word-content": "Which of up to 1,000 words is in the sentence?",
-    "length": "How many words? Six classes.",
-    "punct-num": "How many punctuation marks? 1 to 10, or more.",
-    "punct-first": "Which punctuation mark comes first?",
-    "gender": "Has one article been swapped to the other gender (le for la)?",
-    "tense": "Is the main verb in the past or in the present?",
-    "bigram-shift": "Have two neighbouring words changed places? Bigram shift in SentEval.",
-    "coord-inv": "Have two clauses joined by a conjunction changed places? Coordination inversion in SentEval.",
-    "lang-id": "Which language is the sentence in?",
-}
 
 
 def title(task: str) -> str:
-    """What a task is called; a task of the user's keeps its name."""
+    """The title of a task; a task of the user's keeps its name."""
     return TITLES.get(task, task)
+
+
+def question(task: str) -> str:
+    """The question that a task asks about a sentence."""
+    about = TASKS[task].about
+    return about[:1].upper() + about[1:]
 
 
 def group(task: str) -> str:
@@ -64,7 +55,7 @@ def defined(task: str, lang: str) -> bool:
 
 
 def why_not(task: str, lang: str) -> str:
-    """Why a task can't be labelled from sentences of a language alone; "" where it can."""
+    """Why a task can't be labelled from sentences of a language alone; "" if it can."""
     if "texts" in TASKS[task].builds:
         return "it compares sentences of several languages: use `bgt-probe --lang en-fr`"
     if not defined(task, lang):

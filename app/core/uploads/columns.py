@@ -1,4 +1,4 @@
-"""What the columns of an uploaded file hold, and the text that they make."""
+"""The use of each column of an uploaded file, and the text that the columns make."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from app.core.uploads import formats
 from bgt_core.data.examples import LANGS
 from bgt_core.errors import DataError
 
-GOLD, COLOUR, LEFT_OUT = "gold", "own", ""  # what a column is used as; or it is text, and this is its language
+GOLD, COLOUR, LEFT_OUT = "gold", "own", ""  # uses of a column; any other use is the language of its text
 USES = {GOLD: "Scores people gave", COLOUR: "Colour by it", LEFT_OUT: "Leave out"}
-MAX_CATEGORIES = 50  # different cells of a column that is no text
+MAX_CATEGORIES = 50  # distinct cells of a column of categories
 NO_TEXT = ("genre", "split")  # names of columns that hold no sentences
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def guessed_uses(table: pd.DataFrame, langs: Sequence[str]) -> list[str]:
-    """For each column a language, `GOLD`, `COLOUR` or `LEFT_OUT`, by its name and by what is in it."""
+    """For each column a language, `GOLD`, `COLOUR` or `LEFT_OUT`, by its name and its cells."""
     uses = [guessed_use(title, table[title], langs) for title in table]
     languages = [use for use in uses if use in langs]
     if not languages:

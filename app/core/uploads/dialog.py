@@ -18,7 +18,7 @@ PREVIEWED = 5
 
 def choose_pairs(langs: Sequence[str], key: str) -> tuple[str, pd.DataFrame, tuple[str, str]] | None:
     """A file of pairs that was uploaded: its name; columns left, right and, if there are scores, gold; the languages of
-    both sides. None until there is one."""
+    both sides. None until a file is uploaded."""
     texts = {
         name: text for name, text in corpora.readable(langs).items() if text.table is not None and len(text.sides) == 2
     }
@@ -63,7 +63,8 @@ def remove_button(name: str, key: str, names: Sequence[str]) -> None:
 
 def remove(name: str, key: str, others: Sequence[str]) -> None:
     """The text is none of those to choose from any more, and the first of the others is chosen."""
-    own_texts.remove_uploaded(name)
+    uploaded = own_texts.of_session().uploaded
+    own_texts.change(uploaded={other: text for other, text in uploaded.items() if other != name})
     if others:
         st.session_state[key] = others[0]
 
@@ -81,7 +82,7 @@ def dialog() -> None:
     """A file, what its columns hold, and what there is to say about it; nothing leaves this machine."""
     loaded = state.model()
     file = st.file_uploader(
-        f"Sentences, translations, or pairs of sentences: one a line, up to {formats.MAX_ROWS:,}, in UTF-8",
+        f"Sentences, translations, or pairs of sentences: one per line, up to {formats.MAX_ROWS:,}, in UTF-8",
         formats.KINDS,
         max_upload_size=formats.MAX_MEGABYTES,
         key="own_file",
@@ -117,7 +118,7 @@ def dialog() -> None:
 
 def keep(name: str, text: ParallelText) -> None:
     """From now on the text is one of those to choose from, and it is chosen."""
-    own_texts.add_uploaded(name, text)
+    own_texts.change(uploaded={**own_texts.of_session().uploaded, name: text})
     st.session_state["data"] = name
     close()
 
@@ -128,7 +129,7 @@ def read(name: str, content: bytes, header: bool | None) -> pd.DataFrame:
 
 
 def choose_uses(table: pd.DataFrame, langs: Sequence[str], file: str) -> list[str]:
-    """What the user says that each column holds, at first what it looks like."""
+    """The use of each column, chosen by the user; at first the guessed one."""
     options = [*langs, *columns.USES]
     names = {lang: rows.language_name(lang) for lang in langs} | columns.USES
     with st.container(horizontal=True):

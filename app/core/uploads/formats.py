@@ -36,7 +36,7 @@ def cells(name: str, content: bytes, header: bool | None = None) -> pd.DataFrame
 
     .csv is quoted, .tsv and .txt have tabs and no quoting, .jsonl has an object a line; columns of lists and records in
     .parquet are left out. `header`: whether the first row of the first three holds names; None decides by the row.
-    Raises DataError for another kind of file, what is no text or not UTF-8, no rows, too many, or of different widths.
+    Raises DataError for another kind of file, for one that is not UTF-8 text, and for no, too many or uneven rows.
     """
     kind = name.rpartition(".")[2].lower()
     if kind not in KINDS:

@@ -28,11 +28,7 @@ _PARTITIVE = {"un", "une", "des", "du"}
 def negations(tokens: Sequence[Token]) -> Iterator[Altered]:
     """The sentence without its negation or, where it has none, with one; questions have neither."""
     words = [token.lower for token in tokens]
-    if (
-        not words
-        or "?" in words
-        or any(re.search(r"-(?:je|tu|il|elle|on|nous|vous|ils|elles|ce|t)\b", word) for word in words)
-    ):
+    if not words or "?" in words or any(map(_INVERTED.search, words)):
         return
     changed = None
     if {"ne", "n'"} & set(words):
@@ -50,11 +46,7 @@ def _dropped(tokens: list[Token], words: Sequence[str]) -> list[Token] | None:
     if len(particles) > 1 or denial is None or (start == 0 and words[1] in CLITICS):
         return None
     after = words[denial + 1] if denial + 1 < len(words) else ""
-    if (
-        after in _BOUND
-        or after in ("beaucoup", "grand", "mal")
-        or {"qu'", "que", "aucun", "aucune", "personne", "rien", "ni"} & set(words)
-    ):
+    if after in _BOUND or _NOT_DROPPED & set(words):
         return None
     kept = [*tokens[:start], *tokens[start + 1 : denial], *tokens[denial + 1 :]]
     if start == 0:

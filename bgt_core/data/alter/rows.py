@@ -57,20 +57,14 @@ def alter_rows(
         if not kinds:
             raise DataError(f"{source}: no sentence in {of} has two different words.")
     files = source_files(source, langs)
-    manifest.write_card(
-        out,
-        {
-            "schema": manifest.CARD,
-            "file": {**manifest.facts(out), "columns": [*langs, ALTERED], "rows": kinds.total()},
-            "dropped": dict(dropped),
-            "skipped": dict(skipped.counts),
-            "altered": of,
-            "kinds": dict(kinds),
-            "seed": seed,
-            "sources": {str(file): manifest.facts(file) for file in files},
-            "licence": "; ".join(sorted({manifest.licence(file) for file in files})),
-        },
-    )
+    about = {
+        "dropped": dict(dropped),
+        "skipped": dict(skipped.counts),
+        "altered": of,
+        "kinds": dict(kinds),
+        "seed": seed,
+    }
+    manifest.write_card(out, (*langs, ALTERED), kinds.total(), files, about)
     return Cleaned(kinds.total(), dict(dropped), skipped), kinds
 
 

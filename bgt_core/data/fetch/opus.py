@@ -15,43 +15,6 @@ from bgt_core.files import parse_json
 API = "https://opus.nlpl.eu/opusapi/"
 LABEL = r"[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?"  # of a corpus or release: also a part of our files' names
 CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # fr, pt_BR
-ISO = {  # two letters -> three, as LASER's files are named; the rest is spelled out by the user
-    "ar": "ara",
-    "bg": "bul",
-    "cs": "ces",
-    "da": "dan",
-    "de": "deu",
-    "el": "ell",
-    "en": "eng",
-    "eo": "epo",
-    "es": "spa",
-    "et": "est",
-    "fa": "pes",
-    "fi": "fin",
-    "fr": "fra",
-    "he": "heb",
-    "hi": "hin",
-    "hu": "hun",
-    "id": "ind",
-    "it": "ita",
-    "ja": "jpn",
-    "ko": "kor",
-    "lt": "lit",
-    "lv": "lvs",
-    "nl": "nld",
-    "pl": "pol",
-    "pt": "por",
-    "ro": "ron",
-    "ru": "rus",
-    "sk": "slk",
-    "sl": "slv",
-    "sv": "swe",
-    "th": "tha",
-    "tr": "tur",
-    "uk": "ukr",
-    "vi": "vie",
-    "zh": "cmn",
-}
 
 
 class OpusEntry(NamedTuple):

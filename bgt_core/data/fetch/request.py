@@ -8,6 +8,7 @@ from pathlib import Path
 
 import requests
 
+from bgt_core.data.columns import THREE_LETTERS
 from bgt_core.data.fetch import opus
 from bgt_core.errors import UsageError
 
@@ -120,6 +121,6 @@ class Request:
         values = {
             "opus_pair": "-".join(sorted(self.langs)),
             "release": self.release,
-            "iso": opus.ISO.get(other, other),
+            "iso": THREE_LETTERS.get(other, other),
         }
         return self, [address.format(**values) for address in self.source.addresses]

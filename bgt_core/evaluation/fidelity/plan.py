@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.errors import BgtError, UsageError
 
 OWN, REFERENCE, RANDOM, SWAPPED = "its own", "the reference", "a random sentence", "the swapped sentence"
 Columns = Mapping[str, Sequence[str]]  # language -> N sentences, translations of each other
 
 
+@runtime_checkable
 class Writer(Protocol):
     """A model that writes from its latents (`generation.writer.Writer`)."""
 
@@ -48,6 +50,32 @@ class Writing:
     lang: str
     manner: str  # OWN, REFERENCE, RANDOM or SWAPPED
     styles: np.ndarray  # (N,) rows
+
+    @property
+    def needs_style(self) -> bool:
+        """Whether only a model with language latents can write it."""
+        return self.manner in (RANDOM, SWAPPED)
+
+
+def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[str, Writer]:
+    """The models, by name, each with a search by beam unless it is a `Writer` already.
+
+    Raises:
+        UsageError: A model without a decoder, or without one of these languages.
+    """
+    from bgt_core.generation.options import Beam
+    from bgt_core.generation.writer import Writer as SearchingWriter  # torch, for the command's help not needed
+
+    named: dict[str, Writer] = {}
+    for name, model in models.items():
+        try:
+            writer = model if isinstance(model, Writer) else SearchingWriter(model, Beam(beam))
+        except BgtError as error:
+            raise type(error)(f"{name}: {error}") from None
+        if missing := [lang for lang in langs if lang not in writer.langs]:
+            raise UsageError(f"{name}: the model has no language '{missing[0]}'; it has {', '.join(writer.langs)}.")
+        named[name] = writer
+    return named
 
 
 def writings(langs: Sequence[str], rows: int, manners: bool, seed: int) -> list[Writing]:

@@ -43,7 +43,7 @@ def table(system: str, data: StsSet, cosine: np.ndarray) -> pa.Table:
 
 def read_scores(path: Path) -> dict[str, StsScores]:
     """The systems of a file, by name. NotFound where it can't be read, DataError where it is no file of scores."""
-    with reading_parquet(path, "a file that bgt sts --scores writes"), parquet.ParquetFile(path) as file:
+    with reading_parquet(path, "a file that bgt evaluate sts --out writes"), parquet.ParquetFile(path) as file:
         columns = file.read().select(COLUMNS.names).cast(COLUMNS).to_pydict()
     rows_of: dict[tuple[str, ...], list[int]] = {}
     for row, words in enumerate(zip(*(columns[name] for name in WORDS), strict=True)):

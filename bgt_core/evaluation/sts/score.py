@@ -1,4 +1,4 @@
-"""Semantic textual similarity: an encoder's similarity of every pair, and each usual way to make a score of them."""
+"""Sets of pairs with gold scores, and each usual way to make a score of similarities."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import DataError
 from bgt_core.evaluation.bootstrap import pearson, spearman
-from bgt_core.vectors.compare import DECIMALS, ROUNDING
+from bgt_core.vectors.compare import DECIMALS
 
 AGGREGATES = {  # how data sets make a year; published scores differ by it
     "mean": "Pearson of each data set, averaged (the BGT paper)",
     "weighted": "Pearson of each data set, averaged by their pairs (SentEval's wmean)",
     "concatenated": "Spearman of all its pairs in one list (Sentence-BERT, SimCSE, MTEB)",
 }
-PAIRS = 8_192  # embedded at once: more than any published set has, and memory does not grow with a larger one
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,28 +65,10 @@ class ScoreKey(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StsScores:
-    """One system's similarity of every pair (the cosine, for most): its scores and comparisons are made from these."""
+    """One system's similarity of every pair, the cosine for most."""
 
     sets: Sequence[StsSet]
     cosines: Sequence[np.ndarray]  # (N,) float64 for each set
-
-    def table(self, aggregates: Collection[str] = ("mean",)) -> dict[ScoreKey, float]:
-        """Every score x 100 of these aggregations."""
-        systems, ones = [part[None] for part in self.cosines], [np.ones((1, len(part))) for part in self.cosines]
-        return {key: float(values[0, 0]) for key, values in scores(self.sets, systems, ones, aggregates).items()}
-
-    @property
-    def years(self) -> dict[str, float]:
-        """The paper's: the unweighted mean over each year's data sets."""
-        return {key.year: score for key, score in self.table().items() if key.dataset == "all"}
-
-    @property
-    def average(self) -> float:
-        """The paper's: the mean over years. Raises UsageError where there is no year."""
-        for key, score in self.table().items():
-            if key.dataset == "average":
-                return score
-        raise UsageError(f"No average: {', '.join(map(str, self.sets))} are of no SemEval year.")
 
 
 def scores(
@@ -146,79 +126,6 @@ def span(years: Iterable[str]) -> str:
     semeval = sorted({year for year in years if year.isdigit()})
     whole = semeval and len(semeval) == int(semeval[-1]) - int(semeval[0]) + 1 > 1
     return f"{semeval[0]}-{semeval[-1]}" if whole else ", ".join(semeval)
-
-
-def sts(encoder: SentenceEncoder, sets: Sequence[StsSet], *, latent: str = SEMANTIC) -> StsScores:
-    """The encoder's own similarity of every pair of these sets.
-
-    Raises UsageError for a latent or language it does not have and for language latents of two languages, DataError for
-    vectors that are no (N, D) array of finite numbers, or of another width on the other side.
-    """
-    for data in sets:
-        check(encoder, data, latent)
-    return StsScores(sets, [similarities(encoder, data, latent) for data in sets])
-
-
-def check(encoder: SentenceEncoder, data: StsSet, latent: str) -> None:
-    """UsageError where the encoder can't score this set; before anything is embedded."""
-    if latent not in encoder.latents:
-        raise UsageError(f"There is no latent '{latent}'; choose from {', '.join(encoder.latents)}.")
-    for _, _, lang in data.sides:
-        if encoder.langs and lang not in encoder.langs:  # an outside encoder lists none: it takes any
-            raise UsageError(
-                f"{data}: the model has no language '{lang}'; it has {', '.join(encoder.langs)}. Leave the set out."
-            )
-    if latent == LANGUAGE and data.left_lang != data.right_lang:
-        raise UsageError(
-            f"{data}: the language latents of {data.left_lang} and {data.right_lang} are two spaces, with no cosine "
-            "between them; score the semantic latent.",
-        )
-
-
-def similarities(encoder: SentenceEncoder, data: StsSet, latent: str) -> np.ndarray:
-    """The similarity of each pair of the set: (N,) float64; where all are equal but for rounding, exactly so."""
-    starts = range(0, len(data.gold), PAIRS)
-    parts = [pair_similarities(encoder, data, latent, slice(start, start + PAIRS)) for start in starts]
-    similarity = np.concatenate(parts).astype(np.float64)
-    return np.full_like(similarity, similarity[0]) if np.ptp(similarity) < ROUNDING else similarity
-
-
-def pair_similarities(encoder: SentenceEncoder, data: StsSet, latent: str, pairs: slice) -> np.ndarray:
-    """The similarity of each of these P pairs: (P,).
-
-    Each different sentence is embedded once, so that a pair that comes again has the very same similarity.
-    """
-    sides = [(texts[pairs], lang) for _, texts, lang in data.sides]
-    vectors, rows = {}, {}
-    for lang in dict.fromkeys(lang for _, lang in sides):
-        sentences = [sentence for texts, own in sides for sentence in texts if own == lang]
-        rows[lang] = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
-        embedded = np.asarray(encoder.embed(list(rows[lang]), lang=lang, latent=latent))
-        vectors[lang] = checked(embedded, data, lang, list(rows[lang]))
-    left, right = (vectors[lang][[rows[lang][sentence] for sentence in texts]] for texts, lang in sides)
-    if left.shape != right.shape:
-        raise DataError(
-            f"{data}: left vectors have {left.shape[1]} units and right ones {right.shape[1]}; expected as many."
-        )
-    return encoder.similarity_pairwise(left, right)
-
-
-def checked(vectors: np.ndarray, data: StsSet, lang: str, sentences: Sequence[str]) -> np.ndarray:
-    """Vectors (N, D) of N sentences, in float32 or finer; DataError unless they are that, and finite."""
-    if vectors.ndim != 2 or len(vectors) != len(sentences) or vectors.dtype.kind not in "fiu":
-        raise DataError(
-            f"{data}: the encoder gave {vectors.dtype} of shape {vectors.shape} for {len(sentences)} sentences in "
-            f"{lang}; expected numbers, ({len(sentences)}, D)."
-        )
-    good = np.isfinite(vectors).all(1)
-    if not good.all():
-        bad = sentences[int(good.argmin())]
-        pairs = [(side, row + 1) for side, texts, _ in data.sides for row, text in enumerate(texts) if text == bad]
-        raise DataError(
-            f"{data}: the encoder gave a NaN or infinite value for the {pairs[0][0]} sentence of pair {pairs[0][1]}, "
-            f"'{bad[:60]}'; {int((~good).sum())} of {len(good)} vectors have one."
-        )
-    return vectors.astype(np.result_type(vectors, np.float32), copy=False)
 
 
 def explain(sets: Sequence[StsSet], aggregates: Collection[str] = ("mean",)) -> str:

@@ -16,6 +16,13 @@ def test_curves_show_the_reports_on_held_out_pairs() -> None:
     assert values == {"Semantic latent": 3.0, "English": 2.0, "French": 1.0}
 
 
+def test_latents_without_a_name_of_their_own_have_curves() -> None:
+    kl = {"kl/semantic/a": 3.0, "kl/syntactic/a": 2.0}
+    log = [{"kind": "valid", "step": step, "elbo": -1.0, **kl} for step in (2, 4)]
+    drawn = {trace.name: trace.y[0] for trace in chart.kl_curves(log, ("en",)).data}
+    assert drawn == {"semantic/a": 3.0, "syntactic/a": 2.0}
+
+
 def test_every_kl_has_a_panel_of_its_own() -> None:
     langs = ("en", "fr", "de")
     kl = {"kl/semantic": 800.0, "kl/en": 5.0, "kl/fr": 5.1, "kl/de": 0.2}

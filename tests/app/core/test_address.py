@@ -6,18 +6,17 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyarrow import parquet
-from streamlit.testing.v1 import AppTest
 
 import bgt_core
 from app.core import address, state
 from probes.cli.output import document
 from probes.results.store import Cell, all_predictions
 
-Open = Callable[[str], AppTest]
-Run = Callable[[AppTest], AppTest]
+Open = Callable[..., Any]
 KINDS = ("selectbox", "multiselect", "button_group", "slider", "number_input", "text_input", "text_area", "toggle")
 LINKS = {  # the parameters of a page's link, as the browser writes them, and what they set
     "rewrite": {
@@ -63,15 +62,11 @@ def measured(start: Callable[..., None], saved: Path, cell: Cell, tmp_path: Path
 
 
 @pytest.fixture
-def follow(opened: Open, run: Run, measured: None) -> Callable[[str, dict[str, str]], dict[str, object]]:
+def follow(opened: Open, measured: None) -> Callable[[str, dict[str, str]], dict[str, object]]:
     """follow(page, parameters): what is set on a page that is opened by a link."""
 
     def go(page: str, parameters: dict[str, str]) -> dict[str, object]:
-        script = Path(opened(page.strip())._script_path).read_text("utf-8")
-        given = AppTest.from_string(script, default_timeout=60)
-        for key, value in parameters.items():
-            given.query_params[key] = value
-        run(given)
+        given = opened(page.strip(), **parameters)
         return {widget.key: widget.value for kind in KINDS for widget in given.get(kind) if widget.key}
 
     return go
@@ -95,22 +90,16 @@ def test_a_parameter_that_is_empty_is_no_choice_of_nothing(follow: Callable, pag
     assert follow(page, dict.fromkeys(LINKS[page].keys() - TEXTS, "")).keys() == follow(page, {}).keys()
 
 
-def test_two_sessions_share_one_model(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = []
-    real = bgt_core.load
-    monkeypatch.setattr(bgt_core, "load", lambda path: loaded.append(path) or real(path))
-    for _ in range(2):
-        opened("rewrite")
-    assert len(loaded) == 1
-
-
-def test_cleared_caches_are_empty_and_fill_again(
-    opened: Open, press: Callable, monkeypatch: pytest.MonkeyPatch
+def test_two_sessions_share_one_model_until_the_caches_are_cleared(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded = []
     real = bgt_core.load
     monkeypatch.setattr(bgt_core, "load", lambda path: loaded.append(path) or real(path))
-    press(opened("card"), "Clear the caches")
+    for _ in range(2):
+        app = opened("card")
+    assert len(loaded) == 1
+    assert app.press("Clear the caches").success
     opened("rewrite")
     assert len(loaded) == 2
     assert state.model().title == "model" and len(loaded) == 2

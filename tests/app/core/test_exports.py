@@ -6,10 +6,9 @@ import base64
 import io
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,9 +17,8 @@ import plotly.io
 import pytest
 from plotly.io import from_json
 from pyarrow import parquet
-from streamlit.testing.v1 import AppTest
 
-from app.core import exports, own_texts, rows, startup, state, theme
+from app.core import exports, own_texts, rows, startup, theme
 from app.core.exports import publication
 from app.core.latents import chart
 from probes.cli.output import document
@@ -67,16 +65,6 @@ def test_latex_is_balanced_and_escaped() -> None:
     assert bare.count("{") == bare.count("}")
 
 
-@pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex (TeX Live) on PATH: only brackets are checked")
-def test_latex_compiles(tmp_path: Path) -> None:
-    shown = pd.DataFrame([["50% & {x}_y ^ ~ \\ # $ < [", 50.0]], columns=["Task [a]", "Value"])
-    page = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n%s\n\\end{document}"
-    (tmp_path / "page.tex").write_text(page % exports.as_latex(shown), "utf-8")
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-
-
 def test_a_figure_comes_back_from_json() -> None:
     table = rows.examples(("en", "fr"), 5).assign(x=0.0, y=1.0)
     figure = chart.latent_map({"Map": table}, "words", ("en", "fr"))
@@ -116,8 +104,7 @@ def test_a_figure_for_paper_is_light_and_says_what_it_shows() -> None:
 @pytest.mark.parametrize(("page", "at_least"), {"maps": 1, "probes": 1, "languages": 1, "similarity": 1}.items())
 def test_every_figure_can_be_drawn_for_paper(
     start: Callable[..., None],
-    opened: Callable[[str], AppTest],
-    run: Callable[[AppTest], AppTest],
+    opened: Callable[..., Any],
     saved: Path,
     cell: Cell,
     tmp_path: Path,
@@ -128,7 +115,7 @@ def test_every_figure_can_be_drawn_for_paper(
     """In the colours of the light theme, whatever the page's are, with its model, its data and its numbers."""
     drawn: list[go.Figure] = []
     monkeypatch.setattr(exports, "_figure", lambda data, key: drawn.append(from_json(data["figure"])))
-    monkeypatch.setattr(state, "theme", lambda: "dark")
+    monkeypatch.setattr(theme, "current", lambda: "dark")
     (tmp_path / "en.json").write_text(json.dumps(document([cell], [], [])), "utf-8")
     start("--model", saved, "--results", tmp_path)
     app = opened(page)
@@ -136,12 +123,12 @@ def test_every_figure_can_be_drawn_for_paper(
         pairs = pd.DataFrame({"0": ["One.", "Two.", "Three."], "1": ["Uno.", "2.", "Four."], "gold": [1.0, 4.5, 2.0]})
         text = startup.ParallelText(("en",), None, columns=("en", "en"), table=pairs, digest="pairs")
         app.session_state["own"] = own_texts.OwnTexts(uploaded={"Yours: pairs.tsv": text})
-        run(app)
+        app.run()
     buttons = [button.key for button in app.button if button.label == "PNG"]
     assert len(buttons) >= at_least
     for key in buttons:
         app.button(key=key).click()
-        run(app)
+        app.run()
     assert len(drawn) == len(buttons)
     assert not any(theme.INK["dark"] in figure.to_json() for figure in drawn)
     facts = {"similarity": "(weights|Yours: pairs.tsv|n = 3).*" * 3}.get(page, "(weights|seed).*" * 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from streamlit.testing.v1 import AppTest
 
 from app.core import startup
 from app.core.exports import publication
@@ -24,6 +23,7 @@ from app.rewrite.page import BETWEEN
 from attack.addresses import HOSTILE, STRANGER, hostile_in, markdown_of
 
 MARKDOWN = MarkdownIt("commonmark")
+Open = Callable[..., Any]
 
 
 @given(
@@ -47,79 +47,53 @@ def test_tables_are_written_out() -> None:
     assert "[click](" not in table.iloc[0, 0]
 
 
-def again(app: AppTest) -> AppTest:
-    """The same page, not opened yet."""
-    return AppTest.from_file(app._script_path, default_timeout=180)
-
-
 @pytest.fixture
-def hostile(opened: Callable[[str], AppTest], run: Callable[[AppTest], AppTest]) -> Callable[..., AppTest]:
+def hostile(opened: Open) -> Open:
     """hostile(page, name=value, ...): the page, opened by a link with these parameters; nothing of them is Markdown."""
 
-    def go(page: str, **parameters: str) -> AppTest:
-        app = again(opened(page))
-        for name, value in parameters.items():
-            app.query_params[name] = value
-        run(app)
+    def go(page: str, **parameters: str) -> Any:
+        app = opened(page, **parameters)
         assert not hostile_in(app)
         return app
 
     return go
 
 
-def test_an_unknown_model_is_named_as_it_is_written(hostile: Callable[..., AppTest]) -> None:
+def test_an_unknown_model_is_named_as_it_is_written(hostile: Open) -> None:
     app = hostile("main", ckpt=HOSTILE)
     (warning,) = (part.value for part in app.sidebar.warning)
     assert "was not started with a model called" in warning
 
 
-def test_ends_of_an_interpolation(hostile: Callable[..., AppTest]) -> None:
+def test_ends_of_an_interpolation(hostile: Open) -> None:
     app = hostile("rewrite", how=BETWEEN, start=HOSTILE, end=HOSTILE)
     (label,) = (slider.label for slider in app.slider if slider.label.startswith("Step"))
     assert "stranger" in label
 
 
-def test_a_text_that_is_searched_for(hostile: Callable[..., AppTest]) -> None:
+def test_a_text_that_is_searched_for(hostile: Open) -> None:
     app = hostile("maps", find=HOSTILE)
     assert any("No sentence has" in caption.value for caption in app.caption)
 
 
 @pytest.mark.parametrize("page", ["similarity", "rewrite", "probes", "languages", "models", "plane", "sentence"])
-def test_every_other_field_of_text(hostile: Callable[..., AppTest], page: str) -> None:
-    names = (
-        "left",
-        "right",
-        "source",
-        "style",
-        "sentence",
-        "cmp_left",
-        "cmp_right",
-        "cmp_source",
-        "meanings",
-        "styles",
-    )
-    hostile(page, **dict.fromkeys(names, HOSTILE), ckpt=HOSTILE)
+def test_every_other_field_of_text(hostile: Open, page: str) -> None:
+    fields = "left right source style sentence cmp_left cmp_right cmp_source meanings styles ckpt"
+    hostile(page, **dict.fromkeys(fields.split(), HOSTILE))
 
 
-def test_columns_and_cells_of_a_file(
-    opened: Callable[[str], AppTest], run: Callable[[AppTest], AppTest], tmp_path: Path
-) -> None:
+def test_columns_and_cells_of_a_file(opened: Open) -> None:
     rows = {"en": ["One.", "Two.", "Three.", HOSTILE], "fr": ["Un.", "Deux.", "Trois.", HOSTILE]}
     table = pd.DataFrame({**rows, HOSTILE: ["a", HOSTILE, "a", "a"]})
     name, text, _ = text_of(f"{HOSTILE}.tsv", table, ["en", "fr", "own"], False)
     assert isinstance(text, startup.ParallelText)
     for page in ("maps", "plane"):
-        app = again(opened(page))
+        app = opened(page)
         app.session_state["own"], app.session_state["own_key"] = OwnTexts(uploaded={name: text}), ""
         app.query_params["data"] = name
-        run(app)
+        app.run()
         assert not hostile_in(app)
-    app = opened("maps")
-    app.session_state["uploading"] = True
-    run(app)
-    content = table.to_csv(sep="\t", index=False).encode()
-    app.file_uploader(key="own_file").set_value((f"{HOSTILE[:20]}.tsv".replace("/", ""), content, "text/plain"))
-    run(app)
+    app = opened("maps").upload(f"{HOSTILE[:20]}.tsv".replace("/", ""), table.to_csv(sep="\t", index=False))
     assert any("stranger" in text for element in app._tree for text in markdown_of(element)) and not hostile_in(app)
 
 

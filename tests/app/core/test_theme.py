@@ -72,3 +72,5 @@ def test_every_language_has_a_colour_and_a_symbol_of_its_own() -> None:
     langs = list(theme.LANGUAGES["light"])
     assert langs == list(theme.LANGUAGES["dark"])
     assert len({theme.cycled(theme.SYMBOLS, theme.lang_place(lang)) for lang in langs}) == len(langs)
+    looks = {(theme.cycled(theme.PALETTE["light"], n), theme.cycled(theme.SYMBOLS, n)) for n in range(42)}
+    assert len(looks) == 42  # more languages than symbols

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
+import pandas as pd
 import pytest
 
 from app.core import theme
@@ -14,31 +14,27 @@ from app.languages import chart as gap_charts
 from app.languages import compute
 
 
-def read(document: object) -> gather.ResultTables:
-    return gather.read("r.json", json.dumps(document).encode())
-
-
-def test_a_gap_of_english_belongs_to_the_other_language_of_its_model(document_of: Callable) -> None:
+def test_a_gap_of_english_belongs_to_the_other_language_of_its_model(tables_of: Callable) -> None:
     given = [
-        read(document_of("a", "en")),
-        read(document_of("b", "en", langs=("en", "fr", "tr"))),
-        read(document_of("c", "tr", langs=("en", "tr"))),
+        tables_of("a", "en"),
+        tables_of("b", "en", langs=("en", "fr", "tr")),
+        tables_of("c", "tr", langs=("en", "tr")),
     ]
     gaps = compute.with_paper(gather.gathered([], given).gaps)
     assert gaps.groupby("model")["other"].first().to_dict() == {"a": "fr", "b": "en", "c": "tr"}
 
 
-def test_trends_need_three_languages(document_of: Callable) -> None:
+def test_trends_need_three_languages(tables_of: Callable) -> None:
     points = {"fr": -10.0, "tr": -20.0, "ja": -40.0}
-    tables = gather.gathered([], [read(document_of(f"en-{lang}", lang, gap)) for lang, gap in points.items()])
+    tables = gather.gathered([], [tables_of(f"en-{lang}", lang, gap) for lang, gap in points.items()])
     trends = compute.trends(compute.with_paper(tables.gaps), "weeks")
     assert trends["length"].langs == ("fr", "tr", "ja") and trends["length"].pearson < -0.9
-    two = gather.gathered([], [read(document_of(f"en-{lang}", lang, points[lang])) for lang in ("fr", "tr")])
+    two = gather.gathered([], [tables_of(f"en-{lang}", lang, points[lang]) for lang in ("fr", "tr")])
     assert compute.trends(compute.with_paper(two.gaps), "weeks") == {}
 
 
-def test_the_papers_numbers_stand_beside_where_it_has_any(document_of: Callable) -> None:
-    tables = gather.gathered([], [read(document_of("m", "en")), read(document_of("x", "de", langs=("en", "de")))])
+def test_the_papers_numbers_stand_beside_where_it_has_any(tables_of: Callable) -> None:
+    tables = gather.gathered([], [tables_of("m", "en"), tables_of("x", "de", langs=("en", "de"))])
     gaps = compute.with_paper(tables.gaps).set_index(["lang", "task"])
     assert gaps.loc[("en", "length"), compute.PAPER].tolist() == pytest.approx([73.0, 80.2, -7.2])  # table 3, en-fr
     assert gaps.loc["de"][compute.PAPER].isna().all(axis=None)
@@ -53,10 +49,8 @@ def test_the_papers_numbers_stand_beside_where_it_has_any(document_of: Callable)
     assert [trace.marker.symbol for trace in both[-2:]] == [f"{trace.marker.symbol}-open" for trace in both[:2]]
 
 
-def test_gaps_are_drawn_for_each_language_and_distance(document_of: Callable) -> None:
-    tables = gather.gathered(
-        [], [read(document_of(f"en-{lang}", lang, gap)) for lang, gap in (("fr", -1.0), ("ja", 2.0))]
-    )
+def test_gaps_are_drawn_for_each_language_and_distance(tables_of: Callable) -> None:
+    tables = gather.gathered([], [tables_of(f"en-{lang}", lang, gap) for lang, gap in (("fr", -1.0), ("ja", 2.0))])
     gaps = compute.with_paper(tables.gaps)
     dots = {trace.name: trace for trace in gap_charts.gap_dots(gaps).data}
     assert {name: list(trace.x) for name, trace in dots.items()} == {
@@ -73,3 +67,11 @@ def test_gaps_are_drawn_for_each_language_and_distance(document_of: Callable) ->
     for name, lang in (("French", "fr"), ("Japanese", "ja")):
         (mark,) = (trace for trace in marks if trace.name == name)
         assert mark.marker.symbol == theme.SYMBOLS[theme.lang_place(lang)]
+
+
+def test_the_papers_language_latents_are_not_set_beside_syntactic_ones() -> None:
+    gap = {"model": "m", "fingerprint": "", "probe": "linear", "lang": "en", "task": "length", "langs": "en fr",
+           "first": "semantic", "points": 1.0, "ci_low": 0.0, "ci_high": 2.0, "p": 0.5}  # fmt: skip
+    table = pd.DataFrame([gap | {"second": second} for second in ("language", "syntactic", "majority")])
+    published = compute.with_paper(table).set_index("second")
+    assert published["paper_gap"].notna().to_dict() == {"language": True, "syntactic": False}

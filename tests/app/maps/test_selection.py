@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-
-from streamlit.testing.v1 import AppTest
+from typing import Any
 
 from app.core import corpora, startup, state
 from app.core.latents import spaces
 
-Open = Callable[[str], AppTest]
-Run = Callable[[AppTest], AppTest]
+Open = Callable[..., Any]
 
 
-def find(app: AppTest, run: Run, text: str, way: str = "Words") -> list[str]:
+def find(app: Any, text: str, way: str = "Words") -> list[str]:
     """The ids that are selected after a text is looked for."""
     (control,) = (control for control in app.segmented_control if control.label == "Find by")
     control.set_value(way)
     app.text_input(key="find").set_value(text)
-    return run(app).session_state["chosen"]
+    return app.run().session_state["chosen"]
 
 
-def test_found_by_meaning_or_style_are_the_nearest_in_that_latent(opened: Open, run: Run) -> None:
+def test_found_by_meaning_or_style_are_the_nearest_in_that_latent(opened: Open) -> None:
     app = opened("maps")
-    by_words = find(app, run, "the")
-    by_meaning = find(app, run, "Where is the dog?", "Meaning")
+    by_words = find(app, "the")
+    by_meaning = find(app, "Where is the dog?", "Meaning")
     assert len(by_meaning) == 20 and by_meaning != by_words
-    by_style = find(app, run, "Where is the dog?", "Style")
+    by_style = find(app, "Where is the dog?", "Style")
     assert len(by_style) == 20 and all(row.startswith("en") for row in by_style)
     assert by_style != by_meaning
     loaded = state.model()
@@ -36,15 +34,15 @@ def test_found_by_meaning_or_style_are_the_nearest_in_that_latent(opened: Open, 
     assert set(by_meaning) == set(table["id"].iloc[(-similar).argsort(kind="stable")[:20]])
 
 
-def test_what_no_sentence_has_is_said_and_nothing_is_selected(opened: Open, run: Run) -> None:
+def test_what_no_sentence_has_is_said_and_nothing_is_selected(opened: Open) -> None:
     app = opened("maps")
-    assert find(app, run, "xyzzy") == []
+    assert find(app, "xyzzy") == []
     assert any("No sentence has “xyzzy”" in caption.value for caption in app.caption)
 
 
-def test_a_selection_is_described_beside_the_map(opened: Open, run: Run) -> None:
+def test_a_selection_is_described_beside_the_map(opened: Open) -> None:
     app = opened("maps")
-    chosen = find(app, run, "?")
+    chosen = find(app, "?")
     (described,) = (table.value for table in app.table if "Measure" in table.value)
     lines = described.set_index("Measure")
     assert lines.loc["Sentences", "Selected"] == str(len(chosen))
@@ -52,14 +50,12 @@ def test_a_selection_is_described_beside_the_map(opened: Open, run: Run) -> None
     assert lines.loc["Final mark: question", "Difference"].startswith("+")
 
 
-def test_maps_have_the_axes_that_were_asked_for_and_say_how_well_they_are_read(opened: Open, run: Run) -> None:
+def test_maps_have_the_axes_that_were_asked_for_and_say_how_well_they_are_read(opened: Open) -> None:
     app = opened("maps")
-    app.selectbox(key="map").set_value("Probe axes")
-    run(app)
+    app.put(app.selectbox(key="map"), "Probe axes")
     assert app.selectbox(key="axis_x").options == ["Longer", "Question", "Negation"]
     (caption,) = (caption.value for caption in app.caption if "linear probes" in caption.value)
     assert caption.startswith("Longer to the right, Question upwards")
     assert "longer correlation" in caption and "question AUC" in caption
-    app.selectbox(key="axis_x").set_value("Question")
-    run(app)
+    app.put(app.selectbox(key="axis_x"), "Question")
     assert app.selectbox(key="axis_y").options == ["Longer", "Negation"]

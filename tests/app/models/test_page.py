@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from app.core import startup, state
 from app.core.markdown import verbatim
@@ -17,9 +17,8 @@ from bgt_core.adapters import open_encoder
 from bgt_core.data.examples import example_sentences
 from bgt_core.vectors.compare import cosines
 
-Open = Callable[[str], AppTest]
+Open = Callable[..., Any]
 Start = Callable[..., None]
-Run = Callable[[AppTest], AppTest]
 FUNCTION = """
 def lengths(sentences):
     return [[len(text), text.count("e"), 1 + text.count("?")] for text in sentences]
@@ -35,11 +34,6 @@ def two_models(saved: Path, tmp_path: Path, start: Start, monkeypatch: pytest.Mo
     monkeypatch.delitem(sys.modules, "lengths_of", raising=False)
     start("--model", saved, "--model", "python:lengths_of:lengths")
     return state.titles()[:2]
-
-
-def by(app: AppTest, run: Run, name: str) -> AppTest:
-    app.session_state["by"] = name
-    return run(app)
 
 
 def test_paired_differences_are_surer_than_the_scores() -> None:
@@ -73,18 +67,16 @@ def test_the_same_vectors_have_the_same_neighbours() -> None:
     assert compute.same_neighbours(vectors, np.random.default_rng(4).normal(size=(60, 5))) < 0.5
 
 
-def test_every_view_opens_on_ours_two_models_a_function(two_models: list[str], opened: Open, run: Run) -> None:
+def test_every_view_opens_on_ours_two_models_a_function(two_models: list[str], opened: Open) -> None:
     app = opened("models")
     assert app.multiselect(key="models").value == two_models
     assert len(app.get("plotly_chart")) == 2
     for name in BY[1:]:
-        app = by(app, run, name)
+        app = opened("models", by=name)
         assert not app.error, name
 
 
-def test_maps_show_the_same_sentences_and_a_selection_lights_both(
-    two_models: list[str], opened: Open, run: Run, figures: Callable[[AppTest], list[dict]]
-) -> None:
+def test_maps_show_the_same_sentences_and_a_selection_lights_both(two_models: list[str], opened: Open) -> None:
     app = opened("models")
 
     def ids(figure: dict) -> set[str]:
@@ -93,16 +85,16 @@ def test_maps_show_the_same_sentences_and_a_selection_lights_both(
     def lit(figure: dict) -> set[str]:
         return {trace["customdata"][at] for trace in figure["data"] for at in trace.get("selectedpoints") or []}
 
-    left, right = figures(app)
+    left, right = app.figures()
     assert ids(left) == ids(right) and len(ids(left)) > 10 and not lit(left)
     some = set(sorted(ids(left))[:3])
     app.session_state["chosen"] = sorted(some)
-    left, right = figures(run(app))
+    left, right = app.run().figures()
     assert lit(left) == lit(right) == some
 
 
-def test_similarities_are_each_model_s_own(two_models: list[str], opened: Open, run: Run) -> None:
-    app = by(opened("models"), run, "Similarity")
+def test_similarities_are_each_model_s_own(two_models: list[str], opened: Open) -> None:
+    app = opened("models", by="Similarity")
     pair = ["Can you help me?", "Could you give me a hand?"]
     shown = {metric.label: metric.value for metric in app.metric}
     for name, spec in startup.read().models.items():
@@ -111,26 +103,20 @@ def test_similarities_are_each_model_s_own(two_models: list[str], opened: Open, 
             assert float(shown[verbatim(name)]) == pytest.approx(expected, abs=0.0051)
 
 
-def test_a_file_with_scores_has_correlations_and_their_difference(
-    two_models: list[str], opened: Open, run: Run, press: Callable[[AppTest, str], AppTest]
-) -> None:
-    app = by(opened("models"), run, "Similarity")
+def test_a_file_with_scores_has_correlations_and_their_difference(two_models: list[str], opened: Open) -> None:
+    app = opened("models", by="Similarity")
     english = [row[0] for row in example_sentences(("en", "fr"))]
     pairs = zip(english[:40], english[40:80], range(40), strict=True)
-    content = "\n".join(f"{left}\t{right}\t{number % 6}" for left, right, number in pairs).encode()
-    app = press(app, "Upload")
-    app.file_uploader(key="own_file").set_value(("pairs.tsv", content, "text/plain"))
-    run(app)
-    (use,) = (button.label for button in app.button if button.label.startswith("Use these"))
-    app = press(app, use)
+    content = "\n".join(f"{left}\t{right}\t{number % 6}" for left, right, number in pairs)
+    app = app.upload("pairs.tsv", content).press("Use these")
     table = app.table[0].value
     assert table["Model"].tolist() == [*map(verbatim, two_models)] and table["Minus the first"].iloc[0] == ""
     first, second = (float(score.split()[0]) for score in table["Score"])
     assert float(table["Minus the first"].iloc[1].split()[0]) == pytest.approx(second - first, abs=0.11)
 
 
-def test_translations_found_are_those_that_the_vectors_find(two_models: list[str], opened: Open, run: Run) -> None:
-    app = by(opened("models"), run, "Translations found")
+def test_translations_found_are_those_that_the_vectors_find(two_models: list[str], opened: Open) -> None:
+    app = opened("models", by="Translations found")
     table = app.table[1].value.set_index("Model")
     encoder = open_encoder(startup.read().models[two_models[0]])
     text = startup.read().texts_in(["en", "fr"])[app.selectbox(key="cmp_text2").value]
@@ -144,9 +130,9 @@ def test_translations_found_are_those_that_the_vectors_find(two_models: list[str
     assert float(table.loc[two_models[0], "Score"].split()[0]) == pytest.approx(share, abs=1.0)
 
 
-def test_probes_of_shipped_models_are_compared_on_the_same_sentences(start: Start, opened: Open, run: Run) -> None:
+def test_probes_of_shipped_models_are_compared_on_the_same_sentences(start: Start, opened: Open) -> None:
     start()
-    app = by(opened("models"), run, "Probes")
+    app = opened("models", by="Probes")
     table = app.dataframe[0].value
     names = app.multiselect(key="models").value
     assert len(table) > 5 and (table["from"] <= table["Points"]).all()

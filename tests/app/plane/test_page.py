@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from app.core import corpora, state
 from app.core.startup import GRAMMAR, ParallelText
@@ -18,8 +18,7 @@ from app.plane.chart import MAX_SVG, plane
 from app.plane.compute import PairSource, across, cuts, pairs, quadrants, sources
 from bgt_core.vectors.compare import cosines, unit
 
-Open = Callable[[str], AppTest]
-Run = Callable[[AppTest], AppTest]
+Open = Callable[..., Any]
 WITHIN = PairSource("en", "en", False)
 
 
@@ -131,9 +130,9 @@ def test_every_pair_is_a_point_that_knows_its_row(count: int) -> None:
         assert figure.layout.shapes[0].x0 == 0.5
 
 
-def test_the_page_opens_on_example_sentences_and_lists_each_quadrant(opened: Open, figures: Callable) -> None:
+def test_the_page_opens_on_example_sentences_and_lists_each_quadrant(opened: Open) -> None:
     app = opened("plane")
-    (figure,) = figures(app)
+    (figure,) = app.figures()
     assert {trace["name"] for trace in figure["data"]} == {
         compute.NEAR_IN_MEANING,
         compute.NEAR_IN_STYLE,
@@ -143,14 +142,12 @@ def test_the_page_opens_on_example_sentences_and_lists_each_quadrant(opened: Ope
     assert len(headings) == 4 and app.dataframe
 
 
-def test_translations_and_moved_lines_change_what_is_drawn(opened: Open, run: Run, figures: Callable) -> None:
+def test_translations_and_moved_lines_change_what_is_drawn(opened: Open) -> None:
     app = opened("plane")
-    lines = [shape["x0"] for shape in figures(app)[0]["layout"]["shapes"]]
-    app.slider(key="meaning_line").set_value(50)
-    run(app)
-    assert figures(app)[0]["layout"]["shapes"][0]["x0"] < lines[0]
-    app.selectbox(key="pairs_of").set_value("English and French")
-    run(app)
-    (figure,) = figures(app)
+    lines = [shape["x0"] for shape in app.figures()[0]["layout"]["shapes"]]
+    app.put(app.slider(key="meaning_line"), 50)
+    assert app.figures()[0]["layout"]["shapes"][0]["x0"] < lines[0]
+    app.put(app.selectbox(key="pairs_of"), "English and French")
+    (figure,) = app.figures()
     assert {trace["name"] for trace in figure["data"]} == {"Translations", compute.RANDOM}
     assert "among translations" in figure["layout"]["yaxis"]["title"]["text"]

@@ -6,11 +6,11 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from pyarrow import parquet
-from streamlit.testing.v1 import AppTest
 
 from app.core import own_texts, startup
 from app.core.results import gather, listing
@@ -19,9 +19,7 @@ from bgt_core.data.examples import CREDIT, example_sentences
 from probes.cli.output import document
 from probes.results.store import Cell, all_predictions
 
-Open = Callable[[str], AppTest]
-Run = Callable[[AppTest], AppTest]
-Figures = Callable[[AppTest], list[dict]]
+Open = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +40,7 @@ def test_no_results_say_how_to_get_some(opened: Open) -> None:
 
 
 def test_files_named_at_the_start_are_shown_with_their_intervals(
-    opened: Open, start: Callable, figures: Callable, plain: dict, saved: Path, tmp_path: Path
+    opened: Open, start: Callable, plain: dict, saved: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "en.json").write_text(json.dumps(plain), "utf-8")
     start("--model", saved, "--results", tmp_path)
@@ -50,7 +48,7 @@ def test_files_named_at_the_start_are_shown_with_their_intervals(
     table = app.dataframe[1].value.set_index("Latent or baseline")
     row = plain["results"][0]["rows"][0]
     assert table.loc[row["latent"], "Accuracy, %"] == pytest.approx(100 * row["accuracy"])
-    assert set(table["Model"]) == {"model"} and len(figures(app)) == 2  # one is of the learning curve
+    assert set(table["Model"]) == {"model"} and len(app.figures()) == 2  # one is of the learning curve
     gap = plain["results"][0]["difference"]
     assert app.dataframe[0].value["Difference"].tolist() == pytest.approx([gap["points"]])
 
@@ -66,31 +64,29 @@ def test_a_model_brings_its_own_results(
     assert opened("languages").get("plotly_chart")
 
 
-def test_a_probe_runs_on_the_spot_and_reaches_both_pages(opened: Open, press: Callable, run: Run, saved: Path) -> None:
+def test_a_probe_runs_on_the_spot_and_reaches_both_pages(opened: Open, saved: Path) -> None:
     app = opened("probes")
     app.selectbox(key="items").set_value(500)
     app.selectbox(key="pseeds").set_value(1)
-    press(app, "Run")
+    app.press("Run")
     assert app.success and CREDIT in [caption.value for caption in app.caption]
     shown = app.dataframe[2].value
     assert set(shown["Task"]) == {"length"} and set(shown["Latent or baseline"]) >= {"semantic", "language", "majority"}
     compare = opened("languages")
     compare.session_state["probed"] = app.session_state["probed"]
-    run(compare)
+    compare.run()
     table = compare.dataframe[0].value
     (live,) = (name for name in table if "run here" in name and not name.endswith("paper"))
     assert compare.get("plotly_chart") and table.set_index("Task").loc["Length", live].startswith(("+", "-", "0"))
 
 
-def test_a_run_leaves_what_is_stored_as_it_is(
-    opened: Open, press: Callable, start: Callable, figures: Callable
-) -> None:
+def test_a_run_leaves_what_is_stored_as_it_is(opened: Open, start: Callable) -> None:
     start()
     app = opened("probes")
     stored = app.dataframe[0].value
     assert set(stored["Model"]) == {"bgt-en-fr, as shipped"} and len(stored) == 23
     app.selectbox(key="items").set_value(500)
-    press(app, "Run")
+    app.press("Run")
     result, after = (app.dataframe[at].value for at in range(2))
     live = after["Mark"].str.startswith("run here")
     assert live.sum() == 1 and live[0] and after.loc[0, "Task"] == "Length"  # it comes first
@@ -99,131 +95,120 @@ def test_a_run_leaves_what_is_stored_as_it_is(
     assert after[~live][numbers].to_numpy().tolist() == stored[numbers].to_numpy().tolist()
 
 
-def test_the_shipped_results_are_there_beside_a_named_model(opened: Open, run: Run, plain: dict) -> None:
+def test_the_shipped_results_are_there_beside_a_named_model(opened: Open, plain: dict) -> None:
     app = opened("probes")
     app.session_state["probed"] = [read(plain)]
-    run(app)
+    app.run()
     models = app.multiselect(key="only_model")
     assert models.value == ["model"] and models.options[0] == "model"
     assert {"bgt-en-fr, as shipped", "bgt-multilingual, as shipped"} < set(models.options)
     models.set_value(["bgt-en-fr, as shipped"])
-    run(app)
+    app.run()
     assert set(app.dataframe[0].value["Model"]) == {"bgt-en-fr, as shipped"}
 
 
-def test_what_was_not_run_says_so(opened: Open, run: Run, plain: dict) -> None:
+def test_what_was_not_run_says_so(opened: Open, plain: dict) -> None:
     other = json.loads(json.dumps(plain).replace('"length"', '"punct-num"').replace('"en"', '"fr"'))
     app = opened("languages")
     app.session_state["probed"] = [read(part) for part in (plain, other)]
-    run(app)
-    app.multiselect(key="languages_of").set_value(["model"])
-    run(app)
+    app.run()
+    app.put(app.multiselect(key="languages_of"), ["model"])
     table = app.dataframe[0].value
     assert (table == "not run").to_numpy().sum() == 2 and list(table["Task"]) == ["Length", "Punctuation: how much"]
     assert list(table["English, paper"]) == ["-7.2", ""]
 
 
-def test_the_chosen_models_results_and_those_in_the_most_languages_are_compared(
-    opened: Open, start: Callable, run: Run, figures: Figures
-) -> None:
+def test_the_chosen_models_results_and_those_in_the_most_languages_are_compared(opened: Open, start: Callable) -> None:
     start()
     app = opened("languages")
     box = app.multiselect(key="languages_of")
     assert box.value == ["bgt-en-fr, as shipped", "bgt-multilingual, as shipped"]
     assert {"English · bgt-en-fr, as shipped", "English · bgt-multilingual, as shipped"} <= set(app.dataframe[0].value)
     box.set_value(["bgt-multilingual, as shipped"])
-    run(app)
+    app.run()
     table = app.dataframe[0].value.set_index("Task")
     assert {"English", "French", "Spanish", "German", "Turkish", "Japanese", "Arabic"} <= set(table)
     assert table.loc["Gender of articles", "Japanese"] == "no such task"
     assert table.loc["Depth of the tree", "Arabic"] == "not run"
-    separation, distance = figures(app)
+    separation, distance = app.figures()
     assert len({trace["name"] for trace in separation["data"]} - {PAPER}) == 7
     assert "Distance to English" in [heading.value for heading in app.subheader]
     assert {trace["name"] for trace in distance["data"]} >= {"French", "Spanish", "German", "Turkish", "Japanese"}
 
 
-def test_filters_leave_what_is_asked_for(opened: Open, run: Run, plain: dict) -> None:
+def test_filters_leave_what_is_asked_for(opened: Open, plain: dict) -> None:
     other = json.loads(json.dumps(plain).replace('"length"', '"punct-num"'))
     app = opened("probes")
     app.session_state["probed"] = [read(part) for part in (plain, other)]
-    run(app)
+    app.run()
     assert set(app.dataframe[1].value["Task"]) == {"length", "punct-num"}
-    app.multiselect(key="only_task").set_value(["punct-num"])
-    run(app)
+    app.put(app.multiselect(key="only_task"), ["punct-num"])
     assert set(app.dataframe[1].value["Task"]) == {"punct-num"}
 
 
-def test_a_task_that_sentences_are_not_enough_for_says_what_it_needs(opened: Open, run: Run) -> None:
+def test_a_task_that_sentences_are_not_enough_for_says_what_it_needs(opened: Open) -> None:
     app = opened("probes")
     assert len(app.selectbox(key="ptask").options) == 13
-    app.selectbox(key="ptask").set_value("tense")
-    run(app)
+    app.put(app.selectbox(key="ptask"), "tense")
     (button,) = (button for button in app.button if button.label == "Run")
     assert button.disabled and any("CoNLL-U" in caption.value for caption in app.caption)
 
 
-def test_accuracies_and_compression_of_both_latents(opened: Open, run: Run, figures: Figures, plain: dict) -> None:
+def test_accuracies_and_compression_of_both_latents(opened: Open, plain: dict) -> None:
     app = opened("languages")
     app.session_state["probed"] = [read(plain)]
-    run(app)
-    app.multiselect(key="languages_of").set_value(["model"])
-    run(app)
+    app.run()
+    app.put(app.multiselect(key="languages_of"), ["model"])
     for shown, of, scale, digits in (("Accuracy", "accuracy", 100, 1), ("Compression", "compression", 1, 2)):
-        app.button_group(key="gaps").set_value(shown)
-        run(app)
+        app.put(app.button_group(key="gaps"), shown)
         row = next(row for row in plain["results"][0]["rows"] if row["latent"] == "language")
         table = app.dataframe[0].value.set_index("Latent")
         value = scale * row[of]
         assert table.loc["language", "English"].startswith(f"{value:.{digits}f}")
-        assert len(figures(app)) == 1
+        assert len(app.figures()) == 1
 
 
-def test_without_codelengths_the_way_to_them_is_told(opened: Open, run: Run, plain: dict) -> None:
+def test_without_codelengths_the_way_to_them_is_told(opened: Open, plain: dict) -> None:
     app = opened("languages")
     bare = json.loads(json.dumps(plain))
     for row in bare["results"][0]["rows"]:
         row["compression"] = None
     app.session_state["probed"] = [read(bare)]
-    run(app)
-    app.multiselect(key="languages_of").set_value(["model"])
-    run(app)
-    app.button_group(key="gaps").set_value("Compression")
-    run(app)
+    app.run()
+    app.put(app.multiselect(key="languages_of"), ["model"])
+    app.put(app.button_group(key="gaps"), "Compression")
     assert "--mdl" in app.code[0].value and app.info
 
 
 def test_sentences_are_sorted_by_what_a_latent_knows_of_them(
-    opened: Open, run: Run, start: Callable, cell: Cell, saved: Path, tmp_path: Path
+    opened: Open, start: Callable, cell: Cell, saved: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "en.json").write_text(json.dumps(document([cell], [], [])), "utf-8")
     parquet.write_table(all_predictions([cell]), tmp_path / "en.parquet")
     start("--model", saved, "--results", tmp_path)
     app = opened("probes")
-    app.selectbox(key="items_name").set_value("language")
-    run(app)
+    app.put(app.selectbox(key="items_name"), "language")
     bits = app.dataframe[-1].value["Bits"]
     assert bits.is_monotonic_decreasing
     gap = cell.result.difference  # semantic minus language; here the other way round
     (shown,) = (metric for metric in app.metric if metric.label.startswith("language minus"))
     assert shown.value == f"{-gap.points:+z.1f}"
-    app.button_group(key="items_order").set_value("Least first")
-    run(app)
+    app.put(app.button_group(key="items_order"), "Least first")
     assert app.dataframe[-1].value["Bits"].iloc[0] == bits.min()
 
 
-def test_a_probe_runs_on_a_file_of_ones_own(opened: Open, press: Callable, run: Run) -> None:
+def test_a_probe_runs_on_a_file_of_ones_own(opened: Open) -> None:
     app = opened("probes")
     table = pd.DataFrame({"0": [en for en, _ in example_sentences(("en", "fr"))[:600]]})
     text = startup.ParallelText(("en",), None, columns=("en",), table=table, digest="mine")
     app.session_state["own"] = own_texts.OwnTexts(uploaded={"Yours: mine.txt (en)": text})
-    run(app)
+    app.run()
     app.selectbox(key="pdata").set_value("Yours: mine.txt (en)")
     app.selectbox(key="items").set_value(500)
-    press(app, "Run")
+    app.press("Run")
     assert app.dataframe[0].value.loc[0, "Data"] == "Yours: mine.txt (en)"
     app.button_group(key="plang").set_value("fr")  # in which the file has no sentences
-    run(app)
+    app.run()
     assert "Yours: mine.txt (en)" not in app.selectbox(key="pdata").options
 
 

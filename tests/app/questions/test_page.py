@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 import bgt_core
-from bgt_core.evaluation.pairs import LabelledPairs
+from bgt_core.evaluation.pairs.files import LabelledPairs
 from bgt_core.grammar import Pair
 from bgt_core.questions import QuestionStore, build
 
 pytest.importorskip("faiss")
-Open = Callable[[str], AppTest]
-Run = Callable[[AppTest], AppTest]
+Open = Callable[..., Any]
 QUESTION = "The cat sleeps."
 
 
@@ -69,13 +68,10 @@ def test_the_page_is_listed_only_with_a_store(
     assert ["Similar questions" in titles for titles in listed] == [False, True] and "Probes" in listed[0]
 
 
-def test_the_nearest_questions_are_the_stores(
-    opened: Open, run: Run, start: Callable, saved_siamese: Path, store: Path
-) -> None:
+def test_the_nearest_questions_are_the_stores(opened: Open, start: Callable, saved_siamese: Path, store: Path) -> None:
     start("--model", saved_siamese, "--questions", store)
     app = opened("questions")
-    app.text_input(key="question").set_value(QUESTION)
-    run(app)
+    app.put(app.text_input(key="question"), QUESTION)
     table, hits = app.dataframe[0].value, hits_of(store, saved_siamese)
     assert table["Question"].tolist() == [hit.question for hit in hits]
     assert table["W2"].tolist() == pytest.approx([hit.w2 for hit in hits], rel=1e-4)
@@ -84,32 +80,21 @@ def test_the_nearest_questions_are_the_stores(
     assert table["Topic"][0] == ", ".join(words)
     middle = sum(hit.probability for hit in hits) / len(hits)
     for threshold in (0.0, round(middle, 2), 1.0):
-        app.slider(key="threshold").set_value(threshold)
-        run(app)
+        app.put(app.slider(key="threshold"), threshold)
         duplicates = sum(hit.probability >= threshold for hit in hits)
         assert app.dataframe[0].value["Duplicate"].sum() == duplicates
         assert app.subheader[0].value == f"Taken for duplicates: {duplicates} of the nearest 20"
 
 
-def test_topics_narrow_the_search(opened: Open, run: Run, start: Callable, saved_siamese: Path, store: Path) -> None:
+def test_topics_narrow_the_search(opened: Open, start: Callable, saved_siamese: Path, store: Path) -> None:
     start("--model", saved_siamese, "--questions", store)
     app = opened("questions")
     app.text_input(key="question").set_value(QUESTION)
-    app.select_slider(key="within").set_value(1)
-    run(app)
+    app.put(app.select_slider(key="within"), 1)
     hits = hits_of(store, saved_siamese, within=1)
     assert app.dataframe[0].value["Question"].tolist() == [hit.question for hit in hits]
     assert len({hit.topic for hit in hits}) == 1
     assert any(caption.value.startswith("Its topics:") for caption in app.caption)
-
-
-def test_an_empty_question_is_asked_for(
-    opened: Open, run: Run, start: Callable, saved_siamese: Path, store: Path
-) -> None:
-    start("--model", saved_siamese, "--questions", store)
-    app = opened("questions")
-    app.text_input(key="question").set_value(" ")
-    assert run(app).warning and not app.dataframe
 
 
 def test_cosines_have_no_threshold(

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import bgt_core
-from app.core import state, writing
+from app.core import state
 from app.rewrite import compute
-from bgt_core.generation.generate import candidates, exchanged
 from bgt_core.vectors.compare import cosines
 
 
@@ -20,15 +19,16 @@ def loaded(start: Callable[..., None]) -> state.Loaded:
     return state.model()
 
 
-def test_a_grid_is_written_cell_by_cell_as_one_sentence_is(loaded: state.Loaded, saved: Path) -> None:
+def test_a_grid_is_written_cell_by_cell_as_one_sentence_is(
+    loaded: state.Loaded, saved: Path, library: Callable
+) -> None:
     bgt = bgt_core.load(saved)
     meanings, styles = ["The cat sleeps.", "Il est tard."], ["Is it late?", "No!", "Well, I do not know."]
     for meaning_lang, lang in (("en", "en"), ("fr", "en")):
         table, rebuilt = compute.grid(loaded, meanings, meaning_lang, styles, lang)
         assert list(zip(table["meaning"], table["style"], strict=True)) == [(m, s) for m in meanings for s in styles]
         for row in table.itertuples():
-            latents = exchanged(bgt, [row.meaning], [row.style], lang, meaning_lang)
-            best = candidates(bgt, latents, lang=lang, search=writing.DEFAULT_SEARCH)[0][0]
+            (best,) = library([row.meaning], [row.style], lang, meaning_lang)
             assert row.text == best.text
             assert (row.semantic, row.second) == pytest.approx((best.kept["semantic"], best.kept["language"]), abs=1e-5)
             own = bgt.embed([row.meaning], lang="en", latent="language")
@@ -36,7 +36,6 @@ def test_a_grid_is_written_cell_by_cell_as_one_sentence_is(loaded: state.Loaded,
             unchanged = cosines(own[0], style[0]) if meaning_lang == lang else np.nan
             assert row.unchanged == pytest.approx(unchanged, abs=1e-5, nan_ok=True)
         for text, pair in zip(meanings, rebuilt, strict=True):
-            latents = exchanged(bgt, [text], [text], meaning_lang, meaning_lang)
-            best = candidates(bgt, latents, lang=meaning_lang, search=writing.DEFAULT_SEARCH)[0][0]
+            (best,) = library([text], [text], meaning_lang)
             assert pair == (best.text, pytest.approx(best.kept["semantic"], abs=1e-5))
             assert bool(compute.beyond(pair)) == (pair[1] < compute.POOR)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import pearsonr
-from streamlit.testing.v1 import AppTest
 
 import bgt_core
 from app.core import state
@@ -19,8 +19,7 @@ from bgt_core.errors import BgtError
 from bgt_core.grammar import pairs
 from bgt_core.vectors.compare import cosines
 
-Open = Callable[[str], AppTest]
-Run = Callable[[AppTest], AppTest]
+Open = Callable[..., Any]
 
 
 @pytest.fixture
@@ -43,12 +42,11 @@ def scored() -> pd.DataFrame:
     )
 
 
-def test_one_pair_has_the_librarys_cosines(opened: Open, run: Run, saved: Path) -> None:
+def test_one_pair_has_the_librarys_cosines(opened: Open, saved: Path) -> None:
     app = opened("similarity")
     left, right = "The cat sleeps.", "Is it late?"
     app.text_area(key="left").set_value(left)
-    app.text_area(key="right").set_value(right)
-    run(app)
+    app.put(app.text_area(key="right"), right)
     shown = {metric.label: metric.value for metric in app.metric}
     bgt = bgt_core.load(saved)
     for latent, title in (("semantic", "Semantic latent"), ("language", "Language latent")):
@@ -58,10 +56,9 @@ def test_one_pair_has_the_librarys_cosines(opened: Open, run: Run, saved: Path) 
     assert shown["Words in common"] == "0.00" and "Word error rate" not in shown  # of which less would be more alike
 
 
-def test_across_languages_only_meaning_is_compared(opened: Open, run: Run) -> None:
+def test_across_languages_only_meaning_is_compared(opened: Open) -> None:
     app = opened("similarity")
-    app.button_group(key="one_right_lang").set_value("fr")
-    run(app)
+    app.put(app.button_group(key="one_right_lang"), "fr")
     assert "Language latent" not in {metric.label for metric in app.metric}
     assert any("share no axes" in caption.value for caption in app.caption)
 
@@ -72,12 +69,6 @@ def test_translations_named_at_the_start_are_no_file_of_pairs(
     start("--model", saved, "--data", f"en,fr={tsv}")
     app = opened("similarity")
     assert any(info.value.startswith("Nothing yet") for info in app.info)
-
-
-def test_an_empty_side_is_asked_for(opened: Open, run: Run) -> None:
-    app = opened("similarity")
-    app.text_area(key="left").set_value(" ")
-    assert run(app).warning and not app.metric
 
 
 def test_correlations_are_pearsons_with_an_interval_around_them(scored: pd.DataFrame) -> None:
@@ -130,29 +121,15 @@ def test_the_scatter_holds_every_pair(scored: pd.DataFrame) -> None:
         assert not any("<b>" in text for text in trace.text)
 
 
-@pytest.fixture
-def uploaded(opened: Open, run: Run, press: Callable) -> Callable[[str, bytes], AppTest]:
-    """uploaded(name, content): the page with that file chosen."""
-
-    def upload(name: str, content: bytes) -> AppTest:
-        app = press(opened("similarity"), "Upload")
-        app.file_uploader(key="own_file").set_value((name, content, "text/plain"))
-        run(app)
-        use = [button.label for button in app.button if button.label.startswith("Use these")]
-        return press(app, use[0]) if use else app
-
-    return upload
-
-
-def test_a_file_that_cannot_be_read_is_explained_on_the_page(uploaded: Callable) -> None:
-    app = uploaded("pairs.tsv", b"fine\tfine\nbad \xff\tx\n")
+def test_a_file_that_cannot_be_read_is_explained_on_the_page(opened: Open) -> None:
+    app = opened("similarity").upload("pairs.tsv", b"fine\tfine\nbad \xff\tx\n")
     assert "not UTF-8" in app.error[0].value and not app.get("plotly_chart")
 
 
-def test_a_file_with_scores_is_drawn_and_its_markup_stays_text(uploaded: Callable, figures: Callable) -> None:
+def test_a_file_with_scores_is_drawn_and_its_markup_stays_text(opened: Open) -> None:
     lines = [f"{n % 6}\t<img src=x onerror=alert(1)> {n}\tمرحبا こんにちは {n % 5}" for n in range(40)]
-    app = uploaded("pairs.tsv", "\n".join(["score\ten\tfr", *lines]).encode())
-    drawn = figures(app)
+    app = opened("similarity").upload("pairs.tsv", "\n".join(["score\ten\tfr", *lines])).press("Use these")
+    drawn = app.figures()
     assert len(drawn) == 2 and not any("<img" in text for figure in drawn for text in figure["data"][0]["text"])
     assert app.dataframe[-1].value["Left"][0] == "<img src=x onerror=alert(1)> 0"
     assert {metric.label for metric in app.metric} >= {
@@ -166,10 +143,10 @@ def test_a_file_with_scores_is_drawn_and_its_markup_stays_text(uploaded: Callabl
     assert any("all 40, Hard+ " in caption.value for caption in app.caption)
 
 
-def test_without_scores_the_latents_are_drawn_against_one_another(uploaded: Callable, figures: Callable) -> None:
+def test_without_scores_the_latents_are_drawn_against_one_another(opened: Open) -> None:
     lines = [f"The number is {n}.\tIs it {n} or {n + 1}?" for n in range(1_200)]
-    app = uploaded("pairs.tsv", "\n".join(["left\tright", *lines]).encode())
-    second, _ = figures(app)
+    app = opened("similarity").upload("pairs.tsv", "\n".join(["left\tright", *lines])).press("Use these")
+    second, _ = app.figures()
     assert len(second["data"][0]["x"]) and "semantic" in second["layout"]["xaxis"]["title"]["text"]
     assert len(app.dataframe[-1].value) == 1_200  # every row, not the first thousand
     assert app.dataframe[-1].value.columns[0] == "Semantic"
@@ -190,13 +167,3 @@ def test_the_worst_misjudged_is_the_pair_farthest_from_people() -> None:
     cosine[3] = -1.0
     wrong = compute.misjudged(pd.DataFrame({"gold": gold, "semantic": cosine}))
     assert wrong.abs().idxmax() == 3 and wrong[3] < 0
-
-
-def test_long_text_and_the_wrong_language_are_told(opened: Open, run: Run) -> None:
-    app = opened("similarity")
-    app.text_area(key="left").set_value("Où est la gare ? Je cherche le train de midi.")
-    app.text_area(key="right").set_value("word " * 1_000)
-    run(app)
-    warnings = [warning.value for warning in app.warning]
-    assert "Left: This looks like French, not English." in warnings
-    assert any(warning.startswith("Right is long: only its first 2,000") for warning in warnings)

@@ -10,8 +10,8 @@ import pytest
 
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.syntax.measures import EDITS, STRUCTURE, TAGS, Counts, counts, expected, same_tags, shared
+from bgt_core.evaluation.syntax.neighbours import neighbour_counts, neighbours
 from bgt_core.evaluation.syntax.pairing import Group, pair_up, without_copies
-from bgt_core.evaluation.syntax.score import RANDOM, UPPER_BOUND, evaluate, neighbour_counts, neighbours
 from bgt_core.evaluation.syntax.sentences import (
     CONSTITUENTS,
     DEPENDENCIES,
@@ -19,6 +19,9 @@ from bgt_core.evaluation.syntax.sentences import (
     ParsedSentence,
     Treebank,
 )
+from bgt_core.evaluation.systems import System
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.syntax import RANDOM, UPPER_BOUND, Syntax
 from bgt_core.vectors.compare import ComparesByCosine
 
 pytest.importorskip("numba")
@@ -134,6 +137,10 @@ QUERIES = [("a b", "D N"), ("c c", "D V"), ("a c", "N N"), ("a b c", "D N V")]
 OFFERED = [("a a b", "V V V"), ("c d", "D V"), ("b b", "D N"), ("c c d", "D N N"), ("a d", "N D")]
 
 
+class Alone(Spelling):
+    latents = ("semantic",)
+
+
 def treebank(rows: Sequence[tuple[str, str]]) -> Treebank:
     return Treebank(CONSTITUENTS, [parsed(text, tags.split(), [("S", 0, len(text))], "S" + tags.replace(" ", ""))
                                    for text, tags in rows])  # fmt: skip
@@ -141,33 +148,24 @@ def treebank(rows: Sequence[tuple[str, str]]) -> Treebank:
 
 def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
     pairing, encoder = pair_up(treebank(QUERIES), treebank(OFFERED)), Spelling()
-    two, three = neighbours(encoder, pairing, "fr", "semantic")
+    two, three = neighbours(System("x", encoder), pairing, "fr")
     # "a b": b b and a d are as near, the first counts; "c c": c d; "a c": c d before a d; "a b c": a a b
     assert (two.tolist(), three.tolist()) == ([1, 0, 0], [0])
     assert encoder.asked == [("fr", "semantic")]
-    counted = neighbour_counts(encoder, pairing, "fr", "semantic")
+    counted = neighbour_counts(System("x", encoder), pairing, "fr")
     assert encoder.asked[-1] == ("fr", "semantic")
     assert counted[TAGS].part.tolist() == [2, 2, 0, 1] and counted[TAGS].whole.tolist() == [2, 2, 2, 3]
-    table = evaluate({"x": encoder}, pairing, lang="fr", latent="semantic", resamples=150, level=0.9, seed=5)
+    table = evaluate(Syntax(lang="fr", latent="semantic"), {"x": encoder}, pairing, resamples=150, seed=5)
     assert table.systems == [RANDOM, "x semantic", UPPER_BOUND]
-    row = table.scores[TAGS]
     agree = np.array([[1, 2, 0], [2, 1, 0], [0, 1, 1]])  # with c d, b b, a d
     by_chance = agree.mean(1).sum() + (1 + 2) / 2
-    assert [cell.value for cell in row] == pytest.approx([100 * by_chance / 9, 100 * 5 / 9, 100 * 7 / 9])
-    assert (table.queries, table.candidates, table.level, table.resamples, table.seed) == (4, 5, 0.9, 150, 5)
-    assert table.left_out == pairing.left_out
-    assert "90% intervals from 150 resamples" in table.about
-    random, _, best = (cell.value for cell in table.scores[EDITS])
+    values = [cell.value for cell in table.scores[TAGS, 4]]
+    assert values == pytest.approx([100 * by_chance / 9, 100 * 5 / 9, 100 * 7 / 9])
+    random, _, best = (cell.value for cell in table.scores[EDITS, 4])
     assert best < random
-    assert evaluate(encoder, pairing, latent="semantic").resamples == 2_000
     assert {(gap.first, gap.second) for gap in table.differences} == {(RANDOM, "x semantic")}
-    both = evaluate(encoder, pairing, resamples=100)
-    assert both.systems == [RANDOM, "model semantic", "model language", UPPER_BOUND]
-    assert (both.level, both.resamples, both.seed) == (0.95, 100, 0) and encoder.asked[-1] == ("en", "language")
-    with pytest.raises(UsageError, match="x: there is no latent 'own'; choose from semantic, language"):
-        evaluate({"x": encoder}, pairing, latent="own", resamples=100)
-    with pytest.raises(UsageError, match="'de'"):
-        evaluate({"x": encoder}, pairing, lang="de", resamples=100)
+    with pytest.raises(UsageError, match=f"Two systems are called '{RANDOM}'"):
+        evaluate(Syntax(), {RANDOM: Alone()}, pairing)
 
 
 def test_neighbours_of_the_same_parse_are_marked_best_where_low_is_good_and_where_high_is() -> None:
@@ -180,41 +178,21 @@ def test_neighbours_of_the_same_parse_are_marked_best_where_low_is_good_and_wher
     queries = treebank([(f"{first} {second}", tags) for first, second, tags in both])
     offered = treebank([(f"{second} {first}", tags) for first, second, tags in both])
     pairing = pair_up(queries, offered)
-    table = evaluate({"x": Spelling()}, pairing, latent="semantic", resamples=200, seed=1)
-    assert [cell.value for cell in table.scores[EDITS]] == pytest.approx([400 / 27, 0, 0])  # 2 edits of 6 nodes
-    assert [cell.value for cell in table.scores[TAGS]] == pytest.approx([500 / 9, 100, 100])
+    table = evaluate(Syntax(latent="semantic"), {"x": Spelling()}, pairing, resamples=200, seed=1)
+    assert [cell.value for cell in table.scores[EDITS, 30]] == pytest.approx([400 / 27, 0, 0])  # 2 edits of 6 nodes
+    assert [cell.value for cell in table.scores[TAGS, 30]] == pytest.approx([500 / 9, 100, 100])
     for measure, gain in ((EDITS, 400 / 27), (TAGS, -400 / 9)):
-        assert [cell.mark for cell in table.scores[measure]] == ["", "best", ""]
-        (gap,) = (gap for gap in table.differences if gap.key == measure)
+        assert [cell.mark for cell in table.scores[measure, 30]] == ["", "best", ""]
+        (gap,) = (gap for gap in table.differences if gap.key.score == measure)
         assert gap.difference.value == pytest.approx(gain) and gap.p < 0.001
 
     def at_random(**settings: Any) -> Any:
-        made = evaluate({"x": Spelling()}, pairing, latent="semantic", resamples=200, **settings)
-        return made.scores[TAGS][0][1:3]
+        made = evaluate(Syntax(latent="semantic"), {"x": Spelling()}, pairing, resamples=200, **settings)
+        return made.scores[TAGS, 30][0][1:3]
 
     assert at_random(seed=1) == at_random(seed=1) != at_random(seed=2)
     narrow, wide = at_random(level=0.5), at_random(level=0.99)
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
-
-
-def test_two_rows_of_one_name_are_refused() -> None:
-    class One(Spelling):
-        latents = ("semantic",)
-
-    pairing = pair_up(treebank(QUERIES), treebank(OFFERED))
-    for encoders, name in (({"x": Spelling(), "x semantic": One()}, "x semantic"), ({RANDOM: One()}, RANDOM)):
-        with pytest.raises(UsageError, match=f"Two rows are called '{name}'; give one another name"):
-            evaluate(encoders, pairing, resamples=100)
-
-
-def test_a_long_sentence_without_a_vector_is_named_by_its_beginning() -> None:
-    class Broken(Spelling):
-        def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "none") -> np.ndarray:
-            return np.array([[np.nan if len(text) > 60 else 1.0] for text in sentences])
-
-    pairing = pair_up(bank("a b", "z" * 70 + " b"), bank("c d"))
-    with pytest.raises(DataError, match=f"The vector of '{'z' * 60}' holds infinity or no number"):
-        neighbours(Broken(), pairing, "en", "semantic")
 
 
 def test_neighbours_are_by_the_encoder_s_own_similarity() -> None:
@@ -222,7 +200,7 @@ def test_neighbours_are_by_the_encoder_s_own_similarity() -> None:
         def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
             return -super().similarity(left, right)
 
-    two, three = neighbours(Opposed(), pair_up(treebank(QUERIES), treebank(OFFERED)), "en", "semantic")
+    two, three = neighbours(System("x", Opposed()), pair_up(treebank(QUERIES), treebank(OFFERED)), "en")
     assert (two.tolist(), three.tolist()) == ([0, 1, 1], [1])
 
 
@@ -236,19 +214,3 @@ def test_without_numba_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("bgt_core.errors.find_spec", lambda name: None)
     with pytest.raises(NotFound, match=r"numba.*\[syntax\]"):
         counts(Group([ONE], [TWO]), CONSTITUENTS)
-
-
-@pytest.mark.parametrize(("vectors", "message"), [
-    (np.ones(9), r"x: 9 sentences gave vectors of shape \(9,\); expected a row each"),
-    (np.ones((8, 2)), r"shape \(8, 2\)"),
-    (np.where(np.arange(18).reshape(9, 2) == 7, np.nan, 1), "x: The vector of 'c d' holds infinity or no number"),
-])  # fmt: skip
-def test_vectors_that_are_none_are_named(vectors: np.ndarray, message: str) -> None:
-    class Broken(Spelling):
-        latents = ("semantic",)
-
-        def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "none") -> np.ndarray:
-            return vectors
-
-    with pytest.raises(DataError, match=message):
-        evaluate({"x": Broken()}, pair_up(treebank(QUERIES), treebank(OFFERED)), resamples=100)

@@ -29,8 +29,8 @@ def read(document: object) -> gather.ResultTables:
     return gather.read("r.json", json.dumps(document).encode())
 
 
-def test_a_document_becomes_a_row_a_latent_and_a_gap_a_task(document_of: Callable) -> None:
-    tables = read(document_of())
+def test_a_document_becomes_a_row_a_latent_and_a_gap_a_task(tables_of: Callable) -> None:
+    tables = tables_of()
     assert len(tables.scores) == 6 and list(tables.scores) == [*gather.SCORES, *gather.OPTIONAL]
     assert tables.scores.set_index(["task", "latent"])["accuracy"]["length", "language"] == 0.7
     assert tables.gaps["points"].tolist() == [-30, -30]
@@ -81,7 +81,7 @@ def test_an_absent_file_is_named(tmp_path: Path) -> None:
 
 
 def test_models_are_called_by_name_and_never_mixed(
-    document_of: Callable, tmp_path: Path, saved: Path, start: Callable[..., None]
+    document_of: Callable, tables_of: Callable, tmp_path: Path, saved: Path, start: Callable[..., None]
 ) -> None:
     start("--model", saved)
     for number, model in enumerate((saved, "runs/fr", "other/es", "runs/fr")):
@@ -92,28 +92,28 @@ def test_models_are_called_by_name_and_never_mixed(
     assert set(tables.scores["model"]) == {"model", "fr", "es"}
     points = tables.gaps.groupby("model")["points"].unique().map(list).to_dict()
     assert points == {"model": [0], "fr": [-1, -3], "es": [-2]}  # neither of the two is replaced
-    same_end = gather.gathered([], [read(document_of("a/run")), read(document_of("b/run"))])
+    same_end = gather.gathered([], [tables_of("a/run"), tables_of("b/run")])
     assert set(same_end.scores["model"]) == {"a/run", "b/run"}
 
 
-def test_trainings_of_one_name_and_kinds_of_probe_stay_apart(document_of: Callable) -> None:
+def test_trainings_of_one_name_and_kinds_of_probe_stay_apart(tables_of: Callable) -> None:
     given = [("0 fp32 cpu", "linear", 1.0), ("0 bf16 cuda", "linear", 2.0), ("1 fp32 cpu", "linear", 3.0),
              ("1 fp32 cpu", "mlp50", 4.0)]  # fmt: skip
-    tables = gather.gathered([], [read(document_of("m", "en", points, of, probe)) for of, probe, points in given])
+    tables = gather.gathered([], [tables_of("m", "en", points, of, probe) for of, probe, points in given])
     points = tables.gaps.groupby("model")["points"].unique().map(list).to_dict()
     assert points == {"m 0": [1, 2], "m 1": [3], "m 1, mlp50": [4]}  # the same weights elsewhere are the same model
     assert set(tables.scores["model"]) == set(points)
 
 
 def test_the_same_weights_under_two_names_are_one_model(
-    document_of: Callable, saved: Path, start: Callable[..., None]
+    tables_of: Callable, saved: Path, start: Callable[..., None]
 ) -> None:
     start("--model", saved)
     tables = gather.gathered(
         [],
         [
-            read(document_of("elsewhere", fingerprint="7 fp32 cpu")),
-            read(document_of(str(saved), fingerprint="7 bf16 cuda")),
+            tables_of("elsewhere", fingerprint="7 fp32 cpu"),
+            tables_of(str(saved), fingerprint="7 bf16 cuda"),
         ],
     )
     assert set(tables.scores["model"]) == {"model"} and len(tables.scores) == 6
@@ -127,8 +127,8 @@ def test_results_in_the_folder_of_a_model_are_its_own(
     assert set(tables.scores["model"]) == {name for name in startup.shipped() if name.startswith("bgt-")}
 
 
-def test_dots_stand_at_their_numbers_with_their_intervals(document_of: Callable) -> None:
-    table = read(document_of()).scores
+def test_dots_stand_at_their_numbers_with_their_intervals(tables_of: Callable) -> None:
+    table = tables_of().scores
     traces = {trace.name: trace for trace in probe_charts.probe_dots(table).data}
     assert set(traces) == {"semantic", "language", probe_charts.BASELINE}
     for name in ("semantic", "language"):
@@ -141,8 +141,8 @@ def test_dots_stand_at_their_numbers_with_their_intervals(document_of: Callable)
     }
 
 
-def test_lines_are_grouped_and_sorted_by_the_lead_of_the_semantic_latent(document_of: Callable) -> None:
-    table = read(document_of()).scores
+def test_lines_are_grouped_and_sorted_by_the_lead_of_the_semantic_latent(tables_of: Callable) -> None:
+    table = tables_of().scores
     others = table.assign(task=table["task"].map({"length": "tense", "punct-num": "subj-num"}))
     leads = others["accuracy"].where((others["task"] != "subj-num") | (others["latent"] != "semantic"), 0.9)
     own = table[table["task"] == "length"].assign(task="mine")
@@ -153,8 +153,8 @@ def test_lines_are_grouped_and_sorted_by_the_lead_of_the_semantic_latent(documen
     ]  # fmt: skip
 
 
-def test_a_row_per_result_has_both_latents_their_difference_and_the_best_baseline(document_of: Callable) -> None:
-    tables = gather.gathered([], [read(document_of())])
+def test_a_row_per_result_has_both_latents_their_difference_and_the_best_baseline(tables_of: Callable) -> None:
+    tables = gather.gathered([], [tables_of()])
     row = listing.by_result(tables.scores, tables.gaps).iloc[0].to_dict()
     assert list(row)[:5] == ["task", "lang", "semantic", "language", "points"]  # a phone shows the first ones
     expected = {"semantic": 40, "language": 70, "points": -30, "best": 20, "which": "majority", "p": "0.010"}
@@ -169,7 +169,8 @@ def test_a_row_per_result_has_both_latents_their_difference_and_the_best_baselin
 
 
 def test_every_task_has_a_name_a_line_of_help_and_a_group() -> None:
-    assert set(task_names.TITLES) == set(task_names.HELP) == set(TASKS)
+    assert set(task_names.TITLES) == set(TASKS)
+    assert task_names.question("gender").startswith("Has one article")
     assert all(task_names.group(task) in task_names.GROUPS for task in TASKS)
     assert not task_names.defined("gender", "ja") and task_names.defined("gender", "fr")
     assert not task_names.defined("length", "en-fr") and task_names.defined("lang-id", "en-fr")

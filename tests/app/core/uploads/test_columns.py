@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pandas as pd
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from app.core import corpora, startup
 from app.core.uploads import columns, formats
 from bgt_core.data.examples import example_sentences
 from bgt_core.errors import BgtError
 
-Open = Callable[[str], AppTest]
-Run = Callable[[AppTest], AppTest]
+Open = Callable[..., Any]
 LANGS = ("en", "fr", "de")
 
 
@@ -101,24 +100,22 @@ def test_texts_of_the_same_content_are_equal_and_others_are_not() -> None:
     assert made(pair, ["en", "fr"])[0] == made(pair, ["en", "fr"])[0] != made(other, ["en", "fr"])[0]
 
 
-def test_a_file_is_offered_among_the_sentences_of_the_maps(opened: Open, run: Run, press: Callable) -> None:
-    app = press(opened("maps"), "Upload")
+def test_a_file_is_offered_among_the_sentences_of_the_maps(opened: Open) -> None:
+    app = opened("maps")
     lines = [f"{en}\t{fr}\t{topic}" for en, fr, topic in zip(ENGLISH, FRENCH, TOPICS, strict=True)]
-    app.file_uploader(key="own_file").set_value(("mine.tsv", "\n".join([*lines, lines[0]]).encode(), "text/plain"))
-    run(app)
+    app.upload("mine.tsv", "\n".join([*lines, lines[0]]))
     assert [box.value for box in app.selectbox if box.label.startswith("Column ")] == ["en", "fr", "own"]
     assert any("41 rows read, 40 used." in part.value and "1 repeat" in part.value for part in app.markdown)
-    press(app, "Use these 40 rows")
+    app.press("Use these 40 rows")
     assert app.selectbox(key="data").value == "Yours: mine.tsv (en-fr)"
     assert not any(uploader.key == "own_file" for uploader in app.file_uploader)
     shown = app.dataframe[0].value["Sentence"]
     assert set(shown) == {*ENGLISH, *FRENCH}
 
 
-def test_the_wrong_language_is_told_before_a_file_is_used(opened: Open, run: Run, press: Callable) -> None:
-    app = press(opened("maps"), "Upload")
-    app.file_uploader(key="own_file").set_value(("a.txt", "\n".join(examples("en", "es")[1]).encode(), "text/plain"))
-    run(app)
+def test_the_wrong_language_is_told_before_a_file_is_used(opened: Open) -> None:
+    app = opened("maps")
+    app.upload("a.txt", "\n".join(examples("en", "es")[1]))
     assert any("looks like Spanish, not English" in warning.value for warning in app.warning)
 
 

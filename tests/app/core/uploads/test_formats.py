@@ -11,6 +11,12 @@ from app.core.uploads import formats
 from bgt_core.errors import BgtError
 
 
+def as_parquet(columns: dict[str, list[str]]) -> bytes:
+    file = io.BytesIO()
+    pd.DataFrame(columns).to_parquet(file)
+    return file.getvalue()
+
+
 def table(content: bytes, name: str = "pairs.tsv") -> dict[str, list[str]]:
     return formats.cells(name, content).to_dict("list")
 
@@ -82,8 +88,15 @@ def test_any_script_and_any_markup_survive() -> None:
         ("a.tsv", b"a\tb\n" * 50_001, "more than 50,000 rows"),
         ("a.csv", b'"open,b\n', "not CSV"),
         ("a.tsv", b"score\tleft\tright\n", "no rows"),
+        ("a.parquet", as_parquet({"en": ["x"] * 50_001}), "more than 50,000 rows"),
+        ("a.parquet", as_parquet({f"c{at}": ["x"] for at in range(101)}), "101 columns, more than 100"),
+        ("a.tsv", b"\t".join([b"x"] * 101), "101 columns"),
+        ("a.csv", b",".join([b"x"] * 101), "101 columns"),
+        ("a.jsonl", b'{"en": "x"}\n' * 50_002, "more than 50,000 rows"),
+        ("a.jsonl", b'{"en": ' + b"[" * 100_000 + b"\n", "a.jsonl:1: expected a JSON object"),
+        ("a.jsonl", b'{"en": ' + b"1" * 6_000 + b"}\n", "a.jsonl:1: expected a JSON object"),
     ],
 )
-def test_what_cannot_be_read_is_explained(name: str, content: bytes, message: str) -> None:
+def test_what_cannot_be_read_or_is_too_much_is_explained(name: str, content: bytes, message: str) -> None:
     with pytest.raises(BgtError, match=message):
         formats.cells(name, content)

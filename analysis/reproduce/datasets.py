@@ -1,0 +1,218 @@
+"""A folder of data: what a pair of languages is trained on, and what its systems are measured on.
+
+    FOLDER/parallel/en-fr.*         translations: TSV (.gz .xz .zst) or Parquet, English first
+    FOLDER/retrieval/en-fr.*.tsv    translations to be found; may be absent
+    FOLDER/...                      STS 2012-2016, STS Benchmark's dev set and SemEval-2017 as `bgt evaluate sts` reads
+                                    them: any of them, at least one year
+
+Pairs with a sentence that is measured on are never trained on. Cleaned pairs, tokenizers and token stores lie in
+OUT/data and are shared by all trainings with the same settings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from analysis.reproduce.shares import Shares
+from bgt_core.data import store
+from bgt_core.data.clean import CleaningRules, clean
+from bgt_core.data.columns import Source
+from bgt_core.data.manifest import facts
+from bgt_core.data.pairfile import SUFFIXES
+from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.data.text import Tokenizer
+from bgt_core.embedder import Embedder
+from bgt_core.errors import NotFound
+from bgt_core.evaluation.sts.files import read_sets, walk, year_files
+from bgt_core.evaluation.sts.hard import hard_splits
+from bgt_core.evaluation.sts.score import StsSet
+from bgt_core.files import PARTIAL, atomic_file, file_lock, remove, write_text, writing
+from bgt_core.recipes import Recipe
+from bgt_core.run.prepare import train_tokenizer
+
+Say = Callable[[str], None]
+
+Langs = tuple[str, ...]
+
+RULES = CleaningRules(least=1, most=1_000, max_ratio=9.0, unit="characters")  # of characters, which every language has
+HASHED = ("least", "most", "max_ratio", "unit", "max_pairs", "seed")  # of the rules; the younger ones are not set
+SPLIT_SEED = 1  # all seeds of a system are trained on the same pairs and validated on the same others
+WITHOUT = ("2016", "2017")  # years of STS Benchmark: other test sets
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What systems of one pair of languages are trained and measured on."""
+
+    langs: tuple[str, ...]
+    sources: Sequence[Path]
+    sets: Sequence[StsSet]  # the years, then the others
+    translations: dict[str, tuple[Sequence[str], Sequence[str]]]  # to be found, by the name of their file
+    sha256: str  # of the content of all this
+
+    @property
+    def name(self) -> str:
+        """What its files begin with."""
+        return "-".join(self.langs)
+
+    @cached_property
+    def evaluation_sets(self) -> Sequence[StsSet]:
+        """All sets, Hard STS among them."""
+        return [*self.sets, *hard_splits([data for data in self.sets if data.year.isdigit()])]
+
+    @property
+    def rules(self) -> CleaningRules:
+        """Which pairs are kept."""
+        return RULES
+
+    def shares(self, embedder: Embedder) -> Shares:
+        """What else is measured of a trained system, by latent: nothing."""
+        return {}
+
+    def pair_scores(self, embedder: Embedder) -> Mapping[str, np.ndarray]:
+        """Labels of pairs and their scores by a trained system, (N,) each, as `pair_scores` has them: none."""
+        return {}
+
+    def pairs(self, out: Path, say: Say, device: str) -> Source:
+        """What is trained on, made in `out` where it is missing."""
+        path = out / f"{self.name}-{self.sha256[:10]}.tsv.zst"
+        if not path.exists():
+            say(f"{self.name}: cleaning {len(self.sources)} files of translations")
+            clean(self.sources, self.langs, path, self.rules, exclude=[self.evaluated(out)])
+        return Source(path, tuple(column.partition(":")[0] for column in self.langs))
+
+    def text(self, out: Path, say: Say, device: str) -> Source:
+        """What its tokenizer is trained on, likewise."""
+        return self.pairs(out, say, device)
+
+    def evaluated(self, out: Path) -> Path:
+        """A file of every sentence that is measured on, once, in order."""
+        sentences = self.evaluated_sentences()
+        path = out / f"{self.name}-evaluated.txt"
+        write_text(path, "\n".join(sorted(sentences)) + "\n")
+        return path
+
+    def evaluated_sentences(self) -> set[str]:
+        """Every sentence that is measured on."""
+        sentences = {text for data in self.sets for side in (data.left, data.right) for text in side}
+        return sentences | {text for sides in self.translations.values() for side in sides for text in side}
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The files that a training reads."""
+
+    pairs: Source
+    tokenizer: Path
+    corpus: Path
+
+
+def read_dataset(folder: Path, langs: Langs) -> Dataset:
+    """What `folder` has for two languages.
+
+    Raises NotFound where the folder, its translations or an STS year are missing, and DataError for files that can't be
+    read.
+    """
+    if not folder.is_dir():
+        raise NotFound(f"{folder}: no such folder.")
+    pair = "-".join(langs)
+    sources = sorted(path for path in folder.glob(f"parallel/{pair}.*") if path.name.endswith(SUFFIXES))
+    if not sources:
+        raise NotFound(f"{folder}: no translations of {pair}; expected parallel/{pair}.NAME.tsv.xz or such.")
+    sets = read_years(folder)
+    tracks = dict.fromkeys(f"sts17-{left}-{right}" for left in langs for right in langs)
+    for name in ("stsb-dev", *tracks):
+        sets += optional_set(folder, name)
+    sets = list({str(data): data for data in sets}.values())  # a track has two names
+    files = sorted(folder.glob(f"retrieval/{pair}.*.tsv"))
+    translations: dict[str, tuple[Sequence[str], Sequence[str]]] = {
+        path.name.removesuffix(".tsv"): columns(path, langs) for path in files
+    }
+    return Dataset(langs, sources, sets, translations, content_hash(sources, sets, translations))
+
+
+def read_years(folder: Path) -> list[StsSet]:
+    """The sets of all STS years; NotFound where there is none."""
+    years = sorted(year_files(dict(walk(folder))))
+    if not years:
+        raise NotFound(f"{folder}: no STS year; expected sts/2012/NAME.tsv, or SemEval's own files.")
+    return read_sets(folder, years)
+
+
+def optional_set(folder: Path, name: str) -> list[StsSet]:
+    """The sets of that name, none where they are absent."""
+    try:
+        return read_sets(folder, [name], without=WITHOUT if name.startswith("stsb") else ())
+    except NotFound:
+        return []
+
+
+def columns(path: Path, langs: Langs) -> tuple[list[str], list[str]]:
+    """The two sides of a file of translations."""
+    left, right = zip(*read_pairs(path, langs, Skipped(), strict=True), strict=True)
+    return list(left), list(right)
+
+
+def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: Mapping[str, object]) -> str:
+    """SHA-256 of what is trained and measured on, wherever it lies."""
+    sts = [
+        [str(data), *map(list, (data.left, data.right, data.gold)), data.left_lang, data.right_lang] for data in sets
+    ]
+    rules = {name: getattr(RULES, name) for name in HASHED}
+    parts = [sorted(facts(path)["sha256"] for path in sources), rules, translations, *sts]
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(json.dumps(part, sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+def prepare(
+    dataset: Dataset,
+    recipe: Recipe,
+    out: Path,
+    say: Say,
+    workers: int,
+    device: str = "auto",
+    tokenizer: Path | None = None,
+) -> TrainingData:
+    """The pairs, tokenizer and token store for a recipe, made in `out` where they are missing; `tokenizer` is that of
+    what it starts from.
+
+    Of several processes one makes them and the others wait. Raises DataError for text that can't be used.
+    """
+    given = [facts(tokenizer)["sha256"]] if tokenizer else []
+    settings = json.dumps([dataset.sha256, asdict(recipe.data), SPLIT_SEED, *given])
+    folder = out / f"{dataset.name}-{hashlib.sha256(settings.encode()).hexdigest()[:10]}"
+    with file_lock(out / f"{dataset.name}.lock", wait=True):
+        for leftover in folder.glob(f"*{PARTIAL}"):  # of a process that was killed
+            remove(leftover)
+        files = TrainingData(dataset.pairs(out, say, device), folder / "tokenizer.model", folder / "store")
+        if tokenizer:
+            with writing(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                shutil.copy(tokenizer, files.tokenizer)
+        elif not files.tokenizer.exists():
+            say(f"{dataset.name}: training a tokenizer of {recipe.data.vocab_size:,} pieces")
+            pieces = train_tokenizer(recipe, [dataset.text(out, say, device)], strict=False)
+            with atomic_file(files.tokenizer) as partial:
+                pieces.save(partial)
+        store.prepare(
+            [files.pairs],
+            recipe.data.columns,
+            Tokenizer.load(files.tokenizer),
+            files.corpus,
+            min_pieces=recipe.data.min_pieces,
+            max_pieces=recipe.data.max_pieces,
+            valid_pairs=recipe.data.valid_pairs,
+            seed=SPLIT_SEED,
+            workers=workers,
+        )
+    return files

@@ -1,0 +1,59 @@
+"""The stored results of a comparison as figures, for notebooks and papers.
+
+They need matplotlib: `pip install "bgt[analysis]"`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from analysis.reproduce.experiments import F1_GAP, SYNTAX, Comparison
+from analysis.reproduce.pair_scores import MEASURES
+from analysis.reproduce.results import MEAN
+from analysis.reproduce.stored import Records
+from bgt_core.evaluation.contrasts import NOT_RUN
+from bgt_core.tables.figures import HOLLOW, OURS, interval, legend, sheet
+
+VERDICTS = {"holds": "o", "does not hold": "X", "not separable": "s"}  # marker of each verdict
+SMALL: dict[str, Any] = {"marker": ".", "markersize": 4, "linestyle": "none"}
+
+
+def systems(comparison: Comparison, records: Records, measure: str = "") -> Figure:
+    """One line per system: its score, by default in the comparison's measure, the interval over pairs, each training
+    below it, the paper's number.
+
+    A system that was not trained, or can't be measured so, has no mark of ours.
+    """
+    measure = measure or comparison.measure
+    unit = "x 100" if measure in (*SYNTAX, F1_GAP, *MEASURES) else "Pearson x 100"
+    figure, axes = sheet([system.name for system in comparison.systems], f"{measure}, {unit}")
+    heights = {system.name: height for height, system in enumerate(comparison.systems)}
+    paper = {name: numbers.get(measure) for name, numbers in comparison.published.items() if name in heights}
+    for row in (row for row in records["scores"] if row["measure"] == measure and row["system"] in heights):
+        if row["seed"] == MEAN:
+            interval(axes, heights[row["system"]], row)
+            paper[row["system"]] = row["published"]
+        else:
+            axes.plot(row["value"], heights[row["system"]] + 0.25, color=OURS, **SMALL)
+    for name, value in paper.items():
+        if value is not None:
+            axes.plot(value, heights[name], **HOLLOW)
+    legend(axes, {"ours": "o"}, [Line2D([], [], color=OURS, label="each training", **SMALL)])
+    return figure
+
+
+def verdicts(records: Records) -> Figure:
+    """One line per claim of the paper: by how many points it holds here, with the interval, and in the paper."""
+    names = [row["claim"] + (f" ({NOT_RUN})" if row["verdict"] == NOT_RUN else "") for row in records["claims"]]
+    figure, axes = sheet(names, "points")
+    axes.axvline(0, color="0.6", linewidth=1)
+    for height, row in enumerate(records["claims"]):
+        if row["verdict"] in VERDICTS:
+            interval(axes, height, row, VERDICTS[row["verdict"]])
+        if row["published"] is not None:
+            axes.plot(row["published"], height, **HOLLOW)
+    legend(axes, VERDICTS)
+    return figure

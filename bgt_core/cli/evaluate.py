@@ -1,0 +1,179 @@
+"""`bgt evaluate TASK`: a command for each task, whose options are the task's settings and those that all share."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+
+import typer
+from typer.core import TyperGroup
+
+from bgt_core import PRETRAINED
+from bgt_core.cli.errors import Command
+from bgt_core.cli.options import (
+    CsvOption,
+    DeviceOption,
+    DistanceOption,
+    JsonOption,
+    LatexOption,
+    ParquetOption,
+    PrecisionOption,
+    check_files,
+    on_stdout,
+    open_models,
+)
+from bgt_core.errors import NotFound
+
+if TYPE_CHECKING:
+    from bgt_core.evaluation.result import Result
+    from bgt_core.evaluation.task import Task
+
+
+class Tasks(TyperGroup):
+    """The tasks, found when they are asked for: those of this package and those that others add."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        from bgt_core.evaluation.task import task_names
+
+        return task_names()
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        from bgt_core.evaluation.task import find_task
+
+        return task_command(cmd_name, find_task(cmd_name))
+
+
+app = typer.Typer(cls=Tasks, no_args_is_help=True)
+
+
+@app.callback()
+def about() -> None:
+    """Evaluate any encoders, side by side, with intervals: similarity, pairs, retrieval, syntax, fidelity and more."""
+
+
+def run(
+    task: Any,  # a `Task`
+    data: list[Path] | None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A checkpoint or run folder, ORG/NAME, sentence-transformers:NAME, python:MODULE:OBJECT, "
+            "vectors:FILE, scores:FILE or baseline:words|tfidf|random; give several to compare them, and a name of "
+            "your own as NAME=SPEC.",
+            show_default="the model that ships",
+        ),
+    ] = None,
+    distance: DistanceOption = None,
+    resamples: Annotated[int, typer.Option(help="Number of bootstrap resamples.")] = 2_000,
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples, and of what the evaluation draws.")] = 0,
+    gaps: Annotated[bool, typer.Option("--compare", help="Also print each difference of two systems.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Keep everything in files: scores, differences, items, curves, JSON."),
+    ] = None,
+    csv: CsvOption = None,
+    latex: LatexOption = None,
+    parquet: ParquetOption = None,
+    as_json: JsonOption = False,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
+) -> None:
+    """Load, measure and print."""
+    from bgt_core.evaluation.comparison import check_bootstrap
+    from bgt_core.evaluation.result import LEGEND
+    from bgt_core.evaluation.task import evaluate
+    from bgt_core.tables import save, show
+
+    files = {"csv": csv, "latex": latex, "parquet": parquet}
+    check_files({**files, "out": out}, as_json)
+    check_bootstrap(resamples, level)
+    items = task.load(data or [], seed=seed)
+    encoders = open_models(
+        model or [str(PRETRAINED)], device, precision, distance or (), own_probability=task.own_probability
+    )
+    result = evaluate(task, encoders, items, resamples=resamples, level=level, seed=seed)
+    table = result.table()
+    save(table, files, result.about)
+    if out:
+        save_all(result, out)
+    for line in (*result.warnings, result.about, *([LEGEND] if result.differences else [])):
+        print(line, file=sys.stderr)
+    if as_json:
+        print(json.dumps(result.as_dict(), indent=2, ensure_ascii=False))
+    elif not on_stdout(files):
+        show(table.columns, table.lines(), text=text_columns(table.rows))
+        if gaps and result.differences:
+            differences = result.difference_table()
+            print()
+            show(differences.columns, differences.lines(), text=len(differences.columns) - 3)
+
+
+def text_columns(rows: Sequence[Sequence[object]]) -> int:
+    """How many columns at the left are text."""
+    return next((number for number, value in enumerate(rows[0]) if not isinstance(value, str)), 1) if rows else 1
+
+
+def save_all(result: Result, folder: Path) -> None:
+    """Write result.json and scores.csv, and if there are any, differences.csv, curves.csv and items.parquet."""
+    from bgt_core.files import write_text
+    from bgt_core.tables import save
+
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise NotFound(f"`out` {folder}: can't be made ({error.strerror}).") from None
+    write_text(folder / "result.json", json.dumps(result.as_dict(), indent=2, ensure_ascii=False))
+    tables = {"scores": result.table(), "differences": result.difference_table(), "curves": result.curve_table()}
+    for name, table in tables.items():
+        if table.rows:
+            save(table, {"csv": folder / f"{name}.csv"}, result.about)
+    if result.write_items:
+        result.write_items(folder / "items.parquet")
+
+
+def task_command(name: str, task: type[Task[Any]]) -> Any:
+    """The command of a task: its fields with a help text are options."""
+    settings = options_of(task)
+
+    def command(**values: Any) -> None:
+        chosen = {each.name: values.pop(each.name) for each in settings}
+        run(task(**chosen), values.pop("data", None), **values)
+
+    shared = list(inspect.signature(run, eval_str=True).parameters.values())[2:]
+    data = [argument(task.data)] if task.data else []
+    parameters = [each.replace(kind=each.KEYWORD_ONLY) for each in (*data, *settings, *shared)]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__doc__ = inspect.getdoc(task)
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(name, cls=Command)(command)
+    return typer.main.get_command(alone)
+
+
+def argument(text: str) -> inspect.Parameter:
+    """DATA, one path or several."""
+    note = Annotated[list[Path] | None, typer.Argument(metavar="DATA...", help=text, show_default=False)]
+    return inspect.Parameter("data", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=note)
+
+
+def options_of(task: type[Task[Any]]) -> list[inspect.Parameter]:
+    """The settings of a task as options."""
+    hints = get_type_hints(task, include_extras=True)
+    options = []
+    for each in fields(task):  # type: ignore[arg-type]
+        if get_origin(hints[each.name]) is not Annotated:
+            continue
+        kind, text, *_ = get_args(hints[each.name])
+        flag = f"--{each.name.replace('_', '-')}"
+        required = each.default is MISSING
+        option = typer.Option(flag, help=text, show_default=not required and each.default is not None)
+        note = Annotated[kind, option]  # type: ignore[valid-type]
+        default = inspect.Parameter.empty if required else each.default
+        options.append(inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=note))
+    return options

@@ -1,0 +1,123 @@
+"""A task, and `evaluate`: one task, some systems and data -> `Result`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar
+
+from bgt_core.contracts import SentenceEncoder
+from bgt_core.errors import UsageError, did_you_mean
+from bgt_core.evaluation.comparison import Statistic, check_bootstrap, compare
+from bgt_core.evaluation.result import Result
+
+ENTRY_POINTS = "bgt.evaluations"  # of packages that add tasks: NAME = "MODULE:CLASS"
+
+Lang = Annotated[str, "Language of the sentences."]
+Latent = Annotated[str | None, "semantic or language; by default each that a model has."]
+
+Items = TypeVar("Items")
+
+
+class Task(Protocol[Items]):
+    """One evaluation: a frozen dataclass whose fields are its settings, with this class as its base.
+
+    A field that is `Annotated[type, "help"]` is an option of `bgt evaluate NAME`; the first line of the docstring is
+    what the list of tasks says, all of it what `--help` says.
+    """
+
+    data: ClassVar[str] = ""  # help of DATA; empty if the task takes no files
+    across: ClassVar[str] = "system"  # columns of the table: systems, or a field of the scores' names
+    own_probability: ClassVar[bool] = False  # whether a model that tells duplicates is compared by its probability
+
+    def load(self, paths: Sequence[Path], *, seed: int) -> Items:
+        """Read the items; `seed` is that of what is drawn."""
+
+    def statistic(self, items: Items, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
+        """Measure the encoders, and give their scores as a function of how often each item is drawn."""
+
+
+def evaluate(
+    task: Task[Any] | str,
+    encoders: SentenceEncoder | Mapping[str, SentenceEncoder],
+    data: Any = (),
+    *,
+    resamples: int = 2_000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Result:
+    """Score systems side by side, with intervals and differences.
+
+        result = evaluate("sts", {"mine": bgt_core.load("runs/mine"), "shipped": bgt_core.load()}, "data/sts")
+
+    Args:
+        task: A task with its settings, as `Sts(sets="2012")`, or the name of one.
+        encoders: One encoder, or several by name; each latent of each is a system.
+        data: A file or folder, or items as `task.load` gives them.
+        resamples: Number of bootstrap resamples.
+        level: Level of the intervals.
+        seed: Seed of the resamples, and of what the task draws.
+
+    Returns:
+        All scores, and the differences of systems.
+
+    Raises:
+        UsageError: Settings out of range, systems of one name, a latent or language that an encoder lacks.
+        NotFound: A file or library is absent.
+        DataError: A damaged file, or vectors that are not finite numbers.
+    """
+    check_bootstrap(resamples, level)
+    task = find_task(task)() if isinstance(task, str) else task
+    items = task.load([Path(data)], seed=seed) if isinstance(data, str | Path) else data
+    named = encoders if isinstance(encoders, Mapping) else {"model": encoders}
+    result = compare(task.statistic(items, named, seed=seed), resamples=resamples, level=level, seed=seed)
+    settings = {each.name: plain(getattr(task, each.name)) for each in fields(task)}  # type: ignore[arg-type]
+    return replace(result, task=task_name(type(task)), settings=settings, across=task.across)
+
+
+def task_names() -> list[str]:
+    """List the tasks: a module of `bgt_core.evaluation.tasks` each, and those of other packages."""
+    from bgt_core.evaluation import tasks
+
+    own = [module.name.replace("_", "-") for module in iter_modules(tasks.__path__)]
+    return [*own, *(point.name for point in entry_points(group=ENTRY_POINTS))]
+
+
+def find_task(name: str) -> type[Task[Any]]:
+    """Import the task of that name.
+
+    Raises:
+        UsageError: An unknown name, or two tasks of it.
+    """
+    names = task_names()
+    if names.count(name) != 1:
+        problem = "there is no such task" if name not in names else "two packages have a task of that name"
+        raise UsageError(f"`task` {name}: {problem}; choose from {', '.join(names)}.{did_you_mean(name, names)}")
+    points = entry_points(group=ENTRY_POINTS, name=name)
+    if points:
+        return next(iter(points)).load()
+    return import_module(f"bgt_core.evaluation.tasks.{name.replace('-', '_')}").TASK
+
+
+def task_name(task: type) -> str:
+    """The name of a task of ours; of another, its class."""
+    package, _, module = task.__module__.rpartition(".")
+    return module.replace("_", "-") if package == "bgt_core.evaluation.tasks" else task.__name__
+
+
+def one_path(paths: Sequence[Path], what: str) -> Path:
+    """Return the only path; UsageError for none or several."""
+    if len(paths) != 1:
+        raise UsageError(f"DATA: expected {what}, got {len(paths)} paths.")
+    return paths[0]
+
+
+def plain(value: Any) -> Any:
+    """A setting as JSON can hold it."""
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return str(value) if isinstance(value, Path) else value

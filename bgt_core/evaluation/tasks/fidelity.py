@@ -1,0 +1,204 @@
+"""What a model keeps of a sentence when it generates it from its latents: from both, in another language, in a style.
+
+    pairs -> `plan`: whose meaning, whose style -> generated sentences -> `measures`
+
+Beside each model stand baselines that generate nothing: the source copied, a random training sentence, and the training
+sentence whose semantic latent is nearest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
+from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.errors import DataError, UsageError
+from bgt_core.evaluation.bootstrap import ItemSample
+from bgt_core.evaluation.comparison import Statistic
+from bgt_core.evaluation.fidelity.kept import numbers
+from bgt_core.evaluation.fidelity.measures import LENGTH_OFF, OfWeights, corpus_measures, right_sentences
+from bgt_core.evaluation.fidelity.plan import OWN, Columns, Latents, Writer, Writing, writers, writings
+from bgt_core.evaluation.task import Task, one_path
+from bgt_core.evaluation.tasks.retrieval import language_pair
+from bgt_core.vectors.compare import nearest
+
+COPY, RANDOM_TRAINING, NEAREST = "source copied", "random training", "nearest training"
+
+
+class FidelityKey(NamedTuple):
+    written: str  # language
+    meaning_of: str
+    manner_of: str
+    measure: str
+    sentences: int
+
+
+class HeldOut(NamedTuple):
+    """Pairs of two languages, and sentences of both, of any number, for the baselines of training sentences."""
+
+    columns: Columns
+    train: Columns | None = None
+
+
+@dataclass(frozen=True)
+class Fidelity(Task[HeldOut]):
+    """Fidelity: how much of a sentence do its latents keep, when text is generated from them?
+
+    From both of a sentence's own latents; with the meaning of the other language and the style of the reference or of a
+    random sentence; with its own meaning and the style of a random sentence. Length and mark are compared with the
+    style, all else with the reference; what is kept, if source and reference agree.
+    """
+
+    data = "Translations never trained on: TSV, Parquet, or X for X.en and X.fr."
+    across = "measure"
+
+    langs: Annotated[str, "The languages of the columns, as in en,fr."]
+    train: Annotated[
+        Path | None, "Translations of the training data: a random one, and the one of nearest meaning, are baselines."
+    ] = None
+    limit: Annotated[int, "At most this many pairs, evenly spaced."] = 300
+    min_words: Annotated[int, "Words that a sentence of the first language has at least."] = 1
+    max_words: Annotated[int | None, "Words that a sentence of the first language has at most."] = None
+    beam: Annotated[int, "Hypotheses kept; 1 is greedy."] = 4
+    cased: Annotated[bool, "Compare text as it is; by default it is lower-cased first."] = False
+
+    def load(self, paths: Sequence[Path], *, seed: int) -> HeldOut:
+        """Read the pairs, and choose those of some length."""
+        if self.limit < 2:
+            raise UsageError(f"`limit` {self.limit}: must be at least 2.")
+        if len(set(language_pair(self.langs))) < 2:
+            raise UsageError(f"`langs` {self.langs}: expected two languages, as in en,fr.")
+        pairs = self.read(one_path(paths, "one file of translations"))
+        most = self.max_words
+        fitting = [pair for pair in pairs if self.min_words <= len(pair[0].split()) <= (most or len(pair[0]))]
+        if len(fitting) < 2:
+            raise DataError(
+                f"{len(fitting)} of {len(pairs)} pairs have --min-words to --max-words; expected 2 or more."
+            )
+        count = min(self.limit, len(fitting))
+        chosen = [fitting[row * len(fitting) // count] for row in range(count)]
+        train = self.read(self.train) if self.train else None
+        return HeldOut(self.by_language(chosen), self.by_language(train) if train is not None else None)
+
+    def statistic(self, items: HeldOut, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
+        """Generate all that the models can; the seed draws styles and random sentences.
+
+        A model without language latents has no style: what needs one is left out.
+        """
+        columns, train = items
+        langs = list(language_pair(self.langs))
+        rows = check_columns(columns, langs)
+        models = writers(encoders, langs, self.beam)
+        latents = {name: Latents(writer, columns) for name, writer in models.items()}
+        trained = training_sentences(models, latents, columns, train, seed) if train else {}
+        baselines = list(dict.fromkeys(name for by_name in trained.values() for name in by_name))
+        names = [*models, COPY, *baselines]
+        corpus: dict[FidelityKey, dict[str, OfWeights]] = {}
+        right: dict[FidelityKey, dict[str, np.ndarray]] = {}
+        for writing in writings(langs, rows, any(LANGUAGE in each.latents for each in models.values()), seed):
+            source, lang = writing.source_lang, writing.lang
+            styles = [columns[lang][row] for row in writing.styles]
+            able = [name for name, writer in models.items() if not writing.needs_style or LANGUAGE in writer.latents]
+            texts = {name: models[name].write(latents[name].of(writing), lang=lang) for name in able}
+            for name, outputs in {**texts, COPY: columns[source], **trained.get((source, lang), {})}.items():
+                read = None
+                if name in able and LANGUAGE in models[name].latents:
+                    own = models[name].embed(outputs, lang=lang, latent=LANGUAGE)
+                    read = own, latents[name].vectors[LANGUAGE, lang][writing.styles]
+                of_corpus = corpus_measures(
+                    outputs, columns[lang], styles, lang=lang, lowercase=not self.cased, language_latents=read
+                )
+                for measure, score in of_corpus.items():
+                    corpus.setdefault(key(writing, measure, rows), {})[name] = score
+                of_sentences = right_sentences(
+                    outputs, columns[lang], columns[source], styles,
+                    lang=lang, source_lang=source, lowercase=not self.cased,
+                )  # fmt: skip
+                for measure, hits in of_sentences.items():
+                    right.setdefault(key(writing, measure, len(hits)), {})[name] = hits
+        unread = sum(
+            any(numbers(text, lang) is None for lang, text in zip(langs, pair, strict=True))
+            for pair in zip(*columns.values(), strict=True)
+        )
+        case = "cased" if self.cased else "lower-cased"
+        return Statistic(
+            systems=names,
+            scores=lambda weights: {
+                name: np.stack(
+                    [scores[each](weights[0]) if each in scores else nothing(weights[0]) for each in names], 1
+                )
+                for name, scores in corpus.items()
+            },
+            samples=[ItemSample(rows)],
+            hits={
+                name: np.stack([hits[each] if each in hits else nothing(np.empty(name.sentences)) for each in names])
+                for name, hits in right.items()
+            },
+            about=f"{rows:,} pairs, beam {self.beam}; chrF and BLEU of sacrebleu, {case}; length and mark compared "
+            "with the style, the rest with the reference; what is kept, if source and reference agree"
+            + (f"; numbers of {unread:,} pairs can't be read and are left out" if unread else "")
+            + ("" if train else "; without --train, no training sentences stand beside them as baselines"),
+            counts={"pairs": rows, "numbers unread": unread},
+            compared=list(models),
+            lower_is_better=[each for each in corpus if each.measure == LENGTH_OFF],
+        )
+
+    def read(self, path: Path) -> list[tuple[str, ...]]:
+        """The pairs of a file, in the order of the languages."""
+        return list(read_pairs(path, language_pair(self.langs), Skipped(), strict=True))
+
+    def by_language(self, pairs: Sequence[tuple[str, ...]]) -> Columns:
+        """The sentences of each language."""
+        sides = list(zip(*pairs, strict=True)) or [(), ()]
+        return dict(zip(language_pair(self.langs), sides, strict=True))
+
+
+TASK = Fidelity
+
+
+def key(writing: Writing, measure: str, sentences: int) -> FidelityKey:
+    """The name of a score: whose meaning is "its own" if the sentence is reconstructed."""
+    meaning = OWN if writing.manner == OWN else writing.source_lang
+    return FidelityKey(writing.lang, meaning, writing.manner, measure, sentences)
+
+
+def nothing(like: np.ndarray) -> np.ndarray:
+    """NaN for each row of something."""
+    return np.full(len(like), np.nan)
+
+
+def check_columns(columns: Columns, langs: Sequence[str]) -> int:
+    """The number of pairs; DataError for fewer than two, and for columns of different lengths."""
+    counts = [len(columns[lang]) for lang in langs]
+    if len(set(counts)) > 1:
+        raise DataError(f"{' and '.join(map(str, counts))} sentences; expected pairs.")
+    if counts[0] < 2:
+        raise DataError(f"{counts[0]} pairs; a style is another sentence than the source's own: expected 2 or more.")
+    return counts[0]
+
+
+def training_sentences(
+    models: Mapping[str, Writer], latents: Mapping[str, Latents], columns: Columns, train: Columns, seed: int
+) -> dict[tuple[str, str], dict[str, list[str]]]:
+    """Baselines by language of the source and of what is written: a training sentence of the latter for each source."""
+    rng = np.random.default_rng([seed, 1])
+    baselines: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for lang in columns:
+        if not train.get(lang):
+            raise DataError(f"No training sentences in {lang}; the baselines need some of both languages.")
+        texts = list(dict.fromkeys(train[lang]))
+        drawn = [texts[row] for row in rng.integers(0, len(texts), len(columns[lang]))]
+        for source in columns:
+            baselines[source, lang] = {RANDOM_TRAINING: drawn}
+        for name, writer in models.items():
+            vectors = writer.embed(texts, lang=lang, latent=SEMANTIC)
+            for source in columns:
+                closest = nearest(latents[name].vectors[SEMANTIC, source], vectors, writer.similarity)
+                called = NEAREST if len(models) == 1 else f"{name} {NEAREST}"
+                baselines[source, lang][called] = [texts[row] for row in closest]
+    return baselines

@@ -1,0 +1,117 @@
+"""Are roles kept? Minimal pairs of the grammar, generated from their latents and weighed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from bgt_core.contracts import LANGUAGE, SentenceEncoder
+from bgt_core.errors import UsageError
+from bgt_core.evaluation.comparison import Statistic
+from bgt_core.evaluation.fidelity.plan import OWN, Latents, Writer, Writing, role_writings, writers
+from bgt_core.evaluation.task import Task
+from bgt_core.grammar.roles import KINDS, RolePair, role_pairs
+
+NAMED, RIGHT, LIKELIER = "both named %", "roles right %", "right likelier %"
+ROLE_LANGS = ("en", "fr")  # of the grammar
+
+
+class RolesKey(NamedTuple):
+    written: str  # language
+    meaning_of: str
+    manner_of: str
+    roles: str
+    measure: str
+    pairs: int
+
+
+@dataclass(frozen=True)
+class MinimalPairs(Task[Sequence[RolePair]]):
+    """Minimal pairs: do latents keep who does what to whom, when text is generated from them?
+
+    Sentences of the built-in grammar and their twins with two roles swapped. An output is right if each of the two
+    persons is in it once, who does it before the other. It needs no output to see whether a sentence is likelier than
+    its twin, given its latents; equally likely counts half.
+    """
+
+    across = "measure"
+
+    langs: Annotated[str, "Languages: en, fr or en,fr."] = ",".join(ROLE_LANGS)
+    count: Annotated[int, "Number of minimal pairs."] = 100
+    beam: Annotated[int, "Hypotheses kept; 1 is greedy."] = 4
+
+    def load(self, paths: Sequence[Path], *, seed: int) -> list[RolePair]:
+        """Draw the pairs."""
+        if paths:
+            raise UsageError("DATA: this evaluation draws its sentences from the built-in grammar; give no file.")
+        if self.count < 1:
+            raise UsageError(f"`count` {self.count}: must be at least 1.")
+        return role_pairs(self.count, seed)
+
+    def statistic(self, items: Sequence[RolePair], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
+        """Generate every sentence from its own latents, from the other language's, and in the style of its twin."""
+        langs = self.langs.split(",")
+        if not langs or not set(langs) <= set(ROLE_LANGS):
+            raise UsageError(f"`langs` {self.langs}: expected en, fr or en,fr.")
+        kinds = np.array([KINDS.index(pair.kind) for pair in items])
+        by_key: dict[RolesKey, dict[str, np.ndarray]] = {}
+        for name, writer in writers(encoders, langs, self.beam).items():
+            for writing, measure, rows in measured(writer, langs, items):
+                for number, kind in enumerate(KINDS):
+                    if of_kind := int((kinds == number).sum()):
+                        meaning = OWN if writing.manner == OWN else writing.source_lang
+                        key = RolesKey(writing.lang, meaning, writing.manner, kind, measure, of_kind)
+                        by_key.setdefault(key, {})[name] = rows[kinds == number]
+        return Statistic(
+            systems=list(encoders),
+            hits={
+                key: np.stack([hits[name] if name in hits else np.full(key.pairs, np.nan) for name in encoders])
+                for key, hits in by_key.items()
+            },
+            about=f"{len(items):,} minimal pairs of the grammar, beam {self.beam}",
+            counts={"pairs": len(items)},
+        )
+
+
+TASK = MinimalPairs
+
+
+def measured(writer: Writer, langs: Sequence[str], pairs: Sequence[RolePair]) -> list[tuple[Writing, str, np.ndarray]]:
+    """Each writing and measure, with the mean of both twins of each pair, (N,)."""
+    texts = {lang: [text for pair in pairs for text in pair.texts[lang]] for lang in langs}
+    persons = {
+        lang: [names for pair in pairs for names in (pair.persons[lang], pair.persons[lang][::-1])] for lang in langs
+    }
+    latents = Latents(writer, texts)
+    rows = []
+    for writing in role_writings(langs, 2 * len(pairs), LANGUAGE in writer.latents):
+        vectors, lang = latents.of(writing), writing.lang
+        written = writer.write(vectors, lang=lang)
+        placed = [places(text, names) for text, names in zip(written, persons[lang], strict=True)]
+        twins = [texts[lang][row ^ 1] for row in range(2 * len(pairs))]
+        gain = writer.log_likelihood(vectors, texts[lang], lang=lang) - writer.log_likelihood(vectors, twins, lang=lang)
+        by_measure = {
+            NAMED: np.array([place is not None for place in placed]),
+            RIGHT: np.array([place == "right" for place in placed]),
+            LIKELIER: (np.sign(gain) + 1) / 2,
+        }
+        rows += [(writing, measure, row.reshape(-1, 2).mean(1)) for measure, row in by_measure.items()]
+    return rows
+
+
+def places(text: str, persons: tuple[str, str]) -> str | None:
+    """How the two stand in a sentence, "right" or "wrong"; None unless each is in it once.
+
+    >>> places("the baker thanks the king.", ("king", "baker"))
+    'wrong'
+    """
+    words = re.findall(r"\w+", text.lower())
+    first, second = persons
+    if words.count(first) != 1 or words.count(second) != 1:
+        return None
+    return "right" if words.index(first) < words.index(second) else "wrong"

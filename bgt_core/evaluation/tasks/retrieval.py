@@ -1,0 +1,180 @@
+"""Translation retrieval: whose nearest neighbour in the other language is its translation?
+
+    pairs -> `EmbeddedSentences` of each language -> what each sentence finds -> hits, (N,) bool -> their share
+
+A hit is the sentence of the same line, as LASER's error counts it: a copy of it on another line is a miss. Of equally
+similar sentences the first line is found, whatever order a machine adds numbers in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.errors import DataError, UsageError
+from bgt_core.evaluation.comparison import Statistic
+from bgt_core.evaluation.systems import System, systems
+from bgt_core.evaluation.task import Task
+from bgt_core.mining import scores
+from bgt_core.mining.margin import check, margin_pairs
+from bgt_core.mining.neighbours import Rows, exact
+from bgt_core.vectors.compare import Similarity, cosine_similarity, nearest
+
+SIMILARITY = "cosine"  # what searches by the encoder's own similarity are called: the cosine, for nearly all
+
+Translations = Mapping[
+    str, tuple[Sequence[str], Sequence[str]]
+]  # by file: line n of one translates line n of the other
+
+
+class RetrievalKey(NamedTuple):
+    file: str
+    by: str  # "cosine", "ratio" or "distance"
+    direction: str
+    pairs: int
+
+
+@dataclass(frozen=True)
+class Retrieval(Task[Translations]):
+    """Retrieval: is the nearest sentence in the other language the translation?
+
+    In percent, both ways, by the semantic latent. A copy of the translation on another line is a miss.
+    """
+
+    data = "Translations: TSV, Parquet, or X for X.en and X.fr; several files are measured one by one."
+    across = "direction"
+
+    langs: Annotated[str, "The languages of the columns, as in en,fr."]
+    margin: Annotated[
+        str | None, "ratio or distance: search by margin too, and mine the pairs as `bgt mine` does; needs FAISS."
+    ] = None
+    k: Annotated[int, "Neighbours that a margin is relative to."] = 4
+
+    def load(self, paths: Sequence[Path], *, seed: int) -> Translations:
+        """Read the files."""
+        langs = language_pair(self.langs)
+        if self.margin:
+            check(self.k, self.margin, "max")
+        columns = {path: list(zip(*read_pairs(path, langs, Skipped(), strict=True), strict=True)) for path in paths}
+        if not columns:
+            raise UsageError("DATA: expected files of translations.")
+        names = [path.name for path in paths]
+        called = {path: path.name if names.count(path.name) == 1 else str(path) for path in paths}
+        return {called[path]: (sides[0], sides[1]) if sides else ((), ()) for path, sides in columns.items()}
+
+    def statistic(self, items: Translations, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
+        """Search both ways.
+
+        With a margin, pairs are also mined, and counted at the threshold that is best for the other half of the known
+        ones.
+        """
+        langs = language_pair(self.langs)
+        for file, columns in items.items():
+            sizes = [len(column) for column in columns]
+            if sizes[0] != sizes[1] or not sizes[0]:
+                counted = f"{sizes[0]} sentences in {langs[0]} and {sizes[1]} in {langs[1]}"
+                raise DataError(f"{file}: {counted}; expected as many, one or more.")
+        rows = systems(encoders, langs, SEMANTIC)
+        ways = f"{langs[0]} to {langs[1]}", f"{langs[1]} to {langs[0]}{', back' if langs[0] == langs[1] else ''}"
+        hits: dict[RetrievalKey, list[np.ndarray]] = {}
+        mined: dict[RetrievalKey, list[float | None]] = {}
+        for system in rows:
+            for file, columns in items.items():
+                left, right = (
+                    embed_distinct(system, column, lang) for column, lang in zip(columns, langs, strict=True)
+                )
+                system.check_widths(left.vectors, right.vectors)
+                searches = {SIMILARITY: hits_of(left, right, system.encoder.similarity)}
+                if self.margin:
+                    forward, backward, counts = by_margin(left, right, self.margin, self.k)
+                    searches[self.margin] = forward, backward
+                    for name, value in (("precision", counts.precision), ("recall", counts.recall), ("F1", counts.f1)):
+                        key = RetrievalKey(file, self.margin, f"mining {name}", len(columns[0]))
+                        mined.setdefault(key, []).append(100 * value)
+                for by, of_ways in searches.items():
+                    for way, of_way in zip(ways, of_ways, strict=True):
+                        hits.setdefault(RetrievalKey(file, by, way, len(columns[0])), []).append(of_way.astype(float))
+        copies = [
+            f"{file}: {len(columns[0]):,} pairs; sentences that repeat one: "
+            + ", ".join(f"{len(text) - len(set(text))} in {lang}" for text, lang in zip(columns, langs, strict=True))
+            for file, columns in items.items()
+        ]
+        return Statistic(
+            systems=[system.name for system in rows],
+            hits={key: np.stack(of_systems) for key, of_systems in hits.items()},
+            numbers=mined,
+            about=f"{'; '.join(copies)}; precision at 1 in percent, strict: a copy of the translation on another line "
+            "is a miss",
+            counts={file: len(columns[0]) for file, columns in items.items()},
+        )
+
+
+TASK = Retrieval
+
+
+def language_pair(text: str) -> tuple[str, str]:
+    """ "en,fr" -> ("en", "fr")."""
+    langs = text.split(",")
+    if len(langs) != 2 or not all(langs):
+        raise UsageError(f"`langs` {text}: expected two languages, as in en,fr.")
+    return langs[0], langs[1]
+
+
+class EmbeddedSentences(NamedTuple):
+    """The N sentences of one language, the U different ones embedded once, so that copies don't crowd out others."""
+
+    vectors: np.ndarray  # (U, D)
+    first: np.ndarray  # (U,) the line that each is on first
+    of_line: np.ndarray  # (N,) which of them a line holds
+
+
+def embed_distinct(system: System, sentences: Sequence[str], lang: str) -> EmbeddedSentences:
+    """Embed the N sentences of one language."""
+    rows: dict[str, int] = {}
+    of_line = np.array([rows.setdefault(sentence, len(rows)) for sentence in sentences])
+    return EmbeddedSentences(system.embed(list(rows), lang), np.unique(of_line, return_index=True)[1], of_line)
+
+
+def hits_of(
+    left: EmbeddedSentences, right: EmbeddedSentences, similarity: Similarity = cosine_similarity
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which lines find each other, forward and backward, (N,) bool each."""
+    forward, backward = (
+        nearest(queries.vectors, answers.vectors, similarity) for queries, answers in ((left, right), (right, left))
+    )
+    return on_own_line(forward, left, right), on_own_line(backward, right, left)
+
+
+def by_margin(
+    left: EmbeddedSentences, right: EmbeddedSentences, margin: str, k: int
+) -> tuple[np.ndarray, np.ndarray, scores.Counts]:
+    """The same by a margin over cosines, and how mining both sides does."""
+    rows = [Rows(side.vectors, np.arange(len(side.vectors))) for side in (left, right)]
+    plan = exact(*rows)
+    forward, backward, pairs = (
+        margin_pairs(rows[0], rows[1], plan, k=k, margin=margin, retrieval=retrieval)
+        for retrieval in ("forward", "backward", "max")
+    )
+    known = np.unique(np.stack([left.of_line, right.of_line], 1), axis=0)  # (G, 2)
+    correct = scores.among(pairs.left, pairs.right, *known.T)
+    odd = int((known[:, 0] % 2).sum())
+    mined, _ = scores.held_out(pairs.scores, correct, pairs.left % 2, (len(known) - odd, odd))
+    ahead = on_own_line(forward.right[np.argsort(forward.left)], left, right)
+    back = on_own_line(backward.left[np.argsort(backward.right)], right, left)
+    return ahead, back, mined
+
+
+def on_own_line(rows: np.ndarray, queries: EmbeddedSentences, answers: EmbeddedSentences) -> np.ndarray:
+    """Whether each line finds its own, (N,) bool; rows (U,) of `answers` are what each different query finds."""
+    return answers.first[rows][queries.of_line] == np.arange(len(queries.of_line))
+
+
+def precision_at_1(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = cosine_similarity) -> float:
+    """Share of rows of queries (N, D) whose most similar row of answers (N, D) is their own."""
+    return float((nearest(queries, answers, similarity) == np.arange(len(queries))).mean())

@@ -1,0 +1,181 @@
+"""Is the paraphrase of a sentence nearer to it than a sentence that is altered in meaning but not in words?
+
+file, or the grammar's held-out part -> `Triples` -> similarity of each pair -> shares by kind, intervals, differences
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from bgt_core.contracts import SentenceEncoder
+from bgt_core.data.textfile import text_lines
+from bgt_core.errors import DataError, UsageError, did_you_mean
+from bgt_core.evaluation.comparison import Statistic
+from bgt_core.evaluation.systems import System, systems
+from bgt_core.evaluation.task import Lang, Latent, Task, one_path
+from bgt_core.grammar.triples import LANGS, triples
+from bgt_core.vectors.compare import DECIMALS
+
+ALL = "all"  # the score over triples of every kind
+BLOCK = 2_048  # triples embedded at once, to bound memory
+
+
+@dataclass(frozen=True)
+class Triples:
+    """N triples of sentences of one language. Raises DataError for an empty set."""
+
+    name: str
+    kinds: Sequence[str]  # of each triple; "" if the file has no kinds
+    sentences: Sequence[str]
+    paraphrases: Sequence[str]
+    altered: Sequence[str]
+    skipped: int = 0  # rows of the file without a paraphrase
+
+    def __post_init__(self) -> None:
+        if not self.sentences:
+            raise DataError(f"{self.name}: no triples; expected lines of kind, sentence, paraphrase, altered sentence.")
+        if len({len(column) for column in (self.kinds, self.sentences, self.paraphrases, self.altered)}) > 1:
+            raise DataError(f"{self.name}: columns of different lengths; each triple needs an entry in all of them.")
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+
+def read_triples(path: Path | str, kinds: Sequence[str] = ()) -> Triples:
+    """Read triples from a TSV without header and quotes, plain, .gz, .xz or .zst.
+
+    Args:
+        path: Lines of kind, sentence, paraphrase and altered sentence, or of the last three.
+        kinds: Kinds to keep; none keeps all.
+
+    Returns:
+        The triples, in the order of the file. Rows with an empty paraphrase are skipped and counted.
+
+    Raises:
+        UsageError: A kind that no row has.
+        NotFound: The file is absent.
+        DataError: The file is damaged, no row is left, or, by file and line, a line has another number of columns or
+            no sentence.
+    """
+    rows: list[list[str]] = []
+    skipped: Counter[str] = Counter()
+    width = 0  # columns of the first line
+    for number, line in text_lines(Path(path)):
+        fields = [field.strip() for field in line.split("\t")]
+        width = width or len(fields)
+        if len(fields) != width or width not in (3, 4):
+            columns = "kind, sentence, paraphrase and altered sentence, or the last three, in every line"
+            raise DataError(f"{path}:{number}: {len(fields)} columns; expected {columns}.")
+        kind, sentence, paraphrase, altered = fields if len(fields) == 4 else ["", *fields]
+        if not sentence or not altered:
+            raise DataError(f"{path}:{number}: an empty sentence; remove the line.")
+        if paraphrase:
+            rows.append([kind, sentence, paraphrase, altered])
+        else:
+            skipped[kind] += 1
+    known = sorted({row[0] for row in rows} | skipped.keys())
+    if unknown := [kind for kind in kinds if kind not in known]:
+        guess = did_you_mean(unknown[0], known)
+        raise UsageError(f"{path}: no triples of kind '{unknown[0]}'; its kinds: {', '.join(known)}.{guess}")
+    kept = [row for row in rows if not kinds or row[0] in kinds]
+    kind_of, first, second, third = ([row[column] for row in kept] for column in range(4))
+    return Triples(Path(path).name, kind_of, first, second, third, sum(skipped[kind] for kind in kinds or skipped))
+
+
+def grammar_triples(count: int = 1_000, lang: str = "en", seed: int = 0) -> Triples:
+    """Draw triples of the built-in grammar with its held-out nouns, verbs and frames.
+
+    Args:
+        count: Number of triples, the kinds in turn.
+        lang: "en" or "fr".
+        seed: Seed of the draws.
+
+    Returns:
+        The triples; a training run that used `bgt_core.grammar.triples.triple_rows` has seen none of their words.
+
+    Raises:
+        UsageError: Another language, or a count out of range.
+    """
+    if lang not in LANGS:
+        raise UsageError(f"`lang` {lang}: the grammar's triples are in {' and '.join(LANGS)}; give a file of others.")
+    drawn = triples(count, seed, held_out=True)
+    first, second, third = ([triple.texts[lang][column] for triple in drawn] for column in range(3))
+    kinds = [triple.kind for triple in drawn]
+    return Triples(f"held-out triples of the grammar ({lang})", kinds, first, second, third)
+
+
+class TriplesKey(NamedTuple):
+    kind: str
+    triples: int
+
+
+@dataclass(frozen=True)
+class TriplesTask(Task[Triples]):
+    """Triples: is a paraphrase nearer to a sentence than an altered sentence of the same words?
+
+    The altered sentence swaps roles or attributes, or changes a negation. Ties count half.
+    """
+
+    data = (
+        "TSV (.gz .xz .zst) of kind, sentence, paraphrase and altered sentence, or of the last three; by default "
+        "held-out triples of the built-in grammar."
+    )
+
+    kinds: Annotated[str | None, "Kinds of DATA, with commas, as swap_obj,swap_att; by default all."] = None
+    count: Annotated[int | None, "Triples of the grammar, without DATA; by default 1,000."] = None
+    lang: Lang = "en"
+    latent: Latent = None
+
+    def load(self, paths: Sequence[Path], *, seed: int) -> Triples:
+        """Read a file, or draw from the grammar."""
+        if paths and self.count is not None:
+            raise UsageError("`count` is for the grammar's triples; a file is read as a whole. Leave one of them out.")
+        if self.kinds and not paths:
+            raise UsageError("`kinds` chooses rows of a file; give DATA.")
+        if paths:
+            return read_triples(one_path(paths, "one file of triples"), self.kinds.split(",") if self.kinds else ())
+        return grammar_triples(1_000 if self.count is None else self.count, self.lang, seed)
+
+    def statistic(self, items: Triples, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
+        """Compare both sentences of every triple with the first."""
+        rows = systems(encoders, [self.lang], self.latent)
+        nearer = np.stack([paraphrase_nearer(system, items, self.lang) for system in rows])  # (S, N)
+        by_kind = rows_by_kind(items.kinds)
+        skipped = f"; {items.skipped:,} rows without a paraphrase skipped" if items.skipped else ""
+        return Statistic(
+            systems=[system.name for system in rows],
+            hits={TriplesKey(kind, len(chosen)): nearer[:, chosen] for kind, chosen in by_kind.items()},
+            about=f"{items.name}: {len(items):,} triples{skipped}; x 100: triples whose paraphrase is nearer to the "
+            "sentence than the altered sentence is, ties count half",
+            counts={"triples": len(items), "skipped": items.skipped},
+        )
+
+
+TASK = TriplesTask
+
+
+def paraphrase_nearer(system: System, items: Triples, lang: str) -> np.ndarray:
+    """For each triple 1 if the paraphrase is nearer, 0 if the altered sentence is, 0.5 for a tie: (N,).
+
+    Similarities that differ by less than rounding are a tie.
+    """
+    gains = []
+    for start in range(0, len(items), BLOCK):
+        columns = [each[start : start + BLOCK] for each in (items.sentences, items.paraphrases, items.altered)]
+        sentence, paraphrase, altered = np.split(system.embed([text for each in columns for text in each], lang), 3)
+        compare = system.encoder.similarity_pairwise
+        gains.append(compare(sentence, paraphrase) - compare(sentence, altered))
+    return (np.sign(np.concatenate(gains).round(DECIMALS)).astype(float) + 1) / 2
+
+
+def rows_by_kind(kinds: Sequence[str]) -> dict[str, np.ndarray]:
+    """The rows of each kind, if there are several, and last of ALL."""
+    names = list(dict.fromkeys(kinds))
+    several = {kind: np.flatnonzero([each == kind for each in kinds]) for kind in names} if len(names) > 1 else {}
+    return several | {ALL: np.arange(len(kinds))}

@@ -1,0 +1,147 @@
+"""A folder of small true data, and a comparison of two systems, with or without one that does not exist."""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from analysis.reproduce import comparisons
+from analysis.reproduce.__main__ import main
+from analysis.reproduce.comparisons import EVERY
+from analysis.reproduce.experiments import Comparison, ExperimentSpec, above, years
+from bgt_core.contracts import LANGUAGE
+from bgt_core.grammar import Pair, pairs
+
+SCALE = {
+    EVERY: {
+        "data.vocab_size": 400,
+        "model.d_model": 16,
+        "model.semantic_dim": 12,
+        "model.language_dim": 6,
+        "model.ffn_dim": 24,
+        "model.heads": 2,
+        "data.min_pieces": 2,
+        "data.valid_pairs": 20,
+        "train.epochs": 1.0,
+        "train.batch_tokens": 400,
+        "train.micro_tokens": 400,
+        "train.warmup_steps": 5,
+        "model.encoder_layers": 3,
+    },
+    "bgt-small": {"train.learning_rate": 1e-2},
+}
+TOY = Comparison(
+    "Two toys",
+    (
+        ExperimentSpec("BGT", "bgt-small", seeds=(1, 2)),
+        ExperimentSpec("dropped out", "bgt-small", {"model.dropout": 0.5}),
+        ExperimentSpec("BGT language", "bgt-small", seeds=(1, 2), latent=LANGUAGE),
+    ),
+    {"BGT": years(60.0, 70.0, 80.0, plus=20.0, minus=30.0), "dropped out": {"STS average": 50.0}},
+    (above("BGT", "dropped out", "sec. 4"), above("BGT", "BGT language", "sec. 5", "Hard+")),
+)
+
+
+def sts_lines(sentences: list[str], count: int, rng: random.Random) -> list[tuple[float, str, str]]:
+    """Gold grows with the words that are shared; some pairs are one sentence with a word changed."""
+    rows = []
+    for _ in range(count):
+        left, right = rng.sample(sentences, 2)
+        if rng.random() < 0.5:
+            words = left.split()
+            words[rng.randrange(len(words))] = "perhaps"
+            right = " ".join(words)
+        rows.append((round(rng.uniform(0, 5), 1), left, right))
+    return rows
+
+
+@pytest.fixture(scope="session")
+def data(tsv: Path, grammar: list[Pair], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Translations, two years of STS, STS Benchmark, a track across languages, and translations to be found."""
+    folder, rng = tmp_path_factory.mktemp("data"), random.Random(1)
+    others: list[Pair] = pairs(120, seed=9)
+    english = [pair.texts["en"] for pair in others]
+    files = {
+        "parallel/en-fr.toy.tsv": [tuple(line.split("\t")) for line in tsv.read_text("utf-8").splitlines()],
+        "retrieval/en-fr.toy.tsv": [(pair.texts["en"], pair.texts["fr"]) for pair in [*others[:40], *grammar[:5]]],
+        "sts/2012/A.tsv": sts_lines(english, 140, rng),
+        "sts/2013/B.tsv": sts_lines(english, 140, rng),
+        "stsb/dev.tsv": [(*row, f"main/news/{year}") for year in (2014, 2016) for row in sts_lines(english, 20, rng)],
+        "sts17/en-fr.tsv": [
+            (number % 6, pair.texts["en"], pair.texts["fr"]) for number, pair in enumerate(others[40:80])
+        ],
+    }
+    for name, rows in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def reproduce(in_process: Callable[..., Any]) -> Callable[..., Any]:
+    """reproduce("toy", "--out", out): the command in this process; its exit code, stdout and stderr."""
+    return partial(in_process, main)
+
+
+class WholeRun(NamedTuple):
+    """A comparison that was trained, measured and reported."""
+
+    err: str
+    rows: Callable[[str], list[dict[str, str]]]  # of a kind of stored results
+    means: dict[tuple[str, str], float]  # (system, measure) -> score
+    page: str
+
+
+@pytest.fixture
+def whole_run(reproduce: Callable[..., Any]) -> Callable[..., WholeRun]:
+    """whole_run(name, data, out, code): all of a comparison; that it ends in `code`, trains nothing a second time, and
+    draws the same page from what is stored."""
+
+    def run(name: str, data: Path, out: Path, code: int = 0) -> WholeRun:
+        command = [name, "--scale=toy", f"--data={data}", f"--out={out}", "--resamples=100", "--seeds=1"]
+        command += ["--device=cpu", "--threads=1"]
+        page, cells = out / "results" / f"{name}.md", out / "cells"
+        done = reproduce(*command)
+        assert done.code == code, done.err
+        text = page.read_text("utf-8")
+        stamps = {path: path.stat().st_mtime_ns for path in cells.rglob("*") if path.is_file()}
+        assert reproduce(*command).code == code
+        assert {path: path.stat().st_mtime_ns for path in cells.rglob("*") if path.is_file()} == stamps
+        assert reproduce(name, "--report-only", f"--results={out / 'results'}").code == 0
+        assert page.read_text("utf-8") == text
+
+        def rows(kind: str) -> list[dict[str, str]]:
+            with (out / "results" / f"{name}-{kind}.csv").open(encoding="utf-8", newline="") as file:
+                return list(csv.DictReader(file))
+
+        scores = [row for row in rows("scores") if row["seed"] == "mean"]
+        means = {(row["system"], row["measure"]): float(row["value"]) for row in scores}
+        return WholeRun(done.err, rows, means, text)
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch: pytest.MonkeyPatch) -> Comparison:
+    """The comparison "toy" at the scale "toy"."""
+    monkeypatch.setitem(comparisons.COMPARISONS, "toy", TOY)
+    monkeypatch.setitem(comparisons.SCALES, "toy", SCALE)
+    monkeypatch.setitem(comparisons.SAVE_EVERY, "toy", 3)
+    return TOY
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The toy comparison with a system that does not exist, and a claim about it."""
+    nowhere = ExperimentSpec("nowhere", "no-such-recipe")
+    changed = Comparison(
+        TOY.title, (*TOY.systems, nowhere), TOY.published, (*TOY.claims, above("BGT", "nowhere", "sec. 1"))
+    )
+    monkeypatch.setitem(comparisons.COMPARISONS, "toy", changed)

@@ -1,0 +1,53 @@
+"""What every page says of the texts that are typed into it: empty, too long, in another language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+ONE, DIRECTION = "One sentence", "In a direction"
+FRENCH = "Il fait très froid ce matin dans notre maison."
+
+
+@pytest.mark.parametrize(
+    ("page", "link"),
+    [
+        ("main", {"sentence": "  "}),
+        ("similarity", {"left": " "}),
+        ("rewrite", {"how": ONE, "source": "  "}),
+        ("rewrite", {"how": ONE, "source": "Yes.", "style": "\n"}),
+        ("rewrite", {"how": DIRECTION, "sentence_en": " "}),
+        ("rewrite", {"styles_en": " "}),
+    ],
+)
+def test_an_empty_text_is_asked_for(opened: Callable[..., Any], page: str, link: dict[str, str]) -> None:
+    app = opened(page, **link)
+    assert any(warning.value.startswith("Type ") for warning in app.warning)
+    assert not app.metric and not any(heading.value == "Output" for heading in app.subheader)
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "title"),
+    [
+        ("main", {"sentence": FRENCH}, ""),
+        ("similarity", {"left": FRENCH}, "Left: "),
+        ("rewrite", {"how": ONE, "source": FRENCH}, "Source: "),
+        ("rewrite", {"styles_en": FRENCH}, "Styles: "),
+    ],
+)
+def test_another_language_is_told(opened: Callable[..., Any], page: str, link: dict[str, str], title: str) -> None:
+    told = f"{title}This looks like French, not English."
+    assert told in [box.value for box in opened(page, **link).warning]
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "told"),
+    [
+        ("similarity", {"right": "word " * 1_000}, "Right is long: only its first 2,000"),
+        ("rewrite", {"how": ONE, "source": "word " * 1_000}, "Source is long: only its first 500"),
+    ],
+)
+def test_a_long_text_is_cut_with_a_word(opened: Callable[..., Any], page: str, link: dict[str, str], told: str) -> None:
+    assert any(box.value.startswith(told) for box in opened(page, **link).warning)

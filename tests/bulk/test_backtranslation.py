@@ -1,0 +1,323 @@
+"""Bitext to its back-translations: the table is the same, whatever stops the work, cuts it or packs the text."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import math
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+from bgt_core import run
+from bgt_core.bulk import backtranslation
+from bgt_core.bulk.backtranslation import backtranslate
+from bgt_core.data import manifest
+from bgt_core.data.inspection import inspect
+from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.data.translations import Translation
+from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.files.resumable import ResumableFile
+
+Begin, Names, States = Callable[..., None], Callable[[], list[str]], Callable[..., list[Path]]
+ROOT = Path(__file__).resolve().parents[2]
+CHUNK = 3
+LANGS = ["en", "fr"]
+
+
+class Shouts:
+    """Translates to capitals, and at twice the cost to capitals and a mark; what is "rien" it does not translate."""
+
+    def __init__(self, fingerprint: str = "shouts"):
+        self.fingerprint = fingerprint
+        self.read: list[list[str]] = []  # what each call was given
+
+    def translate(self, sentences: Sequence[str]) -> list[list[Translation]]:
+        self.read.append(list(sentences))
+        return [
+            [] if text == "rien" else [Translation(text.upper(), 0.5), Translation(f"{text.upper()}!", math.pi)]
+            for text in sentences
+        ]
+
+
+@pytest.fixture
+def bitext(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Eleven rows, of which the fourth is bad and the sixth has no translation, in the working folder."""
+    monkeypatch.setattr(backtranslation, "CHUNK", CHUNK)
+    monkeypatch.chdir(tmp_path)
+    rows = [f"sentence {number}\tphrase  {number}" for number in range(1, 12)]
+    rows[3], rows[5] = "only one column", "nothing\trien"
+    path = Path("text.tsv")
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+SOUND = [number for number in range(1, 12) if number not in (4, 6)]
+TABLE = "".join(
+    f"sentence {n}\tPHRASE {n}\t0.5000\t{n}\nsentence {n}\tPHRASE {n}!\t3.1416\t{n}\n" for n in SOUND
+).encode()
+
+
+def test_a_row_for_each_translation(bitext: Path, names: Names) -> None:
+    translator, done = Shouts(), []
+    result = backtranslate(
+        translator, bitext, Path("out.tsv"), langs=LANGS, into="en", report=lambda *row: done.append(row)
+    )
+    assert Path("out.tsv").read_bytes() == TABLE
+    assert (result.path, result.rows, result.sentences, result.untranslated) == (Path("out.tsv"), 18, 9, 1)
+    assert result.skipped.counts == {"wrong number of columns": 1}
+    assert result.skipped.examples == ["text.tsv:4: 1 column, expected 2 (en, fr)"]
+    assert done == [(rows, 11) for rows in (0, 3, 6, 9, 11)]
+    assert [len(portion) for portion in translator.read] == [3, 2, 3, 2]
+    assert translator.read[0] == ["phrase 1", "phrase 2", "phrase 3"]  # normalised
+    assert names() == ["out.tsv", "out.tsv.json", "text.tsv"]
+
+
+def test_either_side_can_be_translated_and_other_columns_are_left_out(bitext: Path) -> None:
+    Path("wide.tsv").write_text("x\tone\ty\tun\n1\ttwo\t\tdeux\n", encoding="utf-8")
+    backtranslate(Shouts(), Path("wide.tsv"), Path("out.tsv"), langs=["_", "en", "_", "fr"], into="fr")
+    lines = Path("out.tsv").read_text("utf-8").splitlines()
+    assert lines[0] == "un\tONE\t0.5000\t1" and lines[2] == "deux\tTWO\t0.5000\t2"
+
+
+@pytest.mark.parametrize("kind", ["gz", "xz", "zst", "parquet", "moses"])
+def test_every_source_gives_the_same_table(kind: str, bitext: Path) -> None:
+    raw = bitext.read_bytes()
+    source = Path(f"source.{kind}")
+    compress = {"gz": gzip.compress, "xz": lzma.compress, "zst": zstandard.compress}
+    if kind in compress:
+        source.write_bytes(compress[kind](raw))
+    else:
+        rows = [[*line.split("\t"), ""][:2] for line in raw.decode().splitlines()]
+        english, french = map(list, zip(*rows, strict=True))
+        if kind == "parquet":
+            pq.write_table(pa.table({"fr": french, "en": english}), source)
+        else:
+            source = Path("corpus")
+            Path("corpus.en").write_text("\n".join(english) + "\n")
+            Path("corpus.fr").write_text("\n".join(french) + "\n")
+    backtranslate(Shouts(), source, Path("out.tsv"), langs=LANGS, into="en")
+    assert Path("out.tsv").read_bytes() == TABLE
+
+
+@pytest.mark.parametrize("suffix", [".tsv.gz", ".tsv.xz", ".tsv.zst"])
+def test_a_compressed_table_holds_the_same_and_is_continued(suffix: str, bitext: Path, begin: Begin) -> None:
+    out = Path(f"out{suffix}")
+    backtranslate(Shouts(), bitext, out, langs=LANGS, into="en")
+    whole = out.read_bytes()
+    rows = list(read_pairs(out, ["reference", "translation", "cost", "row"], Skipped(), strict=True))
+    assert "".join("\t".join(row) + "\n" for row in rows).encode() == TABLE
+    other = Path(f"other{suffix}")
+    begin(6, backtranslate, Shouts(), bitext, other, langs=LANGS, into="en")
+    backtranslate(Shouts(), bitext, other, langs=LANGS, into="en")
+    assert other.read_bytes() == whole
+
+
+def test_the_card_says_what_it_is_made_of(bitext: Path) -> None:
+    manifest.write_card(bitext, LANGS, 11, [], {}, "CC0 1.0")
+    out = Path("out.tsv.xz")
+    backtranslate(Shouts(), bitext, out, langs=LANGS, into="en")
+    (check,) = inspect(out)
+    assert (check.rows, check.problems) == (18, [])
+    card = json.loads(Path("out.tsv.xz.json").read_text("utf-8"))
+    assert card["file"]["columns"] == ["reference", "translation", "cost", "row"]
+    assert card["sources"] == {"text.tsv": manifest.facts(bitext)}
+    assert (card["licence"], card["translator"], card["into"]) == ("CC0 1.0", "shouts", "en")
+    assert (card["rows"], card["sentences"], card["untranslated"], card["read"]) == (18, 9, 1, 11)
+
+
+def test_stopped_at_any_moment_it_continues_to_the_same_bytes(bitext: Path, states: States) -> None:
+    work = Path("work")
+    work.mkdir()
+    shutil.copy(bitext, work)
+    out, options = work / "out.tsv", {"langs": LANGS, "into": "en"}
+    begun = []
+    for state in states(out, lambda: backtranslate(Shouts(), work / bitext, out, **options)):
+        done: list[int] = []
+        report = lambda rows, total, done=done: done.append(rows)  # noqa: E731
+        result = backtranslate(Shouts(), state / bitext, state / "out.tsv", **options, report=report)
+        assert (state / "out.tsv").read_bytes() == TABLE
+        assert (result.rows, result.sentences, result.untranslated) == (18, 9, 1)
+        assert sorted(path.name for path in state.iterdir()) == ["out.tsv", "out.tsv.json", bitext.name]
+        begun.append(done[0])
+    assert set(begun) == {0, 3, 6, 9, 11}
+
+
+def test_a_killed_command_is_continued(bitext: Path, names: Names) -> None:
+    """By a program of others; it is not asked again for what is there."""
+    Path("program.py").write_text(
+        "import sys, pathlib\n"
+        "lines = sys.stdin.read().splitlines()\n"
+        "with open('calls', 'a') as calls: calls.write(f'{len(lines)}\\n')\n"
+        "for line in lines: print(line.upper() if line != 'rien' else '')\n"
+    )
+    code = """
+import sys, time
+from bgt_core import cli
+from bgt_core.bulk import backtranslation
+from bgt_core.data.resumable_table import ResumableTable
+backtranslation.CHUNK, real = 3, ResumableTable.append
+def slow(self, rows, **counts):
+    real(self, rows, **counts)
+    if "slow" in sys.argv[0] and self.counts["read"] == 6:
+        print("six rows", flush=True)
+        time.sleep(60)
+ResumableTable.append = slow
+cli.main()
+"""
+    Path("slow.py").write_text(code)
+    Path("fast.py").write_text(code)
+    words = ["data", "backtranslate", bitext, "--langs", "en,fr", "--out", "out.tsv"]
+    words += ["--command", f"'{sys.executable}' program.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "slow.py", *words], stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"six rows\n"
+        process.kill()
+    assert "out.tsv" not in names() and {"out.tsv.partial", "out.tsv.partial.json"} <= set(names())
+    done = subprocess.run([sys.executable, "fast.py", *words], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout) == (0, "out.tsv\n"), done.stderr
+    assert "9 translations, 9 sentences, 1 without a translation, 1 wrong number of columns" in done.stderr
+    expected = "".join(f"sentence {n}\tPHRASE {n}\tnan\t{n}\n" for n in SOUND)
+    assert Path("out.tsv").read_text("utf-8") == expected
+    assert Path("calls").read_text("utf-8").split() == ["3", "2", "3", "2"]
+    assert not list(Path().glob("*.partial*"))
+
+
+def test_a_complete_table_is_left_alone(bitext: Path) -> None:
+    out, translator = Path("out.tsv"), Shouts()
+    backtranslate(translator, bitext, out, langs=LANGS, into="en")
+    before, calls = out.stat().st_mtime_ns, len(translator.read)
+    result = backtranslate(translator, bitext, out, langs=LANGS, into="en")
+    assert (result.rows, out.stat().st_mtime_ns, len(translator.read)) == (18, before, calls)
+    out.write_bytes(TABLE[:-3])  # cut short: made anew
+    backtranslate(translator, bitext, out, langs=LANGS, into="en")
+    assert out.read_bytes() == TABLE
+
+
+@pytest.mark.parametrize("changed", ["text", "translator", "into", "langs"])
+def test_what_was_begun_with_something_else_is_left_alone(
+    changed: str, bitext: Path, begin: Begin, names: Names
+) -> None:
+    out, translator, options = Path("out.tsv"), Shouts(), {"langs": LANGS, "into": "en"}
+    begin(6, backtranslate, translator, bitext, out, **options)
+    before = {name: Path(name).read_bytes() for name in names() if name != bitext.name}
+    raw = bitext.read_bytes()
+    if changed == "text":
+        bitext.write_bytes(raw.replace(b"sentence 2", b"sentence 0"))
+    elif changed == "translator":
+        translator = Shouts("louder")
+    else:
+        options |= {"into": {"into": "fr"}, "langs": {"langs": ["fr", "en"]}}[changed]
+    with pytest.raises(UsageError, match=rf"out\.tsv\.partial: begun with {changed} .*; translate with the same"):
+        backtranslate(translator, bitext, out, **options)  # type: ignore[arg-type]
+    assert {name: Path(name).read_bytes() for name in names() if name != bitext.name} == before
+    bitext.write_bytes(raw)
+    backtranslate(Shouts(), bitext, out, langs=LANGS, into="en")
+    assert out.read_bytes() == TABLE
+
+
+def test_a_translator_without_a_fingerprint_is_not_continued(bitext: Path, begin: Begin) -> None:
+    out = Path("out.tsv")
+    begin(6, backtranslate, Shouts(""), bitext, out, langs=LANGS, into="en")
+    with pytest.raises(UsageError, match="begun with a translator that has no fingerprint"):
+        backtranslate(Shouts(""), bitext, out, langs=LANGS, into="en")
+    Path("out.tsv.partial").unlink()
+    backtranslate(Shouts(""), bitext, out, langs=LANGS, into="en")
+    assert out.read_bytes() == TABLE
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3, 6])
+@pytest.mark.parametrize("suffix", [".tsv", ".tsv.gz"])
+def test_shards_one_after_another_are_the_whole(shards: int, suffix: str, bitext: Path) -> None:
+    out = Path(f"out{suffix}")
+    backtranslate(Shouts(), bitext, out, langs=LANGS, into="en")
+    parts = [
+        backtranslate(Shouts(), bitext, out, langs=LANGS, into="en", shard=(number, shards)).path
+        for number in range(shards, 0, -1)
+    ]
+    assert sorted(parts)[0].name == f"out-00001-of-{shards:05}{suffix}"
+    assert b"".join(path.read_bytes() for path in sorted(parts)) == out.read_bytes()
+
+
+def test_memory_does_not_grow_with_the_text(bitext: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the text, as many rows as a chunk are held at a time: what was written is gone before the next."""
+    held = 0
+    real = ResumableFile._write
+
+    def write(self: ResumableFile, data: bytes, counts: dict[str, int]) -> None:
+        nonlocal held
+        held = max(held, data.count(b"\n"))
+        real(self, data, counts)
+
+    monkeypatch.setattr(ResumableFile, "_write", write)
+    with bitext.open("w", encoding="utf-8") as file:
+        file.writelines(f"sentence {number}\tphrase {number}\n" for number in range(400))
+    translator = Shouts()
+    assert backtranslate(translator, bitext, Path("out.tsv"), langs=LANGS, into="en").rows == 800
+    assert held == 2 * CHUNK and max(map(len, translator.read)) == CHUNK
+
+
+def test_text_that_changes_meanwhile_is_not_taken_for_the_same(bitext: Path) -> None:
+    counter = count()
+
+    def report(done: int, total: int) -> None:
+        if next(counter) == 2:
+            bitext.write_bytes(bitext.read_bytes() + b"one\tun\n")
+
+    with pytest.raises(DataError, match=r"text\.tsv: changed while it was read; translate it again"):
+        backtranslate(Shouts(), bitext, Path("out.tsv"), langs=LANGS, into="en", report=report)
+    assert not Path("out.tsv").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"langs": ["en"]}, UsageError, "`langs` en, `into` en: expected two languages, and one of them"),
+        ({"langs": ["en", "fr", "de"]}, UsageError, "expected two languages"),
+        ({"into": "de"}, UsageError, "`into` de: expected two languages, and one of them"),
+        ({"out": "out.parquet"}, UsageError, r"Parquet can't be continued; write to a \.tsv"),
+        ({"out": "out.txt"}, UsageError, "expected a name ending in"),
+        ({"out": "no/out.tsv"}, NotFound, r"no/out\.tsv: can't be written"),
+        ({"shard": (3, 2)}, UsageError, "Shard 3/2"),
+        ({"source": "absent.tsv"}, NotFound, r"no file absent\.tsv"),
+        ({"strict": True}, DataError, r"text\.tsv:4: 1 column, expected 2"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line_and_leaves_nothing(
+    options: dict, error: type[Exception], message: str, bitext: Path, names: Names
+) -> None:
+    translator = Shouts()
+    arguments = {"source": bitext, "out": "out.tsv", "langs": LANGS, "into": "en"} | options
+    source, out = Path(arguments.pop("source")), Path(arguments.pop("out"))
+    with pytest.raises(error, match=message) as raised:
+        backtranslate(translator, source, out, **arguments)
+    assert "\n" not in str(raised.value)
+    assert not translator.read and names() == ["text.tsv"]
+
+
+def test_a_text_without_any_translation_is_an_error(bitext: Path) -> None:
+    bitext.write_text("nothing\trien\n" * 5, encoding="utf-8")
+    with pytest.raises(DataError, match=r"text\.tsv: none of 5 rows has a translation"):
+        backtranslate(Shouts(), bitext, Path("out.tsv"), langs=LANGS, into="en")
+    assert not Path("out.tsv").exists()
+
+
+def test_both_texts_can_be_trained_on(bitext: Path) -> None:
+    with bitext.open("w", encoding="utf-8") as file:
+        file.writelines(f"the {number} cats sleep here\tles {number} chats dorment ici\n" for number in range(200))
+    backtranslate(Shouts(), bitext, Path("out.tsv"), langs=LANGS, into="en")
+    settings = {"d_model": 8, "vocab_size": 50, "epochs": 0.0, "valid_pairs": 20, "min_pieces": 1}
+    columns = ["a:en", "b:en"]
+    folder = run.train("sp", ["a,b,_,_=out.tsv"], "run", columns=columns, overrides=settings, device="cpu")
+    assert folder.name == "step-0000000"

@@ -1,0 +1,445 @@
+"""Files to vectors: the rows are those of `Embedder.embed`, whatever stops the work, cuts it or packs the text."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import io
+import json
+import lzma
+import os
+import resource
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import zstandard
+from safetensors.numpy import load_file
+
+import bgt_core
+from bgt_core import bulk
+from bgt_core.embedder import Embedder
+from bgt_core.errors import BgtError, UsageError
+from bgt_core.grammar import Pair
+from bgt_core.vectors.compare import ComparesByCosine
+
+Begin, Names, States = Callable[..., None], Callable[[], list[str]], Callable[..., list[Path]]
+ROOT = Path(__file__).resolve().parents[2]
+CHUNK = 4
+WIDTH = 12  # of the tiny model's semantic latent
+
+
+@pytest.fixture(scope="module")
+def model(saved: Path) -> Embedder:
+    return bgt_core.load(saved, "cpu", "fp32")
+
+
+@pytest.fixture(scope="module")
+def sentences(grammar: list[Pair]) -> list[str]:
+    """22 of them, two empty: five chunks and a half."""
+    return [pair.texts["en"] for pair in grammar[:10]] + ["", ""] + [pair.texts["en"] for pair in grammar[10:20]]
+
+
+@pytest.fixture
+def text(sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The sentences in a file of the working folder."""
+    monkeypatch.setattr(bulk, "CHUNK", CHUNK)
+    monkeypatch.chdir(tmp_path)
+    path = Path("text.txt")
+    path.write_text("\n".join(sentences) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def expected(model: Embedder, sentences: list[str]) -> np.ndarray:
+    """The straight form: chunk after chunk, in memory."""
+    parts = [model.embed(sentences[at : at + CHUNK], lang="en") for at in range(0, len(sentences), CHUNK)]
+    return np.concatenate(parts)
+
+
+def saved_by_numpy(vectors: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, vectors)
+    return file.getvalue()
+
+
+def test_a_row_a_line(model: Embedder, text: Path, expected: np.ndarray, sentences: list[str], names: Names) -> None:
+    done: list[tuple[int, int]] = []
+    written = bulk.embed_file(model, text, Path("x.npy"), lang="en", report=lambda *row: done.append(row))
+    assert written == (Path("x.npy"), 22, WIDTH)
+    assert Path("x.npy").read_bytes() == saved_by_numpy(expected)
+    np.testing.assert_allclose(np.load("x.npy"), model.embed(sentences, lang="en"), rtol=1e-4, atol=1e-5)
+    assert done == [(rows, 22) for rows in (0, 4, 8, 12, 16, 20, 22)]
+    bulk.embed_file(model, text, Path("x.safetensors"), lang="en")
+    (name, vectors), *more = load_file("x.safetensors").items()
+    assert (name, vectors.dtype, more) == ("vectors", np.float32, [])
+    np.testing.assert_array_equal(vectors, expected)
+    assert names() == ["text.txt", "x.npy", "x.npy.json", "x.safetensors", "x.safetensors.json"]
+
+
+@pytest.mark.parametrize("kind", ["gz", "xz", "zst", "crlf", "unended", "stdin", "pipe"])
+def test_every_source_gives_the_same_bytes(
+    kind: str, model: Embedder, text: Path, expected: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = text.read_bytes()
+    source = text.rename(f"source.{kind}")
+    compress = {"gz": gzip.compress, "xz": lzma.compress, "zst": zstandard.compress}
+    if kind in compress:
+        source.write_bytes(compress[kind](raw))
+    elif kind == "crlf":
+        source.write_bytes(raw.replace(b"\n", b"\r\n"))
+    elif kind == "unended":
+        source.write_bytes(raw.removesuffix(b"\n"))
+    elif kind == "stdin":
+        source.unlink()
+        source = Path("-")
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
+    else:
+        source.unlink()
+        os.mkfifo(source)
+        threading.Thread(target=source.write_bytes, args=(raw,)).start()
+    bulk.embed_file(model, source, Path("x.npy"), lang="en")
+    assert Path("x.npy").read_bytes() == saved_by_numpy(expected)
+    assert not list(Path().glob("*.partial*"))
+
+
+def test_stopped_at_any_moment_it_continues_to_the_same_bytes(
+    model: Embedder, text: Path, sentences: list[str], states: States
+) -> None:
+    work = Path("work")
+    work.mkdir()
+    (work / text).write_text("\n".join(sentences[:10]))
+    begun = []
+    for state in states(work / "x.npy", lambda: bulk.embed_file(model, work / text, work / "x.npy", lang="en")):
+        done: list[int] = []
+        report = lambda rows, total, done=done: done.append(rows)  # noqa: E731
+        bulk.embed_file(model, state / text, state / "x.npy", lang="en", report=report)
+        assert (state / "x.npy").read_bytes() == (work / "x.npy").read_bytes()
+        assert sorted(path.name for path in state.iterdir()) == [text.name, "x.npy", "x.npy.json"]
+        begun.append(done[0])
+    assert set(begun) == {0, 4, 8, 10}
+
+
+def test_a_killed_process_is_continued(
+    text: Path, saved: Path, expected: np.ndarray, model: Embedder, names: Names
+) -> None:
+    code = """
+import sys, time
+from bgt_core import bulk, cli
+bulk.CHUNK, real = 4, bulk.ResumableWriter.append
+def slow(self, vectors):
+    real(self, vectors)
+    if self.count == 8:
+        print("eight rows", flush=True)
+        time.sleep(60)
+bulk.ResumableWriter.append = slow
+cli.main()
+"""
+    command = [sys.executable, "-c", code, "embed", text, "--out", "x.npy", "--model", saved]
+    command += ["--device", "cpu", "--precision", "fp32"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"eight rows\n"
+        process.kill()
+    assert names() == ["text.txt", "x.npy.partial", "x.npy.partial.json", "x.npy.partial.lock"]
+    begun: list[int] = []
+    bulk.embed_file(model, text, Path("x.npy"), lang="en", report=lambda rows, _: begun.append(rows))
+    assert begun[0] == 8
+    assert Path("x.npy").read_bytes() == saved_by_numpy(expected)
+    assert names() == ["text.txt", "x.npy", "x.npy.json"]
+
+
+@pytest.mark.parametrize("changed", ["text", "model", "lang", "latent", "precision"])
+def test_what_was_begun_with_something_else_is_left_alone(
+    changed: str, model: Embedder, text: Path, expected: np.ndarray, saved: Path, begin: Begin, names: Names
+) -> None:
+    out = Path("x.npy")
+    begin(8, bulk.embed_file, model, text, out, lang="en")
+    before = {name: Path(name).read_bytes() for name in names() if name != text.name}
+    other, arguments, raw = model, {"lang": "en"}, text.read_bytes()
+    if changed == "text":
+        text.write_bytes(raw.replace(b"e", b"o", 1))
+    elif changed == "model":
+        other = Embedder(copy.deepcopy(model.model), model.tokenizer, model.langs, model.precision)
+        with torch.no_grad():
+            next(other.model.parameters()).flatten()[-1] += 1e-3
+    elif changed == "precision":
+        other = bgt_core.load(saved, "cpu", "bf16")
+    else:
+        arguments |= {changed: {"lang": "fr", "latent": "language"}[changed]}
+    named = {"model": r"encoder \w{16} fp32 cpu", "precision": "encoder"}.get(changed, changed)
+    with pytest.raises(BgtError, match=rf"x\.npy\.partial: begun with .*{named}.*remove it to begin anew") as error:
+        bulk.embed_file(other, text, out, **arguments)
+    assert error.value.exit_code == 2
+    assert {name: Path(name).read_bytes() for name in names() if name != text.name} == before
+    text.write_bytes(raw)
+    os.utime(text, (0, 0))  # a new date is no change
+    bulk.embed_file(model, text, out, lang="en")
+    assert out.read_bytes() == saved_by_numpy(expected)
+
+
+class OtherEncoder(ComparesByCosine):
+    """An encoder of somebody else: every unit of a vector is `value`."""
+
+    langs, latents = (), ("semantic",)
+
+    def __init__(self, value: float, fingerprint: str):
+        self.value, self.fingerprint = value, fingerprint
+
+    def embed(self, sentences: list[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        return np.full((len(sentences), 3), self.value, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        ("weights 1", "weights 2", "begun with encoder weights 1; embed with the same to continue"),
+        ("weights 1", "", "begun with an encoder that has no fingerprint"),
+        ("", "weights 2", "begun with encoder ; embed with the same"),
+        ("", "", "begun with an encoder that has no fingerprint"),
+    ],
+)
+def test_rows_of_two_outside_encoders_are_not_mixed(
+    text: Path, first: str, second: str, reason: str, begin: Begin
+) -> None:
+    out = Path("x.npy")
+    begin(8, bulk.embed_file, OtherEncoder(1, first), text, out, lang="en")
+    with pytest.raises(UsageError, match=reason) as error:
+        bulk.embed_file(OtherEncoder(2, second), text, out, lang="en")
+    assert "\n" not in str(error.value) and not out.exists()
+    Path("x.npy.partial").unlink()
+    bulk.embed_file(OtherEncoder(2, second), text, out, lang="en")
+    assert (np.load(out) == 2).all()
+    bulk.embed_file(OtherEncoder(3, second), text, out, lang="en")  # complete: nothing to do, where that is certain
+    assert (np.load(out) == (2 if second else 3)).all()
+
+
+def test_removing_the_partial_file_begins_anew(model: Embedder, text: Path, begin: Begin, names: Names) -> None:
+    out = Path("x.npy")
+    begin(8, bulk.embed_file, model, text, out, lang="en")
+    record = Path("x.npy.partial.json")
+    record.write_text("[]")
+    with pytest.raises(BgtError, match=r"partial\.json: damaged; remove x\.npy\.partial to begin anew"):
+        bulk.embed_file(model, text, out, lang="en")
+    Path("x.npy.partial").unlink()
+    bulk.embed_file(model, text, out, lang="fr", latent="language")
+    assert np.load(out).shape == (22, 6)
+    assert names() == ["text.txt", "x.npy", "x.npy.json"]
+
+
+def test_rows_that_are_not_there_do_not_count(model: Embedder, text: Path, expected: np.ndarray, begin: Begin) -> None:
+    out = Path("x.npy")
+    begin(8, bulk.embed_file, model, text, out, lang="en")
+    os.truncate("x.npy.partial", 300)
+    bulk.embed_file(model, text, out, lang="en")
+    assert out.read_bytes() == saved_by_numpy(expected)
+
+
+def test_no_file_lies_beside_the_record_of_another(model: Embedder, text: Path, expected: np.ndarray) -> None:
+    out, raw = Path("x.npy"), text.read_bytes()
+    bulk.embed_file(model, text, out, lang="en")
+    text.write_bytes(raw.replace(b"e", b"o"))
+
+    def replace(old: Path, new: Path, real: Callable[[Path, Path], None] = os.replace) -> None:
+        if Path(new).name == "x.npy.json":
+            raise KeyboardInterrupt  # the new file is in place, its record not yet
+        real(old, new)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "replace", replace)
+        with pytest.raises(KeyboardInterrupt):
+            bulk.embed_file(model, text, out, lang="en")
+    assert not np.array_equal(np.load(out), expected)
+    text.write_bytes(raw)
+    bulk.embed_file(model, text, out, lang="en")
+    assert out.read_bytes() == saved_by_numpy(expected)
+
+
+def test_what_was_there_is_replaced_when_the_new_is_complete(model: Embedder, text: Path) -> None:
+    out = Path("x.npy")
+    out.write_bytes(b"old")
+
+    def report(rows: int, total: int) -> None:
+        assert out.read_bytes() == b"old"
+
+    bulk.embed_file(model, text, out, lang="en", report=report)
+    assert np.load(out).shape == (22, WIDTH)
+
+
+@pytest.mark.parametrize("shards", [1, 2, 5, 9])
+@pytest.mark.parametrize("suffix", [".npy", ".safetensors"])
+def test_shards_in_order_are_the_whole(
+    shards: int, suffix: str, model: Embedder, text: Path, expected: np.ndarray
+) -> None:
+    out = Path(f"x{suffix}")
+    parts = [bulk.embed_file(model, text, out, lang="en", shard=(n + 1, shards)) for n in reversed(range(shards))][::-1]
+    assert [part.path.name for part in parts] == [f"x-{n + 1:05}-of-{shards:05}{suffix}" for n in range(shards)]
+    load = np.load if suffix == ".npy" else lambda path: load_file(path)["vectors"]
+    np.testing.assert_array_equal(np.concatenate([load(part.path) for part in parts]), expected)
+    assert max(part.rows for part in parts) - min(part.rows for part in parts) <= 2 * CHUNK
+    assert bulk.join(out, shards) == (out, 22, WIDTH)
+    joined = out.read_bytes(), Path(f"{out}.json").read_bytes()
+    out.unlink()
+    bulk.embed_file(model, text, out, lang="en")
+    assert (out.read_bytes(), Path(f"{out}.json").read_bytes()) == joined
+
+
+def test_a_shard_is_continued_too(
+    model: Embedder, text: Path, expected: np.ndarray, begin: Begin, names: Names
+) -> None:
+    begin(4, bulk.embed_file, model, text, Path("x.npy"), lang="en", shard=(2, 2))
+    assert "x-00002-of-00002.npy.partial" in names()
+    written = bulk.embed_file(model, text, Path("x.npy"), lang="en", shard=(2, 2))
+    np.testing.assert_array_equal(np.load(written.path), expected[12:])
+
+
+def test_join_takes_whole_parts_of_one_making(
+    model: Embedder, text: Path, expected: np.ndarray, begin: Begin, names: Names
+) -> None:
+    out, raw = Path("x.npy"), text.read_bytes()
+    first = bulk.embed_file(model, text, out, lang="en", shard=(1, 2)).path
+    with pytest.raises(BgtError, match=r"x-00002-of-00002\.npy\.json: can't be read \(No such file") as error:
+        bulk.join(out, 2)
+    assert error.value.exit_code == 3
+    second = bulk.embed_file(model, text, out, lang="en", latent="language", shard=(2, 2)).path
+    with pytest.raises(BgtError, match=r"00002\.npy: made with latent language, width 6, unlike x-00001"):
+        bulk.join(out, 2)
+    text.write_bytes(raw + b"one more\n")
+    second = bulk.embed_file(model, text, out, lang="en", shard=(2, 2)).path
+    with pytest.raises(BgtError, match=r"00002\.npy: made with text \w+, unlike x-00001"):
+        bulk.join(out, 2)
+    text.write_bytes(raw)
+    second = bulk.embed_file(model, text, out, lang="en", shard=(2, 2)).path
+    good, record = second.read_bytes(), Path(f"{second}.json").read_text()
+    for damaged in (good[:-1], good[:50], b"\0" + good[1:]):
+        second.write_bytes(damaged)
+        with pytest.raises(BgtError, match=r"00002\.npy: damaged, or x-00002-of-00002\.npy\.json is not its record"):
+            bulk.join(out, 2)
+    second.write_bytes(good)
+    for damaged in (record[:-2], "[]", "{}", record.replace('"rows": 10', '"rows": -1')):
+        Path(f"{second}.json").write_text(damaged)
+        with pytest.raises(BgtError, match=r"00002\.npy: damaged"):
+            bulk.join(out, 2)
+    Path(f"{second}.json").write_text(record)
+    with pytest.raises(BgtError, match="Shard 1/0"):
+        bulk.join(out, 0)
+    assert names() == ["text.txt", first.name, f"{first.name}.json", second.name, f"{second.name}.json"]
+    begin(8, bulk.embed_file, model, text, out, lang="en")
+    assert bulk.join(out, 2).rows == 22  # continues after the eight
+    assert out.read_bytes() == saved_by_numpy(expected)
+
+
+def test_what_is_complete_is_not_made_again(
+    model: Embedder, text: Path, expected: np.ndarray, begin: Begin, names: Names
+) -> None:
+    out = Path("x.npy")
+    bulk.embed_file(model, text, out, lang="en")
+    written = out.stat().st_mtime_ns
+    done: list[int] = []
+    assert bulk.embed_file(model, text, out, lang="en", report=lambda rows, _: done.append(rows)).rows == 22
+    assert (done, out.stat().st_mtime_ns) == ([22], written)
+    out.write_bytes(b"something else")  # no longer what the record says
+    bulk.embed_file(model, text, out, lang="en")
+    assert out.read_bytes() == saved_by_numpy(expected)
+    # begun with something else: the complete one stays and counts
+    begin(8, bulk.embed_file, model, text, out, lang="en", latent="language")
+    bulk.embed_file(model, text, out, lang="en", report=lambda rows, _: done.append(rows))
+    assert done[1:] == [22]
+    bulk.embed_file(model, text, out, lang="en", latent="language", report=lambda rows, _: done.append(rows))
+    assert done[2] == 8
+    assert np.load(out).shape == (22, 6)
+    assert names() == ["text.txt", "x.npy", "x.npy.json"]
+
+
+@pytest.mark.parametrize("shard", [(0, 2), (3, 2), (1, 0)])
+def test_no_such_shard(shard: tuple[int, int], model: Embedder, text: Path, names: Names) -> None:
+    with pytest.raises(BgtError, match=f"Shard {shard[0]}/{shard[1]}: expected I/N") as error:
+        bulk.embed_file(model, text, Path("x.npy"), lang="en", shard=shard)
+    assert error.value.exit_code == 2
+    assert names() == ["text.txt"]
+
+
+def test_two_at_once_do_not_mix(model: Embedder, text: Path, expected: np.ndarray) -> None:
+    refused = []
+
+    def report(rows: int, total: int) -> None:
+        with pytest.raises(BgtError, match=r"x\.npy\.partial: another process is writing it"):
+            bulk.embed_file(model, text, Path("x.npy"), lang="en")
+        refused.append(rows)
+
+    bulk.embed_file(model, text, Path("x.npy"), lang="en", report=report)
+    assert refused == [0, 4, 8, 12, 16, 20, 22]
+    assert Path("x.npy").read_bytes() == saved_by_numpy(expected)
+
+
+def test_a_full_disk_loses_nothing(model: Embedder, text: Path, expected: np.ndarray) -> None:
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (128 + 4 * WIDTH * 10, limit[1]))  # ten rows and the header
+    try:
+        with pytest.raises(BgtError, match=r"x\.npy: can't be written \(File too large\)") as error:
+            bulk.embed_file(model, text, Path("x.npy"), lang="en")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert error.value.exit_code == 3
+    assert json.loads(Path("x.npy.partial.json").read_text())["rows"] == 8
+    bulk.embed_file(model, text, Path("x.npy"), lang="en")
+    assert Path("x.npy").read_bytes() == saved_by_numpy(expected)
+
+
+@pytest.mark.parametrize("change", ["longer", "shorter", "other", "gone"])
+def test_text_that_changes_meanwhile_is_noticed(change: str, model: Embedder, text: Path, names: Names) -> None:
+    raw = text.read_bytes()
+    changed = {"longer": raw + b"more\n", "shorter": raw[:50], "other": raw.replace(b"e", b"o")}
+
+    def report(rows: int, total: int) -> None:
+        if rows == 4:
+            text.unlink()
+            if change in changed:
+                text.write_bytes(changed[change])
+
+    with pytest.raises(BgtError, match=r"text\.txt: changed while it was read"):
+        bulk.embed_file(model, text, Path("x.npy"), lang="en", report=report)
+    assert "x.npy" not in names()
+
+
+def test_an_error_in_the_text_comes_before_the_work(model: Embedder, text: Path, begin: Begin, names: Names) -> None:
+    begin(8, bulk.embed_file, model, text, Path("x.npy"), lang="en")
+    before = names()
+    text.write_bytes(text.read_bytes() + b"fine\ncaf\xe9\n")
+    with pytest.raises(BgtError, match=r"^text\.txt:24: not UTF-8"):
+        bulk.embed_file(model, text, Path("x.npy"), lang="en", report=lambda *_: pytest.fail("begun"))
+    with pytest.raises(BgtError, match=r"^text\.txt:24: not UTF-8"):
+        bulk.embed_file(model, text, Path("y.npy"), lang="en", report=lambda *_: pytest.fail("begun"))
+    assert names() == before
+
+
+def test_long_lines_make_short_chunks(
+    model: Embedder, text: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch, begin: Begin
+) -> None:
+    monkeypatch.setattr(bulk, "CHUNK_BYTES", 100)
+    chunks: list[list[str]] = []
+
+    class Seen(Embedder):
+        def embed(self, sentences: list[str], **how: str) -> np.ndarray:
+            chunks.append(sentences)
+            return super().embed(sentences, **how)
+
+    seen = Seen(model.model, model.tokenizer, model.langs)
+    bulk.embed_file(seen, text, Path("x.npy"), lang="en")
+    whole = [chunk for chunk in chunks if chunk]
+    chunks.clear()
+    assert [line for chunk in whole for line in chunk] == sentences
+    assert all(len(chunk) <= CHUNK and sum(map(len, chunk[:-1])) < 100 for chunk in whole)
+    assert any(len(chunk) < CHUNK for chunk in whole[:-1])
+    begin(len(whole[0]), bulk.embed_file, seen, text, Path("y.npy"), lang="en")
+    bulk.embed_file(seen, text, Path("y.npy"), lang="en")
+    assert [chunk for chunk in chunks if chunk] == whole  # continued where a short chunk ended
+    chunks.clear()
+    for number in (1, 2, 3):
+        bulk.embed_file(seen, text, Path("z.npy"), lang="en", shard=(number, 3))
+    assert [chunk for chunk in chunks if chunk] == whole

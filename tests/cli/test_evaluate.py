@@ -1,0 +1,197 @@
+"""`bgt evaluate`: tables, JSON and files of every task, and a line for what is foreseeable."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import bgt_core
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.fidelity import Fidelity
+from bgt_core.evaluation.tasks.sts import Sts
+from bgt_core.grammar import Pair
+from bgt_core.grammar.triples import triples
+
+Bgt = Callable[[str], tuple[int, str, str]]
+TREES = [f"(S (NP (DT d{n}) (NN n{n % 7})) (VP (VB v{n % 5})))" for n in range(40)]
+
+
+@pytest.fixture
+def bgt(bgt: Callable) -> Bgt:
+    """bgt("sts sts --json"): exit code, stdout, stderr of `bgt evaluate`, by few resamples."""
+
+    def run(arguments: str) -> tuple[int, str, str]:
+        few = () if "--resamples" in arguments else ("--resamples", "100")
+        return bgt("evaluate", *arguments.split(), *few, "--device", "cpu")
+
+    return run
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: list[Pair]) -> Path:
+    """A folder with a model and small data of every task, the working one."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(saved, "model")
+    rows = "5\tThe dog sleeps.\tThe dog sleeps.\n0\tAnna reads.\tA car.\n2\tA car.\tThe red car.\n"
+    labelled = "".join(f"{n % 2}\thow old is city {n}\thow old is {'that ' * (n % 2)}city {n}\n" for n in range(30))
+    pairs = "".join("\t".join(pair.texts.values()) + "\n" for pair in grammar[:12])
+    of_kinds = "".join("\t".join([each.kind, *each.texts["en"]]) + "\n" for each in triples(20))
+    files = {
+        "sts/2012/A.tsv": rows, "labels.tsv": labelled, "pairs.tsv": pairs, "one.tsv": pairs.splitlines()[0] + "\n",
+        "triples.tsv": of_kinds, "trees.mrg": "\n".join(TREES), "side.tsv": "one side\n", "bad.mrg": "word",
+        "empty.tsv": "", "empty.mrg": "",
+    }  # fmt: skip
+    for name, text in files.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text, "utf-8")
+    return tmp_path
+
+
+def lines(out: str) -> list[list[list[str]]]:
+    """The tables that are printed."""
+    return [[line.split("\t") for line in part.splitlines()] for part in out.split("\n\n")]
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("arguments", "head", "first", "rows", "differences", "note"),
+    [
+        ("sts sts --sets 2012 --model model --aggregate all", "year dataset score pairs model-semantic model-language",
+         "2012 A Pearson 3", 8, 8, "2012 is without MSRpar"),
+        ("pairs labels.tsv --dev labels.tsv --model m=model --latent semantic --distance w2 --distance cosine",
+         "system accuracy F1 AUC threshold", "m-w2-semantic", 4, 18, "30 pairs, 15 of them (50.0%) duplicates"),
+        ("triples triples.tsv --model m=model --model baseline:words",
+         "kind triples m-semantic m-language baseline:words", "giver-and-receiver 4", 6, 18, "triples.tsv: 20 triples"),
+        ("retrieval pairs.tsv --langs en,fr --margin ratio --model model --model again=./model",
+         "file by system en-to-fr fr-to-en mining-precision mining-recall mining-F1", "pairs.tsv cosine model-semantic",
+         4, 4, "sentences that repeat one: 0 in en"),
+        ("syntax trees.mrg --limit 15 --model m=model --model baseline:words", "system labelled-F1 tree-edit-distance "
+         "POS-accuracy", "random-neighbour", 5, 18, "15 queries, "),
+        ("fidelity pairs.tsv --langs en,fr --train pairs.tsv --beam 1 --limit 6 --model model",
+         "written meaning-of manner-of system chrF BLEU length-r-x-100 words-off style-r-x-100 exact-% same-mark-%",
+         "en its-own its-own model", 32, 0, "6 pairs, beam 1; chrF and BLEU of sacrebleu, lower-cased"),
+        ("minimal-pairs --count 2 --beam 1 --model model", "written meaning-of manner-of roles system both-named-% "
+         "roles-right-% right-likelier-%", "en its-own its-own giver-and-receiver model", 16, 0, "2 minimal pairs"),
+    ],
+    ids=lambda value: value.split()[0] if isinstance(value, str) and "--" in value else "",
+)  # fmt: skip
+def test_a_table_of_systems_and_their_differences(
+    bgt: Bgt, arguments: str, head: str, first: str, rows: int, differences: int, note: str
+) -> None:
+    code, out, err = bgt(f"{arguments} --compare")
+    assert code == 0, err
+    table, *gaps = lines(out)
+    columns, row = ([text.replace(" ", "-") for text in line] for line in table[:2])
+    assert columns[: len(head.split())] == head.split() and row[: len(first.split())] == first.split()
+    assert len(table) == 1 + rows
+    assert [len(each) for each in gaps] == ([1 + differences] if differences else [])
+    assert note in err
+    document = json.loads(bgt(f"{arguments} --json").out)
+    assert (document["schema"], document["task"]) == ("bgt-evaluate/1", arguments.split()[0])
+    assert len(document["differences"]) == differences
+    shown = {cell for line in table for cell in line}
+    estimates = [cell for score in document["scores"] for cell in score["systems"].values() if "ci_low" in cell]
+    for cell in estimates:
+        text = f"{cell['value']:z.1f} [{cell['ci_low']:z.1f}, {cell['ci_high']:z.1f}]"
+        assert {text, f"{text} *", f"{text} ="} & shown
+
+
+@pytest.mark.usefixtures("here")
+def test_one_call_gives_what_the_command_prints(bgt: Bgt) -> None:
+    model = bgt_core.load("model", "cpu")
+    document = json.loads(bgt("sts sts --sets 2012 --model model --json").out)
+    assert evaluate(Sts(sets="2012"), {"model": model}, "sts", resamples=100).as_dict() == document
+    document = json.loads(bgt("fidelity pairs.tsv --langs en,fr --beam 1 --seed 3 --model model --json").out)
+    expected = evaluate(Fidelity("en,fr", beam=1), {"model": model}, "pairs.tsv", resamples=100, seed=3)
+    assert json.loads(json.dumps(expected.as_dict())) == document
+
+
+@pytest.mark.usefixtures("here")
+def test_the_table_goes_into_every_format(bgt: Bgt) -> None:
+    done = bgt("sts sts --sets 2012 --model model --csv t.csv --latex t.tex --parquet t.parquet --json")
+    rows, document = pq.read_table("t.parquet").to_pylist(), json.loads(done.out)["scores"]
+    for row, known in zip(rows, document, strict=True):
+        for name, cell in known["systems"].items():
+            entry = {"value": row[name], **{part: row[f"{name} {part}"] for part in ("ci_low", "ci_high", "mark")}}
+            assert entry == cell
+    with Path("t.csv").open(newline="") as file:
+        assert [float(row["model semantic"]) for row in csv.DictReader(file)] == [row["model semantic"] for row in rows]
+    assert f"{document[0]['systems']['model semantic']['value']:.1f}" in Path("t.tex").read_text()
+    alone = bgt("sts sts --sets 2012 --model model --csv -").out
+    assert alone.splitlines()[-1].startswith("2012,average,mean Pearson,3,")
+
+
+@pytest.mark.usefixtures("here")
+def test_a_folder_keeps_everything(bgt: Bgt) -> None:
+    done = bgt("sts sts --sets 2012 --model model --out kept")
+    assert sorted(path.name for path in Path("kept").iterdir()) == [
+        "differences.csv", "items.parquet", "result.json", "scores.csv"
+    ]  # fmt: skip
+    again = bgt("sts kept/items.parquet --model scores:kept/items.parquet")
+    assert lines(again.out)[0][1:] == lines(done.out)[0][1:]
+    assert lines(again.out)[0][0][4:] == ["items model semantic", "items model language"]
+    assert bgt("pairs labels.tsv --model baseline:words --out kept").code == 0
+    curves = list(csv.DictReader(Path("kept/curves.csv").read_text("utf-8").splitlines()))
+    assert len(curves) == 3 * 101 and float(curves[100]["value"]) == 1
+    assert json.loads(Path("kept/result.json").read_text("utf-8"))["task"] == "pairs"
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ("sts sts --resamples 3", 2, "--resamples 3"),
+        ("sts sts --sets 2014-2012", 2, "--sets 2014-2012: years go from the first to the last"),
+        ("sts sts --sets 2012 --aggregate median", 2, "--aggregate median: expected one of mean"),
+        ("sts sts --sets 2012 --strict", 4, "2012 is without MSRpar"),
+        ("sts", 2, "DATA: expected a folder of STS files, got 0 paths"),
+        ("sts sts --sets 2012 --csv - --json", 2, "stdout holds one document"),
+        ("sts sts --sets 2012 --out no/folder", 3, "there is no folder no"),
+        ("sts sts --sets 2012 --latent style", 2, "model: there is no latent 'style'"),
+        ("sts sts --sets 2012 --model model --model other=x/model", 3, "x/model"),
+        ("sts sts --sets 2012 --model scores:absent.parquet", 3, "absent.parquet"),
+        ("pairs absent.tsv", 3, "absent.tsv"),
+        ("pairs labels.tsv --columns a,b", 2, "--columns a,b: expected label, a and b"),
+        ("pairs labels.tsv --columns a,label,b", 4, "labels.tsv:1: the label is 'how old is city 0'"),
+        ("pairs labels.tsv --dev absent.tsv", 3, "absent.tsv"),
+        ("pairs labels.tsv --model baseline:words --distance w2", 2, "this encoder is not ours"),
+        ("triples triples.tsv --count 9", 2, "--count is for the grammar's triples"),
+        ("triples --kinds roles", 2, "--kinds chooses rows of a file"),
+        ("triples --lang de", 2, "--lang de"),
+        ("triples --count 1000000", 2, "0 to 10,000 triples"),
+        ("triples --count 0", 4, "no triples"),
+        ("retrieval pairs.tsv --langs en", 2, "--langs en: expected two languages"),
+        ("retrieval pairs.tsv --langs en,de", 2, "no language 'de'; it has en, fr"),
+        ("retrieval pairs.tsv --langs en,fr --margin ratios", 2, "no margin 'ratios'"),
+        ("retrieval pairs.tsv --langs en,fr --margin ratio --k 0", 2, "--k 0"),
+        ("retrieval absent.tsv --langs en,fr", 3, "no file absent.tsv"),
+        ("retrieval empty.tsv --langs en,fr", 4, "empty.tsv is empty"),
+        ("retrieval side.tsv --langs en,fr", 4, "side.tsv:1: 1 column, expected 2"),
+        ("retrieval pairs.tsv --langs en,fr --model nowhere", 3, "nowhere: no such checkpoint"),
+        ("syntax absent.mrg", 3, "absent.mrg"),
+        ("syntax trees.mrg --lengths 29", 2, "--lengths 29: expected the fewest and the most words"),
+        ("syntax trees.mrg --lengths 9-300", 2, "9-300: expected from 1 to 200 words"),
+        ("syntax bad.mrg", 4, "bad.mrg:1: 'word' outside any bracket"),
+        ("syntax empty.mrg", 4, "0 of 0 sentences are queries"),
+        ("fidelity pairs.tsv --langs en,en", 2, "--langs en,en: expected two languages"),
+        ("fidelity pairs.tsv --langs en,de", 2, "no language 'de'; it has en, fr"),
+        ("fidelity pairs.tsv --langs en,fr --limit 1", 2, "--limit 1: must be at least 2"),
+        ("fidelity pairs.tsv --langs en,fr --beam 0", 2, "beam of 0"),
+        ("fidelity one.tsv --langs en,fr", 4, "1 of 1 pairs"),
+        ("fidelity pairs.tsv --langs en,fr --min-words 90", 4, "0 of 12 pairs"),
+        ("fidelity pairs.tsv --langs en,fr --model baseline:words", 2, "no decoder"),
+        ("minimal-pairs --count 0", 2, "--count 0: must be at least 1"),
+        ("minimal-pairs --langs de", 2, "--langs de: expected en, fr or en,fr"),
+    ],
+)
+def test_errors_take_a_line(bgt: Bgt, arguments: str, code: int, message: str) -> None:
+    got, out, err = bgt(arguments if "--model" in arguments else f"{arguments} --model model")
+    assert (got, out) == (code, ""), err
+    assert message in err
+    assert err.count("\n") == 1 and err.startswith("bgt: ")

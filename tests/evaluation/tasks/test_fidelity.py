@@ -1,0 +1,268 @@
+"""What is written and from what, with writers whose outputs are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import bgt_core
+from bgt_core import BgtError, DataError, UsageError
+from bgt_core.contracts import EOS, LANGUAGE, SEMANTIC
+from bgt_core.evaluation.fidelity.measures import EXACT, LENGTH_OFF, MARK, NEGATION, NO_NEGATION, NUMBER
+from bgt_core.evaluation.fidelity.plan import OWN, RANDOM, REFERENCE, SWAPPED, Latents, role_writings, writings
+from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.fidelity import COPY, NEAREST, RANDOM_TRAINING, Fidelity, HeldOut, training_sentences
+from bgt_core.evaluation.tasks.minimal_pairs import LIKELIER, NAMED, RIGHT, MinimalPairs, places
+from bgt_core.generation.generate import generate
+from bgt_core.generation.options import GREEDY
+from bgt_core.generation.writer import Writer
+from bgt_core.grammar import Pair
+from bgt_core.grammar.roles import ACT, GIVE, KINDS, role_pairs
+
+Rewrite = Callable[[str, str, str], str]
+
+
+class Stub:
+    """Latents that are row numbers; what it writes is `rewrite(source, style, language)`, its likelihood 1 nat for
+    each word of the sentence that `rewrite` has at the same place."""
+
+    langs = ("en", "fr")
+
+    def __init__(self, rewrite: Rewrite, latents: Sequence[str] = (SEMANTIC, LANGUAGE)):
+        self.rewrite, self.latents = rewrite, tuple(latents)
+        self.texts: list[str] = []
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        start = len(self.texts)
+        self.texts += sentences
+        return np.arange(start, len(self.texts), dtype=np.float32)[:, None]
+
+    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """By the length of the sentences."""
+        lengths = [np.array([len(self.texts[int(row)]) for row in side[:, 0]]) for side in (left, right)]
+        return -np.abs(lengths[0][:, None] - lengths[1][None]).astype(float)
+
+    def write(self, latents: Mapping[str, np.ndarray], *, lang: str) -> list[str]:
+        styles = latents.get(LANGUAGE, latents[SEMANTIC])
+        pairs = zip(latents[SEMANTIC][:, 0], styles[:, 0], strict=True)
+        return [self.rewrite(self.texts[int(one)], self.texts[int(two)], lang) for one, two in pairs]
+
+    def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
+        written = self.write(latents, lang=lang)
+        return np.array(
+            [
+                sum(one == two for one, two in zip(text.split(), sentence.split(), strict=False))
+                for text, sentence in zip(written, sentences, strict=True)
+            ],
+            dtype=float,
+        )
+
+
+def copies(source: str, style: str, lang: str) -> str:
+    return source
+
+
+def bag_of_words(source: str, style: str, lang: str) -> str:
+    return " ".join(sorted(source.lower().strip(".").split()))
+
+
+@pytest.fixture(scope="module")
+def columns(grammar: list[Pair]) -> dict[str, list[str]]:
+    return {lang: [pair.texts[lang] for pair in grammar[:40]] for lang in ("en", "fr")}
+
+
+def measured(
+    stub: Stub, columns: dict[str, list[str]], train: dict[str, list[str]] | None = None, seed: int = 0
+) -> Result:
+    return evaluate(Fidelity("en,fr"), {"model": stub}, HeldOut(columns, train), resamples=100, seed=seed)
+
+
+def row(result: Result, source: str, lang: str, manner: str, by: str = "model") -> dict[str, float]:
+    """The scores of one writing, by measure."""
+    meaning = OWN if manner == OWN else source
+    place = result.systems.index(by)
+    return {
+        key.measure: cells[place].value
+        for key, cells in result.scores.items()
+        if key[:3] == (lang, meaning, manner) and cells[place] is not None
+    }
+
+
+def roles(stub: Stub, count: int) -> Result:
+    task = MinimalPairs(count=count)
+    return evaluate(task, {"model": stub}, task.load([], seed=0))
+
+
+def test_a_writer_that_copies_is_exact_and_keeps_everything(columns: dict[str, list[str]]) -> None:
+    result = measured(Stub(copies), columns)
+    for lang in columns:
+        for manner in (OWN, RANDOM):
+            scores = row(result, lang, lang, manner)
+            assert [scores[name] for name in (EXACT, "chrF", "BLEU", NEGATION, NO_NEGATION)] == pytest.approx([100] * 5)
+        assert scores[MARK] < 100 and scores[LENGTH_OFF] > 0  # of another sentence
+    assert row(result, "fr", "en", REFERENCE)[EXACT] == 0
+    own = {key: cell.value for key, (cell,) in roles(Stub(copies), 6).scores.items() if key.manner_of == OWN}
+    assert set(own) == {
+        (lang, OWN, OWN, kind, measure, 3)
+        for lang in ("en", "fr") for kind in (GIVE, ACT) for measure in (NAMED, RIGHT, LIKELIER)
+    }  # fmt: skip
+    assert set(own.values()) == {100}
+
+
+def test_a_writer_of_the_style_is_exact_in_the_style_of_the_reference_alone(columns: dict[str, list[str]]) -> None:
+    result = measured(Stub(lambda source, style, lang: style), columns)
+    assert row(result, "en", "fr", REFERENCE)[EXACT] == 100
+    random = row(result, "en", "fr", RANDOM)
+    assert random[EXACT] < 10 and random[MARK] == 100 and random[LENGTH_OFF] == 0
+    swapped = {
+        (key.measure, cell.value)
+        for key, (cell,) in roles(Stub(lambda source, style, lang: style), 4).scores.items()
+        if key.manner_of == SWAPPED
+    }
+    assert swapped == {(NAMED, 100), (RIGHT, 0), (LIKELIER, 0)}
+
+
+def test_pairs_whose_numbers_cannot_be_read_are_counted() -> None:
+    columns = {"en": ["Dozens of men.", "Two men.", "A man."], "fr": ["Deux hommes.", "Deux hommes.", "Un quart."]}
+    result = measured(Stub(copies), columns)
+    assert result.counts == {"pairs": 3, "numbers unread": 2}
+    assert ("en", "fr", REFERENCE, NUMBER, 1) in result.scores
+    assert "numbers of 2 pairs can't be read" in result.about
+
+
+def test_a_writer_that_drops_negations_keeps_none(columns: dict[str, list[str]]) -> None:
+    result = measured(Stub(lambda source, style, lang: "yes." if lang == "en" else "oui."), columns)
+    for lang in columns:
+        scores = row(result, lang, lang, OWN)
+        assert (scores[NEGATION], scores[NO_NEGATION]) == (0, 100)
+
+
+def test_a_bag_of_words_is_right_in_half_of_the_minimal_pairs() -> None:
+    english = {key: cell.value for key, (cell,) in roles(Stub(bag_of_words), 20).scores.items() if key.written == "en"}
+    own = {(key.measure, value) for key, value in english.items() if key.meaning_of in (OWN, "en")}
+    assert own == {(NAMED, 100), (RIGHT, 50), (LIKELIER, 50)}  # both are as likely, or one is from either's latents
+
+
+def test_without_language_latents_there_is_no_style(columns: dict[str, list[str]]) -> None:
+    stub = Stub(copies, [SEMANTIC])
+    for result in (measured(stub, columns), roles(stub, 2)):
+        assert {key.manner_of for key in result.scores} == {OWN, REFERENCE}
+
+
+def test_baselines_are_the_source_and_training_sentences(columns: dict[str, list[str]], grammar: list[Pair]) -> None:
+    train = {lang: [pair.texts[lang] for pair in grammar[40:]] * 2 for lang in ("en", "fr")}
+    result = measured(Stub(copies), columns, train)
+    assert result.systems == ["model", COPY, RANDOM_TRAINING, NEAREST]
+    assert row(result, "en", "en", OWN, COPY)[EXACT] == 100
+    stub = Stub(copies)
+    latents = {"model": Latents(stub, columns)}
+    by = training_sentences({"model": stub}, latents, columns, train, 0)["en", "fr"]
+    assert set(by[RANDOM_TRAINING]) <= set(train["fr"]) and len(set(by[RANDOM_TRAINING])) > 20
+    for text, source in zip(by[NEAREST], columns["en"], strict=True):
+        assert abs(len(text) - len(source)) == min(abs(len(other) - len(source)) for other in train["fr"])
+    assert measured(Stub(copies), columns).systems == ["model", COPY]
+    two = evaluate(
+        Fidelity("en,fr"), {"a": Stub(copies), "b": Stub(bag_of_words)}, HeldOut(columns, train), resamples=100
+    )
+    assert two.systems == ["a", "b", COPY, RANDOM_TRAINING, f"a {NEAREST}", f"b {NEAREST}"]
+    assert {(gap.first, gap.second) for gap in two.differences} == {("a", "b")}
+
+
+def test_the_same_seed_draws_the_same(columns: dict[str, list[str]]) -> None:
+    first, again, other = (measured(Stub(copies), columns, seed=seed).scores for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_pairs_of_some_length_are_chosen_evenly_spaced(tmp_path: Path, grammar: list[Pair]) -> None:
+    file = tmp_path / "a.tsv"
+    file.write_text("".join("\t".join(pair.texts.values()) + "\n" for pair in grammar[:12]), "utf-8")
+    items = Fidelity("en,fr", train=file, limit=5, min_words=4, max_words=9).load([file], seed=0)
+    fitting = [pair.texts for pair in grammar[:12] if 4 <= len(pair.texts["en"].split()) <= 9]
+    chosen = [fitting[number * len(fitting) // 5] for number in range(5)]
+    assert items.columns == {lang: tuple(texts[lang] for texts in chosen) for lang in ("en", "fr")}
+    assert items.train and len(items.train["fr"]) == 12
+    for settings, message in (({"limit": 1}, "`limit` 1: must be at least 2"), ({"min_words": 90}, "0 of 12 pairs")):
+        with pytest.raises(BgtError, match=message):
+            Fidelity("en,fr", **settings).load([file], seed=0)
+    with pytest.raises(BgtError, match="`langs` en,en: expected two languages"):
+        Fidelity("en,en").load([file], seed=0)
+
+
+def test_a_random_style_is_never_its_own() -> None:
+    for seed in range(20):
+        for one in writings(("en", "fr"), 5, True, seed):
+            drawn = one.styles == np.arange(5)
+            assert drawn.all() if one.manner in (OWN, REFERENCE) else not drawn.any()
+    assert [one.styles.tolist() for one in role_writings(("en",), 4, True)] == [[0, 1, 2, 3], [1, 0, 3, 2]]
+
+
+@pytest.mark.parametrize(
+    ("langs", "columns", "message"),
+    [
+        ("en,de", {"en": ["a", "b"], "de": ["c", "d"]}, "model: the model has no language 'de'; it has en, fr"),
+        ("en,fr", {"en": ["a", "b"], "fr": ["c"]}, "2 and 1 sentences"),
+        ("en,fr", {"en": ["a"], "fr": ["c"]}, "1 pairs"),
+    ],
+)
+def test_bad_input(langs: str, columns: dict[str, list[str]], message: str) -> None:
+    with pytest.raises(BgtError, match=message):
+        evaluate(Fidelity(langs), Stub(copies), HeldOut(columns))
+    with pytest.raises(DataError, match="No training sentences in fr"):
+        measured(Stub(copies), {"en": ["a", "b"], "fr": ["c", "d"]}, train={"en": ["e"], "fr": []})
+
+
+def test_minimal_pairs_have_the_same_words_and_other_roles() -> None:
+    pairs = role_pairs(60, seed=4)
+    assert pairs[:20] == role_pairs(20, seed=4) != role_pairs(20, seed=5)
+    assert [pair.kind for pair in pairs] == list(KINDS) * 30
+    for pair in pairs:
+        for lang, (one, two) in pair.texts.items():
+            assert one != two and sorted(one.lower().rstrip(".").split()) == sorted(two.lower().rstrip(".").split())
+            assert (places(one, pair.persons[lang]), places(two, pair.persons[lang])) == ("right", "wrong")
+    assert len({text for pair in pairs for twins in pair.texts.values() for text in twins}) == 240
+    with pytest.raises(UsageError, match="1,001"):
+        role_pairs(1_001)
+
+
+def test_who_does_it_stands_before_whom() -> None:
+    assert places("The king thanks the nurse.", ("king", "nurse")) == "right"
+    assert places("the king thanks the king and the nurse", ("king", "nurse")) is None
+    assert places("the kings thank the nurse", ("king", "nurse")) is None
+
+
+def test_a_model_writes_as_transfer_does_and_weighs_by_its_own_decoder(saved: Path, grammar: list[Pair]) -> None:
+    bgt = bgt_core.load(saved, "cpu", "fp32")
+    writer = Writer(bgt, GREEDY, max_length=12)
+    sources = [pair.texts["en"] for pair in grammar[:5]]
+    styles = [pair.texts["fr"] for pair in grammar[5:10]]
+    latents = {
+        SEMANTIC: writer.embed(sources, lang="en"),
+        LANGUAGE: writer.embed(styles, lang="fr", latent=LANGUAGE),
+    }
+    expected = generate(bgt, sources, styles, lang="fr", source_lang="en", search=GREEDY, rerank=False, max_length=12)
+    assert writer.write(latents, lang="fr") == expected
+    likelihoods = writer.log_likelihood(latents, styles, lang="fr")
+    decoder = bgt.model.decoder("fr")
+    for number, text in enumerate(styles):  # one piece at a time, as search reads them
+        (ids,) = bgt.tokenizer.encode([text])
+        joined = bgt.model.join({name: torch.tensor(rows[[number]]) for name, rows in latents.items()})
+        with torch.no_grad():
+            state, before, total = decoder.start(joined), EOS, 0.0
+            for piece in ids:
+                scores = decoder.step(torch.tensor([[before]]), state)[0, 0]
+                total += scores.log_softmax(-1)[piece].item()
+                before = piece
+        assert likelihoods[number] == pytest.approx(total, abs=1e-3)
+
+
+def test_a_model_without_a_decoder_is_refused() -> None:
+    class Reader:
+        model = torch.nn.Linear(1, 1)
+
+    with pytest.raises(UsageError, match="no decoder"):
+        Writer(Reader(), GREEDY)

@@ -1,0 +1,235 @@
+"""Translation retrieval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bgt_core.errors import BgtError
+from bgt_core.evaluation.bootstrap import wilson
+from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.systems import System
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.retrieval import (
+    Retrieval,
+    by_margin,
+    embed_distinct,
+    hits_of,
+    language_pair,
+    precision_at_1,
+)
+from bgt_core.mining import scores
+from bgt_core.mining.margin import margin_pairs
+from bgt_core.mining.neighbours import Rows, exact
+from bgt_core.vectors import compare
+from bgt_core.vectors.compare import ComparesByCosine, nearest, unit
+
+PAIR = ("en", "fr")
+Sides = tuple[Sequence[str], Sequence[str]]
+
+
+class Lookup(ComparesByCosine):
+    """Any language; a sentence is its number, and a row of a table."""
+
+    langs: Sequence[str] = ()
+    latents, fingerprint = ("semantic",), ""
+
+    def __init__(self, *tables: np.ndarray):
+        """The table of the left language, "en", and of the right one."""
+        self.tables = tables
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        return self.tables[-1 if lang == "fr" else 0][[int(sentence) for sentence in sentences]].astype(np.float32)
+
+
+def numbers(*rows: int) -> list[str]:
+    return [str(row) for row in rows]
+
+
+def sides_of(encoder: Lookup, *texts: Sequence[str]) -> list:
+    return [embed_distinct(System("m", encoder), text, lang) for text, lang in zip(texts, PAIR, strict=True)]
+
+
+def found(encoder: Lookup, *texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Hits there and back, by the encoder's own similarity."""
+    return hits_of(*sides_of(encoder, *texts), encoder.similarity)
+
+
+def retrieved(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of tables whose row n is the vector of line n."""
+    return found(Lookup(left, right), *[numbers(*range(len(left)))] * 2)
+
+
+def mined(left: np.ndarray, right: np.ndarray, margin: str = "ratio", k: int = 4) -> tuple:
+    return by_margin(*sides_of(Lookup(left, right), *[numbers(*range(len(left)))] * 2), margin, k)
+
+
+def test_by_hand() -> None:
+    queries = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.1]])
+    answers = np.array([[9.0, 0.1], [0.1, 0.2], [0.2, 5.0], [-3.0, 0.0]])  # nearest: 0, 2, 1, 3
+    assert precision_at_1(queries, answers) == 0.5
+    forward, backward = retrieved(queries, answers)
+    assert forward.tolist() == [True, False, False, True]
+    assert backward.tolist() == [True, False, False, True]  # from the right, nearest: 0, 2, 1, 3
+
+
+def test_the_similarity_is_the_encoders_own() -> None:
+    class Distant(Lookup):
+        def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+            return -np.linalg.norm(left[:, None] - right, axis=-1)
+
+    table = np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])  # all of one direction
+    forward, backward = found(Distant(table), *[numbers(0, 1, 2)] * 2)
+    assert forward.all() and backward.all()
+    assert precision_at_1(table, table, Distant(table).similarity) == 1 and precision_at_1(table, table) == 1 / 3
+    assert retrieved(table, table)[0].tolist() == [True, False, False]
+
+
+def test_perfect_and_scale_free() -> None:
+    vectors = np.random.default_rng(0).normal(size=(50, 8))
+    assert precision_at_1(vectors, vectors * np.arange(1, 51)[:, None]) == 1.0
+    assert precision_at_1(vectors, np.roll(vectors, 1, axis=0)) == 0.0
+
+
+def test_chance() -> None:
+    left, right = np.random.default_rng(0).normal(size=(2, 1000, 4))
+    assert precision_at_1(left, right) == pytest.approx(0.001, abs=0.004)
+
+
+def test_vectors_of_zeros_find_nothing_but_the_first() -> None:
+    assert precision_at_1(np.zeros((4, 3)), np.ones((4, 3))) == 0.25
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, answers = np.random.default_rng(0).normal(size=(2, 50, 3))
+    whole = nearest(queries, answers)
+    monkeypatch.setattr(compare, "BLOCK", 7)
+    assert (nearest(queries, answers) == whole).all()
+
+
+def test_copies_are_embedded_once_and_a_hit_is_the_same_line() -> None:
+    """Lines 0 and 2 are one translation; lines 1 and 3 have one French sentence for two English ones."""
+    table = np.eye(5)
+    texts = numbers(0, 1, 0, 2), numbers(0, 1, 0, 1)
+    left, right = sides_of(Lookup(table), *texts)
+    assert (len(left.vectors), len(right.vectors)) == (3, 2)
+    assert left.first.tolist() == [0, 1, 3] and left.of_line.tolist() == [0, 1, 0, 2]
+    for way in found(Lookup(table), *texts):
+        assert way.tolist() == [True, True, False, False]
+
+
+def by_hand(left: np.ndarray, right: np.ndarray, margin: str, k: int) -> np.ndarray:
+    """The best margin (Artetxe and Schwenk, 2019) among each left row's k nearest, from all cosines."""
+    cosines = unit(left) @ unit(right).T  # (N, M)
+    means = np.sort(cosines, 1)[:, -k:].mean(1)[:, None] / 2 + np.sort(cosines, 0)[-k:].mean(0) / 2
+    near = cosines >= np.sort(cosines, 1)[:, -k:][:, :1]
+    scored = cosines / np.maximum(means, 0.01) if margin == "ratio" else cosines - means
+    return np.where(near, scored, -np.inf).argmax(1)
+
+
+@pytest.mark.parametrize(("margin", "k"), [("ratio", 4), ("ratio", 2), ("ratio", 7), ("distance", 3)])
+def test_margins_are_those_of_the_formula(margin: str, k: int) -> None:
+    rng = np.random.default_rng(1)
+    left = rng.normal(size=(80, 6))
+    right = left + 0.9 * rng.normal(size=(80, 6))
+    forward, backward, counts = mined(left, right, margin, k)
+    assert (forward == (by_hand(left, right, margin, k) == np.arange(80))).all()
+    assert (backward == (by_hand(right, left, margin, k) == np.arange(80))).all()
+    assert (forward != retrieved(left, right)[0]).any()  # or the test would show nothing
+    assert (counts.known, counts.correct <= counts.kept <= 80) == (80, True)
+
+
+@pytest.mark.parametrize("seed", [19, 40, 155])  # where halves by the right sentence, or others, give other counts
+def test_mined_pairs_are_counted_at_the_threshold_of_the_other_half(seed: int) -> None:
+    """Halves by the number of the left sentence; many sentences have one translation."""
+    rng = np.random.default_rng(seed)
+    lines = rng.integers(0, 25, 40)
+    table = rng.normal(size=(25, 4))
+    encoder = Lookup(table, table + 0.7 * rng.normal(size=(25, 4)))
+    texts = numbers(*lines), numbers(*np.where(lines < 14, 0, lines))
+    left, right = sides_of(encoder, *texts)
+    *_, counted = by_margin(left, right, "ratio", 4)
+    rows = [Rows(side.vectors, np.arange(len(side.vectors))) for side in (left, right)]
+    pairs = margin_pairs(*rows, exact(*rows), k=4, margin="ratio", retrieval="max")
+    known = set(zip(left.of_line.tolist(), right.of_line.tolist(), strict=True))
+    correct = np.array([pair in known for pair in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)])
+    sizes = [sum(one % 2 == half for one, _ in known) for half in (0, 1)]
+    expected, _ = scores.held_out(pairs.scores, correct, pairs.left % 2, (sizes[0], sizes[1]))
+    assert counted == expected and expected.known == len(known)
+
+
+def test_mining_a_copy_keeps_nothing_wrong() -> None:
+    table = np.random.default_rng(0).normal(size=(40, 8))
+    forward, backward, counts = mined(table, table)
+    assert forward.all() and backward.all()
+    assert counts.correct == counts.kept >= 38  # the lowest score of a half may miss the other's threshold
+
+
+def measured(encoders: dict[str, Lookup], items: dict[str, Sides], **how: object) -> Result:
+    return evaluate(Retrieval("en,fr", **how), encoders, items, resamples=100)
+
+
+def test_each_file_search_and_way_is_a_score() -> None:
+    rng = np.random.default_rng(0)
+    left = rng.normal(size=(40, 6))
+    encoders = {"own": Lookup(left, left + rng.normal(size=(40, 6))), "exact": Lookup(left)}
+    lines = numbers(*range(30))
+    result = measured(encoders, {"a": (lines, lines), "b": (lines[:9], [*lines[:8], lines[0]])}, margin="ratio")
+    names = [(key.file, key.by, key.direction) for key in result.scores]
+    ways = ["en to fr", "fr to en"]
+    assert names[:8] == [(file, by, way) for file in "ab" for by in ("cosine", "ratio") for way in ways]
+    assert names[8:] == [(file, "ratio", f"mining {name}") for file in "ab" for name in ("precision", "recall", "F1")]
+    forward, _ = found(encoders["own"], lines, lines)
+    low, high = wilson(int(forward.sum()), 30)
+    cell = result.scores["a", "cosine", "en to fr", 30][0]
+    assert cell[:3] == pytest.approx((100 * forward.mean(), 100 * low, 100 * high))
+    _, _, counts = by_margin(*sides_of(encoders["own"], lines, lines), "ratio", 4)
+    assert result.value(("a", "ratio", "mining F1"), "own") == pytest.approx(100 * counts.f1)
+    assert result.table().columns == [
+        "file",
+        "by",
+        "system",
+        *ways,
+        *(f"mining {n}" for n in ("precision", "recall", "F1")),
+    ]
+    assert result.counts == {"a": 30, "b": 9}
+    assert "b: 9 pairs; sentences that repeat one: 0 in en, 1 in fr" in result.about
+    (gap, *_) = result.differences
+    assert (gap.first, gap.second, gap.difference.value) == ("own", "exact", pytest.approx(100 * forward.mean() - 100))
+    same = evaluate(Retrieval("en,en"), encoders["exact"], {"a": (lines, lines)}, resamples=100)
+    assert [key.direction for key in same.scores] == ["en to en", "en to en, back"]
+    assert "mining" not in str(list(measured(encoders, {"a": (lines, lines)}).scores))
+
+
+def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    paths = [tmp_path / folder / name for folder, name in (("one", "a.tsv"), ("two", "a.tsv"), ("two", "b.tsv"))]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("hello\tbonjour\nyes\toui\n", "utf-8")
+    items = Retrieval("en,fr").load(paths, seed=0)
+    assert list(items) == [str(paths[0]), str(paths[1]), "b.tsv"]
+    assert items["b.tsv"] == (("hello", "yes"), ("bonjour", "oui"))
+
+
+def test_bad_input_is_one_line() -> None:
+    table = np.random.default_rng(0).normal(size=(4, 3))
+    known = Lookup(table)
+    known.langs = PAIR
+    three, two = numbers(0, 1, 2), numbers(0, 1)
+    for call, code, message in (
+        (lambda: evaluate(Retrieval("en,de"), known, {"a": (two, two)}), 2, "no language 'de'; it has en, fr"),
+        (lambda: measured({"m": known}, {"a": ((), ())}), 4, "a: 0 sentences in en and 0 in fr"),
+        (lambda: measured({"m": known}, {"a": (three, two)}), 4, "a: 3 sentences in en and 2 in fr"),
+        (lambda: measured({"m": Lookup(table, np.eye(4))}, {"a": (three, three)}), 4, "m: vectors of 3 and 4 units"),
+        (lambda: Retrieval("en,fr", margin="ratios").load([Path("a")], seed=0), 2, "no margin 'ratios'"),
+        (lambda: Retrieval("en,fr", margin="ratio", k=0).load([Path("a")], seed=0), 2, "`k` 0"),
+        (lambda: Retrieval("en,fr").load([], seed=0), 2, "DATA: expected files of translations"),
+        *((lambda text=text: language_pair(text), 2, f"`langs` {text}: expected two") for text in ("en", "en,")),
+    ):
+        with pytest.raises(BgtError, match=message) as error:
+            call()
+        assert error.value.exit_code == code
+        assert "\n" not in str(error.value)

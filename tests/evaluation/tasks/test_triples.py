@@ -1,0 +1,199 @@
+"""Triples: files, encoders that count words or see their order, and ties."""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bgt_core.contracts import SEMANTIC
+from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks import triples as module
+from bgt_core.evaluation.tasks.triples import ALL, Triples, TriplesTask, grammar_triples, read_triples
+from bgt_core.grammar.triples import triples
+from bgt_core.vectors.compare import ComparesByCosine
+
+WORDS = "the dog bit man was by cat saw not did see a".split()
+ROWS = [
+    ("roles", "the dog bit the man", "the man was bit by the dog", "the man bit the dog"),
+    ("roles", "the cat saw the dog", "the dog was saw by the cat", "the dog saw the cat"),
+    ("negation", "the cat did not see", "did the cat not see", "the cat did see"),
+]
+BITTEN = {row[2]: row[1] for row in ROWS}
+
+
+class Counter(ComparesByCosine):
+    """A bag of words."""
+
+    langs: Sequence[str] = ("en",)
+    latents: Sequence[str] = (SEMANTIC,)
+    fingerprint = ""
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        return np.array([[sentence.split().count(word) for word in WORDS] for sentence in sentences], dtype=np.float32)
+
+
+class Reader(Counter):
+    """One that knows each paraphrase; all else are words at their positions."""
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        vectors = np.zeros((len(sentences), 9, len(WORDS)), dtype=np.float32)
+        for row, sentence in enumerate(sentences):
+            for position, word in enumerate(BITTEN.get(sentence, sentence).split()):
+                vectors[row, position, WORDS.index(word)] = 1
+        return vectors.reshape(len(sentences), -1)
+
+
+class Constant(Counter):
+    """Every sentence is the same to it."""
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
+        return np.ones((len(sentences), 2), dtype=np.float32)
+
+
+@pytest.fixture
+def items() -> Triples:
+    kinds, *columns = (list(column) for column in zip(*ROWS * 20, strict=True))
+    return Triples("made", kinds, *columns)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "triples.tsv.xz"
+    rows = [*ROWS, ("roles", "the man saw a dog", "", "a dog saw the man")]
+    path.write_bytes(lzma.compress("".join("\t".join(row) + "\n" for row in rows).encode()))
+    return path
+
+
+def measured(encoders: dict[str, Any], items: Triples, **how: Any) -> Result:
+    return evaluate(TriplesTask(**how), encoders, items, resamples=200)
+
+
+def test_shares_of_encoders_whose_answers_are_known(items: Triples) -> None:
+    result = measured({"words": Counter(), "order": Reader(), "constant": Constant()}, items)
+    cells = {key: [cell.value for cell in row] for key, row in result.scores.items()}
+    assert list(cells) == [("roles", 40), ("negation", 20), (ALL, 60)]
+    assert cells["roles", 40] == [0, 100, 50]  # the swapped sentence has the same words; ties count half
+    assert cells["negation", 20] == [100, 100, 50]
+    assert cells[ALL, 60] == pytest.approx([100 / 3, 100, 50])
+    marks = {key: [cell.mark for cell in row] for key, row in result.scores.items()}
+    assert (marks["roles", 40], marks["negation", 20]) == (["", "best", ""], ["tied", "tied", ""])
+    (gap,) = (
+        gap for gap in result.differences if gap.key.kind == ALL and {gap.first, gap.second} == {"words", "order"}
+    )
+    assert gap.difference.value == pytest.approx(-200 / 3)
+    assert gap.p == pytest.approx(2 * 0.5**40)  # all 40 triples of roles differ, in one direction
+    assert result.about.startswith("made: 60 triples; ")
+    assert result.counts == {"triples": 60, "skipped": 0}
+
+
+class Both(Counter):
+    """The order of words by the semantic latent, none by the language latent; notes what it is asked."""
+
+    latents = (SEMANTIC, "language")
+    langs = ("en", "fr")
+
+    def __init__(self) -> None:
+        self.asked: set[tuple[str, str]] = set()
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "none") -> np.ndarray:
+        self.asked.add((lang, latent))
+        return (Reader() if latent == SEMANTIC else Counter()).embed(sentences, lang=lang)
+
+
+def test_each_latent_is_a_system_by_itself(items: Triples) -> None:
+    encoder = Both()
+    result = measured({"both": encoder}, items)
+    assert (result.systems, encoder.asked) == (
+        ["both semantic", "both language"],
+        {("en", SEMANTIC), ("en", "language")},
+    )
+    assert [cell.value for cell in result.scores["roles", 40]] == [100, 0]
+    one = Both()
+    assert measured({"m": one}, items, lang="fr", latent="language").systems == ["m language"]
+    assert one.asked == {("fr", "language")}
+
+
+def test_many_triples_are_embedded_in_parts(items: Triples, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = measured({"x": Reader()}, items).scores
+    monkeypatch.setattr(module, "BLOCK", 7)
+    assert measured({"x": Reader()}, items).scores == whole
+
+
+def test_triples_of_one_kind_have_one_row() -> None:
+    items = Triples("made", [""] * 2, *([row[column] for row in ROWS[:2]] for column in (1, 2, 3)))
+    assert list(measured({"x": Counter()}, items).scores) == [(ALL, 2)]
+
+
+def test_a_file_without_paraphrases_in_some_rows(file: Path) -> None:
+    items = read_triples(file)
+    assert (len(items), items.skipped, items.kinds) == (3, 1, ["roles", "roles", "negation"])
+    assert (items.sentences[2], items.paraphrases[2], items.altered[2]) == ROWS[2][1:]
+    only = read_triples(file, ["negation"])
+    assert (len(only), only.skipped) == (1, 0)
+    assert (len(read_triples(file, ["roles"])), read_triples(file, ["roles"]).skipped) == (2, 1)
+
+
+def test_kinds_are_optional(tmp_path: Path) -> None:
+    path = tmp_path / "three.tsv"
+    path.write_text("a\tb\tc\nd\te\tf\n", "utf-8")
+    assert read_triples(path) == Triples("three.tsv", ["", ""], ["a", "d"], ["b", "e"], ["c", "f"])
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "error", "message"),
+    [
+        ("a\tb\n", [], DataError, "file.tsv:1: 2 columns"),
+        ("k\ta\tb\tc\na\tb\tc\n", [], DataError, "file.tsv:2: 3 columns"),
+        ("k\t\tb\tc\n", [], DataError, "file.tsv:1: an empty sentence"),
+        ("k\ta\t\tc\n", [], DataError, "no triples"),
+        ("swap\ta\tb\tc\n", ["swip"], UsageError, "'swip'; its kinds: swap. Did you mean 'swap'?"),
+    ],
+)
+def test_files_that_are_refused(
+    tmp_path: Path, text: str, kinds: list[str], error: type[Exception], message: str
+) -> None:
+    path = tmp_path / "file.tsv"
+    path.write_text(text, "utf-8")
+    with pytest.raises(error, match=message.replace("?", r"\?")):
+        read_triples(path, kinds)
+
+
+def test_an_absent_file(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="absent"):
+        read_triples(tmp_path / "absent.tsv")
+
+
+def test_the_grammar_gives_its_held_out_part() -> None:
+    items = grammar_triples(50, "fr", seed=2)
+    assert list(zip(items.sentences, items.paraphrases, items.altered, strict=True)) == [
+        each.texts["fr"] for each in triples(50, seed=2, held_out=True)
+    ]
+    with pytest.raises(UsageError, match="en and fr"):
+        grammar_triples(50, "de")
+
+
+@pytest.mark.parametrize(
+    ("paths", "settings", "message"),
+    [
+        (["a.tsv"], {"count": 9}, "`count` is for the grammar's triples"),
+        ([], {"kinds": "roles"}, "`kinds` chooses rows of a file"),
+        (["a.tsv", "b.tsv"], {}, "DATA: expected one file"),
+        ([], {"lang": "de"}, "`lang` de"),
+    ],
+)
+def test_a_file_or_the_grammar(paths: list[str], settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        TriplesTask(**settings).load([Path(path) for path in paths], seed=0)
+
+
+def test_what_is_loaded_is_the_file_or_so_many_of_the_grammar(file: Path) -> None:
+    assert TriplesTask(kinds="roles").load([file], seed=0) == read_triples(file, ["roles"])
+    assert TriplesTask(count=10, lang="fr").load([], seed=3) == grammar_triples(10, "fr", 3)
+    assert len(TriplesTask().load([], seed=0)) == 1_000

@@ -1,0 +1,155 @@
+"""Systems: their names, what an encoder lacks, distinct sentences, and vectors that are none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bgt_core.errors import DataError, UsageError
+from bgt_core.evaluation import systems as module
+from bgt_core.evaluation.systems import System, systems
+from bgt_core.vectors.compare import ComparesByCosine
+
+
+class Letters(ComparesByCosine):
+    """A sentence is how often each letter is in it; notes what it embeds."""
+
+    fingerprint = ""
+
+    def __init__(self, *latents: str, langs: Sequence[str] = ("en", "fr")):
+        self.latents, self.langs = latents or ("semantic",), langs
+        self.seen: list[tuple[list[str], str, str]] = []
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "none") -> np.ndarray:
+        self.seen.append((list(sentences), lang, latent))
+        return np.array([[text.count(letter) for letter in "abcd"] for text in sentences], dtype=np.float32)
+
+
+class Given(Letters):
+    """Gives these vectors, whatever the sentences."""
+
+    def __init__(self, *vectors: np.ndarray):
+        super().__init__()
+        self.vectors = list(vectors)
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "none") -> np.ndarray:
+        return self.vectors.pop(0)
+
+
+def test_each_latent_is_a_system_and_has_its_name_if_there_are_several() -> None:
+    both, one = Letters("semantic", "language"), Letters()
+    rows = systems({"both": both, "one": one}, ["en"])
+    assert [(row.name, row.latent) for row in rows] == [
+        ("both semantic", "semantic"), ("both language", "language"), ("one", "semantic"),
+    ]  # fmt: skip
+    assert [row.encoder for row in rows] == [both, both, one]
+    assert [row.name for row in systems({"both": both}, ["en"], "language")] == ["both language"]
+
+
+def test_across_languages_language_latents_are_left_out() -> None:
+    encoders = {"x": Letters("semantic", "language")}
+    assert [row.latent for row in systems(encoders, ["en", "fr"], across=True)] == ["semantic"]
+    with pytest.raises(UsageError, match="x: language latents of two languages are two spaces"):
+        systems(encoders, ["en", "fr"], "language", across=True)
+
+
+@pytest.mark.parametrize(
+    ("encoders", "settings", "message"),
+    [
+        ({"x": Letters("a", "b"), "x b": Letters()}, {}, "Two systems are called 'x b'; give one another name"),
+        ({"tf-idf": Letters()}, {"reserved": ("tf-idf",)}, "Two systems are called 'tf-idf'"),
+        ({"x": Letters()}, {"latent": "style"}, "x: there is no latent 'style'; choose from semantic"),
+        ({"x": Letters(langs=("fr",))}, {}, "x: the model has no language 'en'; it has fr"),
+    ],
+)
+def test_what_does_not_fit_is_said_before_anything_is_embedded(
+    encoders: dict[str, Letters], settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        systems(encoders, ["en"], **settings)
+    assert not any(encoder.seen for encoder in encoders.values())
+
+
+def test_an_encoder_without_languages_takes_any() -> None:
+    assert len(systems({"x": Letters(langs=())}, ["xx"])) == 1
+
+
+def test_each_distinct_sentence_is_embedded_once() -> None:
+    encoder = Letters()
+    vectors = System("x", encoder, "semantic").embed(["b", "a", "b", "cc"], "fr")
+    assert encoder.seen == [(["b", "a", "cc"], "fr", "semantic")]
+    assert vectors.tolist() == [[0, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 2, 0]]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [(np.float16, np.float32), (np.float32, np.float32), (np.float64, np.float64), (np.int64, np.float64)],
+)
+def test_vectors_are_in_single_precision_or_finer(dtype: Any, expected: Any) -> None:
+    assert System("x", Given(np.ones((2, 3), dtype))).embed(["a", "b"], "en").dtype == expected
+
+
+LONG = "".join(chr(65 + place % 26) for place in range(70))
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        (np.ones(2), r"^x: 2 sentences in en gave float64 of shape \(2,\); expected numbers, a row for each sentence"),
+        (np.ones((3, 2)), r"shape \(3, 2\)"),
+        (np.array([["1"], ["2"]]), "gave <U1 of shape"),
+        (np.array([[1.0], [np.nan]]), f"^x: the vector of '{LONG[:60]}' contains NaN or infinity; 1 of 2 vectors do"),
+        (np.array([[np.inf], [np.nan]]), "the vector of 'a' contains NaN or infinity; 2 of 2"),
+    ],
+)
+def test_vectors_that_are_none_are_named(vectors: np.ndarray, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        System("x", Given(vectors)).embed(["a", LONG], "en")
+
+
+def test_an_encoder_s_own_error_gets_its_name() -> None:
+    class Refuses(Letters):
+        def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "none") -> np.ndarray:
+            raise UsageError("no sentence")
+
+    with pytest.raises(UsageError, match=r"^x: no sentence$"):
+        System("x", Refuses()).embed(["a"], "en")
+
+
+def test_pairs_are_compared_by_the_encoder_s_own_similarity() -> None:
+    class Opposed(Letters):
+        def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+            return -super().similarity_pairwise(left, right)
+
+    encoder = Opposed("language")
+    similarity = System("x", encoder, "language").similarities(["a", "a"], ["ab", "a"], "en", "en")
+    assert similarity.dtype == np.float64 and similarity.tolist() == pytest.approx([-np.sqrt(0.5), -1])
+    assert encoder.seen == [(["a", "ab"], "en", "language")]
+    System("x", encoder).similarities(["a"], ["a"], "en", "fr")
+    assert [lang for _, lang, _ in encoder.seen[1:]] == ["en", "fr"]
+
+
+def test_many_pairs_are_embedded_in_parts_to_the_same_similarities(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder, right = Letters(), [f"{'a' * (row % 4)}b{'c' * (row % 5)}" for row in range(30)]
+    whole = System("x", encoder).similarities(["ab"] * 30, right, "en", "en")
+    monkeypatch.setattr(module, "PAIRS", 7)
+    np.testing.assert_array_equal(System("x", encoder).similarities(["ab"] * 30, right, "en", "en"), whole)
+    assert len(encoder.seen) == 1 + 5 and max(len(texts) for texts, _, _ in encoder.seen[1:]) <= 8
+
+
+@pytest.mark.parametrize(("spread", "alike"), [(3e-7, True), (3e-6, False)])
+def test_similarities_that_differ_by_rounding_alone_are_all_the_first(spread: float, alike: bool) -> None:
+    class Near(Letters):
+        def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+            return 0.3 + np.linspace(0, spread, len(left))
+
+    given = System("x", Near()).similarities(["a"] * 3, ["b"] * 3, "en", "en")
+    assert given.tolist() == ([0.3] * 3 if alike else [0.3, 0.3 + spread / 2, 0.3 + spread])
+
+
+def test_two_languages_have_vectors_of_one_width() -> None:
+    with pytest.raises(DataError, match="x: vectors of 3 and 2 units can't be compared"):
+        System("x", Given(np.ones((1, 3)), np.ones((1, 2)))).similarities(["a"], ["b"], "en", "fr")

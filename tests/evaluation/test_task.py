@@ -1,0 +1,150 @@
+"""Tasks of ours and of other packages, and `evaluate`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bgt_core
+from bgt_core.errors import UsageError
+from bgt_core.evaluation.comparison import Statistic
+from bgt_core.evaluation.task import evaluate, find_task, one_path, task_names
+from bgt_core.evaluation.tasks.triples import TriplesTask
+from bgt_core.vectors.compare import ComparesByCosine
+
+Bgt = Callable[..., tuple[int, str, str]]
+
+OUTSIDE = '''
+"""Is a sentence nearer to itself with a mark than to the next one?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from bgt_core.evaluation.comparison import Statistic
+from bgt_core.evaluation.systems import systems
+from bgt_core.evaluation.task import Lang, Task, one_path
+
+
+class MarksKey(NamedTuple):
+    mark: str
+    sentences: int
+
+
+@dataclass(frozen=True)
+class Marks(Task[Sequence[str]]):
+    """Marks: is a sentence nearer to itself with a mark than to the next one?"""
+
+    data = "A file of sentences."
+
+    marks: Annotated[str, "The marks."] = "!"
+    lang: Lang = "en"
+
+    def load(self, paths: Sequence[Path], *, seed: int) -> list[str]:
+        return one_path(paths, "one file").read_text("utf-8").splitlines()
+
+    def statistic(self, items: Sequence[str], encoders: Mapping, *, seed: int) -> Statistic:
+        rows = systems(encoders, [self.lang])
+        others = [*items[1:], items[0]]
+        hits = {}
+        for mark in self.marks:
+            own = [f"{text}{mark}" for text in items]
+            near, far = (
+                np.stack([row.similarities(items, side, self.lang, self.lang) for row in rows])
+                for side in (own, others)
+            )
+            hits[MarksKey(mark, len(items))] = (near > far).astype(float)
+        return Statistic(systems=[row.name for row in rows], hits=hits, about=f"{len(items)} sentences")
+'''
+
+
+@pytest.fixture
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package that adds an evaluation, as `pip install` leaves it: one file, and an entry point."""
+    (tmp_path / "own_evaluation.py").write_text(OUTSIDE, "utf-8")
+    about = tmp_path / "own_evaluation-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: own-evaluation\nVersion: 1\n", "utf-8")
+    (about / "entry_points.txt").write_text("[bgt.evaluations]\nmarks = own_evaluation:Marks\n", "utf-8")
+    (tmp_path / "text.txt").write_text("The dog sleeps.\nAnna reads a book.\nIt rains.\n", "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "text.txt"
+
+
+def test_another_package_adds_an_evaluation_with_one_file(bgt: Bgt, outside: Path) -> None:
+    listed = bgt("evaluate", "--help").out
+    assert "Marks: is a sentence nearer to itself" in " ".join(listed.split()) and "retrieval" in listed
+    assert "--marks" in bgt("evaluate", "marks", "--help").out
+    code, out, err = bgt("evaluate", "marks", outside, "--marks", "!?", "--model", "baseline:words", "--json")
+    assert code == 0, err
+    document = json.loads(out)
+    assert (document["task"], document["settings"]) == ("Marks", {"marks": "!?", "lang": "en"})
+    assert [(row["mark"], row["sentences"]) for row in document["scores"]] == [("!", 3), ("?", 3)]
+    assert document["scores"][0]["systems"]["baseline:words"]["value"] == 100
+    result = bgt_core.evaluate("marks", bgt_core.open_encoder("baseline:words"), outside, resamples=100)
+    assert result.value(("!",)) == 100
+
+
+def test_the_tasks_are_listed_and_found_by_name(bgt: Bgt) -> None:
+    names = ["fidelity", "minimal-pairs", "pairs", "retrieval", "sts", "syntax", "triples"]
+    assert task_names() == names
+    assert find_task("triples") is TriplesTask
+    with pytest.raises(UsageError, match=r"`task` tripels: there is no such task; .* Did you mean 'triples'"):
+        find_task("tripels")
+    done = bgt("evaluate", "tripels")
+    assert (done.code, done.out) == (2, "") and "Did you mean 'triples'" in done.err
+
+
+def test_two_tasks_of_one_name_are_refused(outside: Path) -> None:
+    (outside.parent / "own_evaluation-1.dist-info" / "entry_points.txt").write_text(
+        "[bgt.evaluations]\nsts = own_evaluation:Marks\n", "utf-8"
+    )
+    with pytest.raises(UsageError, match="`task` sts: two packages have a task of that name"):
+        find_task("sts")
+
+
+class Constant(ComparesByCosine):
+    langs, latents, fingerprint = ("en",), ("semantic",), ""
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        return np.ones((len(sentences), 2), dtype=np.float32)
+
+
+def test_a_task_takes_items_or_a_file_and_the_settings_are_kept() -> None:
+    task = TriplesTask(lang="en")
+    items = task.load([], seed=2)
+    result = evaluate(task, Constant(), items, resamples=150, level=0.9, seed=2)
+    assert (result.task, result.settings) == ("triples", {"kinds": None, "count": None, "lang": "en", "latent": None})
+    assert (result.systems, result.level, result.resamples, result.seed) == (["model"], 0.9, 150, 2)
+    with pytest.raises(UsageError, match="`resamples` 9"):
+        evaluate("triples", Constant(), "absent.tsv", resamples=9)
+    with pytest.raises(UsageError, match="DATA: expected a file, got 2 paths"):
+        one_path([Path("a"), Path("b")], "a file")
+
+
+def test_the_seed_is_that_of_what_is_drawn() -> None:
+    class Draws:
+        across, own_probability, data = "system", False, ""
+
+        def load(self, paths: Sequence[Path], *, seed: int) -> Any:
+            return seed
+
+        def statistic(self, items: Any, encoders: Any, *, seed: int) -> Statistic:
+            seen.append((items, seed))
+            raise UsageError("enough")
+
+    seen: list[tuple[int, int]] = []
+    with pytest.raises(UsageError, match="enough"):
+        evaluate(Draws(), Constant(), "file", seed=7)
+    assert seen == [(7, 7)]

@@ -26,11 +26,12 @@ test: check ## check, then all tests in parallel; ARGS="-k probes" reaches pytes
 	@$(if $(BGT_CHROMIUM),,echo "Browser tests skipped: no Chromium found. Install one, or set BGT_CHROMIUM to its path.")
 	BGT_CHROMIUM="$(BGT_CHROMIUM)" $(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
-check: .venv/with-dev ## lint, formatting, import contracts, types
+check: .venv/with-dev ## lint, formatting, import contracts, types; how many lines, commands and options there are
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+	$(BIN)/python -m tests.sizes
 
 docs: .venv/with-dev ## guide, API pages and all other documents as one site: site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet $(ARGS)

@@ -1,0 +1,64 @@
+"""A split encoder is an encoder: `semantic` is the shared part of another one's vectors, `language` the private part."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from bgt_core.adapters.external import ExternalEncoder
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
+from bgt_core.errors import DataError
+from bgt_core.splitting import store
+from bgt_core.splitting.split import Split
+
+
+def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: str = "") -> ExternalEncoder:
+    """Split the vectors of an encoder as they come.
+
+    Args:
+        name: What messages call it.
+        split: Fitted on vectors of `inner`.
+        inner: The encoder whose semantic latent is split; if it says how long sentences may be, so does the result.
+        fingerprint: What decides the split, such as the hash of its file; "" if nobody knows.
+
+    Returns:
+        An encoder with the latents `semantic`, (N, K), and `language`, (N, D), for the split's languages.
+    """
+
+    def embed(sentences: list[str], lang: str, latent: str) -> np.ndarray:
+        vectors = inner.embed(sentences, lang=lang, latent=SEMANTIC)
+        return split.shared(vectors, lang) if latent == SEMANTIC else split.private(vectors, lang)
+
+    count = getattr(inner, "count_truncated", None)
+    return ExternalEncoder(
+        name,
+        embed,
+        split.langs,
+        (SEMANTIC, LANGUAGE),
+        sample=getattr(inner, "sample", "a"),
+        truncated=count and (lambda sentences, lang: count(sentences, lang=lang)),
+        fingerprint=f"{fingerprint} of {inner.fingerprint}" if fingerprint and inner.fingerprint else "",
+    )
+
+
+def open_split(folder: Path, opens: Callable[[str], SentenceEncoder]) -> ExternalEncoder:
+    """Open the folder that `bgt split` wrote, and the encoder that it names.
+
+    Args:
+        folder: With split.safetensors and split.json.
+        opens: Opens an encoder by its name, as `open_encoder`.
+
+    Raises:
+        DataError: The encoder's vectors are decided by something else than when the split was fitted.
+    """
+    stored = store.load(folder)
+    inner = opens(stored.encoder)
+    if stored.fingerprint and inner.fingerprint != stored.fingerprint:
+        raise DataError(
+            f"{folder}: was fitted on vectors of {stored.encoder} as it was ({stored.fingerprint[:40]}); now it is "
+            f"{inner.fingerprint[:40] or 'of unknown origin'}. Fit the split again."
+        )
+    return split_encoder(f"split:{folder}", stored.split, inner, stored.sha256)

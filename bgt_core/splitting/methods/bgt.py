@@ -1,0 +1,150 @@
+"""Linear BGT: what sentences of one meaning share is a latent vector, and each language adds its own.
+
+    x_l = mean_l + A_l z + rest_l,    z ~ N(0, I) the same in all sentences of one meaning
+
+For two languages this is probabilistic CCA (Bach and Jordan 2005), whose maximum-likelihood maps are closed: the singular
+vectors of the whitened cross-covariance, times the roots of the canonical correlations. For paraphrases of one language
+they are its eigenvectors. For more languages it is multi-battery factor analysis (Browne 1980), fitted by least squares
+to the whitened cross-covariances of the languages that have pairs; those that have none are filled with what the fit
+says of them, until that no longer changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from bgt_core.splitting.linalg import roots
+from bgt_core.splitting.moments import HeldOut, Statistics
+from bgt_core.splitting.split import Map, Split
+
+SHARE = 0.95  # of the held-out nats, for the factors that are kept
+ROUNDS, TOLERANCE = 200, 1e-7  # of the fit for three languages and more; the largest change of a filled number
+
+
+def loadings(whitened: dict[tuple[int, int], np.ndarray], languages: int, factors: int) -> np.ndarray:
+    """Fit W_l W_m^T to the whitened cross-covariances.
+
+    Args:
+        whitened: (D, D) for each two of the languages that have pairs, in both orders.
+        languages: How many there are, C.
+        factors: Factors K.
+
+    Returns:
+        W, (C, D, K): the covariance of each language's whitened vectors with z. Factors of the largest correlations
+        come first.
+    """
+    width = len(next(iter(whitened.values())))
+    known = np.zeros((languages, languages), bool)
+    target = np.zeros((languages, width, languages, width))
+    for (left, right), block in whitened.items():
+        target[left, :, right], known[left, right] = block, True
+    missing = [tuple(pair) for pair in np.argwhere(~known)]
+    values, axes = np.linalg.eigh(target.reshape(languages * width, -1))
+    fit = scaled(values[::-1][:factors] * (known.size / known.sum()), axes[:, ::-1][:, :factors])
+    for _ in range(ROUNDS if missing else 0):
+        change = 0.0
+        for left, right in missing:
+            filled = fit.reshape(languages, width, -1)[left] @ fit.reshape(languages, width, -1)[right].T
+            change = max(change, float(np.abs(filled - target[left, :, right]).max()))
+            target[left, :, right] = filled
+        if change < TOLERANCE:
+            break
+        basis = np.linalg.qr(target.reshape(languages * width, -1) @ fit)[0]  # a step of orthogonal iteration
+        values, turn = np.linalg.eigh(basis.T @ target.reshape(languages * width, -1) @ basis)
+        fit = scaled(values[::-1], basis @ turn[:, ::-1])
+    return fit.reshape(languages, width, -1)
+
+
+def scaled(values: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Axes times the roots of their values; those of no value are 0."""
+    return axes * np.sqrt(values.clip(0))
+
+
+def fit(
+    statistics: Statistics,
+    held_out: Sequence[HeldOut],
+    *,
+    factors: int | None = None,
+    shrinkages: Sequence[float] = (1e-4, 1e-3, 1e-2, 1e-1),
+) -> Split:
+    """Fit linear BGT; held-out pairs choose how much the covariances are shrunk, and how many factors there are.
+
+    The shared part is the posterior mean of z given one sentence, each factor times the root of its correlation: the
+    cosine then trusts a factor by how much of it is shared. The private part has no axis of a shared factor.
+
+    Args:
+        statistics: Of the vectors.
+        held_out: Vectors of pairs that are not among those, by language.
+        factors: How many factors; by default the first that hold 95 % of the nats that held-out pairs share.
+        shrinkages: Weights of the identity in the joint covariance to choose from.
+
+    Returns:
+        The split. `about` has `shrinkage`, `factors`, `correlations` (of the factors kept, the mean over languages),
+        `nats` that two sentences share by each factor, -log(1 - correlation^2) / 2, and `held_out_nats` of all of them.
+    """
+    tried = [(shrinkage, *whitened(statistics, shrinkage)) for shrinkage in shrinkages]
+    scored = []
+    for shrinkage, roots_of, blocks in tried:
+        fitted = loadings(blocks, len(statistics.langs), statistics.width)
+        scored.append((shared_nats(fitted, roots_of, statistics, held_out), shrinkage, roots_of, fitted))
+    spectrum, shrinkage, roots_of, fitted = max(scored, key=lambda each: each[0].sum())
+    total = np.cumsum(spectrum)
+    if factors is None:
+        factors = int(np.argmax(total >= SHARE * total.max())) + 1
+    fitted = fitted[:, :, :factors]
+    strengths = np.square(fitted).sum(1).mean(0).clip(1e-12, 1 - 1e-6)  # (K,) correlations
+    maps = {}
+    for lang, (whiten, colour), weights in zip(statistics.langs, roots_of, fitted, strict=True):
+        read = np.sqrt(strengths)[:, None] * weights.T @ whiten
+        back = colour @ np.linalg.pinv(weights.T) / np.sqrt(strengths)
+        maps[lang] = Map(statistics.means[lang], read, back, np.zeros(factors))
+    about = {
+        "shrinkage": shrinkage,
+        "factors": factors,
+        "correlations": strengths.tolist(),
+        "nats": (-np.log1p(-np.square(strengths)) / 2).tolist(),
+        "held_out_nats": float(total[factors - 1]),
+    }
+    return Split("bgt", maps, about)
+
+
+def whitened(
+    statistics: Statistics, shrinkage: float
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], dict[tuple[int, int], np.ndarray]]:
+    """The roots of each language's covariance, and the cross-covariances between whitened vectors."""
+    found = [roots(statistics.covariances[lang], shrinkage) for lang in statistics.langs]
+    place = {lang: row for row, lang in enumerate(statistics.langs)}
+    blocks = {
+        (place[left], place[right]): (1 - shrinkage) * found[place[left]][0] @ cross @ found[place[right]][0]
+        for (left, right), cross in statistics.crosses.items()
+    }
+    return found, blocks
+
+
+def shared_nats(
+    fitted: np.ndarray,
+    roots_of: Sequence[tuple[np.ndarray, np.ndarray]],
+    statistics: Statistics,
+    held_out: Sequence[HeldOut],
+) -> np.ndarray:
+    """What two held-out sentences of one meaning tell of each other, in nats a pair, by factor, (D,).
+
+    For each two languages log p(x, y) - log p(x) - log p(y) falls into a sum over the canonical variables of the fit.
+    """
+    place = {lang: row for row, lang in enumerate(statistics.langs)}
+    sums, pairs = np.zeros(statistics.width), 0
+    for langs, columns in held_out:
+        for i, j in combinations(range(len(langs)), 2):
+            sides = [place[langs[i]], place[langs[j]]]
+            left, correlations, right = np.linalg.svd(fitted[sides[0]] @ fitted[sides[1]].T)
+            r = correlations.clip(0, 1 - 1e-6)
+            a, b = (
+                (columns[column] - statistics.means[langs[column]]) @ roots_of[side][0] @ axes
+                for column, side, axes in zip((i, j), sides, (left, right.T), strict=True)
+            )
+            ratios = (r * a * b - r**2 * (a**2 + b**2) / 2) / (1 - r**2) - np.log1p(-(r**2)) / 2
+            sums, pairs = sums + ratios.sum(0), pairs + len(a)
+    return sums / pairs

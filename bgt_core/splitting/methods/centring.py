@@ -1,0 +1,14 @@
+"""Centring: the private part is the mean of the sentence's language, the shared part what differs from it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bgt_core.splitting.moments import Statistics
+from bgt_core.splitting.split import Map, Split
+
+
+def fit(statistics: Statistics) -> Split:
+    """Subtract from each vector the mean of its language."""
+    same, none = np.eye(statistics.width), np.zeros(statistics.width)
+    return Split("centring", {lang: Map(mean, same, same, none) for lang, mean in statistics.means.items()})

@@ -1,0 +1,101 @@
+"""A split: what sentences of one meaning share in an encoder's vectors, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bgt_core.errors import DataError, UsageError
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """How one language's vectors are split.
+
+        shared = (vector - offset) read^T + centre        private = vector - shared back^T
+
+    So the parts always give the vector again, whatever the method; methods differ in what they call shared.
+    """
+
+    offset: np.ndarray  # (D,)
+    read: np.ndarray  # (K, D)
+    back: np.ndarray  # (D, K)
+    centre: np.ndarray  # (K,)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A fitted split of an encoder's vectors of D units.
+
+    Args:
+        method: The method that made it.
+        maps: How to split each language.
+        about: What the method chose and measured: numbers, strings and lists, for the card.
+    """
+
+    method: str
+    maps: Mapping[str, Map]
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def langs(self) -> Sequence[str]:
+        """The languages it can split."""
+        return tuple(self.maps)
+
+    @property
+    def width(self) -> int:
+        """Units D of a vector, and of its private part."""
+        return len(next(iter(self.maps.values())).offset)
+
+    @property
+    def shared_width(self) -> int:
+        """Units K of a shared part."""
+        return len(next(iter(self.maps.values())).centre)
+
+    def shared(self, vectors: np.ndarray, lang: str) -> np.ndarray:
+        """Return what sentences of one meaning share: (N, D) -> (N, K); errors as `parts`."""
+        part = self.of(lang)
+        return (self.checked(vectors) - part.offset) @ part.read.T + part.centre
+
+    def private(self, vectors: np.ndarray, lang: str) -> np.ndarray:
+        """Return what is left of each vector: (N, D) -> (N, D); errors as `parts`."""
+        return self.parts(vectors, lang)[1]
+
+    def parts(self, vectors: np.ndarray, lang: str) -> tuple[np.ndarray, np.ndarray]:
+        """Split vectors of one language.
+
+        Args:
+            vectors: (N, D).
+            lang: Their language.
+
+        Returns:
+            The shared parts (N, K) and the private parts (N, D), in the precision of the split.
+
+        Raises:
+            UsageError: A language that the split was not fitted on.
+            DataError: Vectors of another width.
+        """
+        shared = self.shared(vectors, lang)
+        return shared, self.checked(vectors) - shared @ self.of(lang).back.T
+
+    def join(self, shared: np.ndarray, private: np.ndarray, lang: str) -> np.ndarray:
+        """Put parts together, from one sentence or two: (N, K), (N, D) -> vectors (N, D) of that language.
+
+        Parts of one sentence give its vector again. The shared part of one and the private part of another give a
+        vector with the meaning of the first and the rest of the second, whatever the first one's language.
+        """
+        return shared @ self.of(lang).back.T + private
+
+    def of(self, lang: str) -> Map:
+        """The map of a language; UsageError for one that it does not know."""
+        if lang not in self.maps:
+            raise UsageError(f"`lang` {lang}: the split was fitted on {', '.join(self.langs)}; fit it on {lang} too.")
+        return self.maps[lang]
+
+    def checked(self, vectors: np.ndarray) -> np.ndarray:
+        if vectors.ndim != 2 or vectors.shape[1] != self.width:
+            raise DataError(f"Vectors of shape {vectors.shape}: the split was fitted on vectors of {self.width} units.")
+        return vectors

@@ -1,0 +1,97 @@
+"""A split's folder: split.safetensors (float32), split.json, and README.md, the card.
+
+    split.json  {"schema": "bgt-split/1", "method", "encoder", "fingerprint", "langs", "about", "files": {name: sha256}}
+
+Tensors are named LANG/offset, LANG/read, LANG/back and LANG/centre; `split.Map` says what they are. An absent read or
+back is the identity.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from bgt_core.errors import DataError, NotFound
+from bgt_core.files import atomic_folder, read_json, sha256_file, write_json, write_text
+from bgt_core.splitting.split import Map, Split
+
+WEIGHTS, ABOUT, CARD, SCHEMA = "split.safetensors", "split.json", "README.md", "bgt-split/1"
+
+
+@dataclass(frozen=True, eq=False)
+class StoredSplit:
+    """A split, and the encoder that it was fitted on: its name, and its fingerprint then."""
+
+    split: Split
+    encoder: str
+    fingerprint: str
+    sha256: str = ""  # of the weights
+
+
+def save(folder: Path, stored: StoredSplit, card: str) -> None:
+    """Write a new folder, whole or not at all; UsageError if there is one already."""
+    split = stored.split
+    tensors = {
+        f"{lang}/{part.name}": np.ascontiguousarray(getattr(of, part.name), np.float32)
+        for lang, of in split.maps.items()
+        for part in fields(Map)
+        if not is_identity(getattr(of, part.name))
+    }
+    with atomic_folder(folder) as partial:
+        save_file(tensors, partial / WEIGHTS)
+        about = {
+            "schema": SCHEMA,
+            "method": split.method,
+            "encoder": stored.encoder,
+            "fingerprint": stored.fingerprint,
+            "langs": list(split.langs),
+            "about": dict(split.about),
+            "files": {WEIGHTS: sha256_file(partial / WEIGHTS)},
+        }
+        write_json(partial / ABOUT, about)
+        write_text(partial / CARD, card)
+        shutil.copymode(partial / CARD, partial / WEIGHTS)  # safetensors makes files that only their owner can read
+
+
+def load(folder: Path) -> StoredSplit:
+    """Read a folder that `save` wrote.
+
+    Raises:
+        NotFound: A file is missing.
+        DataError: A file is damaged, or something else.
+    """
+    for name in (ABOUT, WEIGHTS):
+        if not (folder / name).is_file():
+            raise NotFound(f"{folder / name}: missing; `bgt split` writes such a folder.")
+    about = read_json(folder / ABOUT)
+    if not isinstance(about, dict) or about.get("schema") != SCHEMA:
+        raise DataError(f"{folder / ABOUT}: not of the schema {SCHEMA}; `bgt split` writes it.")
+    sha256 = sha256_file(folder / WEIGHTS)
+    if sha256 != about["files"][WEIGHTS]:
+        raise DataError(f"{folder / WEIGHTS}: damaged, or of another split: its hash is not the one noted. Copy it again.")
+    try:
+        tensors = load_file(folder / WEIGHTS)
+        same = np.eye(len(tensors[f"{about['langs'][0]}/offset"]), dtype=np.float32)
+        maps = {
+            lang: Map(
+                tensors[f"{lang}/offset"],
+                tensors.get(f"{lang}/read", same),
+                tensors.get(f"{lang}/back", same),
+                tensors[f"{lang}/centre"],
+            )
+            for lang in about["langs"]
+        }
+    except (SafetensorError, KeyError) as error:
+        raise DataError(f"{folder / WEIGHTS}: not the tensors of a split ({error}). Fit it again.") from None
+    split = Split(about["method"], maps, about["about"])
+    return StoredSplit(split, about["encoder"], about["fingerprint"], sha256)
+
+
+def is_identity(array: np.ndarray) -> bool:
+    return array.ndim == 2 and array.shape[0] == array.shape[1] and np.array_equal(array, np.eye(len(array)))

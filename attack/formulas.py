@@ -32,18 +32,20 @@ OF_BOOTSTRAP = under(
     "comparison.py",
 )
 FORMULAS = {
-    "Gaussian posteriors: KL, densities, draws": Formula("bgt_core/posterior/__init__:", ["tests/test_posterior.py"]),
-    "von Mises-Fisher posteriors": Formula("bgt_core/posterior/(vmf|bessel):", ["tests/test_vmf.py"]),
-    "distances of posteriors": Formula("bgt_core/posterior/distances:", ["tests/test_distances.py"]),
-    "ELBO and its weights": Formula("bgt_core/objectives/elbo:", under("objectives", "elbo.py", "auxiliary.py")),
-    "margin": Formula("bgt_core/objectives/(margin|altered):", under("objectives", "margin", "altered", "device")),
+    "Gaussian posteriors: KL, densities, draws": Formula(
+        "bgt_core/posterior/__init__:", under("posterior", "posterior")
+    ),
+    "von Mises-Fisher posteriors": Formula("bgt_core/posterior/(vmf|bessel):", under("posterior", "vmf")),
+    "distances of posteriors": Formula("bgt_core/posterior/distances:", under("posterior", "distances")),
+    "ELBO and its weights": Formula("bgt_core/objectives/elbo:", under("objectives", "elbo")),
+    "margin": Formula("bgt_core/objectives/(margin|altered):", under("objectives", "margin", "altered", "objectives")),
     "softmax over translations, distillation": Formula(
         "bgt_core/objectives/(contrast|composition|distillation):",
-        under("objectives", "contrast", "composition", "distillation", "device"),
+        under("objectives", "contrast", "composition", "distillation", "objectives"),
     ),
     "cross-entropy and sums of objectives": Formula(
-        "bgt_core/objectives/(cross_entropy|auxiliary|combine):",
-        under("objectives", "cross_entropy", "auxiliary", "combine"),
+        "bgt_core/objectives/(cross_entropy|combine):",
+        under("objectives", "cross_entropy", "combine"),
     ),
     "pooling": Formula("bgt_core/nets/pooling:", under("nets", "pooling", "memory")),
     "binding": Formula("bgt_core/nets/binding:", under("nets", "binding")),

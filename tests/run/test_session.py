@@ -24,7 +24,7 @@ from bgt_core.errors import BgtError
 from bgt_core.recipes import Recipe
 from bgt_core.run import prepare, session
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def sha256(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""A file with more columns than are read: "_" stands for those that nobody wants."""
+"""Names of columns and sources; a file with more columns than are read, where "_" stands for those left out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from bgt_core import run
 from bgt_core.data.clean import clean
-from bgt_core.data.columns import Source, parse_columns, parse_source
+from bgt_core.data.columns import Source, parse_columns, parse_source, split_langs
 from bgt_core.data.inspection import inspect_table
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.store import prepare
@@ -113,3 +113,42 @@ def test_a_run_trains_on_them(grammar: list[Pair], tmp_path: Path) -> None:
     settings = {"d_model": 8, "vocab_size": 300, "epochs": 0.0, "valid_pairs": 20, "min_pieces": 1}
     folder = run.train("sp", [f"en,_,fr={path}"], tmp_path / "run", overrides=settings, device="cpu")
     assert folder.name == "step-0000000"
+
+
+def test_columns_are_parsed() -> None:
+    assert parse_columns(["en", "fr"]) == {"en": "en", "fr": "fr"}
+    assert parse_columns(["a:en", "b:en", "gold:label"]) == {"a": "en", "b": "en", "gold": "label"}
+    assert parse_source("en-fr=x.tsv") == Source(Path("x.tsv"), ("en", "fr"))
+    assert parse_source("pt-br,en=x.tsv", ("pt-br", "en")).columns == ("pt-br", "en")
+    assert parse_source("x.tsv", ("en", "fr")) == Source(Path("x.tsv"), ("en", "fr"))
+
+
+@pytest.mark.parametrize("columns", [["English"], ["en", "en"], ["a:en", "a:en"], [], ["x:label"], ["a b"], ["a:"]])
+def test_columns_that_are_none_are_refused(columns: list[str]) -> None:
+    with pytest.raises(UsageError, match="columns"):
+        parse_columns(columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "langs"),
+    [
+        ("en-fr", ["en", "fr"]),
+        ("zh-Hant", ["zh-Hant"]),
+        ("en-zh-Hant", ["en", "zh-Hant"]),
+        ("pt-BR-en-zh-Hant-TW", ["pt-BR", "en", "zh-Hant-TW"]),
+        ("es-419-de-1996", ["es-419", "de-1996"]),
+        ("a-b", ["a", "b"]),
+    ],
+)
+def test_a_script_or_region_belongs_to_its_language(text: str, langs: list[str]) -> None:
+    assert split_langs(text) == langs
+    assert parse_source(f"{text}=x.tsv").columns == parse_source(f"{text}=x.tsv", langs).columns == tuple(langs)
+    if "a" not in langs:
+        assert parse_columns(langs) == {lang: lang for lang in langs}
+
+
+def test_a_source_of_unknown_columns_is_refused() -> None:
+    with pytest.raises(UsageError, match="no column 'xx'; there are en, fr"):
+        parse_source("en-xx=x.tsv", ("en", "fr"))
+    with pytest.raises(UsageError, match="say its columns"):
+        parse_source("x.tsv")

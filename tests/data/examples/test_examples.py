@@ -71,5 +71,5 @@ def test_sentences_vary_in_length_and_kind() -> None:
 
 def test_git_does_not_ignore_them_so_the_wheel_has_them() -> None:
     """The wheel takes all of `bgt_core` that git tracks; `/data/` in .gitignore is that of the root alone."""
-    ignored = (Path(__file__).resolve().parents[2] / ".gitignore").read_text("utf-8").split()
+    ignored = (Path(__file__).resolve().parents[3] / ".gitignore").read_text("utf-8").split()
     assert "/data/" in ignored and not {"data/", "*.tsv", "*.md"} & set(ignored)

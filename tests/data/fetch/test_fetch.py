@@ -279,6 +279,7 @@ def test_opus_is_asked_for_the_latest_release(
         ("tatoeba", {"pair": "en-fr", "max_pairs": 9, "raw": True}, "leave one out"),
         ("giga-fren", {"pair": "en-de"}, "has en-fr only"),
         ("sick", {"pair": "en-fr"}, "no language pairs"),
+        ("opensubtitles", {"pair": "en-fr", "release": "x/../../../evil"}, "`release`"),
         ("sick", {"release": "v1"}, "no releases"),
         ("sick", {"max_pairs": 9}, "`max_pairs` 9"),
     ],

@@ -1,4 +1,4 @@
-"""Columns with languages, corpora that mix, labels and target vectors: from files to batches."""
+"""Corpora that mix, labels and target vectors: from files to batches."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from bgt_core.data.batching import Batching, validation
-from bgt_core.data.columns import Source, parse_columns, parse_source, split_langs
+from bgt_core.data.columns import Source, parse_source
 from bgt_core.data.corpus import Corpus, Mixture, open_corpus
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import BgtError, DataError, NotFound, UsageError
+from bgt_core.errors import BgtError, DataError, NotFound
 
 LANGS = {"en": "en", "fr": "fr", "de": "de"}
 
@@ -47,45 +47,6 @@ def mixture(pairwise: list[Source], tokenizer: Tokenizer, tmp_path: Path) -> Mix
 
 def texts(corpus: Corpus, column: str) -> set[tuple[int, ...]]:
     return {tuple(ids.tolist()) for ids in corpus.take(column, np.arange(len(corpus)))}
-
-
-def test_columns_are_parsed() -> None:
-    assert parse_columns(["en", "fr"]) == {"en": "en", "fr": "fr"}
-    assert parse_columns(["a:en", "b:en", "gold:label"]) == {"a": "en", "b": "en", "gold": "label"}
-    assert parse_source("en-fr=x.tsv") == Source(Path("x.tsv"), ("en", "fr"))
-    assert parse_source("pt-br,en=x.tsv", ("pt-br", "en")).columns == ("pt-br", "en")
-    assert parse_source("x.tsv", ("en", "fr")) == Source(Path("x.tsv"), ("en", "fr"))
-
-
-@pytest.mark.parametrize("columns", [["English"], ["en", "en"], ["a:en", "a:en"], [], ["x:label"], ["a b"], ["a:"]])
-def test_columns_that_are_none_are_refused(columns: list[str]) -> None:
-    with pytest.raises(UsageError, match="columns"):
-        parse_columns(columns)
-
-
-@pytest.mark.parametrize(
-    ("text", "langs"),
-    [
-        ("en-fr", ["en", "fr"]),
-        ("zh-Hant", ["zh-Hant"]),
-        ("en-zh-Hant", ["en", "zh-Hant"]),
-        ("pt-BR-en-zh-Hant-TW", ["pt-BR", "en", "zh-Hant-TW"]),
-        ("es-419-de-1996", ["es-419", "de-1996"]),
-        ("a-b", ["a", "b"]),
-    ],
-)
-def test_a_script_or_region_belongs_to_its_language(text: str, langs: list[str]) -> None:
-    assert split_langs(text) == langs
-    assert parse_source(f"{text}=x.tsv").columns == parse_source(f"{text}=x.tsv", langs).columns == tuple(langs)
-    if "a" not in langs:
-        assert parse_columns(langs) == {lang: lang for lang in langs}
-
-
-def test_a_source_of_unknown_columns_is_refused() -> None:
-    with pytest.raises(UsageError, match="no column 'xx'; there are en, fr"):
-        parse_source("en-xx=x.tsv", ("en", "fr"))
-    with pytest.raises(UsageError, match="say its columns"):
-        parse_source("x.tsv")
 
 
 def test_a_mixture_holds_every_corpus_and_says_so_when_it_is_opened_again(mixture: Mixture) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
 import zipfile
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from bgt_core.data.fetch.unpack import unpack
-from bgt_core.errors import BgtError
+from bgt_core.errors import BgtError, DataError
 
 
 def zip_of(path: Path, *names: str, link: bool = False) -> Path:
@@ -92,3 +93,32 @@ def test_what_is_no_archive_is_said(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("hello")
     with pytest.raises(BgtError, match="no zip, tar or gzip file"):
         unpack(tmp_path / "x.txt", tmp_path / "out")
+
+
+def test_an_archive_made_to_fill_a_disk_is_not_unpacked(tmp_path: Path) -> None:
+    lines = b"a line\n" * (12 * 2**20)
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as inside:
+        inside.writestr("a.txt", lines)
+    (tmp_path / "bomb.gz").write_bytes(gzip.compress(lines))
+    for name in ("bomb.zip", "bomb.gz"):
+        with pytest.raises(DataError, match="nothing was unpacked"):
+            unpack(tmp_path / name, tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("é.txt", "x")
+    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xfe"))
+    with pytest.raises(DataError, match="damaged"):
+        unpack(path, tmp_path / "out")
+
+
+def test_a_file_without_a_name_is_refused(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as inside:
+        inside.writestr("x", b"text")
+    (tmp_path / "a.zip").write_bytes(file.getvalue().replace(b"x", b"\0"))
+    with pytest.raises(DataError):
+        unpack(tmp_path / "a.zip", tmp_path / "out")

@@ -18,7 +18,7 @@ from bgt_core.grammar import Pair
 from bgt_core.mining import mine
 from bgt_core.vectors.compare import ComparesByCosine
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Bag(ComparesByCosine):

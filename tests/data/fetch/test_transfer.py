@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from bgt_core.data.fetch import transfer
-from bgt_core.errors import BgtError
+from bgt_core.errors import BgtError, DataError, NotFound
 from bgt_core.files import file_lock
 
 CONTENT = bytes(range(256)) * 5000  # more than one block
@@ -31,6 +33,17 @@ def get(site: Any, tmp_path: Path) -> Any:
         return done
 
     return call
+
+
+@pytest.fixture
+def stopped(site: Any, get: Any, tmp_path: Path) -> None:
+    """A download that gave up after 700,000 bytes; the server has recovered."""
+    site.trouble = ["cut 700000", *["500"] * 9]
+    with pytest.raises(BgtError, match="gave up") as error:
+        get()
+    assert error.value.exit_code == 3
+    assert {path.name for path in tmp_path.iterdir()} == {"file.bin.part", "file.bin.part.json"}
+    site.trouble = []
 
 
 def test_a_whole_download_reports_its_bytes(site: Any, get: Any) -> None:
@@ -55,13 +68,7 @@ def test_a_cut_connection_is_continued(site: Any, get: Any) -> None:
     assert site.gets()[1]["If-Range"] == '"1"'
 
 
-def test_a_later_call_continues_where_an_earlier_one_gave_up(site: Any, get: Any, tmp_path: Path) -> None:
-    site.trouble = ["cut 700000", *["500"] * 9]
-    with pytest.raises(BgtError, match="gave up") as error:
-        get()
-    assert error.value.exit_code == 3
-    assert {path.name for path in tmp_path.iterdir()} == {"file.bin.part", "file.bin.part.json"}
-    site.trouble = []
+def test_a_later_call_continues_where_an_earlier_one_gave_up(site: Any, stopped: None, get: Any) -> None:
     get()
     assert site.gets()[-1]["Range"] == "bytes=700000-"
 
@@ -78,18 +85,12 @@ def test_a_server_that_ignores_ranges_sends_all_again(site: Any, get: Any) -> No
     assert [headers["Range"] for headers in site.gets()] == [None, "bytes=700000-"]
 
 
-def test_a_file_that_changes_between_parts_is_begun_anew(site: Any, get: Any) -> None:
-    site.trouble = ["cut 700000", *["500"] * 9]
-    with pytest.raises(BgtError):
-        get()
-    site.trouble, site.files["file.bin"], site.versions["file.bin"] = [], CONTENT[::-1], '"2"'
+def test_a_file_that_changes_between_parts_is_begun_anew(site: Any, stopped: None, get: Any) -> None:
+    site.files["file.bin"], site.versions["file.bin"] = CONTENT[::-1], '"2"'
     get()
 
 
-def test_a_part_of_another_version_is_not_joined(site: Any, get: Any) -> None:
-    site.trouble = ["cut 700000", *["500"] * 9]
-    with pytest.raises(BgtError):
-        get()
+def test_a_part_of_another_version_is_not_joined(site: Any, stopped: None, get: Any) -> None:
     site.trouble, site.files["file.bin"], site.versions["file.bin"] = ["careless"], CONTENT[::-1], '"2"'
     get()
     assert [headers["Range"] for headers in site.gets()[-2:]] == ["bytes=700000-", None]
@@ -197,3 +198,41 @@ def test_a_proxy_of_the_environment_is_used_and_left_alone(
     assert (tmp_path / "file.txt").read_bytes() == b"from far away"
     assert site.gets()[0]["Host"] == "data.invalid"
     assert dict(os.environ) == before
+
+
+def test_a_body_longer_than_promised_is_stopped(site: Any, tmp_path: Path) -> None:
+    site.files["long.bin"] = b"x" * 3_000_000
+    with transfer.session() as http, pytest.raises(DataError, match="expected at most 1,000"):
+        transfer.fetch(http, site.url("long.bin"), tmp_path / "long.bin", most=1_000)
+    assert not (tmp_path / "long.bin").exists()
+
+
+def test_a_part_counts_only_as_far_as_it_was_on_disk(site: Any, stopped: None, get: Any, tmp_path: Path) -> None:
+    """A machine that stopped may have lengthened the file without filling it."""
+    with (tmp_path / "file.bin.part").open("ab") as part:
+        part.write(b"\0" * (len(CONTENT) - 700_000))
+    get()
+
+
+@pytest.mark.parametrize("address", ["http://[::1", "http://" + "a" * 300 + ".invalid/x", "https://", "http://a b/"])
+def test_an_address_that_is_none(address: str, tmp_path: Path) -> None:
+    with transfer.session() as http, pytest.raises(NotFound) as error:
+        transfer.size(http, address)
+    assert "\n" not in str(error.value)
+
+
+def test_a_length_that_is_no_number_is_none() -> None:
+    reply = requests.Response()
+    for length, bytes_ in (("abc", None), ("-1", None), ("9" * 40, None), ("12", 12)):
+        reply.headers["Content-Length"] = length
+        assert transfer._length(reply) == bytes_
+
+
+def test_every_hop_is_protected(monkeypatch: pytest.MonkeyPatch) -> None:
+    hops = [requests.Response() for _ in range(3)]
+    for hop, url in zip(hops, ["https://a/x", "http://b/x", "https://c/x"], strict=True):
+        hop.url, hop.status_code, hop.raw = url, 200, io.BytesIO()
+    hops[-1].history = hops[:-1]
+    monkeypatch.setattr(requests.Session, "request", lambda *_, **__: hops[-1])
+    with transfer.session() as http, pytest.raises(NotFound, match="http://b/x, which is not protected"):
+        transfer.size(http, "https://a/x")

@@ -83,16 +83,16 @@ FORMULAS = {
         f"{EVALUATION}/syntax/(edit_distance|measures|pairing|neighbours):",
         under("evaluation/syntax", "pairing", *(f"measures.py::test_{test}" for test in ("all", "dep", "the", "a_r"))),
     ),
-    "codelength and V-information": Formula(f"{PROBES}/(mdl|information):", under("probes", "information")),
+    "codelength and V-information": Formula(f"{PROBES}/(mdl|information):", under(PROBES, "information")),
     "control tasks and learning curves": Formula(
         f"{PROBES}/(control_task|controls):",
-        under("probes", "summary", *(f"controls.py::test_{test}" for test in ("keys", "a_key", "shuffling"))),
+        under(PROBES, "summary", *(f"controls.py::test_{test}" for test in ("keys", "a_key", "shuffling"))),
     ),
-    "erasure": Formula(f"{PROBES}/erasure:", under("probes", "erasure")),
+    "erasure": Formula(f"{PROBES}/erasure:", under(PROBES, "erasure")),
     "significance": Formula(
         f"{PROBES}/significance:",
         under(
-            "probes",
+            PROBES,
             *(
                 f"significance.py::test_{test}"
                 for test in "a_p an_ boot holm no_ of_ resamples seeds the_error with".split()
@@ -101,7 +101,7 @@ FORMULAS = {
         ),
     ),
     "training and testing a probe": Formula(
-        f"{PROBES}/(measure|language|senteval_protocol|splits|study|config):", under("probes", "measure", "splits")
+        f"{PROBES}/(measure|language|senteval_protocol|splits|study|config):", under(PROBES, "measure", "splits")
     ),
-    "scores of probes": Formula(f"{PROBES}/(summary|warnings):", under("probes", "summary")),
+    "scores of probes": Formula(f"{PROBES}/(summary|warnings):", under(PROBES, "summary")),
 }

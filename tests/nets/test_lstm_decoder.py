@@ -1,4 +1,4 @@
-"""The decoder whose first cell is the latent, against torch's LSTM; the decoder of two latents, against itself in steps."""
+"""The decoder whose first cell is the latent, against torch's LSTM; the decoder of two latents, step by step."""
 
 from __future__ import annotations
 

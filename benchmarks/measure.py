@@ -79,7 +79,7 @@ def parser(description: str | None, parents: Sequence[argparse.ArgumentParser] =
     parser.add_argument("--stsb", type=Path, help="STS Benchmark's dev.tsv: gold, two sentences, origin")
     parser.add_argument("--senteval", type=Path, help="a clone of SentEval: the peer of the probing page")
     parser.add_argument(
-        "--probing", type=Path, help="a folder of its English probing files: bgt-probe --paper beside it"
+        "--probing", type=Path, help="a folder of its English probing files: bgt-probe --senteval beside it"
     )
     parser.add_argument("--store", type=Path, help="of `bgt retrieve-similar build`, by a trained var-siamese")
     parser.add_argument("--before", type=Path, help="a checkout of an earlier version: the peer of the app's page")

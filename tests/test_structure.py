@@ -50,7 +50,7 @@ REPLACED = {
     "SpreadHead": "SharedVarianceHead",
     "States": "LSTMState",
     "Verdicts": "Correctness",
-    "Wishes": "CliOptions",
+    "Wishes": "Outputs",
     "WordInput": "TokenAndPositionEmbedding",
     "Writes": "SentenceWriter",
     "beside": "fuse_word, record_path",
@@ -77,7 +77,7 @@ REPLACED = {
     "to_beat": "reference_encoders",
     "told_apart": "language_probe_accuracy",
     "unlike": "describe_difference",
-    "without_text": "why_not_applicable",
+    "without_text": "check_applicable",
     "zeroth": "initial_state",
 }
 

@@ -27,7 +27,7 @@ class Contrast:
 
     def __post_init__(self) -> None:
         if self.temperature <= 0:
-            raise UsageError(f"temperature {self.temperature} must be above 0")
+            raise UsageError(f"{self.temperature} must be above 0", parameter="temperature")
 
     def __call__(self, out: Outputs, step: int) -> Loss:
         meaning = [F.normalize(posterior.mean.float(), dim=-1) for posterior in out.meaning.values()]  # (B, L)

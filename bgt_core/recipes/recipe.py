@@ -109,7 +109,8 @@ class Recipe:
         if len(self.data.langs_of) < 2 and compares:
             columns = ", ".join(self.data.langs_of)
             raise UsageError(
-                f"columns {columns}: similarity is learnt from two; give another, or its loss a weight of 0"
+                f"{columns}: similarity is learnt from two; give another, or its loss a weight of 0",
+                parameter="columns",
             )
 
     def build(self, tokenizer: Tokenizer) -> LatentModel:

@@ -47,7 +47,7 @@ class TrainingPlan:
         }
         if not matching:
             known = ", ".join(dict.fromkeys(system for systems in self.comparisons.values() for system in systems))
-            raise UsageError(f"only {only}: no such system or training; systems are {known}.")
+            raise UsageError(f"{only}: no such system or training; systems are {known}.", parameter="only")
         firsts = {each.first.key: each.first for each in matching.values() if each.first}
         return sorted((firsts | matching).values(), key=lambda training: (training.seed, training.first is not None))
 
@@ -83,7 +83,7 @@ def plan_trainings(
         known = ", ".join((*COMPARISONS, *OTHER_PAPERS))
         raise UsageError(f"There is no comparison '{unknown[0]}'; choose from {known}.")
     if scale not in SCALES:
-        raise UsageError(f"scale {scale}: choose from {', '.join(SCALES)}.")
+        raise UsageError(f"{scale}: choose from {', '.join(SCALES)}.", parameter="scale")
     pick_device(device)
     read = cache(read_dataset)
     specs: dict[str, Comparison] = {}

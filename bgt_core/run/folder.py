@@ -70,7 +70,7 @@ def prepare_run(
 ) -> None:
     """All of a run folder but its checkpoints, or nothing."""
     if (out / SETTINGS).exists():
-        raise UsageError(f"{out}: holds a run. Continue it with `resume`, or name another folder.")
+        raise UsageError(f"is needed to continue the run in {out}; or name another folder.", parameter="resume")
     check_kinds(recipe.train.kind_weights, sources)
     check_targets(recipe, sources)
     if any(path.name != LOCK for path in out.iterdir()):
@@ -100,7 +100,7 @@ def check_kinds(weights: str, sources: Sequence[Source]) -> None:
     for kind in parse_weights(weights):
         if kind not in kinds:
             known = f"there are {', '.join(kinds)}" if kinds else f"name it with the data, as {kind}/en-fr=FILE"
-            raise UsageError(f"kind_weights '{weights}': no data of kind '{kind}'; {known}")
+            raise UsageError(f"'{weights}': no data of kind '{kind}'; {known}", parameter="kind_weights")
 
 
 def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, corpus: Path, out: Path) -> None:

@@ -69,7 +69,7 @@ def release_memory() -> None:
 def check_precision(precision: str, allowed: Sequence[str] = PRECISIONS) -> None:
     """UsageError for what is none of `allowed`."""
     if precision not in allowed:
-        raise UsageError(f"precision '{precision}' is none of {', '.join(allowed)}")
+        raise UsageError(f"'{precision}' is none of {', '.join(allowed)}", parameter="precision")
 
 
 def resolve(device: torch.device, precision: str) -> str:

@@ -1,7 +1,6 @@
 """The errors that reach a user; apart from the other nouns, so that commands start without torch.
 
-Each message names the value, the rule and the way out, in terms of the Python parameters. Commands print it and exit
-with the error's `exit_code`.
+Each message names the value, the rule and the way out. Commands print it and exit with the error's `exit_code`.
 """
 
 from __future__ import annotations
@@ -14,13 +13,24 @@ LONGEST = 1_200  # characters of a message
 
 
 class BgtError(ValueError):
-    """What was given can't be used; the root of all errors that this package raises on purpose."""
+    """The root of all errors that this package raises on purpose.
+
+    Args:
+        message: The whole sentence, or with `parameter` its continuation: "9: expected 100 or more."
+        parameter: The parameter that is wrong, by its Python name; it begins the sentence. Commands put the name of
+            their option in its place.
+    """
 
     exit_code = 1
 
+    def __init__(self, message: str = "", *, parameter: str = ""):
+        super().__init__(message)
+        self.parameter = parameter
+
     def __str__(self) -> str:
         """The message in one line of a readable length, whatever a file or a user put into it."""
-        line = " ".join("".join(char if char.isprintable() else " " for char in super().__str__()).split())
+        text = f"{self.parameter} {super().__str__()}"
+        line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
         return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 3 :]}"
 
 

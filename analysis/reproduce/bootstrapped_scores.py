@@ -40,9 +40,9 @@ class Bootstrap:
 
     def __post_init__(self) -> None:
         if self.resamples < 100:
-            raise UsageError(f"resamples {self.resamples}: expected 100 or more.")
+            raise UsageError(f"{self.resamples}: expected 100 or more.", parameter="resamples")
         if not 0.5 <= self.level < 1:
-            raise UsageError(f"level {self.level}: expected a number from 0.5 to below 1.")
+            raise UsageError(f"{self.level}: expected a number from 0.5 to below 1.", parameter="level")
 
 
 def bootstrapped_scores(

@@ -46,7 +46,7 @@ class TrainingPlan:
         }
         if not matching:
             known = ", ".join(dict.fromkeys(system for systems in self.comparisons.values() for system in systems))
-            raise UsageError(f"only {only}: no such system or training; systems are {known}.")
+            raise UsageError(f"{only}: no such system or training; systems are {known}.", parameter="only")
         firsts = {each.first.key: each.first for each in matching.values() if each.first}
         return sorted((firsts | matching).values(), key=lambda training: (training.seed, training.first is not None))
 
@@ -80,7 +80,7 @@ def plan_trainings(
     """
     papers.check_names(names)
     if scale not in SCALES:
-        raise UsageError(f"scale {scale}: choose from {', '.join(SCALES)}.")
+        raise UsageError(f"{scale}: choose from {', '.join(SCALES)}.", parameter="scale")
     pick_device(device)
     translations = cache(read_dataset)
     specs: dict[str, Comparison] = {}

@@ -90,7 +90,7 @@ class DuplicateEncoder(PosteriorEncoder):
         """Raises UsageError for another model."""
         super().__init__(embedder, PROBABILITY)
         if not isinstance(embedder.model, DuplicateModel):
-            raise UsageError("this model tells no duplicates; `probability` is what a trained var-siamese gives.")
+            raise UsageError("'probability' needs a duplicate classifier; train a var-siamese.", parameter="distance")
         self._model, self.latents = embedder.model, (SEMANTIC,)
 
     def compare(self, left: Gaussian, right: Gaussian) -> torch.Tensor:
@@ -114,9 +114,11 @@ def compared_by(encoder: SentenceEncoder, distance: str) -> SentenceEncoder:
     """
     if distance not in NAMES:
         hint = did_you_mean(distance, NAMES)
-        raise UsageError(f"`distance` {distance}: there is none of that name.{hint} There are: {', '.join(NAMES)}.")
+        raise UsageError(f"'{distance}' is unknown.{hint} Choose from {', '.join(NAMES)}.", parameter="distance")
     if not isinstance(encoder, Embedder):
-        raise UsageError(f"`distance` {distance}: this encoder is not ours, and has no posteriors; leave it out.")
+        raise UsageError(
+            f"{distance}: only models of ours have posteriors to compare; leave it out.", parameter="distance"
+        )
     if distance == "cosine":
         return encoder
     if distance == PROBABILITY:

@@ -45,14 +45,16 @@ def export(
     Raises UsageError for an unknown form, options of another form and a folder that exists.
     """
     if to not in FORMS:
-        raise UsageError(f"`to` {to!r}: choose from {', '.join(FORMS)}.")
+        raise UsageError(f"{to!r}: choose from {', '.join(FORMS)}.", parameter="to")
     if (half or figures) and to != CHECKPOINT:
         raise UsageError(
-            "`half` and `figures` are for a checkpoint: export one first, then that one `to` another form."
+            "is for a checkpoint: export one first, then convert it to another form.",
+            parameter="half" if half else "figures",
         )
     if (latent or lang) and to != ONNX:
         raise UsageError(
-            "`latent` and `lang` choose the one encoder that `to` onnx writes; other forms hold all of them."
+            "chooses the encoder that ONNX holds; other forms hold all encoders: leave it out.",
+            parameter="latent" if latent else "lang",
         )
     loaded = checkpoint.load(path)
     if to == ONNX:

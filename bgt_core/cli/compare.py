@@ -60,7 +60,7 @@ def compare(
     texts = [index for index, lang in enumerate(langs.values()) if lang != LABEL]
     labels = [index for index, lang in enumerate(langs.values()) if lang == LABEL]
     if len(texts) != 2:
-        raise UsageError(f"`columns` {columns}: expected two of text, the reference and its translation.")
+        raise UsageError(f"{columns}: expected two of text, the reference and its translation.", parameter="columns")
     cells = list(zip(*read_pairs(path, names, Skipped(), strict=True), strict=True))
     costs = np.array([number(cell) for index in labels for cell in cells[index]]) if labels else None
     if costs is not None and np.isnan(costs).any():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bgt_core.cli.compare import ClassifierOption, LanguageModelOption, WordsOption, compare, sentence_models
-from bgt_core.cli.errors import Command, in_flags
+from bgt_core.cli.errors import Command
 from bgt_core.cli.options import DeviceOption, JsonOption
 from bgt_core.errors import DataError, Interrupted, UsageError
 
@@ -164,7 +164,7 @@ def prepare(
 
     if bool(langs) == bool(columns):
         raise UsageError("--langs or --columns says what the columns hold; give one of them.")
-    with in_flags({"least": "--min-length", "most": "--max-length"}), rows_bar("pairs read") as report:
+    with rows_bar("pairs read") as report:
         ranges = tuple(map(ScoreRange.parse, keep or []))
         models = sentence_models(language_model, classifier, words, device, {each.score for each in ranges})
         rules = CleaningRules(

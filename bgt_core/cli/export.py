@@ -9,8 +9,6 @@ from typing import Annotated
 
 import typer
 
-from bgt_core.cli.errors import in_flags
-
 
 class Form(StrEnum):
     """What an exported folder is made for."""
@@ -25,9 +23,11 @@ def export(
     out: Annotated[Path, typer.Option(help="A new folder.")],
     to: Annotated[Form, typer.Option("--to", help="What reads the folder.")] = Form.CHECKPOINT,
     half: Annotated[bool, typer.Option("--half", help="Store weights in 16 bits (checkpoint).")] = False,
-    card: Annotated[
+    figures: Annotated[
         Path | None,
-        typer.Option(help="Measured figures to keep with it, as `python -m probes.cli.card` prints (checkpoint)."),
+        typer.Option(
+            "--card", help="Measured figures to keep with it, as `python -m probes.cli.card` prints (checkpoint)."
+        ),
     ] = None,
     latent: Annotated[
         str | None,
@@ -42,9 +42,8 @@ def export(
     """Copy a checkpoint for use: without the optimiser's state, or as sentence-transformers or ONNX read it."""
     from bgt_core.adapters import publish
 
-    with in_flags({"figures": "--card"}):
-        figures = publish.read_figures(card) if card else None
-        difference = publish.export(path, out, to=to.value, half=half, figures=figures, latent=latent, lang=lang)
+    measured = publish.read_figures(figures) if figures else None
+    difference = publish.export(path, out, to=to.value, half=half, figures=measured, latent=latent, lang=lang)
     if difference is not None:
         print(f"largest difference to torch: {difference:.1e}", file=sys.stderr)
     print(out)

@@ -41,6 +41,9 @@ LatexOption = Annotated[
     Path | None, typer.Option("--latex", metavar="FILE", help="Also write it for LaTeX, booktabs; - prints it.")
 ]
 ParquetOption = Annotated[Path | None, typer.Option("--parquet", metavar="FILE", help="Also write it as Parquet.")]
+MdOption = Annotated[Path | None, typer.Option("--md", metavar="FILE", help="Also write it as Markdown; - prints it.")]
+ResamplesOption = Annotated[int, typer.Option("--resamples", help="Number of bootstrap resamples.")]
+LevelOption = Annotated[float, typer.Option("--level", help="Level of the intervals.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
 PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, auto (bf16 where the device has it); int8 on a CPU.")]
 NgramOption = Annotated[
@@ -113,6 +116,11 @@ def unnamed(spec: str) -> str:
     """NAME=SPEC without its name; a file or folder that is so called keeps it."""
     match = re.fullmatch(r"[\w.-]+=(.+)", spec)
     return match[1] if match and not Path(spec).exists() else spec
+
+
+def split_names(values: Sequence[str] | None) -> list[str]:
+    """["a,b", "c"] -> ["a", "b", "c"], each once."""
+    return list(dict.fromkeys(part.strip() for value in values or [] for part in value.split(",") if part.strip()))
 
 
 def on_stdout(files: Mapping[str, Path | None]) -> list[str]:

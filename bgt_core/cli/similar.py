@@ -80,7 +80,7 @@ def query(
     file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Questions, one a line (.gz, .xz, .zst too); - reads stdin.")
     ] = None,
-    top: Annotated[int, typer.Option(help="Stored questions to show for each.")] = 10,
+    k: Annotated[int, typer.Option("--top", help="Stored questions to show for each.")] = 10,
     within: Annotated[
         int | None,
         typer.Option(
@@ -99,7 +99,6 @@ def query(
     precision: PrecisionOption = "auto",
 ) -> None:
     """The stored questions most like each of these, with the probability that both mean the same."""
-    from bgt_core.cli.errors import in_flags
     from bgt_core.data.textfile import text_lines
     from bgt_core.questions import QuestionStore
     from bgt_core.questions.card import StoreCard
@@ -113,8 +112,7 @@ def query(
     if not (spec := model or card.model):
         raise UsageError(f"{store}: does not say which model made it; name it: --model PATH")
     opened = QuestionStore.open(store, open_encoder(spec, device, precision))
-    with in_flags({"k": "--top"}):
-        results = opened.query(texts, k=top, within=within, candidates=None if exact else candidates)
+    results = opened.query(texts, k=k, within=within, candidates=None if exact else candidates)
     if as_json:
         queries = [
             {"query": text, "topics": query_topics(opened, text), "hits": [entry(opened, hit) for hit in hits]}

@@ -96,7 +96,9 @@ def find_task(name: str) -> type[Task[Any]]:
     names = task_names()
     if names.count(name) != 1:
         problem = "there is no such task" if name not in names else "two packages have a task of that name"
-        raise UsageError(f"`task` {name}: {problem}; choose from {', '.join(names)}.{did_you_mean(name, names)}")
+        raise UsageError(
+            f"{name}: {problem}; choose from {', '.join(names)}.{did_you_mean(name, names)}", parameter="task"
+        )
     points = entry_points(group=ENTRY_POINTS, name=name)
     if points:
         return next(iter(points)).load()

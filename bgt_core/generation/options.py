@@ -12,7 +12,7 @@ def check(no_repeat_ngram: int, max_run: int) -> None:
     """UsageError for rules of less than no token."""
     for name, value in (("no_repeat_ngram", no_repeat_ngram), ("max_run", max_run)):
         if value < 0:
-            raise UsageError(f"{name} {value} must be 1 or more tokens, or 0 for no such rule.")
+            raise UsageError(f"{value} must be 1 or more tokens, or 0 for no limit.", parameter=name)
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,9 @@ class Beam:
         if self.size < 1:
             raise UsageError(f"A beam of {self.size} holds nothing; use 1 or more.")
         if not 0 <= self.length_penalty < math.inf:
-            raise UsageError(f"length_penalty {self.length_penalty} must be a number from 0 on; 1 ranks by the mean.")
+            raise UsageError(
+                f"{self.length_penalty} must be a number from 0 on; 1 ranks by the mean.", parameter="length_penalty"
+            )
         check(self.no_repeat_ngram, self.max_run)
 
 
@@ -53,7 +55,7 @@ class Sample:
                 f"Temperature {self.temperature} must be above 0; for the most probable piece use a beam of 1."
             )
         if not 0 < self.top_p <= 1:
-            raise UsageError(f"top_p {self.top_p} is a proportion of the probability: above 0, at most 1.")
+            raise UsageError(f"{self.top_p} is a proportion of the probability: above 0, at most 1.", parameter="top_p")
         check(self.no_repeat_ngram, self.max_run)
 
 

@@ -102,7 +102,7 @@ def decoder_input(bgt: SentenceWriter, latents: Mapping[str, np.ndarray], lang: 
         given = ", ".join(f"{count} {latent}" for latent, count in counts.items())
         raise UsageError(f"latents of unequal number ({given}); each sentence needs one of every latent.")
     if max_length < 1:
-        raise UsageError(f"max_length {max_length} must be at least 1 piece.")
+        raise UsageError(f"{max_length} must be at least 1 piece.", parameter="max_length")
     device = next(model.parameters()).device
     parts = {name: torch.tensor(part, dtype=torch.float32, device=device) for name, part in latents.items()}
     return model.join(parts)

@@ -51,9 +51,9 @@ class BeamTranslator:
             wrong = f"{source_lang or self.source_lang} to {self.lang}"
             raise UsageError(f"This model translates {self.source_lang} to {' or '.join(written)}, not {wrong}.")
         if not 1 <= count <= beam:
-            raise UsageError(f"`count` {count}, `beam` {beam}: expected at least 1, and a beam that holds as many.")
+            raise UsageError(f"{count}: expected at least 1, and at most the beam ({beam}).", parameter="count")
         if max_length < 1:
-            raise UsageError(f"`max_length` {max_length}: expected at least 1 piece.")
+            raise UsageError(f"{max_length}: expected at least 1 piece.", parameter="max_length")
         self.search = Beam(beam, no_repeat_ngram, max_run, length_penalty)
         self.count, self.max_length = count, max_length
 

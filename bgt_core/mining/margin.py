@@ -93,7 +93,7 @@ def rescore(
 def check(k: int, margin: str, retrieval: str) -> None:
     """UsageError for a k below 1 and for what is no margin or retrieval."""
     if k < 1:
-        raise UsageError(f"`k` {k}: a margin needs at least one neighbour.")
+        raise UsageError(f"{k}: a margin needs at least one neighbour.", parameter="k")
     for name, value, known in (("margin", margin, MARGINS), ("retrieval", retrieval, RETRIEVALS)):
         if value not in known:
             raise UsageError(f"There is no {name} '{value}'; choose from {', '.join(known)}.")

@@ -125,7 +125,7 @@ def planner(index: str, recall: float) -> Callable[[Rows, Rows], SearchPlan]:
     if index not in plans:
         raise UsageError(f"There is no index '{index}'; choose from {', '.join(plans)}.")
     if not 0 < recall <= 1:
-        raise UsageError(f"`recall` {recall}: expected a share above 0 and up to 1, as in 0.95.")
+        raise UsageError(f"{recall}: expected a share above 0 and up to 1, as in 0.95.", parameter="recall")
     return plans[index]
 
 

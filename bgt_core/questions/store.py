@@ -72,7 +72,8 @@ class QuestionStore:
         if card.encoder != identity(encoder):
             made = f", {card.model}" if card.model else ""
             raise UsageError(
-                f"{folder}: embedded by another `model`{made}; open that one, or build the store with this one."
+                f"embeds otherwise than the model of {folder}{made}; open that one, or build the store with this one.",
+                parameter="model",
             )
         if not (folder / QUESTIONS).is_file() or sha256_file(folder / QUESTIONS) != card.text:
             raise DataError(f"{folder / QUESTIONS}: absent or changed since it was embedded; build the store again.")
@@ -99,9 +100,11 @@ class QuestionStore:
         """
         for name, number in {"k": k, "within": within, "candidates": candidates}.items():
             if number is not None and number < 1:
-                raise UsageError(f"`{name}` {number}: expected 1 or more.")
+                raise UsageError(f"{number}: expected 1 or more.", parameter=name)
         if within is not None and self.topics is None:
-            raise UsageError("`within`: this store has no topics; build it with topics, or search all of it.")
+            raise UsageError(
+                "needs topics, which this store lacks; build it with topics, or search all of it.", parameter="within"
+            )
         texts = [normalise(query) for query in queries]
         if not all(texts):
             raise UsageError(f"Query {texts.index('') + 1} is empty; expected a question.")

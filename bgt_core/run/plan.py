@@ -83,7 +83,7 @@ def settings_for(recipe: str, teacher: Teacher) -> dict[str, Any]:
     if not paths or recipe not in RECIPES:  # an unknown one is refused by who builds it
         return {}
     if WIDTH not in dict(flatten(RECIPES[recipe]())):
-        raise UsageError(f"teacher {paths[0]}: recipe '{recipe}' learns from no vectors; {TAUGHT} do")
+        raise UsageError(f"{paths[0]}: recipe '{recipe}' learns from no vectors; {TAUGHT} do", parameter="teacher")
     return {WIDTH: read_targets(paths[0]).shape[1], WEIGHT: Distillation.weight}
 
 
@@ -112,7 +112,9 @@ def check_targets(recipe: Recipe, sources: Sequence[Source]) -> None:
         units = read_targets(path).shape[1]
         if not (width and weight):
             needs = f"{WIDTH}={units} and {WEIGHT} above 0"
-            raise UsageError(f"teacher {path}: '{recipe.name}' learns nothing from vectors so; it needs {needs}")
+            raise UsageError(
+                f"{path}: '{recipe.name}' learns nothing from vectors so; it needs {needs}", parameter="teacher"
+            )
         if units != width:
             raise DataError(f"{path}: vectors of {units} numbers, {WIDTH} is {width}")
 

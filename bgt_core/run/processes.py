@@ -55,11 +55,11 @@ def check_workers(count: int | None, device: str, launched: Workers) -> None:
     """UsageError for a number of workers that can't be had; NotFound for a missing device."""
     kind = pick_device(device).type
     if count is not None and count < 1:
-        raise UsageError(f"`workers` {count} must be at least 1")
+        raise UsageError(f"{count} must be at least 1", parameter="workers")
     if launched.count > 1 and count not in (None, 1, launched.count):
-        raise UsageError(f"`workers` {count}: torchrun has started {launched.count} already; leave it out.")
+        raise UsageError(f"{count}: torchrun has started {launched.count} already; leave it out.", parameter="workers")
     if kind != "cpu" and count not in (None, 1):
-        raise UsageError(f"`workers` {count} would share the cores of a CPU; on several GPUs use torchrun.")
+        raise UsageError(f"{count} would share the cores of a CPU; on several GPUs use torchrun.", parameter="workers")
 
 
 @contextmanager

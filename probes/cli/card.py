@@ -19,7 +19,8 @@ import bgt_core
 import probes
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.adapters.publish import read_figures
-from bgt_core.cli.errors import Command, in_flags, run
+from bgt_core.cli.errors import Command, run
+from bgt_core.cli.options import split_names
 from bgt_core.data.columns import split_langs
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.embedder import Embedder
@@ -34,7 +35,6 @@ from bgt_core.evaluation.tasks.fidelity import Fidelity, HeldOut
 from bgt_core.evaluation.tasks.minimal_pairs import LIKELIER, NAMED, RIGHT, ROLE_LANGS, MinimalPairs
 from bgt_core.evaluation.tasks.retrieval import precision_at_1
 from bgt_core.evaluation.tasks.sts import Sts, average
-from probes.cli.options import FLAGS, split
 from probes.data.texts import read_sentences
 from probes.result import ProbeResult
 
@@ -83,19 +83,18 @@ def card(
     seed: Annotated[int, typer.Option(help="Of the sources and styles drawn.")] = 1,
 ) -> None:
     """Measure what a model's card states."""
-    with in_flags(FLAGS):
-        stated = read_figures(about) if about else {}
-        bgt = bgt_core.load(model)
-        own = lang or bgt.langs[0]
-        wanted = split(years) or list(YEARS)
-        sets = read_sets(sts_data, wanted, lang=own)
-        files = [read_translations(text, bgt.langs) for text in retrieval]
-        scores = sts_scores(bgt, sets, wanted)
-        for langs, rows in files:
-            scores |= retrieval_scores(bgt, langs, rows)
-        written, generated = generation_scores(bgt, own_sentences(files, own), own, transfers, seed)
-        rewritten = fidelity_records(bgt, files, transfers, seed)
-        probed = {name: probes.run(bgt, task, read_sentences(sentences), lang=own) for name, task in PROBED.items()}
+    stated = read_figures(about) if about else {}
+    bgt = bgt_core.load(model)
+    own = lang or bgt.langs[0]
+    wanted = split_names(years) or list(YEARS)
+    sets = read_sets(sts_data, wanted, lang=own)
+    files = [read_translations(text, bgt.langs) for text in retrieval]
+    scores = sts_scores(bgt, sets, wanted)
+    for langs, rows in files:
+        scores |= retrieval_scores(bgt, langs, rows)
+    written, generated = generation_scores(bgt, own_sentences(files, own), own, transfers, seed)
+    rewritten = fidelity_records(bgt, files, transfers, seed)
+    probed = {name: probes.run(bgt, task, read_sentences(sentences), lang=own) for name, task in PROBED.items()}
     counts = dict.fromkeys(str(len(rows)) for _, rows in files)
     protocol = {
         "STS": f"{explain(sets)}; the baseline is tf-idf",

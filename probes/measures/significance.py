@@ -136,4 +136,4 @@ def correct(differences: Sequence[Difference], correction: str = "holm") -> list
 def check_correction(correction: str) -> None:
     """UsageError for a correction that `CORRECTIONS` lacks."""
     if correction not in CORRECTIONS:
-        raise UsageError(f"correction {correction}: choose from {', '.join(CORRECTIONS)}.")
+        raise UsageError(f"{correction}: choose from {', '.join(CORRECTIONS)}.", parameter="correction")

@@ -88,7 +88,7 @@ def probe_gaps(cells: Sequence[Cell]) -> list[LanguageGap]:
         about_other = (cell.result.lang == "en") == of_pair
         if difference and about_other:
             other = other_language(cell.result.lang, langs)
-            error = standard_error(difference.ci_low, difference.ci_high, cell.result.ci)
+            error = standard_error(difference.ci_low, difference.ci_high, cell.result.level)
             gaps.append(LanguageGap(other, difference.task, difference.points, error))
     return gaps
 

@@ -66,7 +66,7 @@ def separation(cells: Sequence[Cell], correction: str = "holm") -> list[Line]:
         task, lang, _ = cell.setting
         paper = published(_beside_english(cell), task, lang)
         rows = cell.row(SEMANTIC), cell.row(LANGUAGE)
-        lines.append(Line(cell, *rows, difference, best, paper, 1 - cell.result.ci))
+        lines.append(Line(cell, *rows, difference, best, paper, 1 - cell.result.level))
     return lines
 
 

@@ -114,9 +114,9 @@ def test_the_numbers_may_stand_anywhere_and_are_written_in_every_format(pairs: P
 @pytest.mark.parametrize(
     ("columns", "rules", "message", "code"),
     [
-        (("a:en", "b:en"), {"keep": (ScoreRange("cost", most=1),)}, "`keep` cost=...: costs are a column", 2),
-        (COLUMNS, {"keep": (ScoreRange("perplexity", most=9),)}, r"`keep` 'perplexity=..9': no score", 2),
-        (COLUMNS, {"words": "tabs"}, "`words` 'tabs': choose from spaces, 13a", 2),
+        (("a:en", "b:en"), {"keep": (ScoreRange("cost", most=1),)}, "keep cost=...: costs are a column", 2),
+        (COLUMNS, {"keep": (ScoreRange("perplexity", most=9),)}, r"keep 'perplexity=..9': no score", 2),
+        (COLUMNS, {"words": "tabs"}, "words 'tabs': choose from spaces, 13a", 2),
         (("a:en", "cost:label"), {}, "in two languages", 2),
         (("a:en", "a:en", "cost:label"), {}, "'a' comes twice", 2),
         (("a:en", "b:label", "cost:label"), {}, "at most one may hold labels", 2),

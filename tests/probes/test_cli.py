@@ -56,7 +56,7 @@ def test_the_table_is_on_stdout_and_progress_on_stderr() -> None:
 
 def test_json_is_one_document_with_a_schema() -> None:
     document = json.loads(probe(*QUICK, "--json", "--latent", "language").stdout)
-    assert document["schema"] == "bgt-probe/4"
+    assert document["schema"] == "bgt-probe/5"
     (result,) = document["results"]
     assert (result["task"], result["seeds"], result["difference"]) == ("punct-num", 2, None)
     row = result["rows"][0]

@@ -140,7 +140,7 @@ def test_a_dry_run_says_what_is_left_to_do_and_does_nothing(fake: Fake) -> None:
 
 def test_resamples_and_a_penalty_of_ones_own(fake: Fake) -> None:
     one = (*QUICK, "--seeds", "1")
-    (few,), (many,) = (documents(probe(*one, "--bootstrap", count, "--json")) for count in ("100", "3000"))
+    (few,), (many,) = (documents(probe(*one, "--resamples", count, "--json")) for count in ("100", "3000"))
     assert (few["resamples"], many["resamples"]) == (100, 3_000)
     assert few["rows"][0]["accuracy"] == many["rows"][0]["accuracy"]
     assert few["rows"][1]["boot_low"] != many["rows"][1]["boot_low"]
@@ -225,7 +225,7 @@ def test_sentevals_sets_are_downloaded_once(fake: Fake, site: list[str], tmp_pat
         (("--report", "-"), 2, "--report -: only csv"),
         (("--split-file", "absent.tsv"), 3, "--split-file absent.tsv: there is no such file."),
         (("--correction", "fdr"), 2, "--correction fdr: choose from holm, bonferroni, none."),
-        (("--bootstrap", "10"), 2, "--bootstrap 10: choose 100 or more"),
+        (("--resamples", "10"), 2, "--resamples 10: choose 100 or more"),
         (("--l2", "0"), 2, "--l2 0: choose a penalty above 0"),
         (("--max-items", "10"), 2, "--max-items 10: choose 200 or more"),
         (("--download",), 2, "--download gets SentEval's sets, which are English: give --lang en and --data FOLDER."),

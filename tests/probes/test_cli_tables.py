@@ -218,7 +218,7 @@ def test_files_hold_the_numbers_of_the_json(fake: Fake, tmp_path: Path) -> None:
 
 
 def test_the_paper_protocol_says_so(fake: Fake) -> None:
-    run = probe("--lang", "fr", "--task", "punct-num", "--max-items", "300", "--paper", "--json")
+    run = probe("--lang", "fr", "--task", "punct-num", "--max-items", "300", "--senteval", "--json")
     assert run.exit_code == 0, run.stderr
     assert "SentEval's protocol" in json.loads(run.stdout)["about"]
     (result,) = results(run)
@@ -253,7 +253,7 @@ def test_scores_can_fail_a_build(fake: Fake, rule: str, code: int, message: str)
         (("--probe", "forest"), 2, "Unknown probe 'forest'"),
         (("--control", "shuffle"), 2, "--control shuffle: choose from first, rare"),
         (("--erase", "all"), 2, "--erase all: choose from leace, inlp"),
-        (("--ci", "95"), 2, "--ci 95.0: choose a level between 0 and 1"),
+        (("--level", "95"), 2, "--level 95.0: choose a level between 0 and 1"),
         (("--report", "page.pdf"), 2, "--report page.pdf: name it .html"),
         (("--report", "absent/page.html"), 3, "there is no folder absent"),
         (("--predictions", "absent/p.parquet"), 3, "there is no folder absent"),

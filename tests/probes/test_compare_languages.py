@@ -42,7 +42,7 @@ def results(tmp_path: Path) -> Callable[..., Path]:
             return {"model": f"en-{lang}", **result.as_dict(), "trail": trail}
 
         path = tmp_path / "results.json"
-        document = {"schema": "bgt-probe/4", "results": [entry(lang, points) for lang, points in gaps.items()]}
+        document = {"schema": "bgt-probe/5", "results": [entry(lang, points) for lang, points in gaps.items()]}
         path.write_text(json.dumps(document))
         return path
 

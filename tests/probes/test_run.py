@@ -142,7 +142,7 @@ def test_what_cannot_be_probed_is_said(arguments: Any, message: str) -> None:
     ("options", "message"),
     [
         ({"seeds": 11}, "^seeds 11: choose 1 to 10"),
-        ({"ci": 95.0}, "^ci 95.0: choose a level between 0 and 1"),
+        ({"level": 95.0}, "^level 95.0: choose a level between 0 and 1"),
         ({"resamples": 99}, "^resamples 99: choose 100 or more"),
         ({"l2": -1.0}, "^l2 -1: choose a penalty above 0"),
     ],

@@ -56,9 +56,9 @@ def pair_up(
     """
     shortest, longest = lengths
     if not 1 <= shortest <= longest <= LONGEST:
-        raise UsageError(f"`lengths` {shortest}-{longest}: expected from 1 to {LONGEST} words, as in 1-29.")
+        raise UsageError(f"{shortest}-{longest}: expected from 1 to {LONGEST} words, as in 1-29.", parameter="lengths")
     if limit is not None and limit < 2:
-        raise UsageError(f"`limit` {limit}: expected 2 queries or more.")
+        raise UsageError(f"{limit}: expected 2 queries or more.", parameter="limit")
     if candidates and candidates.kind != sentences.kind:
         raise UsageError(f"Queries have {sentences.kind} and candidates {candidates.kind}; give one kind.")
     pools = [[*sentences.sentences], [*candidates.sentences]] if candidates else [[*sentences.sentences]]

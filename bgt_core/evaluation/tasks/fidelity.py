@@ -70,9 +70,9 @@ class Fidelity(Task[HeldOut]):
     def load(self, paths: Sequence[Path], *, seed: int) -> HeldOut:
         """Read the pairs, and choose those of some length."""
         if self.limit < 2:
-            raise UsageError(f"`limit` {self.limit}: must be at least 2.")
+            raise UsageError(f"{self.limit}: must be at least 2.", parameter="limit")
         if len(set(language_pair(self.langs))) < 2:
-            raise UsageError(f"`langs` {self.langs}: expected two languages, as in en,fr.")
+            raise UsageError(f"{self.langs}: expected two languages, as in en,fr.", parameter="langs")
         pairs = self.read(one_path(paths, "one file of translations"))
         most = self.max_words
         fitting = [pair for pair in pairs if self.min_words <= len(pair[0].split()) <= (most or len(pair[0]))]

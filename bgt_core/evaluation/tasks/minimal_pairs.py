@@ -50,14 +50,14 @@ class MinimalPairs(Task[Sequence[RolePair]]):
         if paths:
             raise UsageError("DATA: this evaluation draws its sentences from the built-in grammar; give no file.")
         if self.count < 1:
-            raise UsageError(f"`count` {self.count}: must be at least 1.")
+            raise UsageError(f"{self.count}: must be at least 1.", parameter="count")
         return role_pairs(self.count, seed)
 
     def statistic(self, items: Sequence[RolePair], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Generate every sentence from its own latents, from the other language's, and in the style of its twin."""
         langs = self.langs.split(",")
         if not langs or not set(langs) <= set(ROLE_LANGS):
-            raise UsageError(f"`langs` {self.langs}: expected en, fr or en,fr.")
+            raise UsageError(f"{self.langs}: expected en, fr or en,fr.", parameter="langs")
         kinds = np.array([KINDS.index(pair.kind) for pair in items])
         by_key: dict[RolesKey, dict[str, np.ndarray]] = {}
         for name, writer in writers(encoders, langs, self.beam).items():

@@ -122,7 +122,7 @@ def language_pair(text: str) -> tuple[str, str]:
     """ "en,fr" -> ("en", "fr")."""
     langs = text.split(",")
     if len(langs) != 2 or not all(langs):
-        raise UsageError(f"`langs` {text}: expected two languages, as in en,fr.")
+        raise UsageError(f"{text}: expected two languages, as in en,fr.", parameter="langs")
     return langs[0], langs[1]
 
 

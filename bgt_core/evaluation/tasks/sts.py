@@ -94,7 +94,7 @@ TASK = Sts
 def aggregates(name: str) -> list[str]:
     """The aggregations of that name, which may be "all"."""
     if name != "all" and name not in AGGREGATES:
-        raise UsageError(f"`aggregate` {name}: expected one of {', '.join(AGGREGATES)}, all.")
+        raise UsageError(f"{name}: expected one of {', '.join(AGGREGATES)}, all.", parameter="aggregate")
     return list(AGGREGATES) if name == "all" else [name]
 
 
@@ -104,7 +104,7 @@ def parse_sets(text: str) -> list[str]:
     for part in text.split(","):
         years = re.fullmatch(r"(\d{4})-(\d{4})", part)
         if years and years[1] > years[2]:
-            raise UsageError(f"`sets` {part}: years go from the first to the last, as in 2012-2016.")
+            raise UsageError(f"{part}: years go from the first to the last, as in 2012-2016.", parameter="sets")
         names += [str(year) for year in range(int(years[1]), int(years[2]) + 1)] if years else [part]
     return names
 

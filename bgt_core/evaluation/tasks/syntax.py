@@ -64,7 +64,9 @@ class Syntax(Task[Pairing]):
         needs("numba", "syntax")
         lengths = re.fullmatch(r"(\d+)-(\d+)", self.lengths)
         if not lengths:
-            raise UsageError(f"`lengths` {self.lengths}: expected the fewest and the most words, as in 1-29.")
+            raise UsageError(
+                f"{self.lengths}: expected the fewest and the most words, as in 1-29.", parameter="lengths"
+            )
         return pair_up(
             read_treebank(paths, self.lang),
             read_treebank(self.candidates, self.lang) if self.candidates else None,

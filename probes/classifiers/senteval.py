@@ -33,8 +33,8 @@ dev; SentEval does not.
 
 What `split_classify` can't see is in `probes.measures.senteval_protocol` (no hidden layer for word content, the order
 of the items) and in `probes.dataset.load_items` with `senteval`: a labelled file keeps its order, its repeats, its
-labels and its tokens, joined by single spaces. So `bgt-probe --senteval` predicts for such a file exactly as SentEval's `PROBINGEval`
-does; `python -m benchmarks.probing --senteval CLONE --probing FOLDER` holds them side by
+labels and its tokens, joined by single spaces. So `bgt-probe --senteval` predicts for such a file exactly as SentEval's
+`PROBINGEval` does; `python -m benchmarks.probing --senteval CLONE --probing FOLDER` holds them side by
 side. It differs in these:
 
 - An item whose label is not in train is left out; SentEval ends with a KeyError.

@@ -19,6 +19,7 @@ from bgt_core import checkpoint, files, recipes
 from bgt_core.contracts import Batch
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, DataError
+from bgt_core.nets.layers import TokenAndPositionEmbedding
 from bgt_core.recipes import Recipe
 from bgt_core.training.wiring import make_optimizer
 
@@ -218,7 +219,7 @@ def test_tied_parameters_are_stored_once(saved: Path, tokenizer: Tokenizer) -> N
     size = sum(tensor.numel() for tensor in tensors.values())
     assert checkpoint.info(saved)["parameters"] == size
     assert weights(saved).stat().st_size < 4 * size + 20_000
-    tables = {id(body.words.table.weight) for name, body in model.named_modules() if hasattr(body, "words")}
+    tables = {id(part.table.weight) for part in model.modules() if isinstance(part, TokenAndPositionEmbedding)}
     assert len(tables) == 1  # tied again after loading
 
 

@@ -119,6 +119,7 @@ def test_nothing_loads_a_pickle() -> None:
 def test_the_wheel_holds_the_library_and_nothing_else() -> None:
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert set(PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == packages - {
+        "analysis",
         "app",
         "attack",
         "benchmarks",

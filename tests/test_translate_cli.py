@@ -151,7 +151,7 @@ ERRORS = {
     "an absent file": ("translate no.fr --command cat", 3, "no.fr: can't be read"),
     "a written latent": ("generate --source a --style b --model MODEL", 2, "no language latents"),
     "nothing to diagnose": ("diagnose pairs.tsv --langs en,fr --model MODEL", 4, "no latent beside a prior"),
-    "nothing to rewrite": ("fidelity pairs.tsv --langs en,fr --model MODEL", 2, "no decoder that writes from its lat"),
+    "nothing to rewrite": ("evaluate fidelity pairs.tsv --langs en,fr --model MODEL", 2, "no decoder that writes"),
 }
 
 

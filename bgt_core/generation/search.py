@@ -55,9 +55,10 @@ def quiet(pieces: int) -> None:
 
 def generative(bgt: SentenceWriter) -> GenerativeModel:
     """The model of an embedder, if it writes; UsageError if not."""
-    if not isinstance(bgt.model, GenerativeModel):
+    model = getattr(bgt, "model", None)  # which encoders from elsewhere lack
+    if not isinstance(model, GenerativeModel):
         raise UsageError("This model has no decoder that writes from its latents; use one as `bgt` trains.")
-    return bgt.model
+    return model
 
 
 def decode(

@@ -111,5 +111,5 @@ class MeanStateRoles(nn.Module):
 
 
 def chosen(scores: Tensor, counted: Tensor) -> Tensor:
-    """A softmax over the tokens that count, the last dimension; finite if none does."""
-    return scores.masked_fill(~counted, -1e4).softmax(-1)
+    """A softmax over the tokens that count, the last dimension; 0 for all others, even if none counts."""
+    return scores.masked_fill(~counted, -1e4).softmax(-1) * counted

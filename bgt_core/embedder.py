@@ -171,9 +171,9 @@ class Embedder:
     def encoder(self, lang: str, latent: str) -> nn.Module:
         """What reads `latent` from sentences of `lang`; UsageError for what the model does not have."""
         if lang not in self.langs:
-            raise UsageError(f"This model has no language '{lang}'; it has {', '.join(self.langs)}.")
+            raise UsageError(f"{lang}: this model has {', '.join(self.langs)}.", parameter="lang")
         if latent not in self.latents:
-            raise UsageError(f"This model has no latent '{latent}'; it has {', '.join(self.latents)}.")
+            raise UsageError(f"{latent}: this model has {', '.join(self.latents)}.", parameter="latent")
         return self.encoders[latent, lang]
 
 

@@ -74,19 +74,20 @@ def needs(module: str, extra: str) -> None:
         raise NotFound(f'This needs {module}, which is not installed: pip install "bgt[{extra}]"')
 
 
-def check_least(least: float, **settings: float) -> None:
-    """Raise UsageError for a setting below `least`."""
+def check_least(least: float, **settings: float | None) -> None:
+    """Raise UsageError for a setting below `least`; None passes."""
     for name, value in settings.items():
-        if value < least:
+        if value is not None and value < least:
             rule = "not be negative" if least == 0 else f"be at least {least}"
-            raise UsageError(f"{name} {value} must {rule}")
+            raise UsageError(f"{value} must {rule}", parameter=name)
 
 
-def check_choice(known: Iterable[str], **settings: str) -> None:
-    """Raise UsageError for a setting that is not one of the `known` words."""
+def check_choice(known: Iterable[str], **settings: str | None) -> None:
+    """Raise UsageError for a setting that is not one of the `known` words; None passes."""
     for name, value in settings.items():
-        if value not in known:
-            raise UsageError(f"{name} '{value}' is none of {', '.join(known)}")
+        if value is not None and value not in known:
+            hint = did_you_mean(value, known)
+            raise UsageError(f"'{value}': choose from {', '.join(known)}.{hint}", parameter=name)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

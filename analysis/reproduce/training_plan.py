@@ -17,7 +17,7 @@ from analysis.reproduce.runner import Workspace
 from analysis.reproduce.text_statistics import table_statistics
 from analysis.reproduce.trainings import Training, training_of
 from bgt_core.device import pick_device
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_choice
 from bgt_core.files import file_lock, write_text
 from bgt_core.run import Report
 
@@ -79,8 +79,7 @@ def plan_trainings(
     for an unknown comparison, scale or device, NotFound and DataError for data that can't be used.
     """
     papers.check_names(names)
-    if scale not in SCALES:
-        raise UsageError(f"{scale}: choose from {', '.join(SCALES)}.", parameter="scale")
+    check_choice(SCALES, scale=scale)
     pick_device(device)
     translations = cache(read_dataset)
     specs: dict[str, Comparison] = {}

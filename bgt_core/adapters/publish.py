@@ -12,7 +12,7 @@ from bgt_core.adapters.modelcard import model_card
 from bgt_core.capabilities import TranslationModel
 from bgt_core.checkpoint import Checkpoint, hub
 from bgt_core.checkpoint.card import checked
-from bgt_core.errors import DataError, UsageError, needs
+from bgt_core.errors import DataError, UsageError, check_choice, needs
 from bgt_core.files import read_json
 
 CHECKPOINT, SENTENCE_TRANSFORMERS, ONNX = FORMS = ("checkpoint", "sentence-transformers", "onnx")
@@ -44,8 +44,7 @@ def export(
     `read_figures`. ONNX holds one encoder: of `latent` ("semantic") and, for a language latent, `lang` (the first).
     Raises UsageError for an unknown form, options of another form and a folder that exists.
     """
-    if to not in FORMS:
-        raise UsageError(f"{to!r}: choose from {', '.join(FORMS)}.", parameter="to")
+    check_choice(FORMS, to=to)
     if (half or figures) and to != CHECKPOINT:
         raise UsageError(
             "is for a checkpoint: export one first, then convert it to another form.",

@@ -20,7 +20,7 @@ class Form(StrEnum):
 
 def export(
     path: Annotated[Path, typer.Argument(help="A checkpoint or run folder, or ORG/NAME.")],
-    out: Annotated[Path, typer.Option(help="A new folder.")],
+    out: Annotated[Path, typer.Option(help="Output folder, a new one.")],
     to: Annotated[Form, typer.Option("--to", help="What reads the folder.")] = Form.CHECKPOINT,
     half: Annotated[bool, typer.Option("--half", help="Store weights in 16 bits (checkpoint).")] = False,
     figures: Annotated[
@@ -31,12 +31,10 @@ def export(
     ] = None,
     latent: Annotated[
         str | None,
-        typer.Option(
-            help="semantic, language, syntactic, or another latent of the model (onnx).", show_default="semantic"
-        ),
+        typer.Option(help="Latent: semantic, language, or another of the model (onnx).", show_default="semantic"),
     ] = None,
     lang: Annotated[
-        str | None, typer.Option(help="Whose language latent (onnx).", show_default="the first language")
+        str | None, typer.Option(help="Language of the language latent (onnx).", show_default="the model's first")
     ] = None,
 ) -> None:
     """Copy a checkpoint for use: without the optimiser's state, or as sentence-transformers or ONNX read it."""

@@ -24,7 +24,7 @@ from bgt_core.data.pairfile import pair_file, suffix
 from bgt_core.data.parallel import Audit, Bad, Row, Skipped, check, chunks, source_files
 from bgt_core.data.text import Tokenizer, normalise
 from bgt_core.data.textfile import text_lines
-from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.errors import DataError, NotFound, UsageError, check_choice, check_least
 
 UNITS = ("words", "characters", "pieces")
 Count = Callable[[Sequence[str]], list[int]]  # N sentences -> how long each is
@@ -49,13 +49,9 @@ class CleaningRules:
         if not 1 <= self.min_length <= self.max_length:
             text = f"{self.min_length}: expected 1 or more, up to the maximum length ({self.max_length})."
             raise UsageError(text, parameter="min_length")
-        for name, value, least in (("max_ratio", self.max_ratio, 1), ("seed", self.seed, 0)):
-            if value < least:
-                raise UsageError(f"{value}: expected {least} or more.", parameter=name)
-        if self.max_pairs is not None and self.max_pairs < 1:
-            raise UsageError(f"{self.max_pairs}: expected 1 or more.", parameter="max_pairs")
-        if self.unit not in UNITS:
-            raise UsageError(f"{self.unit!r}: choose from {', '.join(UNITS)}.", parameter="unit")
+        check_least(1, max_ratio=self.max_ratio, max_pairs=self.max_pairs)
+        check_least(0, seed=self.seed)
+        check_choice(UNITS, unit=self.unit)
 
 
 class Cleaned(NamedTuple):
@@ -99,7 +95,7 @@ def clean(
         raise UsageError(f"{len(sources)} sources in {', '.join(columns)}: expected one or more, in two languages.")
     files = [file for source in sources for file in source_files(source, all_names)]
     if out.absolute() in {file.absolute() for file in files}:
-        raise UsageError(f"{out}: is one of the sources; write to another file.")
+        raise UsageError(f"{out} is one of the sources; write to another file.", parameter="out")
     reader = _Reader(sources, all_names, label, _count(rules, langs.values(), tokenizer), rules.seed, strict)
     held_out = _held_out(exclude, rules.seed)
     scores = score_filters(rules.keep, pair_scores(rules.words, models))
@@ -240,7 +236,7 @@ def _held_out(paths: Sequence[Path], seed: int) -> Seen:
 def _files(path: Path) -> list[Path]:
     """The file, or every file of a folder but hidden ones and our records."""
     if not path.exists():
-        raise NotFound(f"{path}: no such file or folder to exclude.")
+        raise NotFound(f"{path}: no such file or folder.", parameter="exclude")
     if path.is_file():
         return [path]
     files = sorted(file for file in path.rglob("*") if file.is_file())

@@ -93,7 +93,7 @@ def with_targets(sources: Sequence[Source], teacher: Teacher) -> list[Source]:
         return [*sources]
     if len(teacher) != len(sources):
         files = f"{len(teacher)} files of vectors for {len(sources)} of data"
-        raise UsageError(f"teacher: {files}; give each its own, in their order, or none: --teacher none")
+        raise UsageError(f"has {files}; give each its own, in their order, or none", parameter="teacher")
     return [
         replace(source, targets=None if path is None else Path(path))
         for source, path in zip(sources, teacher, strict=True)
@@ -107,7 +107,7 @@ def check_targets(recipe: Recipe, sources: Sequence[Source]) -> None:
     settings = dict(flatten(recipe))
     width, weight = settings.get(WIDTH, 0), settings.get(WEIGHT, 0.0)
     if weight and not paths:
-        raise UsageError(f"{WEIGHT} {weight:g}: no vectors to learn from; give them, as --teacher vectors.npy")
+        raise UsageError(f"is needed, vectors to learn from, as {WEIGHT} is {weight:g}", parameter="teacher")
     for path in paths:
         units = read_targets(path).shape[1]
         if not (width and weight):

@@ -19,6 +19,7 @@ import bgt_core
 import probes
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.adapters.publish import read_figures
+from bgt_core.cli import options
 from bgt_core.cli.errors import Command, run
 from bgt_core.cli.options import split_names
 from bgt_core.data.columns import split_langs
@@ -68,9 +69,7 @@ def card(
     sentences: Annotated[
         Path, typer.Option(help="Sentences of --lang never trained on, one per line: length and punctuation.")
     ],
-    model: Annotated[Path, typer.Option(help="A checkpoint or run folder.", show_default="the model that ships")] = (
-        bgt_core.PRETRAINED
-    ),
+    model: options.ModelOption = bgt_core.PRETRAINED,
     lang: Annotated[
         str | None,
         typer.Option(help="Language of --sts, --sentences and what is generated.", show_default="the model's first"),
@@ -79,8 +78,8 @@ def card(
     about: Annotated[
         Path | None, typer.Option(help="JSON with what can't be measured (data, licences, command), kept as it is.")
     ] = None,
-    transfers: Annotated[int, typer.Option(help="Sentences to generate, of each kind.")] = 300,
-    seed: Annotated[int, typer.Option(help="Of the sources and styles drawn.")] = 1,
+    transfers: Annotated[int, typer.Option(help="Number of sentences to generate, of each kind.")] = 300,
+    seed: options.SeedOption = 1,
 ) -> None:
     """Measure what a model's card states."""
     stated = read_figures(about) if about else {}
@@ -155,9 +154,8 @@ def generation_scores(
 ) -> tuple[int, Scores]:
     """How many sentences were written, and how near they are to their sources and styles, drawn from `sentences`."""
     if len(sentences) < 2 * transfers:
-        raise DataError(
-            f"--retrieval: {len(sentences)} sentences of '{lang}'; --transfers {transfers} needs twice as many."
-        )
+        text = f"has {len(sentences)} sentences of '{lang}'; --transfers {transfers} needs twice as many."
+        raise DataError(text, parameter="retrieval")
     drawn = random.Random(seed).sample(sentences, 2 * transfers)
     sources, styles = drawn[:transfers], drawn[transfers:]
     written = bgt_core.generate(bgt, sources, styles, lang=lang)

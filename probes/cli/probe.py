@@ -12,19 +12,10 @@ from typing import Annotated
 
 import typer
 
-from bgt_core.cli.options import (
-    CsvOption,
-    DeviceOption,
-    JsonOption,
-    LatexOption,
-    LevelOption,
-    MdOption,
-    ParquetOption,
-    PrecisionOption,
-    ResamplesOption,
-    split_names,
-)
+from bgt_core.cli import options
+from bgt_core.cli.options import split_names
 from bgt_core.errors import UsageError
+from probes.cli.cache import CacheOption
 
 OUT_OF_MEMORY, STOPPED = 6, 130
 
@@ -48,23 +39,15 @@ def probe(
         list[str] | None,
         typer.Option("--latent", help="Latents to probe, as a,b.", show_default="each that a model has"),
     ] = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A checkpoint or run folder, ORG/NAME, sentence-transformers:NAME, python:MODULE:OBJECT, "
-            "vectors:FILE or baseline:words|tfidf|random; give several to compare them, and a name of your own as "
-            "NAME=SPEC.",
-            show_default="the model that ships",
-        ),
-    ] = None,
+    model: options.EncodersOption = None,
     encoder_seeds: Annotated[
         list[str] | None, typer.Option(help="Other trainings of --model, as a,b: scores are means over all.")
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            help="A folder with labelled files (SentEval's), treebanks or text; or one file: text with one sentence "
-            "per line, or TSV (.gz .xz .zst).",
+            help="Data: a folder with labelled files (SentEval's), treebanks or text; or one file, text "
+            "with one sentence per line, or TSV (.gz .xz .zst).",
             show_default="the built-in sentences",
         ),
     ] = None,
@@ -94,9 +77,9 @@ def probe(
     seeds: Annotated[
         int, typer.Option(help="Number of probes trained, 1 to 10; without fixed splits each tests its own tenth.")
     ] = 5,
-    seed: Annotated[int, typer.Option(help="Seed of sentences, swaps, splits and resamples.")] = 0,
-    level: LevelOption = 0.95,
-    resamples: ResamplesOption = 2_000,
+    seed: options.SeedOption = 0,
+    level: options.LevelOption = 0.95,
+    resamples: options.ResamplesOption = 2_000,
     correction: Annotated[
         str, typer.Option(help="Correction of the p-values of a table: holm, bonferroni, or none.")
     ] = "holm",
@@ -130,10 +113,10 @@ def probe(
         list[str] | None,
         typer.Option(metavar="RULE", help="Exit with 7 if it holds, as gender<0.52 or gender/semantic>0.6."),
     ] = None,
-    csv: CsvOption = None,
-    latex: LatexOption = None,
-    parquet: ParquetOption = None,
-    md: MdOption = None,
+    csv: options.CsvOption = None,
+    latex: options.LatexOption = None,
+    parquet: options.ParquetOption = None,
+    md: options.MdOption = None,
     predictions: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the prediction of each item, as Parquet.")
     ] = None,
@@ -141,22 +124,15 @@ def probe(
         Path | None,
         typer.Option(metavar="FILE", help="Write which latent holds which property, as FILE.html and FILE.tex."),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the cells, their size, and which results are kept; then stop.")
     ] = False,
     list_tasks: Annotated[bool, typer.Option("--list-tasks", help="Print the tasks and stop.")] = False,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            "--cache-dir",
-            help="Folder of kept vectors and results.",
-            show_default="BGT_CACHE, or the system's cache folder",
-        ),
-    ] = None,
+    cache: CacheOption = None,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Measure everything again, and keep nothing.")] = False,
-    device: DeviceOption = "auto",
-    precision: PrecisionOption = "auto",
+    device: options.DeviceOption = "auto",
+    precision: options.PrecisionOption = "auto",
 ) -> None:
     """Probe which properties of a sentence its latents hold: test accuracy with intervals, beside baselines.
 

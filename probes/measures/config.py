@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_choice, check_least
 from probes.data.folds import FOLDS
 from probes.data.items import MIN_ITEMS
 from probes.measures.control_task import CONTROLS
@@ -48,18 +48,14 @@ class ProbeConfig:
             raise UsageError(
                 f"{self.seeds}: choose 1 to {FOLDS}; each tests on its own tenth of the items.", parameter="seeds"
             )
-        for name, items in (("max_train", self.max_train), ("max_items", self.max_items)):
-            if items is not None and items < MIN_ITEMS:
-                raise UsageError(f"{name} {items}: choose {MIN_ITEMS} or more.")
-        if self.resamples < MIN_RESAMPLES:
-            raise UsageError(f"{self.resamples}: choose {MIN_RESAMPLES} or more resamples.", parameter="resamples")
+        check_least(MIN_ITEMS, max_train=self.max_train, max_items=self.max_items)
+        check_least(MIN_RESAMPLES, resamples=self.resamples)
         if self.l2 is not None and not 0 < self.l2 < math.inf:
             raise UsageError(f"{self.l2:g}: choose a penalty above 0, as in 0.001.", parameter="l2")
         if not 0 < self.level < 1:
             raise UsageError(f"{self.level}: choose a level between 0 and 1, as in 0.95.", parameter="level")
-        for name, value, known in (("control", self.control, CONTROLS), ("erase", self.erase, ERASERS)):
-            if value is not None and value not in known:
-                raise UsageError(f"{name} {value}: choose from {', '.join(known)}.")
+        check_choice(CONTROLS, control=self.control)
+        check_choice(ERASERS, erase=self.erase)
 
 
 def hidden_units(probe: str) -> int:
@@ -68,4 +64,4 @@ def hidden_units(probe: str) -> int:
         return 0
     if probe.startswith("mlp") and probe[3:].isdecimal() and int(probe[3:]):
         return int(probe[3:])
-    raise UsageError(f"Unknown probe '{probe}': choose linear, or mlp50 for 50 hidden units.")
+    raise UsageError(f"{probe}: choose linear, or mlp50 for 50 hidden units.", parameter="probe")

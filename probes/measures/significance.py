@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import t
 
-from bgt_core.errors import UsageError
+from bgt_core.errors import check_choice
 from bgt_core.evaluation.bootstrap import holm, resample
 from bgt_core.evaluation.bootstrap import wilson as wilson
 from probes.result import Difference
@@ -135,5 +135,4 @@ def correct(differences: Sequence[Difference], correction: str = "holm") -> list
 
 def check_correction(correction: str) -> None:
     """UsageError for a correction that `CORRECTIONS` lacks."""
-    if correction not in CORRECTIONS:
-        raise UsageError(f"{correction}: choose from {', '.join(CORRECTIONS)}.", parameter="correction")
+    check_choice(CORRECTIONS, correction=correction)

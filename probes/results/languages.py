@@ -105,10 +105,10 @@ def sts_gap(other: str, path: Path) -> LanguageGap:
             other, STS_TASK, sign * row["value"], standard_error(row["ci_low"], row["ci_high"], document["level"])
         )
     except NotFound as error:
-        raise NotFound(f"--sts {error}") from None
+        raise NotFound(str(error), parameter="sts") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DataError(
-            f"--sts {path}: expected the JSON of one model with both latents, an average or one set, as in: "
+            f"{path}: expected the JSON of one model with both latents, an average or one set, as in: "
             "bgt evaluate sts sts --json > FILE"
         ) from None
 

@@ -116,8 +116,8 @@ def sts(archives: Archives, request: Request, out: Path) -> Converted:
         gold, text = (_text_lines(archive, texts.get((name, kind), b"")) for kind in ("gs", "input"))
         pairs = [line.split("\t")[:2] for line in text]
         if len(gold) != len(pairs) or any(len(pair) < 2 for pair in pairs):
-            text = f"is needed: {archive}: {name} has {len(gold)} scores for {len(pairs)} lines; keep it as it is."
-            raise DataError(text, parameter="raw")
+            problem = f"{name} has {len(gold)} scores for {len(pairs)} lines"
+            raise DataError(f"is needed: {archive}: {problem}; keep it as it is.", parameter="raw")
         scored = [[score, *pair] for score, pair in zip(map(str.strip, gold), pairs, strict=True) if score]
         table = out / year / f"{name}.tsv"
         with pair_file(table, STS_COLUMNS) as add:
@@ -131,8 +131,8 @@ def _text_lines(archive: Path, text: bytes) -> list[str]:
     try:
         return text.decode("utf-8-sig").removesuffix("\n").split("\n")
     except UnicodeDecodeError as error:
-        text = f"is needed: {archive} holds a file that is not UTF-8 ({error}); keep it as it is."
-        raise DataError(text, parameter="raw") from None
+        problem = f"{archive} holds a file that is not UTF-8 ({error})"
+        raise DataError(f"is needed: {problem}; keep it as it is.", parameter="raw") from None
 
 
 def _only(inside: zipfile.ZipFile, archive: Path, ending: str) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from bgt_core.data.filters import Candidates, Filter
-from bgt_core.errors import UsageError, did_you_mean
+from bgt_core.errors import UsageError, check_choice, did_you_mean
 
 if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU
@@ -84,8 +84,7 @@ def word_tokenizer(name: str) -> Words:
 
     Raises UsageError for another name.
     """
-    if name not in WORDS:
-        raise UsageError(f"'{name}': choose from {', '.join(WORDS)}.{did_you_mean(name, WORDS)}", parameter="words")
+    check_choice(WORDS, words=name)
     if name == "spaces":
         return str.split
     tokenize = bleu_metric(name).tokenizer

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import DataError, UsageError, check_least
 from bgt_core.evaluation.syntax.sentences import ParsedSentence, Treebank
 
 LENGTHS = (1, 29)  # of the VGVAE paper's evaluation
@@ -57,8 +57,7 @@ def pair_up(
     shortest, longest = lengths
     if not 1 <= shortest <= longest <= LONGEST:
         raise UsageError(f"{shortest}-{longest}: expected from 1 to {LONGEST} words, as in 1-29.", parameter="lengths")
-    if limit is not None and limit < 2:
-        raise UsageError(f"{limit}: expected 2 queries or more.", parameter="limit")
+    check_least(2, limit=limit)
     if candidates and candidates.kind != sentences.kind:
         raise UsageError(f"Queries have {sentences.kind} and candidates {candidates.kind}; give one kind.")
     pools = [[*sentences.sentences], [*candidates.sentences]] if candidates else [[*sentences.sentences]]

@@ -16,7 +16,7 @@ from zlib import crc32
 import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import DataError, UsageError, check_choice
 from bgt_core.evaluation.bootstrap import ItemSample
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.result import Result
@@ -54,7 +54,7 @@ class Sts(Task[Sequence[StsSet]]):
     ] = "mean"
     stsb_without: Annotated[str | None, "Leave the pairs of these years out of stsb, as 2016,2017."] = None
     hard: Annotated[bool, "Also Hard STS: pairs of the years whose overlap in words misleads."] = False
-    strict: Annotated[bool, "Treat warnings about the data sets as errors."] = False
+    strict: Annotated[bool, "Stop on a warning about the data sets."] = False
 
     def load(self, paths: Sequence[Path], *, seed: int) -> list[StsSet]:
         """Read the sets; of a file of kept similarities all of them."""
@@ -93,8 +93,7 @@ TASK = Sts
 
 def aggregates(name: str) -> list[str]:
     """The aggregations of that name, which may be "all"."""
-    if name != "all" and name not in AGGREGATES:
-        raise UsageError(f"{name}: expected one of {', '.join(AGGREGATES)}, all.", parameter="aggregate")
+    check_choice([*AGGREGATES, "all"], aggregate=name)
     return list(AGGREGATES) if name == "all" else [name]
 
 

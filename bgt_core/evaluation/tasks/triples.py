@@ -130,7 +130,7 @@ class TriplesTask(Task[Triples]):
     )
 
     kinds: Annotated[str | None, "Kinds of DATA, with commas, as swap_obj,swap_att; by default all."] = None
-    count: Annotated[int | None, "Triples of the grammar, without DATA; by default 1,000."] = None
+    count: Annotated[int | None, "Number of triples of the grammar, without DATA; by default 1,000."] = None
     lang: Lang = "en"
     latent: Latent = None
 

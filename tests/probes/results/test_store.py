@@ -47,7 +47,7 @@ def first(count: int) -> np.ndarray:
 
 def measure(made: Any, **options: object) -> Cell:
     config = ProbeConfig(**{"max_items": 400, "seeds": 2, **options})
-    return measure_cell(encoder, "punct-num", lang="fr", name="fake", config=config)
+    return measure_cell(made, "punct-num", lang="fr", name="fake", config=config)
 
 
 def test_a_cell_is_the_same_after_a_round_trip(encoder: Callable, tmp_path: Path) -> None:

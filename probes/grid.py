@@ -90,7 +90,8 @@ def table(
     check_correction(correction)
     if isinstance(encoders, Mapping):
         encoders = [Subject(name, encoder, latents) for name, encoder in encoders.items()]
-    tasks, langs = ([names] if isinstance(names, str) else names for names in (tasks, langs))
+    tasks = [tasks] if isinstance(tasks, str) else tasks
+    langs = [langs] if isinstance(langs, str) else langs
     configs = [config] if isinstance(config, ProbeConfig) else config
     grid = Grid(encoders, tasks, langs, data, column, split_file, configs, senteval, cache)
     measured = ProbeTable()

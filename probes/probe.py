@@ -29,7 +29,7 @@ Report = Callable[[str], None]  # told each step, in words; what it raises ends 
 DEFAULT = ProbeConfig()
 
 
-def silent(line: str) -> None:
+def silent(line: object) -> None:
     """A `Report` that prints nothing."""
 
 

@@ -55,7 +55,7 @@ def test_int8_turns_vectors_by_a_few_degrees(grammar: list[Pair]) -> None:
 
 
 def test_an_unknown_precision_is_refused(model: bgt_core.Embedder) -> None:
-    with pytest.raises(BgtError, match="precision 'int4' is none of auto, fp32, bf16, int8"):
+    with pytest.raises(BgtError, match="precision 'int4': choose from auto, fp32, bf16, int8"):
         in_precision(model, "int4")
 
 

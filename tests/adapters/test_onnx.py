@@ -124,8 +124,8 @@ def test_a_file_that_differs_is_not_kept(
 
 def test_what_can_t_be_exported_is_named(saved: Path, tmp_path: Path, bgt: Callable[..., tuple]) -> None:
     for choice, message in (
-        (["--lang", "de", "--latent", "language"], "no language 'de'"),
-        (["--latent", "style"], "no latent 'style'"),
+        (["--lang", "de", "--latent", "language"], "--lang de: "),
+        (["--latent", "style"], "--latent style: "),
     ):
         done = bgt("export", saved, "--out", tmp_path / "out", "--to", "onnx", *choice)
         assert done.code == 2 and message in done.err

@@ -18,7 +18,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Options that say more in some commands, and the words that their help begins with in all.
 MEANINGS = {
-    "--candidates": "Files of",
     "--columns": "Columns",
     "--count": "Number of",
     "--data": "Data",
@@ -105,16 +104,11 @@ def options() -> dict[str, dict[str, Any]]:
 
 
 def test_a_name_means_one_thing(options: dict[str, dict[str, Any]]) -> None:
-    for name, uses in options.items():
-        texts = {parameter.help for parameter in uses.values()}
-        assert all(texts), f"{name} has no help in {', '.join(uses)}"
-        start = MEANINGS.get(name)
-        if start is None:
-            assert len(texts) == 1, f"{name}: {texts}"
-        else:
-            assert len(texts) > 1, f"{name} says the same everywhere: leave it out of MEANINGS"
-            assert all(text.startswith(start) for text in texts), f"{name}: {texts}"
-    assert MEANINGS.keys() <= options.keys()
+    helps = {name: {parameter.help or "" for parameter in uses.values()} for name, uses in options.items()}
+    assert not [name for name, texts in helps.items() if not all(texts)]
+    assert {name for name, texts in helps.items() if len(texts) > 1} == MEANINGS.keys()
+    strangers = [text for name, start in MEANINGS.items() for text in helps[name] if not text.startswith(start)]
+    assert not strangers
 
 
 @pytest.mark.parametrize("names", SYNONYMS, ids=" ".join)

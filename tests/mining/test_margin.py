@@ -138,7 +138,7 @@ def test_fewer_sentences_than_neighbours() -> None:
 @pytest.mark.parametrize(
     ("how", "says"),
     [
-        ({"k": 0}, "`k` 0: .*at least one"),
+        ({"k": 0}, "k 0 must be at least 1"),
         ({"margin": "cosine"}, "no margin 'cosine'; choose from ratio, distance, absolute"),
         ({"retrieval": "best"}, "no retrieval 'best'; choose from max, intersection, forward, backward"),
     ],

@@ -149,7 +149,7 @@ def test_progress_reaches_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     ("index", "recall", "says"),
     [
         ("flat", 0.9, "'flat'; choose from exact, approximate"),
-        ("approximate", 0.0, "`recall` 0.0"),
+        ("approximate", 0.0, "recall 0.0"),
         ("exact", 95, "95"),
     ],
 )

@@ -239,9 +239,9 @@ def test_another_precision_is_the_same_model(store: Path, saved_siamese: Path) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "k 0: expected 1 or more"),
-        ({"shortlist": 0}, "shortlist 0: expected 1 or more"),
-        ({"within": 0}, "within 0: expected 1 or more"),
+        ({"k": 0}, "k 0 must be at least 1"),
+        ({"shortlist": 0}, "shortlist 0 must be at least 1"),
+        ({"within": 0}, "within 0 must be at least 1"),
     ],
 )
 def test_numbers_below_one_are_refused(
@@ -278,7 +278,7 @@ def test_the_commands_do_the_same(
     assert rows[0].split("\t")[:2] == [QUERIES[0], document["queries"][0]["hits"][0]["question"]]
     for arguments, code, message in (
         (("query", folder), 2, "give a question in quotes"),
-        (("query", folder, "Who?", "--top", 0), 2, "--top 0: expected 1 or more"),
+        (("query", folder, "Who?", "--top", 0), 2, "--top 0 must be at least 1"),
         (("query", tmp_path / "no", "Who?"), 3, "holds no store of questions"),
         (("query", folder, "Who?", "--model", bgt_core.PRETRAINED), 2, "embedded by another --model"),
         (("build", text, "--out", tmp_path / "new", "--model", saved_siamese, "--topics", 1), 2, "--topics 1"),

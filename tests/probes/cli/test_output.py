@@ -218,7 +218,7 @@ def test_scores_can_fail_a_build(probe: Callable, fake: Any, rule: str, code: in
         (("--compare", "semantic"), 2, "--compare semantic: expected two different names"),
         (("--compare", "semantic,languge"), 2, "there is no 'languge'. Did you mean 'language'?"),
         (("--max-train", "5"), 2, "--max-train 5: choose 200 or more"),
-        (("--probe", "forest"), 2, "Unknown probe 'forest'"),
+        (("--probe", "forest"), 2, "--probe forest: choose linear"),
         (("--control", "shuffle"), 2, "--control shuffle: choose from first, rare"),
         (("--erase", "all"), 2, "--erase all: choose from leace, inlp"),
         (("--level", "95"), 2, "--level 95.0: choose a level between 0 and 1"),

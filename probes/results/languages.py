@@ -22,9 +22,10 @@ from bgt_core.evaluation.contrasts import NOT_RUN, verdict
 from bgt_core.files import read_json
 from bgt_core.tables import Estimate, Table, Value, p_text
 from probes.measures.distance import Trend, trend
-from probes.results.published import STS, TABLE, TASKS, published, published_sts
+from probes.results.published import STS, TABLE, published, published_sts
 from probes.results.separation import latent_gap
 from probes.results.store import Cell
+from probes.tasks import PAPER
 
 STS_TASK = "sts"  # beside the names of probing tasks
 LETTERS = "letters"  # the distance that one claim is about
@@ -125,7 +126,7 @@ def standard_error(low: float, high: float, level: float) -> float:
 
 def paper_gaps() -> list[LanguageGap]:
     """Those of the paper's table 3."""
-    probed = [(other, task, published(other, task, "en")) for other in TABLE for task in TASKS]
+    probed = [(other, task, published(other, task, "en")) for other in TABLE for task in PAPER]
     scored = [(other, STS_TASK, published_sts(other)) for other in STS]
     return [LanguageGap(other, task, cell.gap) for other, task, cell in (*probed, *scored) if cell]
 

@@ -95,7 +95,7 @@ def test_three_languages_and_encoders_of_some_of_them(encoder: Callable) -> None
     encoders = {"three": encoder(("en", "fr", "de")), "two": encoder(("fr", "en"))}
     table = probes.table(encoders, "punct-num", config=QUICK)
     assert [cell.setting[1] for cell in table.cells] == ["en", "en", "fr", "fr"]  # those that both have
-    with pytest.raises(UsageError, match="Model is fr-en; `lang` de needs a model trained with 'de'"):
+    with pytest.raises(UsageError, match="lang de: the model is fr-en; use one trained with 'de'"):
         probes.table(encoders, "punct-num", "de", config=QUICK)
 
 
@@ -122,12 +122,12 @@ def test_a_cell_that_fails_leaves_the_others(encoder: Callable, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"correction": "fdr"}, UsageError, "^correction fdr: choose from holm, bonferroni, none"),
-        ({"column": 2}, UsageError, "`column` says which column of `data` to read; give `data` too"),
-        ({"data": Path("absent.txt")}, NotFound, "absent.txt: there is no such file or folder"),
-        ({"split_file": Path("absent.tsv")}, NotFound, "`split_file` absent.tsv: there is no such file"),
+        ({"correction": "fdr"}, UsageError, "^correction 'fdr': choose from holm, bonferroni, none"),
+        ({"column": 2}, UsageError, "data is needed: a column without its file"),
+        ({"data": Path("absent.txt")}, NotFound, "data absent.txt: no such file or folder"),
+        ({"split_file": Path("absent.tsv")}, NotFound, "split_file absent.tsv: no such file"),
         ({"tasks": "lenght"}, UsageError, "Did you mean 'length'?"),
-        ({"latents": ["meaning"]}, UsageError, "There is no latent 'meaning'"),
+        ({"latents": ["meaning"]}, UsageError, "latents 'meaning': choose from semantic, language"),
     ],
 )
 def test_errors_name_parameters_and_no_flags(
@@ -158,7 +158,7 @@ def test_a_language_with_a_script_is_one_language(encoder: Callable, tmp_path: P
         ("lang-id", "zh-Hant-pt-BR"),
     ]
     assert {row.latent for cell in table.cells[:2] for row in cell.result.rows} >= {"semantic", "language"}
-    with pytest.raises(UsageError, match="needs a model trained with 'zh-Hans'"):
+    with pytest.raises(UsageError, match="lang zh-Hans: the model is zh-Hant-pt-BR"):
         probes.table({"fake": fake}, "length", "zh-Hans", config=QUICK)
     (tmp_path / "en-zh-Hant.own.tsv").write_text("Hi.\t你好。\n", "utf-8")
     assert pair_of(tmp_path / "en-zh-Hant.own.tsv") == ("en", "zh-Hant")

@@ -181,7 +181,7 @@ def test_sentevals_sets_are_downloaded_once(probe: Callable, fake: Any, site: li
     without = probe(*arguments)
     assert without.code == 3
     assert "No 'en' data for task 'subj-num'" in without.err
-    assert without.err.rstrip().endswith("Get it by --download.")
+    assert without.err.rstrip().endswith("Get it with bgt-probe --download.")
     result = probe(*arguments, "--download", "--json")
     assert result.code == 0, result.err
     assert "no licence stated" in result.err
@@ -199,11 +199,11 @@ def test_sentevals_sets_are_downloaded_once(probe: Callable, fake: Any, site: li
         (("--parquet", "-"), 2, "--parquet -: only csv, latex, md can go to stdout"),
         (("--predictions", "-"), 2, "--predictions -: only csv"),
         (("--report", "-"), 2, "--report -: only csv"),
-        (("--split-file", "absent.tsv"), 3, "--split-file absent.tsv: there is no such file."),
-        (("--correction", "fdr"), 2, "--correction fdr: choose from holm, bonferroni, none."),
-        (("--resamples", "10"), 2, "--resamples 10: choose 100 or more"),
+        (("--split-file", "absent.tsv"), 3, "--split-file absent.tsv: no such file."),
+        (("--correction", "fdr"), 2, "--correction 'fdr': choose from holm, bonferroni, none."),
+        (("--resamples", "10"), 2, "--resamples 10 must be at least 100"),
         (("--l2", "0"), 2, "--l2 0: choose a penalty above 0"),
-        (("--max-items", "10"), 2, "--max-items 10: choose 200 or more"),
+        (("--max-items", "10"), 2, "--max-items 10 must be at least 200"),
         (("--download",), 2, "--download gets SentEval's sets, which are English: give --lang en and --data FOLDER."),
         (("--download", "--data", "."), 2, "give --lang en"),
         (("--task", "gender", "--lang", "ar"), 2, "Task 'gender' has no definition for 'ar'; available: fr, es."),
@@ -230,17 +230,26 @@ class OutOfMemoryError(RuntimeError):
     """As torch calls that of a GPU."""
 
 
-@pytest.mark.parametrize(("error", "code"), [(MemoryError, 6), (OutOfMemoryError, 6), (RuntimeError, 1), (KeyError, 1)])
-def test_out_of_memory_is_told_from_a_fault_of_ours(
-    probe: Callable, fake: Any, error: type[Exception], code: int
-) -> None:
+def raising(error: type[Exception]) -> Callable[[], None]:
     def fail() -> None:
         raise error("no")
 
-    fake.before = fail
+    return fail
+
+
+@pytest.mark.parametrize("error", [MemoryError, OutOfMemoryError])
+def test_out_of_memory_has_its_own_code(probe: Callable, fake: Any, error: type[Exception]) -> None:
+    fake.before = raising(error)
     result = probe(*QUICK)
-    assert result.code == code
-    assert ("out of memory: give --max-items" in result.err) == (code == 6)
+    assert result.code == 6
+    assert "out of memory: give --max-items" in result.err
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyError])
+def test_a_fault_of_ours_is_not_hidden(probe: Callable, fake: Any, error: type[Exception]) -> None:
+    fake.before = raising(error)
+    with pytest.raises(error, match="no"):
+        probe(*QUICK)
 
 
 def test_a_damaged_checkpoint_is_said(probe: Callable, saved: Path, tmp_path: Path) -> None:
@@ -306,7 +315,7 @@ def test_a_cache_that_cannot_be_written_is_refused_before_anything_is_computed(
     (tmp_path / "file").write_text("")
     result = probe(*QUICK, "--cache-dir", str(tmp_path / "file" / "cache"))
     assert result.code == 3 and fake.calls == 0
-    assert "can't be written (Not a directory); give --cache-dir another folder" in result.err
+    assert "cache: can't be written (Not a directory); give another folder" in result.err
 
 
 @pytest.mark.parametrize("mode", [(), ("--dry-run",), ("--csv", "FOLDER/rows.csv"), ("--json",)])
@@ -315,7 +324,7 @@ def test_a_cache_that_cannot_be_written_is_refused_before_anything_is_computed(
     [
         (("--lang", "en-fr", "--task", "length"), "Task 'length' wants one language, not 'en-fr'"),
         (("--lang", "fr", "--task", "lang-id", "--data", "FOLDER"), "wants two or more languages, as in en-fr, not"),
-        (("--lang", "en-fr", "--task", "syntax"), "--task syntax: none can be measured in en-fr; choose other --task"),
+        (("--lang", "en-fr", "--task", "syntax"), "--task syntax: none can be measured in en-fr; choose others"),
     ],
 )
 def test_what_can_measure_nothing_is_an_error(

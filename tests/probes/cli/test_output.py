@@ -140,13 +140,13 @@ def test_languages_are_told_apart_each_read_in_its_own(probe: Callable, fake: An
     assert entry["rows"][0]["accuracy"] == 1.0
     both = probe("--lang", "en-fr", "--task", "lang-id", "--data", str(tmp_path), "--latent", "language", *QUICK)
     assert both.code == 2
-    assert "choose --latent semantic" in both.err
+    assert "--latent language: its spaces differ between en and fr; choose semantic" in both.err
 
 
 def test_several_encoders_side_by_side(probe: Callable, fake: Any, tmp_path: Path) -> None:
     latex, md = tmp_path / "t.tex", tmp_path / "t.md"
     result = probe("--lang", "fr", "--task", "punct-num", *QUICK, "--model", "mine=fake", "--model", "other",
-                   "--compare", "mine/language,other", "--latex", str(latex), "--md", str(md))  # fmt: skip
+                   "--difference", "mine/language,other", "--latex", str(latex), "--md", str(md))  # fmt: skip
     assert result.code == 0, result.err
     assert "\tmine\tsemantic\t" in result.out
     assert "\tmine/language - other/semantic\t+" in result.out
@@ -199,8 +199,8 @@ def test_the_paper_protocol_says_so(probe: Callable, fake: Any) -> None:
         ("punct-num<0.99", 7, "punct-num fr, fake semantic: 0."),
         ("punct-num/language<0.3", 0, ""),
         ("punct-num > 0.2", 7, "is above 0.2"),
-        ("punct-num/meaning<0.3", 2, "nothing was measured for 'punct-num/meaning'"),
-        ("length<0.3", 2, "nothing was measured for 'length'"),
+        ("punct-num/meaning<0.3", 2, "--fail-on punct-num/meaning: was not measured"),
+        ("length<0.3", 2, "--fail-on length: was not measured"),
         ("lenght<0.3", 2, "Did you mean 'length'?"),
         ("punct-num<52", 2, "as in gender<0.52"),
         ("punct-num", 2, "as in gender<0.52"),
@@ -215,20 +215,24 @@ def test_scores_can_fail_a_build(probe: Callable, fake: Any, rule: str, code: in
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--compare", "semantic"), 2, "--compare semantic: expected two different names"),
-        (("--compare", "semantic,languge"), 2, "there is no 'languge'. Did you mean 'language'?"),
-        (("--max-train", "5"), 2, "--max-train 5: choose 200 or more"),
+        (("--difference", "semantic"), 2, "--difference semantic: expected two different names"),
+        (("--difference", "semantic,languge"), 2, "--difference 'languge': unknown. Did you mean 'language'?"),
+        (("--max-train", "5"), 2, "--max-train 5 must be at least 200"),
         (("--probe", "forest"), 2, "--probe forest: choose linear"),
-        (("--control", "shuffle"), 2, "--control shuffle: choose from first, rare"),
-        (("--erase", "all"), 2, "--erase all: choose from leace, inlp"),
+        (("--control", "shuffle"), 2, "--control 'shuffle': choose from first, rare"),
+        (("--erase", "all"), 2, "--erase 'all': choose from leace, inlp"),
         (("--level", "95"), 2, "--level 95.0: choose a level between 0 and 1"),
         (("--report", "page.pdf"), 2, "--report page.pdf: name it .html"),
         (("--report", "absent/page.html"), 3, "there is no folder absent"),
         (("--predictions", "absent/p.parquet"), 3, "there is no folder absent"),
-        (("--model", "a", "--model", "b", "--untrained"), 2, "are of one --model"),
-        (("--model", "a", "--model", "german"), 2, "Model is en-de; --lang fr needs a model trained with 'fr'."),
+        (("--model", "a", "--model", "b", "--untrained"), 2, "--untrained is for a single --model"),
+        (("--model", "a", "--model", "german"), 2, "--lang fr: the model is en-de; use one trained with 'fr'."),
         (("--model", "phyton:x:y"), 2, "Did you mean 'python:'?"),
-        (("--model", "baseline:words", "--untrained"), 2, "--untrained: baseline:words is no checkpoint of ours"),
+        (
+            ("--model", "baseline:words", "--untrained"),
+            2,
+            "--untrained needs a checkpoint of ours",
+        ),
         (("--task", "punct-num", "--latent", "semantic", "--report", "r.html"), 2, "probe both"),
         (("--model", "a=x", "--model", "a=y"), 2, "two have the same name"),
         (("--task", "sintax"), 2, "Unknown task 'sintax'. Did you mean 'syntax'?"),
@@ -257,7 +261,7 @@ def test_a_cache_that_cannot_be_written_is_said(probe: Callable, fake: Any, tmp_
     arguments = ("--lang", "fr", "--task", "punct-num", *QUICK)
     result = probe(*arguments, "--cache-dir", str(tmp_path / "file"))
     assert result.code == 3
-    assert "give --cache-dir another folder, or measure without one" in result.err
+    assert "can't be written (File exists); give another folder, or measure without one" in result.err
     assert probe(*arguments, "--cache-dir", str(tmp_path / "file"), "--no-cache").code == 0
 
 

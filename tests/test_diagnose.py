@@ -132,7 +132,7 @@ def test_a_model_without_a_prior_has_the_first_likelihood_alone(
         ("pairs.tsv --model model --langs en,de", 2, "--langs en,de: expected columns of the model, en,fr"),
         ("pairs.tsv --model model --limit 1", 2, "--limit 1 must be at least 2"),
         ("pairs.tsv --model model --samples 0", 2, "--samples 0 must be at least 1"),
-        ("pairs.tsv --model model --seed -1", 2, "-1 is not in the range x>=0"),
+        ("pairs.tsv --model model --seed -1", 2, "equal to 0"),
         ("one.tsv --model model", 4, "1 pairs"),
         ("absent.tsv --model model", 3, "absent.tsv"),
     ],

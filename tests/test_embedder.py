@@ -223,10 +223,10 @@ def test_embedding_draws_nothing(model: bgt_core.Embedder) -> None:
 
 
 def test_what_the_model_lacks_is_named(model: bgt_core.Embedder) -> None:
-    with pytest.raises(BgtError, match=r"'de'.*en, fr") as error:
+    with pytest.raises(BgtError, match=r"de: .*en, fr") as error:
         model.embed(["Hallo"], lang="de")
     assert error.value.exit_code == 2
-    with pytest.raises(BgtError, match=r"'style'.*semantic, language") as error:
+    with pytest.raises(BgtError, match=r"style: .*semantic, language") as error:
         model.embed(["Hello"], lang="en", latent="style")
     assert error.value.exit_code == 2
 

@@ -58,7 +58,7 @@ def mine(
     margins.check(k, margin, retrieval)
     neighbours.planner(index, recall)
     if (langs is None) == (vectors is None):
-        raise UsageError("embeds A and B; give it, or --vectors if that is done.", parameter="langs")
+        raise UsageError("or --vectors: give one of them.", parameter="langs")
     if out.is_dir() or not out.parent.is_dir():
         raise UsageError(f"{out}: name a file in a folder that exists.", parameter="out")
     texts = files.read_sentences(left), files.read_sentences(right)

@@ -108,8 +108,7 @@ def open_translator(
 ) -> SentenceTranslator:
     """That of --model or --command; `search` as `BeamTranslator` takes it."""
     if (model is None) == (command is None):
-        text = "is needed, a translator of `bgt train translator`; or --command, a program, in its place."
-        raise UsageError(text, parameter="model")
+        raise UsageError("or --command: give one of them, a translator or a program.", parameter="model")
     if command is not None:
         from bgt_core.adapters.command import CommandTranslator
 

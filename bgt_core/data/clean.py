@@ -100,9 +100,8 @@ def clean(
     held_out = _held_out(exclude, rules.seed)
     scores = score_filters(rules.keep, pair_scores(rules.words, models))
     if label < 0 and any(score.name == "cost" for score in scores):
-        raise UsageError(
-            "cost=...: costs are a column of numbers; name it, as in a:en,b:en,cost:label.", parameter="keep"
-        )
+        text = "cost=...: costs are a column of numbers; name it, as in a:en,b:en,cost:label."
+        raise UsageError(text, parameter="keep")
     sample = []
     if rules.max_pairs is not None:  # a first look finds the hash that divides the sample from the others
         seen = Seen()

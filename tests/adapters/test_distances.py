@@ -119,7 +119,7 @@ def test_a_bag_of_pieces_knows_no_order_and_no_end(model: Embedder) -> None:
     ("distance", "message"),
     [
         ("mahalanobi", r"distance 'mahalanobi': choose from .* Did you mean 'mahalanobis'\?"),
-        ("probability", "tells no duplicates"),
+        ("probability", "distance .probability. needs a duplicate classifier"),
     ],
 )
 def test_a_distance_that_there_is_not_is_refused(distance: str, message: str, model: Embedder) -> None:
@@ -131,9 +131,9 @@ def test_what_has_no_gaussian_posteriors_says_so(tiny: Callable[..., Recipe], to
     points = Embedder(tiny("sp").build(tokenizer), tokenizer, ["en"])
     with pytest.raises(UsageError, match="posteriors are no Gaussians"):
         PosteriorEncoder(points, "w2").embed(TEXTS, lang="en")
-    with pytest.raises(UsageError, match="not ours"):
+    with pytest.raises(UsageError, match="only models of ours have posteriors"):
         compared_by(bgt_core.open_encoder("baseline:words"), "w2")
-    with pytest.raises(UsageError, match="not ours"):
+    with pytest.raises(UsageError, match="only models of ours have posteriors"):
         compared_by(bgt_core.open_encoder("baseline:words"), "cosine")
 
 

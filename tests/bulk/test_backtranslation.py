@@ -284,7 +284,7 @@ def test_text_that_changes_meanwhile_is_not_taken_for_the_same(bitext: Path) -> 
     ("options", "error", "message"),
     [
         ({"langs": ["en"]}, UsageError, "langs en: expected two different languages"),
-        ({"langs": ["en", "fr", "de"]}, UsageError, "expected two languages"),
+        ({"langs": ["en", "fr", "de"]}, UsageError, "expected two different languages"),
         ({"into": "de"}, UsageError, "into de: expected one of en and fr"),
         ({"out": "out.parquet"}, UsageError, r"Parquet can't be continued; write to a \.tsv"),
         ({"out": "out.txt"}, UsageError, "expected a name ending in"),

@@ -272,7 +272,7 @@ def test_opus_is_asked_for_the_latest_release(
     ("name", "how", "message"),
     [
         ("no-such", {}, "No data 'no-such'; choose from opensubtitles, "),
-        ("tatoeba", {}, "say which two languages"),
+        ("tatoeba", {}, "pair is needed: "),
         ("tatoeba", {"pair": "en"}, "pair en: expected two"),
         ("tatoeba", {"pair": "en-en"}, "expected two"),
         ("tatoeba", {"pair": "en-fr", "max_pairs": 0}, "max_pairs 0"),

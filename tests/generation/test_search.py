@@ -415,7 +415,7 @@ def test_nothing_in_nothing_out(model: bgt_core.Embedder) -> None:
     ("options", "message"),
     [
         ({"sources": SOURCES[:2], "styles": STYLES[:1], "lang": "en"}, "2 sources but 1 styles"),
-        ({"sources": SOURCES, "styles": STYLES, "lang": "de"}, "'de'.*en, fr"),
+        ({"sources": SOURCES, "styles": STYLES, "lang": "de"}, "de: .*en, fr"),
         ({"sources": SOURCES, "styles": STYLES, "lang": "en", "max_length": 0}, "max_length 0"),
     ],
 )
@@ -428,7 +428,7 @@ def test_what_can_not_be_written_is_refused(model: bgt_core.Embedder, options: d
 @pytest.mark.parametrize(
     ("search", "message"),
     [
-        (lambda: Beam(0), "beam of 0"),
+        (lambda: Beam(0), "beam 0 must be at least 1"),
         (lambda: Sample(temperature=0.0), "temperature 0.0"),
         (lambda: Sample(top_p=0.0), "top_p 0.0"),
         (lambda: Sample(top_p=1.1), "top_p 1.1"),

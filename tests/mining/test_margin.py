@@ -139,8 +139,8 @@ def test_fewer_sentences_than_neighbours() -> None:
     ("how", "says"),
     [
         ({"k": 0}, "k 0 must be at least 1"),
-        ({"margin": "cosine"}, "no margin 'cosine'; choose from ratio, distance, absolute"),
-        ({"retrieval": "best"}, "no retrieval 'best'; choose from max, intersection, forward, backward"),
+        ({"margin": "cosine"}, "margin 'cosine': choose from ratio, distance, absolute"),
+        ({"retrieval": "best"}, "retrieval 'best': choose from max, intersection, forward, backward"),
     ],
 )
 def test_bad_settings_are_refused(how: dict[str, object], says: str) -> None:

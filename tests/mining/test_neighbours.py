@@ -148,7 +148,7 @@ def test_progress_reaches_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("index", "recall", "says"),
     [
-        ("flat", 0.9, "'flat'; choose from exact, approximate"),
+        ("flat", 0.9, "'flat': choose from exact, approximate"),
         ("approximate", 0.0, "recall 0.0"),
         ("exact", 95, "95"),
     ],

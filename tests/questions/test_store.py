@@ -277,10 +277,10 @@ def test_the_commands_do_the_same(
     assert head.split("\t") == ["query", "question", "probability", "W2", "topic"] and len(rows) == 6
     assert rows[0].split("\t")[:2] == [QUERIES[0], document["queries"][0]["hits"][0]["question"]]
     for arguments, code, message in (
-        (("query", folder), 2, "give a question in quotes"),
+        (("query", folder), 2, "QUESTION is needed, in quotes"),
         (("query", folder, "Who?", "--top", 0), 2, "--top 0 must be at least 1"),
         (("query", tmp_path / "no", "Who?"), 3, "holds no store of questions"),
-        (("query", folder, "Who?", "--model", bgt_core.PRETRAINED), 2, "embedded by another --model"),
+        (("query", folder, "Who?", "--model", bgt_core.PRETRAINED), 2, "--model embeds otherwise"),
         (("build", text, "--out", tmp_path / "new", "--model", saved_siamese, "--topics", 1), 2, "--topics 1"),
     ):
         refused = bgt("retrieve-similar", *arguments)

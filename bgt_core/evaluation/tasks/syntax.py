@@ -61,10 +61,11 @@ class Syntax(Task[Pairing]):
     def load(self, paths: Sequence[Path], *, seed: int) -> Pairing:
         """Read the trees and draw the queries."""
         needs("numba", "syntax")
+        lengths = read_lengths(self.lengths)
         return pair_up(
             read_treebank(paths, self.lang),
             read_treebank(self.candidates, self.lang) if self.candidates else None,
-            lengths=read_lengths(self.lengths),
+            lengths=lengths,
             limit=self.limit,
             seed=seed,
         )

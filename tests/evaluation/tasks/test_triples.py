@@ -184,7 +184,7 @@ def test_the_grammar_gives_its_held_out_part() -> None:
     [
         (["a.tsv"], {"count": 9}, "count is for the grammar's triples"),
         ([], {"kinds": "roles"}, "kinds chooses rows of a file"),
-        (["a.tsv", "b.tsv"], {}, "DATA: expected one file"),
+        (["a.tsv", "b.tsv"], {}, "data takes one file"),
         ([], {"lang": "de"}, "lang de"),
     ],
 )

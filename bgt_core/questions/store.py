@@ -72,7 +72,7 @@ class QuestionStore:
         if card.encoder != identity(encoder):
             made = f", {card.model}" if card.model else ""
             raise UsageError(
-                f"embeds otherwise than the model of {folder}{made}; open that one, or build the store with this one.",
+                f"is not the one that made {folder}{made}; open that one, or build the store with this one.",
                 parameter="model",
             )
         if not (folder / QUESTIONS).is_file() or sha256_file(folder / QUESTIONS) != card.text:

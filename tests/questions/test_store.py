@@ -225,7 +225,7 @@ def test_a_damaged_store_is_refused(name: str, store: Path, encoder: bgt_core.Em
 
 
 def test_another_model_is_refused(store: Path, saved: Path) -> None:
-    with pytest.raises(UsageError, match="model embeds otherwise"):
+    with pytest.raises(UsageError, match="model is not the one that made"):
         QuestionStore.open(store, bgt_core.load(saved, "cpu", "fp32"))
 
 
@@ -280,7 +280,7 @@ def test_the_commands_do_the_same(
         (("query", folder), 2, "QUESTION is needed, in quotes"),
         (("query", folder, "Who?", "--top", 0), 2, "--top 0 must be at least 1"),
         (("query", tmp_path / "no", "Who?"), 3, "holds no store of questions"),
-        (("query", folder, "Who?", "--model", bgt_core.PRETRAINED), 2, "--model embeds otherwise"),
+        (("query", folder, "Who?", "--model", bgt_core.PRETRAINED), 2, "--model is not the one that made"),
         (("build", text, "--out", tmp_path / "new", "--model", saved_siamese, "--topics", 1), 2, "--topics 1"),
     ):
         refused = bgt("retrieve-similar", *arguments)

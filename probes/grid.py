@@ -9,12 +9,12 @@ from typing import NamedTuple, TypeVar
 
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import split_langs
-from bgt_core.errors import BgtError, NotFound, UsageError
+from bgt_core.errors import BgtError, NotFound, UsageError, check_choice
 from bgt_core.tables.table import Plain
 from probes.cells import Subject, measure_cell
 from probes.dataset import Dataset, check_applicable, load_items
 from probes.measures.config import ProbeConfig
-from probes.measures.significance import check_correction
+from probes.measures.significance import CORRECTIONS
 from probes.probe import DEFAULT, Report, silent
 from probes.results.cache import Cache
 from probes.results.compare import corrected
@@ -87,7 +87,7 @@ def table(
         UsageError: Nothing can be measured with these arguments.
         NotFound: A file is absent.
     """
-    check_correction(correction)
+    check_choice(CORRECTIONS, correction=correction)
     if isinstance(encoders, Mapping):
         encoders = [Subject(name, encoder, latents) for name, encoder in encoders.items()]
     tasks = [tasks] if isinstance(tasks, str) else tasks

@@ -34,7 +34,7 @@ CommandOption = Annotated[
 ]
 PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, or auto: bf16 where the device has it.")]
 MaxLengthOption = Annotated[
-    int, typer.Option(help="Maximum length, in pieces of the model; longer sentences are not translated.")
+    int, typer.Option(help="Maximum length of both sides, in pieces; longer sentences are not translated.")
 ]
 
 

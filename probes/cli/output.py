@@ -12,12 +12,12 @@ from typing import Any
 from pyarrow import parquet
 
 from bgt_core.cli.options import check_files, on_stdout
-from bgt_core.errors import BgtError, UsageError
+from bgt_core.errors import BgtError, UsageError, check_choice
 from bgt_core.files import atomic_file
 from bgt_core.tables import LEGEND, save, show
 from probes.data.load import BUILT, VERBATIM
 from probes.data.sources import LABELLED
-from probes.measures.significance import CORRECTIONS, check_correction
+from probes.measures.significance import CORRECTIONS
 from probes.result import SCHEMA, Difference
 from probes.results.report import of_probes, write_report
 from probes.results.store import Cell, all_predictions
@@ -74,7 +74,7 @@ class Outputs:
     def check(self) -> None:
         """Raise UsageError or NotFound for outputs that can't be written."""
         check_files({**self.tables, "predictions": self.predictions, "report": self.report}, self.as_json)
-        check_correction(self.correction)
+        check_choice(CORRECTIONS, correction=self.correction)
         if self.report and self.report.suffix != ".html":
             text = f"{self.report}: name it .html; its table is written beside it as .tex."
             raise UsageError(text, parameter="report")

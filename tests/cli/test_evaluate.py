@@ -160,7 +160,7 @@ def test_a_folder_keeps_everything(bgt: Bgt) -> None:
         ("pairs labels.tsv --columns a,b", 2, "--columns a,b: expected label, a and b"),
         ("pairs labels.tsv --columns a,label,b", 4, "labels.tsv:1: the label is 'how old is city 0'"),
         ("pairs labels.tsv --dev absent.tsv", 3, "absent.tsv"),
-        ("pairs labels.tsv --model baseline:words --distance w2", 2, "--distance w2: only models of ours have posteriors"),
+        ("pairs labels.tsv --model baseline:words --distance w2", 2, "--distance w2: only models of ours"),
         ("triples triples.tsv --count 9", 2, "--count is for the grammar's triples"),
         ("triples --kinds roles", 2, "--kinds chooses rows of a file"),
         ("triples --lang de", 2, "--lang de"),

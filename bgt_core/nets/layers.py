@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from bgt_core.backend import Linear, matmul_dtype
 from bgt_core.contracts import EOS, PAD
-from bgt_core.errors import check_least
+from bgt_core.errors import UsageError, check_least
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.fast.kv_cache import KeyValues
 from bgt_core.nets.fast.packing import PackedLayout

@@ -323,5 +323,5 @@ def test_a_language_without_a_grammar_has_what_the_example_sentences_give() -> N
         built_in_items(TASKS["word-content"], "tr")
     with pytest.raises(BgtError, match="data is needed: 'it' has no built-in sentences"):
         built_in_items(TASKS["length"], "it")
-    with pytest.raises(BgtError, match="No sentences of the grammar for 'ja'"):
+    with pytest.raises(BgtError, match="the grammar writes en, fr, not 'ja'"):
         grammar_sentences("ja")

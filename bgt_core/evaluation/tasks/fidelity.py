@@ -62,7 +62,7 @@ class Fidelity(Task[HeldOut]):
         Path | None, "Training translations: a random one, and the one of nearest meaning, are baselines."
     ] = None
     limit: Annotated[int, "At most this many pairs, evenly spaced."] = 300
-    lengths: Annotated[str | None, "Words of the sentences, as in 4-12; of those of the first language."] = None
+    lengths: Annotated[str, "Words of the sentences, as in 1-29; of those of the first language."] = "1-1000"
     beam: BeamSize = 4
     cased: Annotated[bool, "Compare text as it is; by default it is lower-cased first."] = False
 
@@ -72,7 +72,7 @@ class Fidelity(Task[HeldOut]):
         if len(set(language_pair(self.langs))) < 2:
             raise UsageError(f"{self.langs}: expected two languages, as in en,fr.", parameter="langs")
         pairs = self.read(one_path(paths, "one file of translations"))
-        fewest, most = read_lengths(self.lengths) if self.lengths else (1, max(len(pair[0]) for pair in pairs))
+        fewest, most = read_lengths(self.lengths)
         fitting = [pair for pair in pairs if fewest <= len(pair[0].split()) <= most]
         if len(fitting) < 2:
             raise DataError(f"{len(fitting)} of {len(pairs)} pairs have {fewest} to {most} words; expected 2 or more.")

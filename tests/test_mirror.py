@@ -13,8 +13,8 @@ PACKAGES = ("analysis", "app", "benchmarks", "bgt_core", "probes")
 WHOLE = ("browser", "end_to_end", "golden", "reliability")
 ELSEWHERE = """
 adapters/test_misuse.py analysis/test_notebooks.py app/test_hostile_files.py probes/tasks/test_parsed_tasks.py
-test_docs.py test_examples.py test_flags.py test_guide.py test_help.py test_house.py
-test_mirror.py test_structure.py probes/test_cli_options.py probes/test_cli_tables.py
+test_docs.py test_examples.py test_guide.py test_help.py test_house.py
+test_mirror.py test_structure.py
 """.split()
 
 # Folders of small modules that one file tests together.
@@ -59,7 +59,7 @@ def defines(module: Path) -> bool:
 
 
 def homes(module: Path) -> list[Path]:
-    """Where its tests may be: in a file of its name, or with those of its folder, in it or beside it.
+    """Where its tests may be: in a file of its name, or with those of its folder.
 
     A page of the app is a folder, and its layout draws what the other modules compute.
     """
@@ -68,7 +68,7 @@ def homes(module: Path) -> list[Path]:
     of_folder = f"test_{module.parent.name}.py"
     page = [folder / "test_page.py"] if module.parts[0] == "app" else []
     together = [Path(path) for name, path in TOGETHER.items() if module.is_relative_to(name)]
-    return [*own, folder / of_folder, folder.parent / of_folder, *page, *together]
+    return [*own, folder / of_folder, *page, *together]
 
 
 def test_every_module_has_a_test_file() -> None:

@@ -96,7 +96,7 @@ def test_a_gigabyte_is_asked_for(
     assert bool(books.gets()) == (code == 0)
     assert ("Download it?" in done.err) == (answer is not None)
     if code and not answer:
-        assert "books.v1.en-fr is 246 bytes: pass --yes" in done.err
+        assert "--yes is needed to download books.v1.en-fr" in done.err
     assert "Download" not in done.out
 
 
@@ -143,7 +143,7 @@ def test_prepare_then_check(bgt: Bgt) -> None:
     ("command", "code", "message"),
     [
         ("download nothing --out here", 2, "No data 'nothing'"),
-        ("download books --out here", 2, "say which two languages"),
+        ("download books --out here", 2, "pair is needed: "),
         ("download books --pair en-fr --release v9 --out here", 3, "404"),
         ("prepare absent.tsv --langs en,fr --out o.tsv", 3, "no file absent.tsv"),
         ("prepare absent.tsv --langs en,fr --out o.txt", 2, "ending in"),

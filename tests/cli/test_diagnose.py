@@ -48,7 +48,7 @@ def here(
 
 @pytest.mark.usefixtures("here")
 def test_a_run_is_diagnosed_on_what_it_held_out(bgt: Bgt) -> None:
-    code, out, err = bgt("--model run --samples 3 --seed 5 --pairs 30 --json")
+    code, out, err = bgt("--model run --samples 3 --seed 5 --limit 30 --json")
     assert code == 0, err
     document = json.loads(out)
     assert (document["schema"], document["pairs"], document["sentences"]) == ("bgt-diagnose/2", 30, 60)
@@ -130,9 +130,8 @@ def test_a_model_without_a_prior_has_the_first_likelihood_alone(
         ("--model model", 3, "give a FILE"),
         ("--model nowhere", 3, "nowhere: no such checkpoint"),
         ("pairs.tsv --model model --langs en,de", 2, "--langs en,de: expected columns of the model, en,fr"),
-        ("pairs.tsv --model model --pairs 1", 2, "--pairs 1: must be at least 2"),
-        ("pairs.tsv --model model --samples 0", 2, "--samples 0: must be at least 1"),
-        ("pairs.tsv --model model --seed -1", 2, "--seed -1: must be at least 0"),
+        ("pairs.tsv --model model --limit 1", 2, "--limit 1 must be at least 2"),
+        ("pairs.tsv --model model --samples 0", 2, "--samples 0 must be at least 1"),
         ("one.tsv --model model", 4, "1 pairs"),
         ("absent.tsv --model model", 3, "absent.tsv"),
     ],
@@ -143,3 +142,10 @@ def test_bad_input_is_one_line(bgt: Bgt, arguments: str, code: int, message: str
     assert message in err
     assert err.count("\n") == 1
     assert err.startswith("bgt: ")
+
+
+@pytest.mark.usefixtures("here")
+def test_a_seed_is_at_least_0(bgt: Bgt) -> None:
+    code, out, err = bgt("pairs.tsv --model model --seed -1")
+    assert (code, out) == (2, "")
+    assert "equal to 0" in err

@@ -48,7 +48,9 @@ def read(path: Path) -> list[tuple[str, ...]]:
 
 def test_each_rule_drops_its_own(pairs: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.tsv.gz"
-    done = clean([pairs], LANGS, out, CleaningRules(most=8, max_ratio=3.0), exclude=[tmp_path / "sts"], licence="CC0")
+    done = clean(
+        [pairs], LANGS, out, CleaningRules(max_length=8, max_ratio=3.0), exclude=[tmp_path / "sts"], licence="CC0"
+    )
     assert read(out) == [
         ("Hello there.", "Bonjour à vous."),
         ("Hello there.", "Salut."),
@@ -110,12 +112,12 @@ def test_the_licence_of_prepared_sources_goes_on(pairs: Path, tmp_path: Path) ->
 
 def test_lengths_in_characters_and_pieces(tmp_path: Path, tokenizer: Tokenizer) -> None:
     (tmp_path / "in.tsv").write_text("The dog sleeps.\tLe chien dort.\nYes.\tOui.\n", encoding="utf-8")
-    kept = clean([tmp_path / "in.tsv"], LANGS, tmp_path / "o.tsv", CleaningRules(least=5, unit="characters"))
+    kept = clean([tmp_path / "in.tsv"], LANGS, tmp_path / "o.tsv", CleaningRules(min_length=5, unit="characters"))
     assert kept.dropped["length"] == 1
     tokenizer.save(tmp_path / "t.model")
     longest = max(len(ids) - 1 for ids in tokenizer.encode(["The dog sleeps.", "Le chien dort."]))
     for most, expected in ((longest, 1), (longest - 1, 0)):
-        rules = CleaningRules(least=longest - 1, most=most, max_ratio=99, unit="pieces")
+        rules = CleaningRules(min_length=longest - 1, max_length=most, max_ratio=99, unit="pieces")
         if expected:
             done = clean([tmp_path / "in.tsv"], LANGS, tmp_path / "p.tsv", rules, tokenizer=tmp_path / "t.model")
             assert read(tmp_path / "p.tsv")[0] == ("The dog sleeps.", "Le chien dort.") and done.kept >= expected
@@ -124,20 +126,20 @@ def test_lengths_in_characters_and_pieces(tmp_path: Path, tokenizer: Tokenizer) 
 @pytest.mark.parametrize(
     ("rules", "langs", "out", "how", "message", "code"),
     [
-        ({"least": 0}, LANGS, "o.tsv", {}, "1 <= least", 2),
-        ({"least": 9, "most": 8}, LANGS, "o.tsv", {}, "least <= most", 2),
-        ({"max_ratio": 0.5}, LANGS, "o.tsv", {}, "`max_ratio` 0.5", 2),
-        ({"max_pairs": 0}, LANGS, "o.tsv", {}, "`max_pairs` 0", 2),
-        ({"unit": "bytes"}, LANGS, "o.tsv", {}, "`unit` 'bytes'", 2),
-        ({"unit": "pieces"}, LANGS, "o.tsv", {}, "needs a `tokenizer`", 2),
-        ({}, LANGS, "o.tsv", {"tokenizer": Path("t")}, "needs a `tokenizer`", 2),
+        ({"min_length": 0}, LANGS, "o.tsv", {}, "^min_length 0: expected 1 or more", 2),
+        ({"min_length": 9, "max_length": 8}, LANGS, "o.tsv", {}, r"up to the maximum length \(8\)", 2),
+        ({"max_ratio": 0.5}, LANGS, "o.tsv", {}, "max_ratio 0.5", 2),
+        ({"max_pairs": 0}, LANGS, "o.tsv", {}, "max_pairs 0", 2),
+        ({"unit": "bytes"}, LANGS, "o.tsv", {}, "unit 'bytes'", 2),
+        ({"unit": "pieces"}, LANGS, "o.tsv", {}, "needs a tokenizer", 2),
+        ({}, LANGS, "o.tsv", {"tokenizer": Path("t")}, "needs a tokenizer", 2),
         ({}, ("en", "ja"), "o.tsv", {}, "ja has no spaces", 2),
         ({}, ("en",), "o.tsv", {}, "in two languages", 2),
         ({}, LANGS, "o.txt", {}, "expected a name ending in", 2),
         ({}, LANGS, "in.tsv", {}, "is one of the sources", 2),
         ({}, LANGS, "o.tsv", {"exclude": [Path("nowhere")]}, "nowhere: no such", 3),
         ({}, LANGS, "o.tsv", {"strict": True}, "in.tsv:8: 1 column", 4),
-        ({"least": 50}, LANGS, "o.tsv", {}, "no pair is left .* 8 length", 4),
+        ({"min_length": 50}, LANGS, "o.tsv", {}, "no pair is left .* 8 length", 4),
         ({}, LANGS, "in.tsv/o.tsv", {}, "can't be written", 3),
     ],
 )
@@ -252,9 +254,9 @@ def test_the_numbers_may_stand_anywhere_and_are_written_in_every_format(translat
 @pytest.mark.parametrize(
     ("columns", "rules", "message", "code"),
     [
-        (("a:en", "b:en"), {"keep": (ScoreRange("cost", most=1),)}, "`keep` cost=...: costs are a column", 2),
-        (COLUMNS, {"keep": (ScoreRange("perplexity", most=9),)}, r"`keep` 'perplexity=..9': no score", 2),
-        (COLUMNS, {"words": "tabs"}, "`words` 'tabs': choose from spaces, 13a", 2),
+        (("a:en", "b:en"), {"keep": (ScoreRange("cost", most=1),)}, "keep cost=...: costs are a column", 2),
+        (COLUMNS, {"keep": (ScoreRange("perplexity", most=9),)}, r"keep 'perplexity=..9': no score", 2),
+        (COLUMNS, {"words": "tabs"}, "words 'tabs': choose from spaces, 13a", 2),
         (("a:en", "cost:label"), {}, "in two languages", 2),
         (("a:en", "a:en", "cost:label"), {}, "'a' comes twice", 2),
         (("a:en", "b:label", "cost:label"), {}, "at most one may hold labels", 2),

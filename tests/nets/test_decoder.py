@@ -182,7 +182,7 @@ def test_a_fusion_that_there_is_not_is_refused(kind: str, fuse: tuple[str, ...],
 
 
 def test_a_body_or_a_depth_that_there_is_not_is_refused(stirred: Stir) -> None:
-    with pytest.raises(BgtError, match="body 'gru' is none of transformer, lstm"):
+    with pytest.raises(BgtError, match="body 'gru': choose from transformer, lstm"):
         made("gru", ("logit",), False, stirred)
     with pytest.raises(BgtError, match="decoder_layers 0"):
         made("lstm", ("logit",), False, stirred, layers=0)

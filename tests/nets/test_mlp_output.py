@@ -43,5 +43,5 @@ def test_a_bag_pays_for_each_of_its_words_whatever_their_order(side: Tokens, lat
 def test_a_perceptron_has_as_many_layers_as_it_says() -> None:
     assert sum(isinstance(part, nn.Linear) for part in Perceptron(5, 8, 3).modules()) == 3
     for width, layers in ((0, 3), (8, 0)):
-        with pytest.raises(UsageError, match=r"hidden_dim \d and hidden_layers \d must be at least 1"):
+        with pytest.raises(UsageError, match=r"hidden_(dim|layers) 0 must be at least 1"):
             Perceptron(5, width, layers)

@@ -137,5 +137,5 @@ def test_a_latent_is_drawn_or_read_at_the_mean(posterior: Gaussian) -> None:
 
 def test_a_readout_has_a_name() -> None:
     assert readout_named("sample") is sample and readout_named("mean") is mean
-    with pytest.raises(UsageError, match=r"^readout 'median' is none of sample, mean$"):
+    with pytest.raises(UsageError, match=r"^readout 'median': choose from sample, mean\."):
         readout_named("median")

@@ -124,10 +124,13 @@ def test_max_items_and_rare_labels_are_counted_out() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"lang": "es"}, "Model is en-fr; `lang` es needs a model trained with 'es'"),
-        ({"latents": ["meaning"]}, "There is no latent 'meaning'; choose from semantic, language"),
-        ({"latents": ["semantic", "semantic"]}, "different `latents`"),
-        ({"lang": "en-fr", "latents": ["language"]}, "for `lang` en-fr choose `latents` semantic"),
+        ({"lang": "es"}, "lang es: the model is en-fr; use one trained with 'es'"),
+        ({"latents": ["meaning"]}, "latents 'meaning': choose from semantic, language"),
+        ({"latents": ["semantic", "semantic"]}, "latents must be one or more different ones"),
+        (
+            {"lang": "en-fr", "latents": ["language"]},
+            "latents language: its spaces differ between",
+        ),
         ({"sentences": SENTENCES[:50]}, "Task 'length' got 0 items with 0 labels; it needs 200 and 2"),
         ({"sentences": []}, "got 0 items"),
     ],
@@ -142,8 +145,8 @@ def test_what_cannot_be_probed_is_said(arguments: Any, message: str) -> None:
     ("options", "message"),
     [
         ({"seeds": 11}, "^seeds 11: choose 1 to 10"),
-        ({"ci": 95.0}, "^ci 95.0: choose a level between 0 and 1"),
-        ({"resamples": 99}, "^resamples 99: choose 100 or more"),
+        ({"level": 95.0}, "^level 95.0: choose a level between 0 and 1"),
+        ({"resamples": 99}, "^resamples 99 must be at least 100"),
         ({"l2": -1.0}, "^l2 -1: choose a penalty above 0"),
     ],
 )

@@ -157,9 +157,9 @@ def test_it_filters_and_is_compared(
 def test_what_does_not_fit_is_refused(saved: Path, tokenizer: Tokenizer, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="this model classifies no references; train a reference-classifier"):
         ReferenceProbability.load(saved, "cpu")
-    with pytest.raises(NotFound, match=r"`classifier` .*nowhere: no such run"):
+    with pytest.raises(NotFound, match=r"classifier .*nowhere: no such run"):
         ReferenceProbability.load(tmp_path / "nowhere")
-    with pytest.raises(UsageError, match="body 'gru' is none of average, lstm"):
+    with pytest.raises(UsageError, match="body 'gru': choose from average, lstm"):
         recipes.build("reference-classifier", {"model.body": "gru"})
     model = recipes.build("reference-classifier", {"model.d_model": 4}).build(tokenizer)
     side = Tokens.pad([[5, 3]], "en")

@@ -310,10 +310,10 @@ def test_a_run_trains_it_and_what_is_loaded_embeds(
             assert np.isfinite(vectors).all()
             assert (vectors[0] != vectors[1]).any()
     for lang in {"en", "fr"} - {*loaded.langs}:
-        with pytest.raises(BgtError, match=f"no language '{lang}'; it has en"):
+        with pytest.raises(BgtError, match=f"lang {lang}: this model has en"):
             loaded.embed(["un chat"], lang=lang)
     if name in WITHOUT_LANGUAGE:
-        with pytest.raises(BgtError, match="no latent 'language'; it has semantic"):
+        with pytest.raises(BgtError, match="latent language: this model has semantic"):
             loaded.embed(["one cat"], lang="en", latent=LANGUAGE)
     if name in WITHOUT_LANGUAGE and SYNTACTIC not in loaded.latents:
         with pytest.raises(BgtError, match="no language latents"):

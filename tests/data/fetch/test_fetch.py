@@ -272,16 +272,16 @@ def test_opus_is_asked_for_the_latest_release(
     ("name", "how", "message"),
     [
         ("no-such", {}, "No data 'no-such'; choose from opensubtitles, "),
-        ("tatoeba", {}, "say which two languages"),
-        ("tatoeba", {"pair": "en"}, "`pair` en: expected two"),
+        ("tatoeba", {}, "pair is needed: "),
+        ("tatoeba", {"pair": "en"}, "pair en: expected two"),
         ("tatoeba", {"pair": "en-en"}, "expected two"),
-        ("tatoeba", {"pair": "en-fr", "max_pairs": 0}, "`max_pairs` 0"),
+        ("tatoeba", {"pair": "en-fr", "max_pairs": 0}, "max_pairs 0"),
         ("tatoeba", {"pair": "en-fr", "max_pairs": 9, "raw": True}, "leave one out"),
         ("giga-fren", {"pair": "en-de"}, "has en-fr only"),
         ("sick", {"pair": "en-fr"}, "no language pairs"),
-        ("opensubtitles", {"pair": "en-fr", "release": "x/../../../evil"}, "`release`"),
+        ("opensubtitles", {"pair": "en-fr", "release": "x/../../../evil"}, "release"),
         ("sick", {"release": "v1"}, "no releases"),
-        ("sick", {"max_pairs": 9}, "`max_pairs` 9"),
+        ("sick", {"max_pairs": 9}, "max_pairs 9"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_the_network(

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 from scipy.stats import spearmanr
-from typer.testing import CliRunner
 
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.contrasts import FAILS, HOLDS, NOT_RUN, NOT_SEPARABLE
-from probes.cli import app
 from probes.measures.distance import FSI_WEEKS, URIEL_SYNTAX
 from probes.result import Difference, ProbeResult
 from probes.results.languages import (
@@ -42,7 +40,7 @@ def results(tmp_path: Path) -> Callable[..., Path]:
             return {"model": f"en-{lang}", **result.as_dict(), "trail": trail}
 
         path = tmp_path / "results.json"
-        document = {"schema": "bgt-probe/4", "results": [entry(lang, points) for lang, points in gaps.items()]}
+        document = {"schema": "bgt-probe/5", "results": [entry(lang, points) for lang, points in gaps.items()]}
         path.write_text(json.dumps(document))
         return path
 
@@ -102,7 +100,7 @@ def test_five_languages_can_hardly_show_anything() -> None:
     assert row.ours.spearman_p == pytest.approx(2 / 120)
 
 
-def test_the_command(results: Callable, tmp_path: Path) -> None:
+def test_the_command(probe: Callable, results: Callable, tmp_path: Path) -> None:
     pairs = tmp_path / "en-fr.tsv"
     nouns = ["dog chien", "cat chat", "boy garçon", "girl fille", "horse cheval", "house maison", "tree arbre"]
     words = [noun.split() for noun in nouns]
@@ -120,12 +118,12 @@ def test_the_command(results: Callable, tmp_path: Path) -> None:
     sts.write_text(json.dumps({"level": 0.95, "differences": [{**row, "dataset": "all"}, row]}))
     file = results(fr=-4.0, es=-3.0, tr=-6.0, ja=-9.0)
     command = ["compare-languages", str(file), "--sts", f"fr={sts}"]
-    done = CliRunner().invoke(app, [*command, "--json"])
-    document = json.loads(done.stdout)
+    done = probe(*command, "--json")
+    document = json.loads(done.out)
     assert {"other": "fr", "task": "sts", "points": 9.0, "error": pytest.approx(1.02, abs=0.01)} in document["gaps"]
     claims = {(row["claim"], row["distance"]): row for row in document["claims"]}
     assert {row["ours"] for row in claims.values()} == {NOT_RUN}  # a claim is of three tasks, and one was measured
-    shown = CliRunner().invoke(app, command).stdout
+    shown = probe(*command).out
     assert "fr\t30\t0.397" in shown and "word content goes" not in shown  # that needs --pairs
 
 
@@ -138,9 +136,9 @@ def test_the_command(results: Callable, tmp_path: Path) -> None:
         (["absent.json"], "can't be read"),
     ],
 )
-def test_bad_input_is_named(arguments: list[str], message: str) -> None:
-    error = CliRunner().invoke(app, ["compare-languages", *arguments]).exception
-    assert isinstance(error, BgtError) and message in str(error)
+def test_bad_input_is_named(probe: Callable, arguments: list[str], message: str) -> None:
+    done = probe("compare-languages", *arguments)
+    assert done.code in (2, 3) and message in done.err
 
 
 def test_an_sts_file_is_of_an_average_or_one_set(tmp_path: Path) -> None:

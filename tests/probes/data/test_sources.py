@@ -226,7 +226,7 @@ def test_a_file_given_by_name_tells_what_it_holds(tmp_path: Path, name: str, tex
 def test_a_file_that_a_task_cannot_use_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BgtError, match=r"'depth' can't be labelled from this; it needs tree_depth\.txt"):
         find_source(write(tmp_path / "plain.txt", "Hi.\n"), TASKS["depth"], "en")
-    with pytest.raises(BgtError, match="there is no such file or folder"):
+    with pytest.raises(BgtError, match="absent: no such file or folder"):
         find_source(tmp_path / "absent", TASKS["depth"], "en")
 
 

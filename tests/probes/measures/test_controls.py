@@ -194,10 +194,10 @@ def test_an_encoder_that_cuts_sentences_is_warned_of() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"probe": "tree"}, "Unknown probe 'tree': choose linear, or mlp50"),
-        ({"probe": "mlp0"}, "Unknown probe 'mlp0'"),
-        ({"control": "last"}, "^control last: choose from first, rare"),
-        ({"erase": "all"}, "^erase all: choose from leace, inlp"),
+        ({"probe": "tree"}, "probe tree: choose linear, or mlp50"),
+        ({"probe": "mlp0"}, "probe mlp0: "),
+        ({"control": "last"}, "^control 'last': choose from first, rare"),
+        ({"erase": "all"}, "^erase 'all': choose from leace, inlp"),
         ({"seeds": 0}, "choose 1 to 10"),
     ],
 )

@@ -149,7 +149,7 @@ def test_senteval_is_given_each_split_by_tokens_and_label(
     labels = np.array([0, 1, 0, 1, 0, 1, 1, 0])
     encoder = Heard()
     made = study(sentences, labels, task=task)
-    score, kept = senteval_score(encoder, made, "own", ProbeConfig(probe=probe, ci=0.9))
+    score, kept = senteval_score(encoder, made, "own", ProbeConfig(probe=probe, level=0.9))
     assert encoder.asked == [(sentences, "en", "own")]
     train, dev, test, protocol = seen
     # by tokens, then label: "dd" (label 0), "a" (1), "a b" (1), "a b c" (0); "g", "e f"; "i", "h  h"

@@ -1,4 +1,4 @@
-"""`--paper` on a labelled file: its order, text and repeats, and the minibatches that SentEval makes of them."""
+"""`--senteval` on a labelled file: its order, text and repeats, and the minibatches that SentEval makes of them."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def test_of_each_correction_by_hand(correction: str, adjusted: list[float], name
     corrected = correct(table, correction)
     assert [row.adjusted_p for row in corrected] == pytest.approx(adjusted)
     assert {row.correction for row in corrected} == {name} and [row.p for row in corrected] == [0.01, 0.4, 0.5]
-    with pytest.raises(UsageError, match=r"correction fdr: choose from holm, bonferroni, none\."):
+    with pytest.raises(UsageError, match=r"correction 'fdr': choose from holm, bonferroni, none\."):
         correct(table, "fdr")
 
 

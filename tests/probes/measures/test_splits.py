@@ -145,7 +145,7 @@ def test_too_little_to_learn_from_is_said() -> None:
         ("max_items", (200, None), (199,)),
         ("resamples", (100,), (99,)),
         ("l2", (1e-9, 0.5, 1e9, None), (0.0, float("inf"))),
-        ("ci", (0.01, 0.99), (0.0, 1.0)),
+        ("level", (0.01, 0.99), (0.0, 1.0)),
         ("control", ("first", "rare", None), ("last",)),
         ("erase", ("leace", "inlp", None), ("all",)),
         ("probe", ("linear", "mlp1", "mlp50"), ("mlp0", "mlp", "mlpx", "xxx50", "Linear")),

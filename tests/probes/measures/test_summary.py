@@ -59,7 +59,7 @@ def test_a_score_by_hand() -> None:
     of = measured(np.zeros((3, 2, 300)), made.labels, saved=0.0)
     of = replace(of, saved=saved, unconverged=1)
     points = [[0.7, 0.8], [0.6, 0.8], [0.9, 0.5]]
-    given = score(made, "semantic", of, runs(points), ProbeConfig(ci=0.8, probe="mlp3"))
+    given = score(made, "semantic", of, runs(points), ProbeConfig(level=0.8, probe="mlp3"))
     mean = np.mean(points)
     assert (given.task, given.lang, given.latent, given.n_train, given.n_test, given.classes) == (
         "toy", "en", "semantic", 152, 60, 2)  # fmt: skip
@@ -183,12 +183,12 @@ def test_a_summary_has_every_row_and_every_difference() -> None:
     of = {name: measured(np.zeros((1, 1, 300)), made.labels, unconverged=int(name == "own")) for name in names}
     drawn = {name: runs([[points[name]]], seed=place) for place, name in enumerate(names)}
     scores = {name: replace(row(name, points[name], 0.01), note="n") for name in names}
-    config = ProbeConfig(seed=7, ci=0.9, resamples=300)
+    config = ProbeConfig(seed=7, level=0.9, resamples=300)
     result = summarise(made, latents, scores, of, drawn, config)
     assert [each.latent for each in result.rows] == names and result.rows[0].note == "n"
     assert result.rows[1].note == "n; below length"
     assert result.warnings == ["own: 1 of 1 probes did not converge."]
-    assert (result.task, result.lang, result.seeds, result.seed, result.ci) == ("toy", "en", 1, 7, 0.9)
+    assert (result.task, result.lang, result.seeds, result.seed, result.level) == ("toy", "en", 1, 7, 0.9)
     assert (result.left_out, result.resamples, result.labels, result.items) == (5, 300, ["0", "1"], made.items)
     assert list(result.predictions) == names and result.predictions["own"].bits is of["own"].bits
     gap = result.difference
@@ -256,7 +256,7 @@ def test_selectivity_is_of_the_items_whose_key_recurs(probe: str, l2: float | No
     made = replace(made, items=replace(made.items, sentences=sentences))
     made.items.groups[:] = [row // 2 for row in range(300)]
     vectors = noise(made, 6, signal=2.0)
-    config = ProbeConfig(probe, control="first", seed=5, resamples=200, ci=0.8, l2=l2)
+    config = ProbeConfig(probe, control="first", seed=5, resamples=200, level=0.8, l2=l2)
     train, dev, test = made.cuts[0]
     task = measure(probe_factory(probe, l2), [vectors], made.labels, made.cuts)
     given = selectivity(made, [vectors], task, config)
@@ -360,7 +360,7 @@ def test_a_curve_is_of_nested_whole_groups_and_ends_with_other_probes(monkeypatc
         return measure(make, inputs, labels, cuts)
 
     monkeypatch.setattr(controls, "measure", watched)
-    config = ProbeConfig(seed=1, ci=0.8, l2=0.5, curve=True)
+    config = ProbeConfig(seed=1, level=0.8, l2=0.5, curve=True)
     points = curve(made, vectors, "own", config)
     assert [(point.latent, point.probe, point.n_train) for point in points] == [
         ("own", "linear", 12), ("own", "linear", 24), ("own", "linear", 50), ("own", "linear", 100),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,23 +45,13 @@ def first(count: int) -> np.ndarray:
     return np.arange(N) < count
 
 
-class Fake:
-    langs, latents, fingerprint = ("en", "fr"), ("semantic", "language"), "fake"
-    calls = 0
-
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        self.calls += 1
-        numbers = [[len(sentence), sentence.count(" "), sentence.count(".")] for sentence in sentences]
-        return np.array(numbers, dtype=np.float32)[:, : 3 if latent == "language" else 1]
-
-
-def measure(encoder: Fake, **options: object) -> Cell:
+def measure(made: Any, **options: object) -> Cell:
     config = ProbeConfig(**{"max_items": 400, "seeds": 2, **options})
-    return measure_cell(encoder, "punct-num", lang="fr", name="fake", config=config)
+    return measure_cell(made, "punct-num", lang="fr", name="fake", config=config)
 
 
-def test_a_cell_is_the_same_after_a_round_trip(tmp_path: Path) -> None:
-    cell = measure(Fake(), control="first", mdl=True, erase="leace", curve=True)
+def test_a_cell_is_the_same_after_a_round_trip(encoder: Callable, tmp_path: Path) -> None:
+    cell = measure(encoder(), control="first", mdl=True, erase="leace", curve=True)
     write_cell(tmp_path / "cell.parquet", cell)
     again = read_cell(tmp_path / "cell.parquet", "another name")
     assert again.result == cell.result
@@ -84,8 +75,8 @@ def test_what_is_damaged_or_another_file_counts_as_absent(tmp_path: Path) -> Non
     assert read_cell(path, "m") is None
 
 
-def test_rows_of_predictions_give_the_accuracies() -> None:
-    cell = measure(Fake())
+def test_rows_of_predictions_give_the_accuracies(encoder: Callable) -> None:
+    cell = measure(encoder())
     for row in cell.result.rows:
         kept = correctness(cell.predictions, row.latent)
         assert kept.right.sum() / kept.tested.sum() == pytest.approx(row.accuracy)
@@ -96,8 +87,8 @@ def test_rows_of_predictions_give_the_accuracies() -> None:
     assert np.mean([row["predicted"] == row["label"] for row in mine]) == pytest.approx(cell.row("language").accuracy)
 
 
-def test_a_kept_difference_is_the_measured_one() -> None:
-    cell = measure(Fake(), seeds=5, max_items=2_000, control=None, baselines=False)
+def test_a_kept_difference_is_the_measured_one(encoder: Callable) -> None:
+    cell = measure(encoder(), seeds=5, max_items=2_000, control=None, baselines=False)
     kept, fresh = cell_gap(cell, "semantic", cell, "language"), cell.result.difference
     for name in ("points", "ci_low", "ci_high", "p"):  # the resamples are the same
         assert getattr(kept, name) == pytest.approx(getattr(fresh, name))
@@ -149,8 +140,8 @@ def test_a_latent_below_majority_is_called_so() -> None:
     assert after.row("majority").note == ""
 
 
-def test_holm_is_over_the_whole_table() -> None:
-    cells = [measure(Fake(), seed=seed) for seed in (0, 1)]
+def test_holm_is_over_the_whole_table(encoder: Callable) -> None:
+    cells = [measure(encoder(), seed=seed) for seed in (0, 1)]
     after = corrected(cells)
     ps = [one.p for cell in cells for one in (cell.result.difference, *cell.result.over_baseline)]
     adjusted = [one.adjusted_p for cell in after for one in (cell.result.difference, *cell.result.over_baseline)]
@@ -158,8 +149,8 @@ def test_holm_is_over_the_whole_table() -> None:
     assert adjusted[int(np.argmin(ps))] == pytest.approx(min(1, 6 * min(ps)))
 
 
-def test_correctness_keeps_encoders_and_seeds_apart() -> None:
-    verdicts = correctness(measure(Fake()).predictions, "language")
+def test_correctness_keeps_encoders_and_seeds_apart(encoder: Callable) -> None:
+    verdicts = correctness(measure(encoder()).predictions, "language")
     assert verdicts.right.shape == (1, 2, 80)
     assert (verdicts.tested.sum(0) == 1).all()
     assert not verdicts.right[0][~verdicts.tested].any()

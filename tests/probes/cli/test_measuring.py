@@ -13,57 +13,31 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
 
 from bgt_core.data import fetch
 from bgt_core.data.fetch import layouts
-from probes.cli import app
 from probes.data.splitfile import read_splits, with_splits
 from probes.task import Items
 
 QUICK = ("--lang", "fr", "--task", "punct-num", "--max-items", "400", "--seeds", "2", "--control", "none")
 
 
-class Fake:
-    langs, latents, fingerprint = ("en", "fr"), ("semantic", "language"), "fake"
-
-    def __init__(self) -> None:
-        self.before: Callable[[], None] = lambda: None
-        self.calls = 0
-
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        self.before()
-        self.calls += 1
-        numbers = [[len(sentence), sentence.count(" "), sentence.count(".")] for sentence in sentences]
-        return np.array(numbers, dtype=np.float32)[:, : 3 if latent == "language" else 1]
+def documents(result: Any) -> list[dict]:
+    return json.loads(result.out)["results"]
 
 
-@pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
-    model = Fake()
-    monkeypatch.setattr("bgt_core.adapters.load", lambda path, device, precision: model)
-    return model
-
-
-def probe(*arguments: str) -> Result:
-    return CliRunner().invoke(app, arguments)
-
-
-def documents(result: Result) -> list[dict]:
-    return json.loads(result.stdout)["results"]
-
-
-def test_a_table_on_stdout_is_alone_there(fake: Fake, tmp_path: Path) -> None:
+def test_a_table_on_stdout_is_alone_there(probe: Callable, fake: Any, tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     printed = probe(*QUICK, "--csv", "-", "--latex", str(tmp_path / "t.tex"))
     probe(*QUICK, "--csv", str(file))
-    assert printed.stdout == file.read_text("utf-8")
-    assert [row["latent"] for row in csv.DictReader(io.StringIO(printed.stdout))][:2] == ["semantic", "language"]
-    assert probe(*QUICK, "--latex", "-").stdout == (tmp_path / "t.tex").read_text("utf-8")
-    assert probe(*QUICK, "--md", "-").stdout.startswith("| task | lang | semantic |")
+    assert printed.out == file.read_text("utf-8")
+    assert [row["latent"] for row in csv.DictReader(io.StringIO(printed.out))][:2] == ["semantic", "language"]
+    assert probe(*QUICK, "--latex", "-").out == (tmp_path / "t.tex").read_text("utf-8")
+    assert probe(*QUICK, "--md", "-").out.startswith("| task | lang | semantic |")
 
 
 SENTENCES = [f"Phrase {number}{'.' * (1 + number % 2)}" for number in range(400)]
@@ -79,9 +53,9 @@ def own(tmp_path: Path) -> tuple[str, ...]:
     return "--data", str(tmp_path / "own.txt"), "--split-file", str(tmp_path / "splits.tsv")
 
 
-def test_splits_by_hand_are_kept_to(fake: Fake, own: tuple[str, ...], tmp_path: Path) -> None:
+def test_splits_by_hand_are_kept_to(probe: Callable, fake: Any, own: tuple[str, ...], tmp_path: Path) -> None:
     result = probe(*QUICK[:4], "--seeds", "1", "--control", "none", *own, "--json")
-    assert result.exit_code == 0, result.stderr
+    assert result.code == 0, result.err
     (entry,) = documents(result)
     assert (entry["rows"][0]["n_train"], entry["rows"][0]["n_test"]) == (200, 40)
     assert entry["trail"]["split_file"].endswith("splits.tsv")
@@ -110,11 +84,13 @@ def test_a_version_follows_the_sentence_that_is_named_and_test_wins(tmp_path: Pa
         ("train\tPhrase 1..\ntest\tPhrase 2.\n", "names no dev item of this task"),
     ],
 )
-def test_bad_splits_are_named(fake: Fake, own: tuple[str, ...], tmp_path: Path, text: str, message: str) -> None:
+def test_bad_splits_are_named(
+    probe: Callable, fake: Any, own: tuple[str, ...], tmp_path: Path, text: str, message: str
+) -> None:
     (tmp_path / "splits.tsv").write_text(text, "utf-8")
     result = probe(*QUICK[:4], *own)
-    assert result.exit_code == 4
-    assert message in result.stderr
+    assert result.code == 4
+    assert message in result.err
 
 
 def test_split_names_are_sentevals_or_whole_words(tmp_path: Path) -> None:
@@ -122,15 +98,15 @@ def test_split_names_are_sentevals_or_whole_words(tmp_path: Path) -> None:
     assert read_splits(tmp_path / "s.tsv") == {"a b": "dev", "c": "test"}
 
 
-def test_a_dry_run_says_what_is_left_to_do_and_does_nothing(fake: Fake) -> None:
+def test_a_dry_run_says_what_is_left_to_do_and_does_nothing(probe: Callable, fake: Any) -> None:
     arguments = ("--lang", "en,fr", *QUICK[2:])
-    head, *rows = (line.split("\t") for line in probe(*arguments, "--dry-run").stdout.splitlines())
+    head, *rows = (line.split("\t") for line in probe(*arguments, "--dry-run").out.splitlines())
     assert fake.calls == 0
     assert head[4:] == ["items", "train", "test", "classes", "vectors", "probes", "result"]
     assert [row[1] for row in rows] == ["en", "fr"]
     assert rows[1][4:7] + rows[1][8:] == ["400", "320", "40", "800", "4", "to measure"]  # 2 latents, 2 seeds
     probe("--lang", "fr", *QUICK[2:])
-    plan = json.loads(probe(*arguments, "--dry-run", "--json").stdout)
+    plan = json.loads(probe(*arguments, "--dry-run", "--json").out)
     assert plan["schema"] == "bgt-probe-plan/1"
     assert [(row["vectors"], row["probes"], row["result"]) for row in plan["plan"]] == [
         (800, 4, "to measure"),
@@ -138,9 +114,9 @@ def test_a_dry_run_says_what_is_left_to_do_and_does_nothing(fake: Fake) -> None:
     ]
 
 
-def test_resamples_and_a_penalty_of_ones_own(fake: Fake) -> None:
+def test_resamples_and_a_penalty_of_ones_own(probe: Callable, fake: Any) -> None:
     one = (*QUICK, "--seeds", "1")
-    (few,), (many,) = (documents(probe(*one, "--bootstrap", count, "--json")) for count in ("100", "3000"))
+    (few,), (many,) = (documents(probe(*one, "--resamples", count, "--json")) for count in ("100", "3000"))
     assert (few["resamples"], many["resamples"]) == (100, 3_000)
     assert few["rows"][0]["accuracy"] == many["rows"][0]["accuracy"]
     assert few["rows"][1]["boot_low"] != many["rows"][1]["boot_low"]
@@ -149,7 +125,7 @@ def test_resamples_and_a_penalty_of_ones_own(fake: Fake) -> None:
     assert rows["language"]["accuracy"] == rows["majority"]["accuracy"]  # nothing is left but the shares
 
 
-def test_corrections_differ_and_are_named(fake: Fake) -> None:
+def test_corrections_differ_and_are_named(probe: Callable, fake: Any) -> None:
     by_correction = {}
     for name in ("holm", "bonferroni", "none"):
         result = probe(*QUICK, "--correction", name, "--json")
@@ -159,7 +135,7 @@ def test_corrections_differ_and_are_named(fake: Fake) -> None:
     np.testing.assert_array_equal(by_correction["none"][:, 1], p)
     np.testing.assert_allclose(by_correction["bonferroni"][:, 1], np.minimum(1, 3 * p))
     assert (by_correction["holm"][:, 1] <= by_correction["bonferroni"][:, 1]).all()
-    assert "p (Bonferroni)" in probe(*QUICK, "--correction", "bonferroni").stdout
+    assert "p (Bonferroni)" in probe(*QUICK, "--correction", "bonferroni").out
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -186,7 +162,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
     server.server_close()
 
 
-def test_sentevals_sets_are_downloaded_once(fake: Fake, site: list[str], tmp_path: Path) -> None:
+def test_sentevals_sets_are_downloaded_once(probe: Callable, fake: Any, site: list[str], tmp_path: Path) -> None:
     arguments = (
         "--lang",
         "en",
@@ -200,19 +176,19 @@ def test_sentevals_sets_are_downloaded_once(fake: Fake, site: list[str], tmp_pat
         "none",
     )
     without = probe(*arguments)
-    assert without.exit_code == 3
+    assert without.code == 3
     (tmp_path / "sets").mkdir()
     without = probe(*arguments)
-    assert without.exit_code == 3
-    assert "No 'en' data for task 'subj-num'" in without.stderr
-    assert without.stderr.rstrip().endswith("Get it by --download.")
+    assert without.code == 3
+    assert "No 'en' data for task 'subj-num'" in without.err
+    assert without.err.rstrip().endswith("Get it with bgt-probe --download.")
     result = probe(*arguments, "--download", "--json")
-    assert result.exit_code == 0, result.stderr
-    assert "no licence stated" in result.stderr
+    assert result.code == 0, result.err
+    assert "no licence stated" in result.err
     assert documents(result)[0]["rows"][0]["n_train"] == 320
     again = probe(*arguments, "--download", "--json")
-    assert again.stdout == result.stdout
-    assert "no licence stated" not in again.stderr
+    assert again.out == result.out
+    assert "no licence stated" not in again.err
 
 
 @pytest.mark.parametrize(
@@ -223,24 +199,30 @@ def test_sentevals_sets_are_downloaded_once(fake: Fake, site: list[str], tmp_pat
         (("--parquet", "-"), 2, "--parquet -: only csv, latex, md can go to stdout"),
         (("--predictions", "-"), 2, "--predictions -: only csv"),
         (("--report", "-"), 2, "--report -: only csv"),
-        (("--split-file", "absent.tsv"), 3, "--split-file absent.tsv: there is no such file."),
-        (("--correction", "fdr"), 2, "--correction fdr: choose from holm, bonferroni, none."),
-        (("--bootstrap", "10"), 2, "--bootstrap 10: choose 100 or more"),
+        (("--split-file", "absent.tsv"), 3, "--split-file absent.tsv: no such file."),
+        (("--correction", "fdr"), 2, "--correction 'fdr': choose from holm, bonferroni, none."),
+        (("--resamples", "10"), 2, "--resamples 10 must be at least 100"),
         (("--l2", "0"), 2, "--l2 0: choose a penalty above 0"),
-        (("--max-items", "10"), 2, "--max-items 10: choose 200 or more"),
+        (("--max-items", "10"), 2, "--max-items 10 must be at least 200"),
         (("--download",), 2, "--download gets SentEval's sets, which are English: give --lang en and --data FOLDER."),
         (("--download", "--data", "."), 2, "give --lang en"),
         (("--task", "gender", "--lang", "ar"), 2, "Task 'gender' has no definition for 'ar'; available: fr, es."),
     ],
 )
 def test_what_cannot_be_asked_is_one_line_and_a_code(
-    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], code: int, message: str
+    probe: Callable,
+    fake: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    code: int,
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     result = probe(*QUICK, *arguments)
-    assert message in result.stderr
-    assert (result.exit_code, result.stdout) == (code, "")
-    assert "Traceback" not in result.stderr
+    assert message in result.err
+    assert (result.code, result.out) == (code, "")
+    assert "Traceback" not in result.err
     assert not list(tmp_path.iterdir())
 
 
@@ -248,28 +230,39 @@ class OutOfMemoryError(RuntimeError):
     """As torch calls that of a GPU."""
 
 
-@pytest.mark.parametrize(("error", "code"), [(MemoryError, 6), (OutOfMemoryError, 6), (RuntimeError, 1), (KeyError, 1)])
-def test_out_of_memory_is_told_from_a_fault_of_ours(fake: Fake, error: type[Exception], code: int) -> None:
+def raising(error: type[Exception]) -> Callable[[], None]:
     def fail() -> None:
         raise error("no")
 
-    fake.before = fail
+    return fail
+
+
+@pytest.mark.parametrize("error", [MemoryError, OutOfMemoryError])
+def test_out_of_memory_has_its_own_code(probe: Callable, fake: Any, error: type[Exception]) -> None:
+    fake.before = raising(error)
     result = probe(*QUICK)
-    assert result.exit_code == code
-    assert ("out of memory: give --max-items" in result.stderr) == (code == 6)
+    assert result.code == 6
+    assert "out of memory: give --max-items" in result.err
 
 
-def test_a_damaged_checkpoint_is_said(saved: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [RuntimeError, KeyError])
+def test_a_fault_of_ours_is_not_hidden(probe: Callable, fake: Any, error: type[Exception]) -> None:
+    fake.before = raising(error)
+    with pytest.raises(error, match="no"):
+        probe(*QUICK)
+
+
+def test_a_damaged_checkpoint_is_said(probe: Callable, saved: Path, tmp_path: Path) -> None:
     import shutil
 
     copy = Path(shutil.copytree(saved, tmp_path / "copy"))
     weights = next(copy.glob("*.safetensors"))
     weights.write_bytes(weights.read_bytes()[:-1] + b"x")
     result = probe(*QUICK, "--model", str(copy))
-    assert result.exit_code == 4
-    assert "damaged: its hash is" in result.stderr
+    assert result.code == 4
+    assert "damaged: its hash is" in result.err
     absent = probe(*QUICK, "--model", str(tmp_path / "absent"))
-    assert absent.exit_code == 3
+    assert absent.code == 3
 
 
 def test_a_terminal_that_knows_ascii_alone_is_no_error(tmp_path: Path) -> None:
@@ -295,7 +288,7 @@ def test_a_terminal_that_knows_ascii_alone_is_no_error(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["results"][0]["labels"] == [",", "«"]
 
 
-def test_data_may_come_from_a_pipe(fake: Fake, tmp_path: Path) -> None:
+def test_data_may_come_from_a_pipe(probe: Callable, fake: Any, tmp_path: Path) -> None:
     """As from `cat own.txt | bgt-probe --data /dev/stdin` and from process substitution."""
     text = "".join(f"Number{' a' * (number % 9)} {number}{'.' * (number % 2 + 1)}\n" for number in range(400))
     (tmp_path / "own.txt").write_text(text, "utf-8")
@@ -312,15 +305,17 @@ def test_data_may_come_from_a_pipe(fake: Fake, tmp_path: Path) -> None:
     result = probe(*arguments, "--data", f"/dev/fd/{reading}")
     writer.join()
     os.close(reading)
-    assert result.exit_code == 0, result.stderr
+    assert result.code == 0, result.err
     assert [each["rows"] for each in documents(result)] == [each["rows"] for each in expected] != []
 
 
-def test_a_cache_that_cannot_be_written_is_refused_before_anything_is_computed(fake: Fake, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_refused_before_anything_is_computed(
+    probe: Callable, fake: Any, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("")
     result = probe(*QUICK, "--cache-dir", str(tmp_path / "file" / "cache"))
-    assert result.exit_code == 3 and fake.calls == 0
-    assert "can't be written (Not a directory); give --cache-dir another folder" in result.stderr
+    assert result.code == 3 and fake.calls == 0
+    assert "cache: can't be written (Not a directory); give another folder" in result.err
 
 
 @pytest.mark.parametrize("mode", [(), ("--dry-run",), ("--csv", "FOLDER/rows.csv"), ("--json",)])
@@ -329,13 +324,13 @@ def test_a_cache_that_cannot_be_written_is_refused_before_anything_is_computed(f
     [
         (("--lang", "en-fr", "--task", "length"), "Task 'length' wants one language, not 'en-fr'"),
         (("--lang", "fr", "--task", "lang-id", "--data", "FOLDER"), "wants two or more languages, as in en-fr, not"),
-        (("--lang", "en-fr", "--task", "syntax"), "--task syntax: none can be measured in en-fr; choose other --task"),
+        (("--lang", "en-fr", "--task", "syntax"), "--task syntax: none can be measured in en-fr; choose others"),
     ],
 )
 def test_what_can_measure_nothing_is_an_error(
-    fake: Fake, tmp_path: Path, arguments: Sequence[str], message: str, mode: Sequence[str]
+    probe: Callable, fake: Any, tmp_path: Path, arguments: Sequence[str], message: str, mode: Sequence[str]
 ) -> None:
     result = probe(*(text.replace("FOLDER", str(tmp_path)) for text in (*arguments, *mode)))
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr and result.stderr.count("\n") == 1
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err and result.err.count("\n") == 1
     assert not list(tmp_path.iterdir())

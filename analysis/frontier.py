@@ -27,7 +27,7 @@ from bgt_core.generation.writer import Writer
 
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 MEASURES = ("chrF", "exact %", "length r x 100", "other mark taken %", "style r x 100")
-PAIRS, WORDS = 300, (4, 12)  # how many pairs, and of how many English words
+PAIRS, WORDS = 300, "4-12"  # how many pairs, and of how many English words
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Styled(Writer):
 
 def main(file: Path, langs: list[str], models: list[str]) -> None:
     """Print a row for each model, strength and language."""
-    task = Fidelity(langs=",".join(langs), limit=PAIRS, min_words=WORDS[0], max_words=WORDS[1])
+    task = Fidelity(langs=",".join(langs), limit=PAIRS, lengths=WORDS)
     items = task.load([file], seed=0)
     print("model", "strength", "written", *MEASURES, sep="\t")
     for model in models:

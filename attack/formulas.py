@@ -32,18 +32,20 @@ OF_BOOTSTRAP = under(
     "comparison.py",
 )
 FORMULAS = {
-    "Gaussian posteriors: KL, densities, draws": Formula("bgt_core/posterior/__init__:", ["tests/test_posterior.py"]),
-    "von Mises-Fisher posteriors": Formula("bgt_core/posterior/(vmf|bessel):", ["tests/test_vmf.py"]),
-    "distances of posteriors": Formula("bgt_core/posterior/distances:", ["tests/test_distances.py"]),
-    "ELBO and its weights": Formula("bgt_core/objectives/elbo:", under("objectives", "elbo.py", "auxiliary.py")),
-    "margin": Formula("bgt_core/objectives/(margin|altered):", under("objectives", "margin", "altered", "device")),
+    "Gaussian posteriors: KL, densities, draws": Formula(
+        "bgt_core/posterior/__init__:", under("posterior", "posterior")
+    ),
+    "von Mises-Fisher posteriors": Formula("bgt_core/posterior/(vmf|bessel):", under("posterior", "vmf")),
+    "distances of posteriors": Formula("bgt_core/posterior/distances:", under("posterior", "distances")),
+    "ELBO and its weights": Formula("bgt_core/objectives/elbo:", under("objectives", "elbo")),
+    "margin": Formula("bgt_core/objectives/(margin|altered):", under("objectives", "margin", "altered", "objectives")),
     "softmax over translations, distillation": Formula(
         "bgt_core/objectives/(contrast|composition|distillation):",
-        under("objectives", "contrast", "composition", "distillation", "device"),
+        under("objectives", "contrast", "composition", "distillation", "objectives"),
     ),
     "cross-entropy and sums of objectives": Formula(
-        "bgt_core/objectives/(cross_entropy|auxiliary|combine):",
-        under("objectives", "cross_entropy", "auxiliary", "combine"),
+        "bgt_core/objectives/(cross_entropy|combine):",
+        under("objectives", "cross_entropy", "combine"),
     ),
     "pooling": Formula("bgt_core/nets/pooling:", under("nets", "pooling", "memory")),
     "binding": Formula("bgt_core/nets/binding:", under("nets", "binding")),
@@ -81,16 +83,16 @@ FORMULAS = {
         f"{EVALUATION}/syntax/(edit_distance|measures|pairing|neighbours):",
         under("evaluation/syntax", "pairing", *(f"measures.py::test_{test}" for test in ("all", "dep", "the", "a_r"))),
     ),
-    "codelength and V-information": Formula(f"{PROBES}/(mdl|information):", under("probes", "information")),
+    "codelength and V-information": Formula(f"{PROBES}/(mdl|information):", under(PROBES, "information")),
     "control tasks and learning curves": Formula(
         f"{PROBES}/(control_task|controls):",
-        under("probes", "summary", *(f"controls.py::test_{test}" for test in ("keys", "a_key", "shuffling"))),
+        under(PROBES, "summary", *(f"controls.py::test_{test}" for test in ("keys", "a_key", "shuffling"))),
     ),
-    "erasure": Formula(f"{PROBES}/erasure:", under("probes", "erasure")),
+    "erasure": Formula(f"{PROBES}/erasure:", under(PROBES, "erasure")),
     "significance": Formula(
         f"{PROBES}/significance:",
         under(
-            "probes",
+            PROBES,
             *(
                 f"significance.py::test_{test}"
                 for test in "a_p an_ boot holm no_ of_ resamples seeds the_error with".split()
@@ -99,7 +101,7 @@ FORMULAS = {
         ),
     ),
     "training and testing a probe": Formula(
-        f"{PROBES}/(measure|language|senteval_protocol|splits|study|config):", under("probes", "measure", "splits")
+        f"{PROBES}/(measure|language|senteval_protocol|splits|study|config):", under(PROBES, "measure", "splits")
     ),
-    "scores of probes": Formula(f"{PROBES}/(summary|warnings):", under("probes", "summary")),
+    "scores of probes": Formula(f"{PROBES}/(summary|warnings):", under(PROBES, "summary")),
 }

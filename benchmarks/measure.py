@@ -96,7 +96,7 @@ def parser(description: str | None, parents: Sequence[argparse.ArgumentParser] =
     parser.add_argument("--stsb", type=Path, help="STS Benchmark's dev.tsv: gold, two sentences, origin")
     parser.add_argument("--senteval", type=Path, help="a clone of SentEval: the peer of the probing page")
     parser.add_argument(
-        "--probing", type=Path, help="a folder of its English probing files: bgt-probe --paper beside it"
+        "--probing", type=Path, help="a folder of its English probing files: bgt-probe --senteval beside it"
     )
     parser.add_argument("--store", type=Path, help="of `bgt retrieve-similar build`, by a trained var-siamese")
     parser.add_argument("--queries", type=Path, help="questions that are not in that store, one a line")

@@ -4,7 +4,7 @@ The peer is SentEval's own code where `--senteval` says where a clone of it lies
 Penalties 1e-5 to 1e-2, minibatches of 64, a look at dev every 4 passes, early stopping. The first row is the whole
 protocol; the others are parts of it, as each pass costs the same. Ours takes one thread whatever `--threads` says.
 
-With `--probing` too, `bgt-probe --paper` stands beside SentEval's `PROBINGEval` on its files, both reading the file,
+With `--probing` too, `bgt-probe --senteval` stands beside SentEval's `PROBINGEval` on its files, both reading the file,
 embedding its sentences with the model that ships (as it is loaded: bf16 where the CPU has it) and probing them.
 """
 
@@ -47,7 +47,9 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     """Two widths of softmax regression, hidden layers, and files."""
     clone = Clone(options.senteval) if options.senteval else None
     if not (clone and options.probing):
-        print("bgt-probe --paper beside SentEval's PROBINGEval: skipped; give --senteval CLONE and --probing FOLDER.")
+        print(
+            "bgt-probe --senteval beside SentEval's PROBINGEval: skipped; give --senteval CLONE and --probing FOLDER."
+        )
     look, one_pass = SentEval(hidden=50, max_epoch=0), SentEval(hidden=200, epoch_size=1, max_epoch=0)
     yield measure(options, clone, 1024, SentEval(), "until every early stop")
     yield measure(options, clone, 256, replace(look, hidden=0), "4 passes")
@@ -94,7 +96,7 @@ def measure(options: argparse.Namespace, clone: Clone | None, width: int, protoc
 
 
 def from_file(clone: Clone, options: argparse.Namespace, encoder: Embedder, name: str, latent: str) -> Measurement:
-    """`bgt-probe --paper` and SentEval on one file, once each: they take seconds, and half a minute."""
+    """`bgt-probe --senteval` and SentEval on one file, once each: they take seconds, and half a minute."""
     source, clock = find_source(options.probing, TASKS[name], "en").files[0], clock_of(options.threads)
     tested = [line.decode().rstrip().split("\t") for line in lines(source) if line.startswith(b"te")]
     order = sorted(range(len(tested)), key=lambda row: (len(tested[row][-1].split()), tested[row][1]))
@@ -124,7 +126,7 @@ def from_file(clone: Clone, options: argparse.Namespace, encoder: Embedder, name
         predicted=predicted[predicted >= 0][order],
     )
     return Measurement(
-        work=f"bgt-probe --paper, {name}, {latent} latent, {len(items.labels):,} sentences: file to accuracy",
+        work=f"bgt-probe --senteval, {name}, {latent} latent, {len(items.labels):,} sentences: file to accuracy",
         against="SentEval's PROBINGEval on the same file and model",
         ratios=[(end - middle) / (middle - begun)],
         target=">= 3",

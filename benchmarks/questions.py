@@ -23,7 +23,7 @@ from bgt_core.data.textfile import text_lines
 from bgt_core.errors import UsageError
 from bgt_core.questions import QuestionStore
 from bgt_core.questions.card import StoreCard
-from bgt_core.questions.store import CANDIDATES
+from bgt_core.questions.store import SHORTLIST
 
 SECONDS = 0.2  # that a query may take, with 100,000 stored
 EXHAUSTIVE, QUICK = 2, 20  # queries of a round
@@ -39,7 +39,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     queries = [line for _, line in text_lines(options.queries) if line.strip()]
     if len(queries) < QUICK:
         raise UsageError(f"{options.queries}: {len(queries)} queries; expected {QUICK} or more.")
-    best = [first(store, query, candidates=None) for query in queries]
+    best = [first(store, query, shortlist=None) for query in queries]
     for within in WITHIN if store.topics else (None,):
         yield measure(store, queries, best, within, options)
 
@@ -54,7 +54,7 @@ def measure(
 
     quick, slow = interleave(
         lambda number: [first(store, query, within=within) for query in some(number, QUICK)],
-        lambda number: [first(store, query, candidates=None) for query in some(number, EXHAUSTIVE)],
+        lambda number: [first(store, query, shortlist=None) for query in some(number, EXHAUSTIVE)],
         options.threads,
         options.rounds,
     )
@@ -62,7 +62,7 @@ def measure(
     same = sum(first(store, query, within=within) == row for query, row in zip(queries, best, strict=True))
     looked = "all" if within is None else f"those of the query's {within} largest of {store.card.topics} topics"
     return Measurement(
-        work=f"a query, {len(store):,} stored questions, {looked}; {CANDIDATES} ranked by the network",
+        work=f"a query, {len(store):,} stored questions, {looked}; {SHORTLIST} ranked by the network",
         against=f"{SECONDS} s a query",
         ratios=[seconds / SECONDS for seconds in quick],
         target="<= 1",
@@ -84,9 +84,9 @@ def parts(store: QuestionStore, queries: list[str], threads: int, count: int = 5
     return f"embedding the query {1_000 * (clock() - begun) / min(count, len(queries)):.1f} ms; the rest is search"
 
 
-def first(store: QuestionStore, query: str, within: int | None = None, candidates: int | None = CANDIDATES) -> int:
+def first(store: QuestionStore, query: str, within: int | None = None, shortlist: int | None = SHORTLIST) -> int:
     """The row of the best stored question."""
-    return store.query([query], k=1, within=within, candidates=candidates)[0][0].row
+    return store.query([query], k=1, within=within, shortlist=shortlist)[0][0].row
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from bgt_core.errors import NotFound, UsageError
+from bgt_core.errors import NotFound, UsageError, check_choice
 
 PRECISIONS = ("auto", "fp32", "bf16")
 INT8 = "int8"  # of embedding alone
@@ -33,10 +33,10 @@ def pick_device(name: str | torch.device) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if not re.fullmatch(r"cpu(:0)?|cuda(:\d+)?", name):
-        raise UsageError(f"Device '{name}' is none of auto, cpu, cuda, cuda:1, ...")
+        raise UsageError(f"'{name}' is none of auto, cpu, cuda, cuda:1, ...", parameter="device")
     device = torch.device(name.removesuffix(":0") if name.startswith("cpu") else name)
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise NotFound(f"Device '{name}': this machine has no such CUDA device; use 'cpu'.")
+        raise NotFound(f"'{name}': this machine has no such CUDA device; use 'cpu'.", parameter="device")
     return device
 
 
@@ -68,8 +68,7 @@ def release_memory() -> None:
 
 def check_precision(precision: str, allowed: Sequence[str] = PRECISIONS) -> None:
     """UsageError for what is none of `allowed`."""
-    if precision not in allowed:
-        raise UsageError(f"precision '{precision}' is none of {', '.join(allowed)}")
+    check_choice(allowed, precision=precision)
 
 
 def resolve(device: torch.device, precision: str) -> str:

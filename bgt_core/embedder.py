@@ -46,7 +46,9 @@ class Embedder:
         self.device = next(model.parameters()).device
         check_precision(precision, (*PRECISIONS, INT8))
         if precision == INT8 and self.device.type != "cpu":
-            raise UsageError(f"precision 'int8' is computed on a CPU, this model is on {self.device}; choose bf16.")
+            raise UsageError(
+                f"'int8' is computed on a CPU, this model is on {self.device}; choose bf16.", parameter="precision"
+            )
         self.precision = precision if precision == INT8 else resolve(self.device, precision)
         self._widths: dict[nn.Module, int] = {}  # by encoder, once it has been asked for
         self.latents = tuple(model.latents)
@@ -84,7 +86,7 @@ class Embedder:
         """
         encoder = self.encoder(lang, latent)
         if batch_size is not None and (not isinstance(batch_size, Integral) or batch_size < 1):
-            raise UsageError(f"batch_size {batch_size} must be at least 1 sentence, a whole number.")
+            raise UsageError(f"{batch_size} must be at least 1 sentence, a whole number.", parameter="batch_size")
         ids = self.tokenizer.encode(sentences)
         vectors = np.empty((len(ids), self.width(lang, latent)), dtype=np.float32)
         for rows, posterior in self._read(encoder, lang, ids, batch_size, show_progress):
@@ -169,9 +171,9 @@ class Embedder:
     def encoder(self, lang: str, latent: str) -> nn.Module:
         """What reads `latent` from sentences of `lang`; UsageError for what the model does not have."""
         if lang not in self.langs:
-            raise UsageError(f"This model has no language '{lang}'; it has {', '.join(self.langs)}.")
+            raise UsageError(f"{lang}: this model has {', '.join(self.langs)}.", parameter="lang")
         if latent not in self.latents:
-            raise UsageError(f"This model has no latent '{latent}'; it has {', '.join(self.latents)}.")
+            raise UsageError(f"{latent}: this model has {', '.join(self.latents)}.", parameter="latent")
         return self.encoders[latent, lang]
 
 

@@ -1,7 +1,6 @@
 """The errors that reach a user; apart from the other nouns, so that commands start without torch.
 
-Each message names the value, the rule and the way out, in terms of the Python parameters. Commands print it and exit
-with the error's `exit_code`.
+Each message names the value, the rule and the way out. Commands print it and exit with the error's `exit_code`.
 """
 
 from __future__ import annotations
@@ -14,13 +13,24 @@ LONGEST = 1_200  # characters of a message
 
 
 class BgtError(ValueError):
-    """What was given can't be used; the root of all errors that this package raises on purpose."""
+    """The root of all errors that this package raises on purpose.
+
+    Args:
+        message: The whole sentence, or with `parameter` its continuation: "9: expected 100 or more."
+        parameter: The parameter that is wrong, by its Python name; it begins the sentence. Commands put the name of
+            their option in its place.
+    """
 
     exit_code = 1
 
+    def __init__(self, message: str = "", *, parameter: str = ""):
+        super().__init__(message)
+        self.parameter = parameter
+
     def __str__(self) -> str:
         """The message in one line of a readable length, whatever a file or a user put into it."""
-        line = " ".join("".join(char if char.isprintable() else " " for char in super().__str__()).split())
+        text = f"{self.parameter} {super().__str__()}"
+        line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
         return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 3 :]}"
 
 
@@ -64,19 +74,20 @@ def needs(module: str, extra: str) -> None:
         raise NotFound(f'This needs {module}, which is not installed: pip install "bgt[{extra}]"')
 
 
-def check_least(least: float, **settings: float) -> None:
-    """Raise UsageError for a setting below `least`."""
+def check_least(least: float, **settings: float | None) -> None:
+    """Raise UsageError for a setting below `least`; None passes."""
     for name, value in settings.items():
-        if value < least:
+        if value is not None and value < least:
             rule = "not be negative" if least == 0 else f"be at least {least}"
-            raise UsageError(f"{name} {value} must {rule}")
+            raise UsageError(f"{value} must {rule}", parameter=name)
 
 
-def check_choice(known: Iterable[str], **settings: str) -> None:
-    """Raise UsageError for a setting that is not one of the `known` words."""
+def check_choice(known: Iterable[str], **settings: str | None) -> None:
+    """Raise UsageError for a setting that is not one of the `known` words; None passes."""
     for name, value in settings.items():
-        if value not in known:
-            raise UsageError(f"{name} '{value}' is none of {', '.join(known)}")
+        if value is not None and value not in known:
+            hint = did_you_mean(value, known)
+            raise UsageError(f"'{value}': choose from {', '.join(known)}.{hint}", parameter=name)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

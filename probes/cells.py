@@ -87,7 +87,7 @@ def measure_cell(
             other: [with_cache(each, cache) for each in several] for other, several in subject.references.items()
         }
         result = run(cached, task, dataset.items, encoder_seeds=trainings, references=references, **options)
-    cell = cell_of(name, result, trail_of(subject, dataset, latents, "paper" if senteval else config.probe))
+    cell = cell_of(name, result, trail_of(subject, dataset, latents, "senteval" if senteval else config.probe))
     if cache and path:
         with cache.writing(path) as partial:
             write_cell(partial, cell)

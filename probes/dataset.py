@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bgt_core.errors import BgtError
+from bgt_core.errors import UsageError
 from probes.data.built_in import built_in_items
 from probes.data.items import SIZES
 from probes.data.load import load_task
@@ -73,12 +73,8 @@ def load_items(
     return replace(dataset_of(items, dataset.about["data"], split_file=str(split_file), **about), note=dataset.note)
 
 
-def why_not_applicable(task: ProbeTask, lang: str, data: Path | None) -> str:
-    """Why a task can't be probed in a language, or "": it has no definition there, or nothing to be labelled from."""
-    try:
-        task.check(lang)
-    except BgtError as error:
-        return str(error)
+def check_applicable(task: ProbeTask, lang: str, data: Path | None) -> None:
+    """Raise UsageError if the task is not defined in this language, or can't be labelled from sentences alone."""
+    task.check(lang)
     if data is None and "text" not in task.builds:
-        return f"Task '{task.name}' can't be labelled from sentences alone: give `data`."
-    return ""
+        raise UsageError(f"is needed: task '{task.name}' can't be labelled from sentences alone.", parameter="data")

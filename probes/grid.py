@@ -9,47 +9,47 @@ from typing import NamedTuple, TypeVar
 
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import split_langs
-from bgt_core.errors import BgtError, NotFound, UsageError
+from bgt_core.errors import BgtError, NotFound, UsageError, check_choice
 from bgt_core.tables.table import Plain
 from probes.cells import Subject, measure_cell
-from probes.dataset import Dataset, load_items, why_not_applicable
+from probes.dataset import Dataset, check_applicable, load_items
 from probes.measures.config import ProbeConfig
-from probes.measures.significance import check_correction
+from probes.measures.significance import CORRECTIONS
 from probes.probe import DEFAULT, Report, silent
 from probes.results.cache import Cache
 from probes.results.compare import corrected
 from probes.results.store import Cell
 from probes.results.tables import long_table
 from probes.task import ProbeTask
-from probes.tasks import GROUPS, TASKS, find
+from probes.tasks import GROUPS, find
 
 ALL = "all"
-LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")  # what "all" is for an encoder of any language
+LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")  # the meaning of "all" for an encoder of any language
 T = TypeVar("T")
 
 
 @dataclass
 class ProbeTable:
-    """The cells of a table in the order measured, and what could not be: (what it was, why)."""
+    """The cells of a table in the order measured, and the failures: (label of the cell, error)."""
 
     cells: list[Cell] = field(default_factory=list)
     failures: list[tuple[str, BgtError]] = field(default_factory=list)
 
     def add(self, label: str, outcome: Cell | BgtError) -> None:
-        """One of `Grid.measure`."""
+        """Add an outcome of `Grid.measure`."""
         if isinstance(outcome, BgtError):
             self.failures.append((label, outcome))
         else:
             self.cells.append(outcome)
 
     def records(self) -> list[dict[str, Plain]]:
-        """A dict for each latent and baseline of each cell, as for `pandas.DataFrame(table.records())`."""
+        """Return a dict for each latent and baseline of each cell, as for `pandas.DataFrame(table.records())`."""
         return long_table(self.cells).records() if self.cells else []
 
 
 def table(
     encoders: Mapping[str, SentenceEncoder] | Sequence[Subject],
-    tasks: str | Sequence[str] = ALL,
+    tasks: str | Sequence[str | ProbeTask] = ALL,
     langs: str | Sequence[str] = ALL,
     *,
     latents: Sequence[str] = (),
@@ -62,35 +62,40 @@ def table(
     correction: str = "holm",
     report: Report = silent,
 ) -> ProbeTable:
-    """What `bgt-probe` measures: tasks in languages, of encoders side by side, p values corrected over the table.
+    """Measure tasks in languages, of encoders side by side, with p values corrected over the table.
 
         table = probes.table({"mine": mine, "shipped": bgt_core.load()}, ["length", "gender"], ["fr"])
         frame = pandas.DataFrame(table.records())
 
     Args:
         encoders: by the name they have in the table, or `probes.Subject`s, which have seeds and references too.
-        tasks: one or several names of tasks, or of groups: paper, surface, syntax, semantic, all. Tasks of groups are
-            left out where they have no definition or no source; those named themselves are failures there.
+        tasks: one or several names of tasks or of groups (paper, surface, syntax, semantic, all), or tasks of your
+            own. Tasks of groups are skipped if they have no definition or no source; those named are failures then.
         langs: one or several languages of the sentences; "all" stands for those that all encoders have.
-        latents: those to probe of encoders given by name; none named: each that they have.
+        latents: those to probe of encoders given by name; by default each that they have.
         data: a folder with labelled files, treebanks or text, or one file; None: the built-in sentences.
         column: of a TSV, from 1.
-        split_file: who trains and is tested: lines of train, dev or test, a tab, a sentence.
+        split_file: assigns sentences to train, dev or test: lines of train, dev or test, a tab, a sentence.
         config: of the probes; several stand side by side.
         senteval, cache, report: as in `probes.measure_cell`.
         correction: of p over the differences of the table: holm, bonferroni, or none.
 
-    A cell that fails is among the `failures` and leaves the others; where there is only one, its error is raised.
-    Raises UsageError for what no cell could be measured with, NotFound for files that are absent.
+    Returns:
+        The cells. A cell that fails is among the `failures` and leaves the others; a single cell raises its error.
+
+    Raises:
+        UsageError: Nothing can be measured with these arguments.
+        NotFound: A file is absent.
     """
-    check_correction(correction)
+    check_choice(CORRECTIONS, correction=correction)
     if isinstance(encoders, Mapping):
         encoders = [Subject(name, encoder, latents) for name, encoder in encoders.items()]
-    tasks, langs = ([names] if isinstance(names, str) else names for names in (tasks, langs))
+    tasks = [tasks] if isinstance(tasks, str) else tasks
+    langs = [langs] if isinstance(langs, str) else langs
     configs = [config] if isinstance(config, ProbeConfig) else config
     grid = Grid(encoders, tasks, langs, data, column, split_file, configs, senteval, cache)
     measured = ProbeTable()
-    for label, outcome in grid.measure(report):
+    for label, outcome in grid.measure(report, lambda error: report(f"skipped: {error}")):
         measured.add(label, outcome)
     measured.cells = corrected(measured.cells, correction)
     return measured
@@ -111,7 +116,7 @@ class Grid:
     """All cells of a table; parameters as in `table`."""
 
     subjects: Sequence[Subject]
-    tasks: Sequence[str]
+    tasks: Sequence[str | ProbeTask]
     langs: Sequence[str]
     data: Path | None = None
     column: int | None = None
@@ -120,57 +125,90 @@ class Grid:
     senteval: bool = False
     cache: Cache | None = None
 
-    def measure(self, report: Report = silent) -> Iterator[tuple[str, Cell | BgtError]]:
-        """Each cell as it is measured, or its label and what is wrong with it."""
-        return self.each(lambda slot: self._measured(slot, report), report)
-
-    def _measured(self, slot: Slot, report: Report) -> Cell:
-        subject, task, lang, dataset, config = slot
-        return measure_cell(
-            subject.encoder,
-            task,
-            dataset,
-            lang=lang,
-            name=subject.name,
-            latents=subject.latents,
-            encoder_seeds=subject.encoder_seeds,
-            references=subject.references,
-            config=config,
-            senteval=self.senteval,
-            cache=self.cache,
-            report=report,
-        )
-
-    def each(self, do: Callable[[Slot], T], report: Report = silent) -> Iterator[tuple[str, T | BgtError]]:
-        """What `do` makes of each slot, or the slot's label and what is wrong; an error of all slots is raised."""
-        check_tasks(self.tasks, self.langs, self.data)
-        check_files(self.data, self.column, self.split_file)
+    def check(self) -> None:
+        """Raise UsageError or NotFound for anything that no cell can be measured with."""
+        self.check_tasks()
+        if self.column is not None and self.data is None:
+            raise UsageError("is needed: a column without its file can't be read.", parameter="data")
+        if self.data and not self.data.exists():
+            raise NotFound(f"{self.data}: no such file or folder.", parameter="data")
+        if self.split_file and not self.split_file.is_file():
+            raise NotFound(f"{self.split_file}: no such file.", parameter="split_file")
         for subject in self.subjects:
             for lang in self.langs:
                 if lang != ALL:
                     subject.check(lang)
-        rows = list(self._rows(report))
+
+    def check_tasks(self) -> None:
+        """Raise UsageError for a task that can't be measured in these languages, whatever the encoder."""
+        for task in self.named():
+            for lang in langs_of(task, [lang for lang in self.langs if lang != ALL]):
+                task.check(lang)
+            if self.data is None and "text" not in task.builds:
+                task.items([], next(iter(task.langs), "en"))  # raises, and says what it needs
+
+    def measure(
+        self, report: Report = silent, skipped: Callable[[BgtError], None] = silent
+    ) -> Iterator[tuple[str, Cell | BgtError]]:
+        """Yield each cell as it is measured, or its label and its error; as `each`."""
+
+        def measured(slot: Slot) -> Cell:
+            return measure_cell(
+                slot.subject.encoder,
+                slot.task,
+                slot.dataset,
+                lang=slot.lang,
+                name=slot.subject.name,
+                latents=slot.subject.latents,
+                encoder_seeds=slot.subject.encoder_seeds,
+                references=slot.subject.references,
+                config=slot.config,
+                senteval=self.senteval,
+                cache=self.cache,
+                report=report,
+            )
+
+        return self.each(measured, report, skipped)
+
+    def each(
+        self, do: Callable[[Slot], T], report: Report = silent, skipped: Callable[[BgtError], None] = silent
+    ) -> Iterator[tuple[str, T | BgtError]]:
+        """Yield the result of `do` for each slot, or the slot's label and its error; an only slot raises its error.
+
+        `skipped` is called with the error of each task of a group that can't be measured in a language.
+        """
+        self.check()
+        rows = list(self._rows(skipped))
         if not rows:
-            tasks, langs = ", ".join(self.tasks), ", ".join(self.langs)
-            raise UsageError(f"`tasks` {tasks}: none can be measured in {langs}; choose other `tasks` or `langs`.")
+            names = ", ".join(task if isinstance(task, str) else task.name for task in self.tasks)
+            langs = ", ".join(self.langs)
+            raise UsageError(f"{names}: none can be measured in {langs}; choose others.", parameter="tasks")
         single = len(rows) * len(self.subjects) * len(self.configs) == 1
-        reported: set[str] = set()
+        notes: dict[str, None] = {}
         for task, lang, named in rows:
             try:
-                dataset = self._load(task, lang)
+                dataset = load_items(
+                    task,
+                    lang,
+                    self.data,
+                    column=self.column,
+                    split_file=self.split_file,
+                    seed=self.configs[0].seed,
+                    senteval=self.senteval,
+                )
             except BgtError as error:
                 if single:
                     raise
                 if isinstance(error, NotFound) and not named:
-                    report(f"skipped: {error}")
+                    skipped(error)
                 else:
                     yield f"{task.name} {lang}", error
                 continue
             if dataset.note:
                 report(f"{task.name} {lang}: {dataset.note}")
             for note in dataset.about.get("card", {}).get("notes", ()):
-                if note.startswith("passed over") and note not in reported:
-                    reported.add(note)
+                if note.startswith("passed over") and note not in notes:
+                    notes[note] = None
                     report(note)
             for subject in self.subjects:
                 for config in self.configs:
@@ -181,34 +219,29 @@ class Grid:
                             raise
                         yield f"{task.name} {lang}, {subject.name}", error
 
-    def _load(self, task: ProbeTask, lang: str) -> Dataset:
-        return load_items(
-            task,
-            lang,
-            self.data,
-            column=self.column,
-            split_file=self.split_file,
-            seed=self.configs[0].seed,
-            senteval=self.senteval,
-        )
-
-    def _rows(self, report: Report) -> Iterator[tuple[ProbeTask, str, bool]]:
+    def _rows(self, skipped: Callable[[BgtError], None]) -> Iterator[tuple[ProbeTask, str, bool]]:
         """(task, language, whether the task was named): those of groups only where they have a meaning and a source."""
-        langs = self._langs()
-        named = named_tasks(self.tasks)
-        for name in named + grouped_tasks(self.tasks):
-            task = TASKS[name]
-            for lang in langs_of(task, langs):
-                if name not in named and (len(split_langs(lang)) > 1) != ("texts" in task.builds):
+        named = self.named()
+        members = [find(name) for group in self.tasks if isinstance(group, str) for name in GROUPS.get(group, ())]
+        for task in dict.fromkeys([*named, *members]):
+            for lang in langs_of(task, self._langs()):
+                if task not in named and (len(split_langs(lang)) > 1) != ("texts" in task.builds):
                     continue
-                why = why_not_applicable(task, lang, self.data)
-                if why and (name not in named or ALL in self.langs):
-                    report(f"skipped: {why}")
-                else:
-                    yield task, lang, name in named
+                try:
+                    check_applicable(task, lang, self.data)
+                except BgtError as error:
+                    if task not in named or ALL in self.langs:
+                        skipped(error)
+                        continue
+                yield task, lang, task in named
+
+    def named(self) -> list[ProbeTask]:
+        """Return the tasks given one by one, which must be measured in every language."""
+        tasks = [task if isinstance(task, ProbeTask) else find(task) for task in self.tasks if task not in GROUPS]
+        return list(dict.fromkeys(tasks))
 
     def _langs(self) -> list[str]:
-        """Those given; for "all", what every encoder that has languages has."""
+        """The languages given; for "all", those that every encoder with languages has."""
         if ALL not in self.langs:
             return list(self.langs)
         known = [subject.encoder.langs for subject in self.subjects if subject.encoder.langs]
@@ -220,34 +253,3 @@ def langs_of(task: ProbeTask, langs: Sequence[str]) -> list[str]:
     if "texts" in task.builds and langs and all(len(split_langs(lang)) == 1 for lang in langs):
         return ["-".join(langs)]
     return list(langs)
-
-
-def check_tasks(tasks: Sequence[str], langs: Sequence[str], data: Path | None = None) -> None:
-    """UsageError for tasks that could not be measured in these languages, whatever the encoder."""
-    for name in named_tasks(tasks):
-        for lang in langs_of(TASKS[name], [lang for lang in langs if lang != ALL]):
-            TASKS[name].check(lang)
-        if data is None and "text" not in TASKS[name].builds:
-            TASKS[name].items([], next(iter(TASKS[name].langs), "en"))  # raises, and says what it needs
-
-
-def check_files(data: Path | None = None, column: int | None = None, split_file: Path | None = None) -> None:
-    """NotFound for files that are absent, UsageError for a column of nothing."""
-    if column is not None and data is None:
-        raise UsageError("`column` says which column of `data` to read; give `data` too.")
-    if data and not data.exists():
-        raise NotFound(f"{data}: there is no such file or folder.")
-    if split_file and not split_file.is_file():
-        raise NotFound(f"`split_file` {split_file}: there is no such file.")
-
-
-def named_tasks(tasks: Sequence[str]) -> list[str]:
-    """Tasks named one by one, which must be measured in every language; UsageError for a name there is not."""
-    return list(dict.fromkeys(find(name).name for name in tasks if name not in GROUPS))
-
-
-def grouped_tasks(tasks: Sequence[str]) -> list[str]:
-    """Tasks of groups that are not named too, measured where they can be."""
-    members = dict.fromkeys(name for group in tasks if group in GROUPS for name in GROUPS[group])
-    named = named_tasks(tasks)
-    return [name for name in members if name not in named]

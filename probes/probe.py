@@ -29,7 +29,7 @@ Report = Callable[[str], None]  # told each step, in words; what it raises ends 
 DEFAULT = ProbeConfig()
 
 
-def silent(line: str) -> None:
+def silent(line: object) -> None:
     """A `Report` that prints nothing."""
 
 
@@ -110,7 +110,7 @@ def run_senteval_protocol(
 ) -> ProbeResult:
     """As `run`, by SentEval's protocol (`probes.classifiers.senteval`): one seed, its classifier, accuracy alone.
 
-    Of `config` it uses `probe` (for the hidden units), `seed`, `ci`, `max_train` and `max_items`, by default all. Items
+    Of `config` it uses `probe` (hidden units), `seed`, `level`, `max_train` and `max_items`, by default all. Items
     keep their order and their repeats; those that `load_items` takes from a labelled file with `senteval` are
     SentEval's.
     """
@@ -143,14 +143,18 @@ def check(encoder: SentenceEncoder, lang: str, latents: Sequence[str]) -> None:
     """UsageError for a language or latent that an encoder doesn't have; one without languages takes any."""
     langs = split_langs(lang)
     if encoder.langs and not set(langs) <= set(encoder.langs):
-        raise UsageError(f"Model is {'-'.join(encoder.langs)}; `lang` {lang} needs a model trained with '{lang}'.")
+        raise UsageError(
+            f"{lang}: the model is {'-'.join(encoder.langs)}; use one trained with '{lang}'.", parameter="lang"
+        )
     for latent in latents:
         if latent not in encoder.latents:
-            raise UsageError(f"There is no latent '{latent}'; choose from {', '.join(encoder.latents)}.")
+            raise UsageError(f"'{latent}': choose from {', '.join(encoder.latents)}.", parameter="latents")
     if len(langs) > 1 and LANGUAGE in latents:
-        raise UsageError(f"Language latents are spaces of their own; for `lang` {lang} choose `latents` semantic.")
+        raise UsageError(
+            f"language: its spaces differ between {' and '.join(langs)}; choose semantic.", parameter="latents"
+        )
     if not latents or len(set(latents)) < len(latents):
-        raise UsageError("Name one or more different `latents`, as in semantic,language.")
+        raise UsageError("must be one or more different ones, as in semantic,language.", parameter="latents")
 
 
 @dataclass(frozen=True, eq=False)

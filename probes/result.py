@@ -9,7 +9,7 @@ import numpy as np
 
 from probes.task import Items
 
-SCHEMA = "bgt-probe/4"  # the form of `bgt-probe --json`, and with it of what is below
+SCHEMA = "bgt-probe/5"  # the form of `bgt-probe --json`, and with it of what is below
 MAJORITY = "majority"  # the baseline that every score stands beside
 
 
@@ -99,7 +99,7 @@ class ProbeResult:
     lang: str
     seeds: int
     seed: int
-    ci: float
+    level: float
     rows: list[ProbeScore]
     difference: Difference | None  # of the first two latents
     left_out: int  # items left out because their label is rare or `max_items` was reached

@@ -35,9 +35,9 @@ class Items:
 Build = Callable[[Any, str, Random], Items]  # (what a source holds, language, generator) -> items without splits
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProbeTask:
-    """A property of sentences, and how labels are made from each kind of source.
+    """A property of sentences, and the functions that label each kind of source.
 
     Kinds: "text", different sentences; "texts", {language: `Text`}; "conllu", parsed sentences; "trees", bracketed
     ones. Groups made from "text" are indices of its sentences, so that its reader can tell which belong together.
@@ -50,6 +50,7 @@ class ProbeTask:
     file: str = ""  # SentEval's name for its file of labels, without ".txt"
     classes: int = 0  # labels of the published set, where their number may shrink with the data
     reordered: bool = False  # labelled versions of a sentence differ only in the order of words
+    group: str = ""  # surface, syntax or semantic, as in SentEval: all of a group can be probed by its name
 
     def check(self, lang: str) -> None:
         """UsageError for a language that the task has no definition for, and for several where it wants one."""

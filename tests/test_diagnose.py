@@ -1,145 +1,232 @@
-"""`bgt diagnose`: its tables, its JSON, where its pairs come from, and a line for what is foreseeable."""
+"""`diagnose` on a linear Gaussian model, whose likelihood and posterior are known in closed form; mutual information
+against its extremes, quadrature and torch.distributions."""
 
 from __future__ import annotations
 
-import json
 import math
-import re
-import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
+from scipy.integrate import quad
+from scipy.stats import norm
+from torch import Tensor
+from torch.distributions import MultivariateNormal, Normal
 
-from bgt_core import checkpoint
-from bgt_core.data.batching import validation
-from bgt_core.data.corpus import Corpus
-from bgt_core.data.store import prepare
-from bgt_core.data.text import Tokenizer
-from bgt_core.diagnose import diagnose
-from bgt_core.grammar import Pair
-from bgt_core.recipes import Recipe
+from bgt_core.contracts import Batch, Outputs, Posterior, Readout, Role, Tokens
+from bgt_core.diagnose import ROWS, Diagnosis, active_units, diagnose, information, moments, unigram_nll
+from bgt_core.errors import BgtError
+from bgt_core.nets.prediction import SentencePrediction
+from bgt_core.posterior import Gaussian, Point
 
-Bgt = Callable[[str], tuple[int, str, str]]
-
-
-@pytest.fixture
-def bgt(bgt: Callable) -> Bgt:
-    """bgt("pairs.tsv --model model"): exit code, stdout, stderr."""
-    return lambda arguments: bgt("diagnose", *arguments.split(), "--device", "cpu")
+CPU = torch.device("cpu")
+NOISE = 0.5
+LOADINGS = torch.tensor([[1.0, 2.0], [2.0, -1.0], [0.5, 0.0]], dtype=torch.float64)  # (3, 2), columns at right angles
+TRUE_VARIANCE = 1 / (1 + LOADINGS.square().sum(0) / NOISE**2)  # of z given x, (2,)
 
 
-@pytest.fixture
-def here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: list[Pair], tsv: Path, tokenizer: Tokenizer
-) -> Path:
-    """model, a checkpoint alone; run, the same with its run's data; pairs.tsv and one.tsv."""
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(saved, "model")
-    shutil.copytree(saved, "run/step-0000007")
-    prepare([tsv], ("en", "fr"), tokenizer, "run/data", min_pieces=2, valid_pairs=40, seed=1)
-    rows = [tuple(pair.texts.values()) for pair in grammar[:30]]
-    for name, chosen in {"pairs.tsv": rows, "one.tsv": rows[:1]}.items():
-        Path(name).write_text("".join("\t".join(row) + "\n" for row in chosen), encoding="utf-8")
-    Path("turned.tsv").write_text("".join("\t".join(row[::-1]) + "\n" for row in rows), encoding="utf-8")
-    return tmp_path
+def measured(batch: Batch) -> Tensor:
+    """Three numbers a sentence, (B, 3): what the model is of."""
+    return batch.sides["en"].ids[:, :3].double() / 10
 
 
-@pytest.mark.usefixtures("here")
-def test_a_run_is_diagnosed_on_what_it_held_out(bgt: Bgt) -> None:
-    code, out, err = bgt("--model run --samples 3 --seed 5 --pairs 30 --json")
-    assert code == 0, err
-    document = json.loads(out)
-    assert (document["schema"], document["pairs"], document["sentences"]) == ("bgt-diagnose/2", 30, 60)
-    assert (document["samples"], document["seed"], document["information_limit"]) == (3, 5, math.log(30))
-    corpus = Corpus.open("run/data", "valid")
-    assert len(corpus) >= 40
-    model = checkpoint.load(Path("run")).model.eval()
-    expected = diagnose(model, validation(corpus, 4_000, 30), torch.device("cpu"), 3, 5)
-    for name, latent in expected.latents.items():
-        assert document["latents"][name]["kl"]["nats"] == pytest.approx(latent.kl.nats)
-        assert document["latents"][name]["information"]["nats"] == pytest.approx(latent.information.nats)
-        assert document["latents"][name]["aggregate"] == pytest.approx(latent.aggregate)
-    assert document["likelihood"]["iwae_nll"]["nats"] == pytest.approx(expected.likelihood.iwae_nll.nats)
-    assert document["likelihood"]["iwae_nll"]["nats"] < document["likelihood"]["neg_elbo"]["nats"]
-    assert document["unigram"]["nats"] == pytest.approx(expected.unigram.nats)
-    assert document["at_mean"]["nats"] == pytest.approx(expected.at_mean.nats)
+ROLES: tuple[Role, ...] = ("reconstruct", "translate")
 
 
-@pytest.mark.usefixtures("here")
-def test_files_may_have_their_columns_in_any_order(bgt: Bgt) -> None:
-    code, out, err = bgt("pairs.tsv --model model --samples 2")
-    assert code == 0, err
-    latents, likelihoods = ([line.split("\t") for line in part.splitlines()] for part in out.split("\n\n"))
-    assert latents[0] == ["latent", "units", "active", "KL", "information (≤ 3.40)", "aggregate"]
-    assert [row[:2] for row in latents[1:]] == [["semantic", "12"], ["en", "6"], ["fr", "6"]]
-    assert likelihoods[0] == ["nats", "a pair", "a sentence", "a piece"]
-    assert [row[0] for row in likelihoods[1:]] == [
-        "NLL at posterior means",
-        "-ELBO",
-        "importance-weighted NLL, 2 draws",
-        "unigram NLL, of these pieces' own frequencies",
+class Layer:
+    """-log N(x; W z, NOISE^2)."""
+
+    def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
+        nats = -Normal(latent @ LOADINGS.T, NOISE).log_prob(features).sum(1)
+        return nats.sum(), nats
+
+
+class Linear:
+    """x = W z + noise, z in two latents; q is exact but for a shift of its mean and a factor of its variance."""
+
+    def __init__(self, shift: float = 0.0, factor: float = 1.0):
+        self.shift, self.factor = shift, factor
+
+    def posteriors(self, batch: Batch) -> dict[str, Posterior]:
+        mean = measured(batch) @ LOADINGS / NOISE**2 * TRUE_VARIANCE + self.shift  # (B, 2)
+        spread = (self.factor * TRUE_VARIANCE).log().expand_as(mean)
+        return {"semantic": Gaussian(mean[:, :1], spread[:, :1]), "en": Gaussian(mean[:, 1:], spread[:, 1:])}
+
+    def __call__(self, batch: Batch, read: Readout) -> Outputs:
+        posteriors, side = self.posteriors(batch), batch.sides["en"]
+        z = torch.cat([read(posterior) for posterior in posteriors.values()], dim=1)
+        predictions = [SentencePrediction(role, "en", measured(batch), z, Layer(), side) for role in ROLES]
+        return Outputs({}, {"any": posteriors}, predictions)
+
+
+class Points(Linear):
+    """The same without a prior."""
+
+    def posteriors(self, batch: Batch) -> dict[str, Posterior]:
+        return {name: Point(posterior.mean) for name, posterior in super().posteriors(batch).items()}
+
+
+class Fewer(Linear):
+    """One latent is none: a posterior of no units, which is a point."""
+
+    def posteriors(self, batch: Batch) -> dict[str, Posterior]:
+        both = super().posteriors(batch)
+        whole = Gaussian(
+            *(torch.cat([getattr(q, part) for q in both.values()], 1) for part in ("mean", "log_variance"))
+        )
+        return {"semantic": whole, "fr": Point(whole.mean[:, :0])}
+
+
+def batches() -> list[Batch]:
+    ids = torch.randint(4, 30, (60, 5), generator=torch.Generator().manual_seed(0)).tolist()
+    return [Batch({"en": Tokens.pad(part, "en")}, "en") for part in (ids[:25], ids[25:])]
+
+
+def truth() -> float:
+    """-log p(x), the mean over sentences: x is Gaussian with covariance W W' + NOISE^2."""
+    covariance = LOADINGS @ LOADINGS.T + NOISE**2 * torch.eye(3, dtype=torch.float64)
+    marginal = MultivariateNormal(torch.zeros(3, dtype=torch.float64), covariance)
+    return -torch.cat([marginal.log_prob(measured(batch)) for batch in batches()]).mean().item()
+
+
+def diagnosis(model: Linear, samples: int = 4, seed: int = 0) -> Diagnosis:
+    return diagnose(model, batches(), CPU, samples, seed)
+
+
+def test_the_exact_posterior_gives_the_exact_likelihood_from_any_draw() -> None:
+    for samples in (1, 4):
+        likelihood = diagnosis(Linear(), samples).likelihood
+        assert likelihood.iwae_nll.nats == pytest.approx(truth(), rel=1e-9)
+        assert likelihood.effective_samples == pytest.approx(samples)
+        assert likelihood.neg_elbo.nats == pytest.approx(
+            truth(), abs=0.5
+        )  # its noise does not cancel, as its KL is exact
+
+
+def test_another_posterior_comes_near_it_from_above_with_more_draws() -> None:
+    shift, factor = 0.1, 1.5
+    estimates = [diagnosis(Linear(shift, factor), samples).likelihood for samples in (1, 8, 64, 1000)]
+    nats = [estimate.iwae_nll.nats for estimate in estimates]
+    assert nats == sorted(nats, reverse=True)
+    assert nats[-1] == pytest.approx(truth(), abs=0.02)
+    gap = 0.5 * (shift**2 / TRUE_VARIANCE + factor - 1 - math.log(factor)).sum().item()  # KL(q || true posterior)
+    assert gap > 0.3
+    assert estimates[-1].neg_elbo.nats == pytest.approx(truth() + gap, abs=0.05)
+    assert 1 < estimates[-1].effective_samples < 1000
+
+
+def test_each_latent_is_counted_and_priced() -> None:
+    result = diagnosis(Linear(factor=1.5))
+    assert (result.pairs, result.sentences, result.pieces) == (60, 60, 300)
+    posteriors_of = [Linear(factor=1.5).posteriors(batch) for batch in batches()]
+    for number, (name, latent) in enumerate(result.latents.items()):
+        assert (latent.units, latent.active) == (1, 1)
+        kl = torch.cat([posteriors[name].kl() for posteriors in posteriors_of])
+        assert latent.kl.nats == pytest.approx(kl.mean().item())
+        assert latent.kl.error == pytest.approx(kl.std().item() / 60**0.5)
+        assert 0 < latent.information.nats < math.log(60)
+        assert latent.aggregate == pytest.approx(latent.kl.nats - latent.information.nats)
+        assert name == ("semantic", "en")[number]
+    z = [torch.cat([posterior.mean for posterior in posteriors.values()], 1) for posteriors in posteriors_of]
+    losses = [
+        Layer().nll(measured(batch), mean, batch.sides["en"], 0.0)[1] for batch, mean in zip(batches(), z, strict=True)
     ]
-    pair, sentence = float(likelihoods[1][1].split(" ± ")[0]), float(likelihoods[1][2])
-    assert pair == pytest.approx(2 * sentence, rel=1e-3)
-    assert "30 pairs, 60 sentences reconstructed" in err
-    turned = bgt("turned.tsv --langs fr,en --model model --samples 2")
-    english = next(line for line in turned[1].splitlines() if line.startswith("en\t"))
-    assert english.split("\t")[:4] == latents[2][:4]  # the semantic latent is of other anchors now
+    assert result.at_mean.nats == pytest.approx(torch.cat(losses).mean().item())
 
 
-@pytest.mark.usefixtures("here")
-def test_pairs_that_are_left_out_are_counted(bgt: Bgt) -> None:
-    text = Path("pairs.tsv").read_text("utf-8")
-    long = " ".join(["dog"] * 200)
-    Path("odd.tsv").write_text(f"{text}a\tb\n{long}\t{long}\n{long}\tun\nalone\n", "utf-8")
-    code, out, err = bgt("odd.tsv --model model --samples 1")
-    assert code == 0, err
-    assert "30 pairs, 60 sentences reconstructed" in err
-    told = next(line for line in err.splitlines() if "left out" in line)
-    assert re.fullmatch(
-        r"4 of 34 pairs are left out: \d with a side of under 2 tokens, \d with one of over 100, 1 unreadable\.", told
-    )
-    assert bgt("pairs.tsv --model model --samples 1")[1] == out
-    assert "left out" not in bgt("pairs.tsv --model model --samples 1")[2]
+def test_the_unigram_is_the_entropy_of_the_pieces() -> None:
+    """Fitted on the very pieces: their entropy times how many a sentence has."""
+    ids = torch.cat([batch.sides["en"].ids.flatten() for batch in batches()])
+    shares = ids.bincount().double() / len(ids)
+    entropy = -(shares[shares > 0] * shares[shares > 0].log()).sum().item()
+    assert diagnosis(Linear()).unigram.nats == pytest.approx(5 * entropy)
 
 
-@pytest.mark.usefixtures("here")
-def test_a_model_without_a_prior_has_the_first_likelihood_alone(
-    bgt: Bgt, tiny: Callable[..., Recipe], tokenizer: Tokenizer
-) -> None:
-    recipe = tiny("english-ae")
-    checkpoint.save(Path("points"), recipe, recipe.build(tokenizer), tokenizer, step=1)
-    code, out, err = bgt("pairs.tsv --model points")
-    assert code == 0, err
-    latents, likelihoods = out.split("\n\n")
-    assert latents.splitlines()[1].split("\t")[3:] == ["0.00 ± 0.00", "", ""]
-    assert [row.split("\t")[0] for row in likelihoods.splitlines()] == [
-        "nats",
-        "NLL at posterior means",
-        "unigram NLL, of these pieces' own frequencies",
-    ]
-    assert "30 sentences reconstructed" in err
+def test_a_unigram_of_sentences_of_different_lengths() -> None:
+    """By hand: 7 of 9, 8 and 9 one of 9 each; no EOS here."""
+    sides = [Tokens.pad([[7, 7, 8], [7]], "en"), Tokens.pad([[7, 7, 7, 9, 7]], "en")]
+    sevenths = math.log(9 / 7)
+    expected = [2 * sevenths + math.log(9), sevenths, 4 * sevenths + math.log(9)]
+    assert unigram_nll(sides).tolist() == pytest.approx(expected)
 
 
-@pytest.mark.usefixtures("here")
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        ("--model model", 3, "give a FILE"),
-        ("--model nowhere", 3, "nowhere: no such checkpoint"),
-        ("pairs.tsv --model model --langs en,de", 2, "--langs en,de: expected columns of the model, en,fr"),
-        ("pairs.tsv --model model --pairs 1", 2, "--pairs 1: must be at least 2"),
-        ("pairs.tsv --model model --samples 0", 2, "--samples 0: must be at least 1"),
-        ("pairs.tsv --model model --seed -1", 2, "--seed -1: must be at least 0"),
-        ("one.tsv --model model", 4, "1 pairs"),
-        ("absent.tsv --model model", 3, "absent.tsv"),
-    ],
-)
-def test_bad_input_is_one_line(bgt: Bgt, arguments: str, code: int, message: str) -> None:
-    exit_code, out, err = bgt(arguments)
-    assert (exit_code, out) == (code, "")
-    assert message in err
-    assert err.count("\n") == 1
-    assert err.startswith("bgt: ")
+def test_points_have_no_information_and_no_likelihood() -> None:
+    result = diagnosis(Points())
+    assert (result.likelihood, result.latents["en"].information, result.latents["en"].aggregate) == (None, None, None)
+    assert (result.latents["en"].kl.nats, result.latents["en"].active) == (0, 1)
+    assert result.at_mean.nats == diagnosis(Linear()).at_mean.nats
+
+
+def test_a_latent_without_units_is_none() -> None:
+    result = diagnosis(Fewer())
+    assert list(result.latents) == ["semantic"]
+    assert result.likelihood.iwae_nll.nats == pytest.approx(truth(), rel=1e-9)
+
+
+def test_a_model_that_only_embeds_is_refused() -> None:
+    with pytest.raises(BgtError, match="nothing to diagnose"):
+        diagnose(lambda batch, read: Outputs({}, {}, []), batches(), CPU)
+
+
+def test_draws_follow_the_seed() -> None:
+    model = Linear(0.1, 1.5)
+    torch.manual_seed(1)
+    assert diagnosis(model) == diagnosis(model)
+    assert diagnosis(model).likelihood.iwae_nll != diagnosis(model, seed=1).likelihood.iwae_nll
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def test_posteriors_that_are_all_the_same_tell_nothing() -> None:
+    nats = information(Gaussian(torch.full((50, 3), 2.0), torch.full((50, 3), -1.0)), seeded())
+    torch.testing.assert_close(nats, torch.zeros(50, dtype=torch.float64), rtol=0, atol=1e-12)
+
+
+def test_posteriors_far_apart_tell_the_sentence_and_no_more_than_log_n() -> None:
+    far = Gaussian(100.0 * torch.arange(40.0)[:, None].expand(40, 2), torch.full((40, 2), -6.0))
+    torch.testing.assert_close(information(far, seeded()).mean().item(), math.log(40))
+
+
+def test_two_groups_far_apart_tell_one_bit() -> None:
+    means = torch.tensor([-50.0, 50.0]).repeat(20)[:, None]
+    assert information(Gaussian(means, torch.zeros(40, 1)), seeded()).mean().item() == pytest.approx(math.log(2))
+
+
+def test_it_is_the_integral_over_the_mixture() -> None:
+    """Five posteriors of one unit, each of 800 sentences: the mixture is theirs whatever the number."""
+    means, deviations = [-1.5, -0.5, 0.0, 0.7, 2.0], [0.3, 1.0, 0.5, 0.2, 0.8]
+
+    def mixture(z: float) -> float:
+        return float(norm.pdf(z, means, deviations).mean())
+
+    entropy = -quad(lambda z: mixture(z) * math.log(mixture(z)), -8, 8, limit=200)[0]
+    within = float(norm(means, deviations).entropy().mean())
+    to_prior = quad(lambda z: mixture(z) * (math.log(mixture(z)) - norm.logpdf(z)), -8, 8, limit=200)[0]
+    posterior = Gaussian(torch.tensor(means)[:, None], 2 * torch.tensor(deviations).log()[:, None])
+    many = Gaussian.join([posterior] * 800)
+    assert len(many.mean) > ROWS
+    nats = information(many, seeded())
+    error = nats.std().item() / len(nats) ** 0.5
+    assert error < 0.02
+    assert nats.mean().item() == pytest.approx(entropy - within, abs=4 * error)
+    # Hoffman & Johnson: the mean KL is the information and the KL of the aggregated posterior
+    assert posterior.kl().mean().item() == pytest.approx(entropy - within + to_prior, rel=1e-5)
+
+
+def test_it_is_what_torch_s_densities_say() -> None:
+    draw = seeded(1)
+    posterior = Gaussian(torch.randn(30, 7, generator=draw), torch.randn(30, 7, generator=draw) - 2)
+    z = Gaussian(posterior.mean.double(), posterior.log_variance.double()).rsample(seeded(2))
+    q = Normal(posterior.mean.double(), posterior.log_variance.double().exp().sqrt())
+    density = q.log_prob(z[:, None]).sum(-1)  # (30 draws, 30 posteriors)
+    expected = density.diagonal() - density.logsumexp(1) + math.log(30)
+    torch.testing.assert_close(information(posterior, seeded(2)), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_active_units_are_those_whose_mean_varies() -> None:
+    rank = torch.arange(8.0)
+    mean = torch.stack(
+        [rank, torch.full_like(rank, 1000.0), 0.01 * rank, 0.1 * rank], 1
+    )  # variances 5.25, 0, 5e-4, 0.05
+    assert active_units(moments(mean[:3]) + moments(mean[3:]), 8) == 2

@@ -55,7 +55,7 @@ def test_int8_turns_vectors_by_a_few_degrees(grammar: list[Pair]) -> None:
 
 
 def test_an_unknown_precision_is_refused(model: bgt_core.Embedder) -> None:
-    with pytest.raises(BgtError, match="precision 'int4' is none of auto, fp32, bf16, int8"):
+    with pytest.raises(BgtError, match="precision 'int4': choose from auto, fp32, bf16, int8"):
         in_precision(model, "int4")
 
 
@@ -223,10 +223,10 @@ def test_embedding_draws_nothing(model: bgt_core.Embedder) -> None:
 
 
 def test_what_the_model_lacks_is_named(model: bgt_core.Embedder) -> None:
-    with pytest.raises(BgtError, match=r"'de'.*en, fr") as error:
+    with pytest.raises(BgtError, match=r"de: .*en, fr") as error:
         model.embed(["Hallo"], lang="de")
     assert error.value.exit_code == 2
-    with pytest.raises(BgtError, match=r"'style'.*semantic, language") as error:
+    with pytest.raises(BgtError, match=r"style: .*semantic, language") as error:
         model.embed(["Hello"], lang="en", latent="style")
     assert error.value.exit_code == 2
 

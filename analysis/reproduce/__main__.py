@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bgt_core.cli import options
 from bgt_core.cli.errors import Command, run
-from bgt_core.cli.options import DeviceOption, JsonOption, tune_training
-from bgt_core.errors import BgtError, Interrupted, UsageError
+from bgt_core.cli.options import tune_training
+from bgt_core.errors import BgtError, Interrupted, UsageError, check_least
 
 if TYPE_CHECKING:
     from analysis.reproduce import TrainingPlan
@@ -41,19 +42,21 @@ def reproduce(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="A folder of parallel/en-fr.*.tsv.xz, retrieval/en-fr.*.tsv, and STS files as in `bgt evaluate sts`; "
-            "for backtranslation, of backtranslated/fr-news.tsv.xz, paraphrase/en.*.tsv.xz, and STS and SICK; "
-            "for vgvae, of paraphrase/en.*.tsv.xz, trees/en.*.ptb.xz, and STS; "
-            "for var-siamese, of quora/train.tsv.xz and quora/dev.tsv.xz.",
+            help="Data: parallel/en-fr.*.tsv.xz, retrieval/en-fr.*.tsv, and STS files as in `bgt evaluate sts`; "
+            "for backtranslation, backtranslated/fr-news.tsv.xz, paraphrase/en.*.tsv.xz, and STS and SICK; "
+            "for vgvae, paraphrase/en.*.tsv.xz, trees/en.*.ptb.xz, and STS; "
+            "for var-siamese, quora/train.tsv.xz and quora/dev.tsv.xz.",
             show_default=False,
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Where the trainings are kept.", show_default=False)] = None,
-    results: Annotated[Path | None, typer.Option(help="Where the results go.", show_default="OUT/results")] = None,
+    out: Annotated[Path | None, typer.Option(help="Output folder of the trainings.", show_default=False)] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="Output folder of the results.", show_default="OUT/results")
+    ] = None,
     only: Annotated[
         str | None, typer.Option(metavar="PATTERN", help="Run only such systems or trainings, as in 'BGT*'.")
     ] = None,
-    seeds: Annotated[str | None, typer.Option(help="As in 1,2; instead of the table's own.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="Seeds, as in 1,2, in place of the table's own.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Try again what failed, or is outdated.")] = False,
     listing: Annotated[
         bool, typer.Option("--list", help="Only list the trainings, their state and time left.")
@@ -65,11 +68,11 @@ def reproduce(
             help="Run nothing: with --data, report what is finished by now; without, redraw the stored results.",
         ),
     ] = False,
-    threads: Annotated[int | None, typer.Option(help="Of this process; use 1 when several run side by side.")] = None,
-    resamples: Annotated[int, typer.Option(help="Of the bootstrap.")] = 2_000,
-    level: Annotated[float, typer.Option(help="Of the intervals and verdicts.")] = 0.95,
-    as_json: JsonOption = False,
-    device: DeviceOption = "auto",
+    threads: Annotated[int | None, typer.Option(help="Number of threads; use 1 if several processes run.")] = None,
+    resamples: options.ResamplesOption = 2_000,
+    level: options.LevelOption = 0.95,
+    as_json: options.JsonOption = False,
+    device: options.DeviceOption = "auto",
 ) -> None:
     """Train and measure what a table of the paper compares, and print the paper's numbers beside ours.
 
@@ -83,8 +86,10 @@ def reproduce(
     if report_only and not data:
         redraw(results or (out and out / "results"), names, as_json)
         return
-    if not data or not out:
-        raise UsageError("Say --data, the folder to train and measure on, and --out, where trainings are kept.")
+    if not data:
+        raise UsageError("is needed, the folder to train and measure on.", parameter="data")
+    if not out:
+        raise UsageError("is needed, the folder that trainings are kept in.", parameter="out")
     use_threads(threads)
     bootstrap = reproduce.Bootstrap(resamples, level)
     plan = reproduce.plan_trainings(
@@ -121,7 +126,7 @@ def redraw(folder: Path | None, names: Sequence[str], as_json: bool) -> None:
     from analysis.reproduce.training_plan import draw
 
     if not folder:
-        raise UsageError("--report-only draws from results: say where they are, by --results or --out.")
+        raise UsageError("is needed, or --out: --report-only draws from results.", parameter="results")
     for name in names:
         draw(folder, name)
     show(folder, names, as_json)
@@ -133,10 +138,9 @@ def say(line: str) -> None:
 
 def use_threads(count: int | None) -> None:
     """Limit the threads of this process; one per core where it is None."""
+    check_least(1, threads=count)
     if count is None:
         return
-    if count < 1:
-        raise UsageError(f"--threads {count}: expected 1 or more.")
     import threadpoolctl
     import torch
 
@@ -149,9 +153,9 @@ def numbers(seeds: str | None) -> list[int]:
     try:
         values = [int(part) for part in seeds.split(",")] if seeds else []
     except ValueError:
-        raise UsageError(f"--seeds {seeds}: expected whole numbers, as in 1,2,3.") from None
+        raise UsageError(f"{seeds}: expected whole numbers, as in 1,2,3.", parameter="seeds") from None
     if min(values, default=0) < 0 or len(set(values)) < len(values):
-        raise UsageError(f"--seeds {seeds}: expected different numbers from 0 up.")
+        raise UsageError(f"{seeds}: expected different numbers from 0 up.", parameter="seeds")
     return values
 
 

@@ -17,9 +17,10 @@ from analysis.reproduce.rewriting import fidelity_draws, read_records
 from analysis.reproduce.shares import read_shares, share_draws
 from analysis.reproduce.trainings import Training
 from bgt_core.contracts import SEMANTIC, SYNTACTIC
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import DataError
 from bgt_core.evaluation.bootstrap import ItemSample
 from bgt_core.evaluation.bootstrap import bootstrap as resample
+from bgt_core.evaluation.comparison import check_bootstrap
 from bgt_core.evaluation.contrasts import BootstrappedScore
 from bgt_core.evaluation.sts.parquet import read_scores
 from bgt_core.evaluation.sts.score import ScoreKey, StsScores
@@ -39,10 +40,7 @@ class Bootstrap:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.resamples < 100:
-            raise UsageError(f"resamples {self.resamples}: expected 100 or more.")
-        if not 0.5 <= self.level < 1:
-            raise UsageError(f"level {self.level}: expected a number from 0.5 to below 1.")
+        check_bootstrap(self.resamples, self.level)
 
 
 def bootstrapped_scores(

@@ -42,8 +42,9 @@ Say = Callable[[str], None]
 
 Langs = tuple[str, ...]
 
-RULES = CleaningRules(least=1, most=1_000, max_ratio=9.0, unit="characters")  # of characters, which every language has
-HASHED = ("least", "most", "max_ratio", "unit", "max_pairs", "seed")  # of the rules; the younger ones are not set
+RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # which every language has
+HASHED = {"least": RULES.min_length, "most": RULES.max_length, "max_ratio": RULES.max_ratio, "unit": RULES.unit}
+HASHED |= {"max_pairs": RULES.max_pairs, "seed": RULES.seed}  # the younger rules are not set
 SPLIT_SEED = 1  # all seeds of a system are trained on the same pairs and validated on the same others
 WITHOUT = ("2016", "2017")  # years of STS Benchmark: other test sets
 
@@ -166,8 +167,7 @@ def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: 
     sts = [
         [str(data), *map(list, (data.left, data.right, data.gold)), data.left_lang, data.right_lang] for data in sets
     ]
-    rules = {name: getattr(RULES, name) for name in HASHED}
-    parts = [sorted(facts(path)["sha256"] for path in sources), rules, translations, *sts]
+    parts = [sorted(facts(path)["sha256"] for path in sources), HASHED, translations, *sts]
     digest = hashlib.sha256()
     for part in parts:
         digest.update(json.dumps(part, sort_keys=True).encode())

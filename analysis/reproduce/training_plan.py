@@ -17,7 +17,7 @@ from analysis.reproduce.runner import Workspace
 from analysis.reproduce.text_statistics import table_statistics
 from analysis.reproduce.trainings import Training, training_of
 from bgt_core.device import pick_device
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_choice
 from bgt_core.files import file_lock, write_text
 from bgt_core.run import Report
 
@@ -46,7 +46,7 @@ class TrainingPlan:
         }
         if not matching:
             known = ", ".join(dict.fromkeys(system for systems in self.comparisons.values() for system in systems))
-            raise UsageError(f"only {only}: no such system or training; systems are {known}.")
+            raise UsageError(f"{only}: no such system or training; systems are {known}.", parameter="only")
         firsts = {each.first.key: each.first for each in matching.values() if each.first}
         return sorted((firsts | matching).values(), key=lambda training: (training.seed, training.first is not None))
 
@@ -79,8 +79,7 @@ def plan_trainings(
     for an unknown comparison, scale or device, NotFound and DataError for data that can't be used.
     """
     papers.check_names(names)
-    if scale not in SCALES:
-        raise UsageError(f"scale {scale}: choose from {', '.join(SCALES)}.")
+    check_choice(SCALES, scale=scale)
     pick_device(device)
     translations = cache(read_dataset)
     specs: dict[str, Comparison] = {}

@@ -26,11 +26,11 @@ class CommandTranslator:
         try:
             self.words = shlex.split(command)
         except ValueError as error:
-            raise UsageError(f"`command` {command}: {error}.") from None
+            raise UsageError(f"{command}: {error}.", parameter="command") from None
         if not self.words:
-            raise UsageError("`command` is empty; expected a program and its arguments.")
+            raise UsageError("is empty; expected a program and its arguments.", parameter="command")
         if not shutil.which(self.words[0]):
-            raise NotFound(f"`command` {self.words[0]}: no such program.")
+            raise NotFound(f"{self.words[0]}: no such program.", parameter="command")
 
     @property
     def fingerprint(self) -> str:
@@ -46,16 +46,16 @@ class CommandTranslator:
         try:
             done = subprocess.run(self.words, input=text.encode(), stdout=subprocess.PIPE, check=False)
         except OSError as error:
-            raise NotFound(f"`command` {self.words[0]}: can't be run ({error.strerror}).") from None
+            raise NotFound(f"{self.words[0]}: can't be run ({error.strerror}).", parameter="command") from None
         if done.returncode:
-            raise DataError(f"`command` {self.fingerprint}: failed, with exit status {done.returncode}.")
+            raise DataError(f"{self.fingerprint}: failed, with exit status {done.returncode}.", parameter="command")
         try:
             lines = done.stdout.decode().removesuffix("\n").split("\n")
         except UnicodeDecodeError:
-            raise DataError(f"`command` {self.fingerprint}: its output is not UTF-8.") from None
+            raise DataError(f"{self.fingerprint}: its output is not UTF-8.", parameter="command") from None
         if len(lines) != len(sentences) or not done.stdout:
             written = len(lines) if done.stdout else 0
             message = f"wrote {written} lines for {len(sentences)} sentences; expected one for each"
-            raise DataError(f"`command` {self.fingerprint}: {message}.")
+            raise DataError(f"{self.fingerprint}: {message}.", parameter="command")
         texts = map(normalise, lines)
         return [[Translation(text, math.nan)] if text else [] for text in texts]

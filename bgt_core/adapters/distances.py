@@ -22,7 +22,7 @@ from bgt_core.adapters.movers import WordMover
 from bgt_core.capabilities import DuplicateModel
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.embedder import Embedder
-from bgt_core.errors import UsageError, did_you_mean
+from bgt_core.errors import UsageError, check_choice
 from bgt_core.posterior import Gaussian
 from bgt_core.posterior.distances import DISTANCES, similarity
 from bgt_core.vectors.compare import check_paired
@@ -90,7 +90,7 @@ class DuplicateEncoder(PosteriorEncoder):
         """Raises UsageError for another model."""
         super().__init__(embedder, PROBABILITY)
         if not isinstance(embedder.model, DuplicateModel):
-            raise UsageError("this model tells no duplicates; `probability` is what a trained var-siamese gives.")
+            raise UsageError("'probability' needs a duplicate classifier; train a var-siamese.", parameter="distance")
         self._model, self.latents = embedder.model, (SEMANTIC,)
 
     def compare(self, left: Gaussian, right: Gaussian) -> torch.Tensor:
@@ -112,11 +112,11 @@ def compared_by(encoder: SentenceEncoder, distance: str) -> SentenceEncoder:
     Raises UsageError for another name, for an encoder that is not ours, whose vectors are all there is, and for a model
     that gives no such distance; NotFound for wmd where POT is not installed.
     """
-    if distance not in NAMES:
-        hint = did_you_mean(distance, NAMES)
-        raise UsageError(f"`distance` {distance}: there is none of that name.{hint} There are: {', '.join(NAMES)}.")
+    check_choice(NAMES, distance=distance)
     if not isinstance(encoder, Embedder):
-        raise UsageError(f"`distance` {distance}: this encoder is not ours, and has no posteriors; leave it out.")
+        raise UsageError(
+            f"{distance}: only models of ours have posteriors to compare; leave it out.", parameter="distance"
+        )
     if distance == "cosine":
         return encoder
     if distance == PROBABILITY:

@@ -58,9 +58,9 @@ class ExternalEncoder:
         order; DataError for anything but N finite vectors.
         """
         if self.langs and lang not in self.langs:
-            raise UsageError(f"{self.name} has no language '{lang}'; it has {', '.join(self.langs)}.")
+            raise UsageError(f"{lang}: {self.name} has {', '.join(self.langs)}.", parameter="lang")
         if latent not in self.latents:
-            raise UsageError(f"{self.name} has no latent '{latent}'; it has {', '.join(self.latents)}.")
+            raise UsageError(f"{latent}: {self.name} has {', '.join(self.latents)}.", parameter="latent")
         given = sentence_list(sentences)
         texts = given or [self.sample]
         vectors = checked(self.encode(texts, lang, latent), texts, self.name)[: len(given)]

@@ -63,6 +63,26 @@ def sentence_transformer(name: str, device: str = "auto", precision: str = "auto
     return ExternalEncoder(spec, encode, truncated=truncated, fingerprint=fingerprint)
 
 
+def import_object(spec: str) -> Any:
+    """Import python:MODULE:OBJECT, from the current directory too; OBJECT may be dotted.
+
+    Raises:
+        UsageError: The spec has no such form.
+        NotFound: The module or object is absent.
+    """
+    module, _, path = spec.removeprefix("python:").partition(":")
+    if not module or not path:
+        raise UsageError(f"{spec}: expected python:MODULE:OBJECT, as in python:my_encoder:embed.")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        return attrgetter(path)(importlib.import_module(module))
+    except ModuleNotFoundError as error:
+        raise NotFound(f"{spec}: no module '{error.name}' in the current directory or installed.") from None
+    except AttributeError as error:
+        raise NotFound(f"{spec}: {error}.") from None
+
+
 def python(name: str) -> ExternalEncoder:
     """MODULE:OBJECT, importable from the current directory too; OBJECT may be dotted, as in `model.encode`.
 
@@ -72,17 +92,7 @@ def python(name: str) -> ExternalEncoder:
     `count_truncated`. Raises NotFound where it is absent, DataError where it is neither.
     """
     spec = f"python:{name}"
-    module, _, path = name.partition(":")
-    if not module or not path:
-        raise UsageError(f"{spec}: expected python:MODULE:OBJECT, as in python:my_encoder:embed.")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        named = attrgetter(path)(importlib.import_module(module))
-    except ModuleNotFoundError as error:
-        raise NotFound(f"{spec}: no module '{error.name}' in the current directory or installed.") from None
-    except AttributeError as error:
-        raise NotFound(f"{spec}: {error}.") from None
+    named = import_object(spec)
     if inspect.isclass(named) or (callable(named) and not hasattr(named, "embed")):
         if _needs_nothing(named):
             named = named()

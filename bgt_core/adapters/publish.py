@@ -12,7 +12,7 @@ from bgt_core.adapters.modelcard import model_card
 from bgt_core.capabilities import TranslationModel
 from bgt_core.checkpoint import Checkpoint, hub
 from bgt_core.checkpoint.card import checked
-from bgt_core.errors import DataError, UsageError, needs
+from bgt_core.errors import DataError, UsageError, check_choice, needs
 from bgt_core.files import read_json
 
 CHECKPOINT, SENTENCE_TRANSFORMERS, ONNX = FORMS = ("checkpoint", "sentence-transformers", "onnx")
@@ -44,15 +44,16 @@ def export(
     `read_figures`. ONNX holds one encoder: of `latent` ("semantic") and, for a language latent, `lang` (the first).
     Raises UsageError for an unknown form, options of another form and a folder that exists.
     """
-    if to not in FORMS:
-        raise UsageError(f"`to` {to!r}: choose from {', '.join(FORMS)}.")
+    check_choice(FORMS, to=to)
     if (half or figures) and to != CHECKPOINT:
         raise UsageError(
-            "`half` and `figures` are for a checkpoint: export one first, then that one `to` another form."
+            "is for a checkpoint: export one first, then convert it to another form.",
+            parameter="half" if half else "figures",
         )
     if (latent or lang) and to != ONNX:
         raise UsageError(
-            "`latent` and `lang` choose the one encoder that `to` onnx writes; other forms hold all of them."
+            "chooses the encoder that ONNX holds; other forms hold all encoders: leave it out.",
+            parameter="latent" if latent else "lang",
         )
     loaded = checkpoint.load(path)
     if to == ONNX:

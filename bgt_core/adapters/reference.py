@@ -31,7 +31,9 @@ class ReferenceProbability:
         """Of a checkpoint or run; NotFound where there is none, DataError for a damaged one, UsageError for another
         model."""
         if not Path(path).exists():
-            raise NotFound(f"`classifier` {path}: no such run; train one with `bgt train reference-classifier`.")
+            raise NotFound(
+                f"{path}: no such run; train one with `bgt train reference-classifier`.", parameter="classifier"
+            )
         try:
             return cls(load(path, device, precision))
         except UsageError as error:

@@ -63,8 +63,10 @@ def backtranslate(
     and where nothing was translated.
     """
     names = read_columns(langs)
-    if len(names) != 2 or len(set(names)) != 2 or into not in names:
-        raise UsageError(f"`langs` {','.join(langs)}, `into` {into}: expected two languages, and one of them.")
+    if len(names) != 2 or len(set(names)) != 2:
+        raise UsageError(f"{','.join(langs)}: expected two different languages, as in en,fr.", parameter="langs")
+    if into not in names:
+        raise UsageError(f"{into}: expected one of {' and '.join(names)}.", parameter="into")
     if shard:
         out = part(out, *shard)
     counted = ("read", "sentences", "untranslated")

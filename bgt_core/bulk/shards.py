@@ -12,7 +12,7 @@ COMPRESSED = (".gz", ".xz", ".zst")
 def part(out: Path, number: int, shards: int) -> Path:
     """Where a shard of `out` goes: vectors.npy -> vectors-00002-of-00004.npy. Raises BgtError for no such shard."""
     if not 1 <= number <= shards:
-        raise UsageError(f"Shard {number}/{shards}: expected I/N, with I from 1 to N.")
+        raise UsageError(f"{number}/{shards}: expected I/N, with I from 1 to N.", parameter="shard")
     stem, suffix = out.stem, out.suffix
     if suffix in COMPRESSED:
         stem, suffix = Path(stem).stem, Path(stem).suffix + suffix

@@ -63,7 +63,7 @@ def version(wanted: bool) -> None:
 
 
 @app.callback()
-def options(
+def bgt(
     _: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     """Bilingual Generative Transformer: embeddings that keep meaning and manner apart."""

@@ -8,18 +8,18 @@ from typing import Annotated
 
 import typer
 
+from bgt_core.cli import options
 from bgt_core.cli.data import show_written
-from bgt_core.cli.options import JsonOption
 
 
 def alter(
     file: Annotated[Path, typer.Argument(help="Translations, as in `bgt data prepare`.")],
-    langs: Annotated[str, typer.Option(help="The languages of the columns, as in en,fr.")],
+    langs: Annotated[str, typer.Option(help="Languages of the columns, as in en,fr.")],
     of: Annotated[str, typer.Option(help="Language of the sentences to alter.")],
-    out: Annotated[Path, typer.Option(help="As in `bgt data prepare`; a third column holds the altered sentences.")],
-    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop on the first bad line.")] = False,
-    as_json: JsonOption = False,
+    out: Annotated[Path, typer.Option(help="Output file, as in `bgt data prepare`; a third column is altered.")],
+    seed: options.SeedOption = 0,
+    strict: options.StrictOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Add an altered sentence to each pair: roles swapped, a negation changed, or two words exchanged.
 

@@ -9,10 +9,9 @@ from typing import Annotated
 
 import typer
 
+from bgt_core.cli import options
 from bgt_core.cli.embed import parse_shard
-from bgt_core.cli.options import DeviceOption, JsonOption
 from bgt_core.cli.translate import (
-    BeamOption,
     CommandOption,
     MaxLengthOption,
     PrecisionOption,
@@ -28,32 +27,32 @@ def backtranslate(
         Path,
         typer.Argument(metavar="IN", help="TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr."),
     ],
-    langs: Annotated[str, typer.Option(help="The columns' languages, as in en,fr; _ is a column to leave out.")],
+    langs: Annotated[str, typer.Option(help="Languages of the columns, as in en,fr; _ is a column to leave out.")],
     out: Annotated[
-        Path, typer.Option(help="A .tsv, .tsv.gz, .tsv.xz or .tsv.zst: reference, translation, cost, row of IN.")
+        Path, typer.Option(help="Output file, .tsv, .tsv.gz, .tsv.xz or .tsv.zst: reference, translation, cost, row.")
     ],
     model: TranslatorOption = None,
     command: CommandOption = None,
     into: Annotated[
         str | None,
         typer.Option(
-            help="The language to write; its side is the reference, and the other is translated.",
+            help="Language to write; its side is the reference, and the other is translated.",
             show_default="the first of --langs",
         ),
     ] = None,
     count: Annotated[
-        int, typer.Option("--n-best", help="Translations of each sentence, a row each, the cheapest first.")
+        int, typer.Option("--n-best", help="Number of translations of each, a row each, the cheapest first.")
     ] = 1,
-    beam: BeamOption = 5,
+    beam: options.BeamOption = 5,
     max_length: MaxLengthOption = 100,
     shard: Annotated[
         str | None,
         typer.Option(metavar="I/N", help="Part I of N only, as OUT-0000I-of-0000N; one after another, they are OUT."),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop on the first bad line.")] = False,
-    device: DeviceOption = "auto",
+    strict: options.StrictOption = False,
+    device: options.DeviceOption = "auto",
     precision: PrecisionOption = "auto",
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Translate one side of translations into the language of the other: paraphrases, of which one is translated.
 
@@ -64,7 +63,7 @@ def backtranslate(
     from bgt_core.cli.progress import rows_bar
 
     if command is not None and count != 1:
-        raise UsageError("--n-best: a program writes one translation of each line; leave it out.")
+        raise UsageError("is for a model: a program writes one translation of each line.", parameter="count")
     numbers = parse_shard(shard) if shard else None
     other, into = direction(langs, into)
     search = {"source_lang": other, "lang": into, "beam": max(beam, count), "count": count, "max_length": max_length}

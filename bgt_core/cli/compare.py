@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bgt_core.cli.options import DeviceOption, JsonOption
+from bgt_core.cli import options
 from bgt_core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ ClassifierOption = Annotated[
 def compare(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="References and a translation of each, as trained on.")],
     columns: Annotated[
-        str, typer.Option(help="By name and language, the reference first; cost:label where costs are in the file.")
+        str, typer.Option(help="Columns by name and language, the reference first; cost:label if it has costs.")
     ] = "reference:en,translation:en",
     words: WordsOption = "spaces",
     idf: Annotated[
@@ -39,8 +39,8 @@ def compare(
     ] = None,
     language_model: LanguageModelOption = None,
     classifier: ClassifierOption = None,
-    device: DeviceOption = "auto",
-    as_json: JsonOption = False,
+    device: options.DeviceOption = "auto",
+    as_json: options.JsonOption = False,
 ) -> None:
     """Compare references with their translations: entropy, repetition, rare words, length, overlap, BLEU.
 
@@ -60,7 +60,7 @@ def compare(
     texts = [index for index, lang in enumerate(langs.values()) if lang != LABEL]
     labels = [index for index, lang in enumerate(langs.values()) if lang == LABEL]
     if len(texts) != 2:
-        raise UsageError(f"`columns` {columns}: expected two of text, the reference and its translation.")
+        raise UsageError(f"{columns}: expected two of text, the reference and its translation.", parameter="columns")
     cells = list(zip(*read_pairs(path, names, Skipped(), strict=True), strict=True))
     costs = np.array([number(cell) for index in labels for cell in cells[index]]) if labels else None
     if costs is not None and np.isnan(costs).any():
@@ -87,7 +87,8 @@ def sentence_models(
     given = {"perplexity": ("--language-model", language_model), "classifier": ("--classifier", classifier)}
     for name, (option, path) in given.items():
         if keep is not None and (name in keep) != (path is not None):
-            raise UsageError(f"--keep {name}=MIN..MAX needs {option}, which is for nothing else: give both.")
+            text = f"{name}=MIN..MAX needs {option}, which is for nothing else: give both."
+            raise UsageError(text, parameter="keep")
     models: dict[str, SentenceScore] = {}
     if language_model:
         from bgt_core.data.filters.perplexity import Perplexity

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bgt_core.cli import options
 from bgt_core.cli.compare import ClassifierOption, LanguageModelOption, WordsOption, compare, sentence_models
-from bgt_core.cli.errors import Command, in_flags
-from bgt_core.cli.options import DeviceOption, JsonOption
+from bgt_core.cli.errors import Command
 from bgt_core.errors import DataError, Interrupted, UsageError
 
 if TYPE_CHECKING:
@@ -24,15 +24,15 @@ LARGE = 10**9  # bytes that are not downloaded without asking
 
 app = typer.Typer(no_args_is_help=True, help="Data sets: find, download, prepare and check them.")
 
-PairOption = Annotated[str | None, typer.Option(help="Two languages, as in en-fr; columns follow their order.")]
+MaxPairsOption = Annotated[int | None, typer.Option(help="Keep a random sample of that many pairs.")]
 
 
 @app.command("list", cls=Command)
 def list_(
     pair: Annotated[
-        str | None, typer.Option(help="Ask OPUS, over the network, for all it has in two languages, as in en-fr.")
+        str | None, typer.Option(help="Two languages, as in en-fr: ask OPUS, over the network, for all it has in them.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """What can be downloaded, and under which licence."""
     from bgt_core.data.fetch import PUBLISHED, SOURCES, opus, transfer
@@ -79,10 +79,10 @@ def list_(
 @app.command(cls=Command)
 def download(
     name: Annotated[str, typer.Argument(help="A name of `bgt data list`, or opus:NAME for any corpus of OPUS.")],
-    out: Annotated[Path, typer.Option(help="A folder; its bgt-data.json says what is there and where from.")],
-    pair: PairOption = None,
+    out: Annotated[Path, typer.Option(help="Output folder; its bgt-data.json says what is there and where from.")],
+    pair: Annotated[str | None, typer.Option(help="Two languages, as in en-fr; columns follow their order.")] = None,
     release: Annotated[str | None, typer.Option(help="Of a corpus, as in v2018; or latest.")] = None,
-    max_pairs: Annotated[int | None, typer.Option(help="Keep a random sample of that many pairs.")] = None,
+    max_pairs: MaxPairsOption = None,
     raw: Annotated[bool, typer.Option("--raw", help="Keep the source's own files as they are.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask before downloading a gigabyte or more.")] = False,
 ) -> None:
@@ -118,17 +118,19 @@ def prepare(
         list[Path],
         typer.Argument(metavar="IN...", help="TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr."),
     ],
-    out: Annotated[Path, typer.Option(help="A .tsv, .tsv.gz, .tsv.xz, .tsv.zst or .parquet; OUT.json is its card.")],
-    langs: Annotated[str | None, typer.Option(help="The columns' languages, as in en,fr.")] = None,
+    out: Annotated[
+        Path, typer.Option(help="Output file, .tsv, .tsv.gz, .tsv.xz, .tsv.zst or .parquet; OUT.json is its card.")
+    ],
+    langs: Annotated[str | None, typer.Option(help="Languages of the columns, as in en,fr.")] = None,
     columns: Annotated[
         str | None,
-        typer.Option(help="The columns by name and language, as in reference:en,translation:en,cost:label."),
+        typer.Option(help="Columns by name and language, as in reference:en,translation:en,cost:label."),
     ] = None,
-    min_length: Annotated[int, typer.Option(help="Of every side, in --unit.")] = 1,
-    max_length: Annotated[int, typer.Option(help="Of every side, in --unit.")] = 100,
-    max_ratio: Annotated[float, typer.Option(help="Of the longer side's length to the shorter's.")] = 9.0,
-    unit: Annotated[str, typer.Option(help="Of lengths: words, characters, or pieces with --tokenizer.")] = "words",
-    tokenizer: Annotated[Path | None, typer.Option(help="A SentencePiece model, to count pieces.")] = None,
+    min_length: Annotated[int, typer.Option(help="Minimum length of every side, in --unit.")] = 1,
+    max_length: Annotated[int, typer.Option(help="Maximum length of every side, in --unit.")] = 100,
+    max_ratio: Annotated[float, typer.Option(help="Maximum ratio of the longer side's length to the shorter's.")] = 9.0,
+    unit: Annotated[str, typer.Option(help="Unit of lengths: words, characters, or pieces of --tokenizer.")] = "words",
+    tokenizer: Annotated[Path | None, typer.Option(help="A SentencePiece model to count pieces with.")] = None,
     exclude: Annotated[
         list[Path] | None,
         typer.Option(help="A file or folder of evaluation sentences, to drop pairs with one of them; may be repeated."),
@@ -145,17 +147,17 @@ def prepare(
     words: WordsOption = "spaces",
     language_model: LanguageModelOption = None,
     classifier: ClassifierOption = None,
-    device: DeviceOption = "auto",
+    device: options.DeviceOption = "auto",
     first_of_reference: Annotated[
         bool, typer.Option("--first-of-reference", help="Of the rows with one reference keep the first that is good.")
     ] = False,
-    max_pairs: Annotated[int | None, typer.Option(help="Keep a random sample of that many pairs.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the sample.")] = 1,
+    max_pairs: MaxPairsOption = None,
+    seed: options.SeedOption = 1,
     licence: Annotated[
         str | None, typer.Option(help="Written on the card, in place of what is recorded of the sources.")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop on the first bad line.")] = False,
-    as_json: JsonOption = False,
+    strict: options.StrictOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Normalise and filter translations, drop copies and evaluation sentences, and write the rest with a card."""
     from bgt_core.cli.progress import rows_bar
@@ -163,8 +165,8 @@ def prepare(
     from bgt_core.data.filters.scores import ScoreRange
 
     if bool(langs) == bool(columns):
-        raise UsageError("--langs or --columns says what the columns hold; give one of them.")
-    with in_flags({"least": "--min-length", "most": "--max-length"}), rows_bar("pairs read") as report:
+        raise UsageError("or --columns says what the columns hold; give one of them.", parameter="langs")
+    with rows_bar("pairs read") as report:
         ranges = tuple(map(ScoreRange.parse, keep or []))
         models = sentence_models(language_model, classifier, words, device, {each.score for each in ranges})
         rules = CleaningRules(
@@ -191,12 +193,14 @@ def pivot(
         Path, typer.Argument(help="Translations, as in `bgt data prepare`: the first language and one more.")
     ],
     right: Annotated[Path, typer.Argument(help="Translations: the first language and another.")],
-    langs: Annotated[str, typer.Option(help="That of both files, LEFT's other and RIGHT's other, as in en,fr,es.")],
-    out: Annotated[
-        Path, typer.Option(help="As in `bgt data prepare`; the columns are LEFT's other and RIGHT's other.")
+    langs: Annotated[
+        str, typer.Option(help="Languages of both files, LEFT's other and RIGHT's other, as in en,fr,es.")
     ],
-    strict: Annotated[bool, typer.Option("--strict", help="Stop on the first bad line.")] = False,
-    as_json: JsonOption = False,
+    out: Annotated[
+        Path, typer.Option(help="Output file, as in `bgt data prepare`, of LEFT's other and RIGHT's other.")
+    ],
+    strict: options.StrictOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Join two files of translations where a sentence is in both: pairs that a model never saw, for `bgt retrieve`."""
     from bgt_core.data.pivot import pivot as join
@@ -211,8 +215,8 @@ app.command(cls=Command)(compare)
 @app.command(cls=Command)
 def check(
     path: Annotated[Path, typer.Argument(help="A folder of downloads, a prepared file, or, with --langs, a table.")],
-    langs: Annotated[str | None, typer.Option(help="The languages of a table that has no card, as in en,fr.")] = None,
-    as_json: JsonOption = False,
+    langs: Annotated[str | None, typer.Option(help="Languages of the columns, as in en,fr, if it has no card.")] = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Check that files are still as recorded: bytes, SHA-256, rows, columns, UTF-8."""
     from bgt_core.data.inspection import inspect, inspect_table
@@ -254,7 +258,7 @@ def agree(offer: Offer, yes: bool) -> None:
     if yes or (offer.bytes is not None and offer.bytes < LARGE):
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"{offer.name} is {size}: pass --yes to download that much.")
+        raise UsageError(f"is needed to download {offer.name}, which is {size}.", parameter="yes")
     if not typer.confirm("Download it?", err=True):
         raise UsageError(f"{offer.name}: not downloaded.")
 

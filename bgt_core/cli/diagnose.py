@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from bgt_core import PRETRAINED
-from bgt_core.cli.options import DeviceOption, JsonOption, ModelOption
-from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.cli import options
+from bgt_core.errors import DataError, NotFound, UsageError, check_least
 
 if TYPE_CHECKING:
     from bgt_core.checkpoint import Checkpoint
@@ -34,19 +34,19 @@ def diagnose(
             show_default="those the model's run held out",
         ),
     ] = None,
-    model: ModelOption = PRETRAINED,
+    model: options.ModelOption = PRETRAINED,
     langs: Annotated[
-        str | None, typer.Option(help="The languages of the columns, as in en,fr.", show_default="the model's")
+        str | None, typer.Option(help="Languages of the columns, as in en,fr.", show_default="the model's")
     ] = None,
-    pairs: Annotated[
-        int, typer.Option(help="At most this many, evenly spaced. Information is at most their log.")
+    limit: Annotated[
+        int, typer.Option(help="At most this many pairs, evenly spaced. Information is at most their log.")
     ] = 1_000,
     samples: Annotated[
         int, typer.Option(help="Draws per pair for its likelihood; each is a pass through the model.")
     ] = 20,
-    seed: Annotated[int, typer.Option(help="Of all draws.")] = 0,
-    device: DeviceOption = "auto",
-    as_json: JsonOption = False,
+    seed: options.SeedOption = 0,
+    device: options.DeviceOption = "auto",
+    as_json: options.JsonOption = False,
 ) -> None:
     """Say what each latent of a generative model holds, and how likely it finds held-out text.
 
@@ -58,9 +58,8 @@ def diagnose(
     from bgt_core.data.batching import validation
     from bgt_core.device import pick_device
 
-    for name, value, least in (("--pairs", pairs, 2), ("--samples", samples, 1), ("--seed", seed, 0)):
-        if value < least:
-            raise UsageError(f"{name} {value}: must be at least {least}.")
+    check_least(2, limit=limit)
+    check_least(1, samples=samples)
     torch_device = pick_device(device)
     trained = checkpoint.load(model, torch_device)
     with TemporaryDirectory() as work:
@@ -73,7 +72,7 @@ def diagnose(
             corpus = held_out(trained)
         if len(corpus) < 2:
             raise DataError(f"{len(corpus)} pairs to look at, of a length that the model takes; it needs 2 or more.")
-        batches = validation(corpus, MICRO_TOKENS, pairs)
+        batches = validation(corpus, MICRO_TOKENS, limit)
         diagnosis = diagnose.diagnose(trained.model.eval(), batches, torch_device, samples, seed)
     print(
         f"{diagnosis.pairs:,} pairs, {diagnosis.sentences:,} sentences reconstructed; nats, ± a standard error.",
@@ -102,7 +101,8 @@ def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work:
     data = trained.recipe.data
     columns = langs.split(",") if langs else list(data.langs_of)
     if not set(columns) <= set(data.langs_of):
-        raise UsageError(f"--langs {langs}: expected columns of the model, {','.join(data.langs_of)}, in any order.")
+        text = f"{langs}: expected columns of the model, {','.join(data.langs_of)}, in any order."
+        raise UsageError(text, parameter="langs")
     corpus = prepare(
         files,
         [f"{column}:{data.langs_of[column]}" for column in columns],

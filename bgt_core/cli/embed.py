@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from bgt_core import PRETRAINED
-from bgt_core.cli.options import DeviceOption, EncoderOption, LangOption, PrecisionOption, open_encoder
+from bgt_core.cli import options
+from bgt_core.cli.options import open_encoder
 from bgt_core.errors import Interrupted, UsageError
 
 
@@ -18,12 +19,12 @@ def embed(
     source: Annotated[
         Path, typer.Argument(metavar="IN", help="One sentence per line (.gz, .xz, .zst too); - reads stdin.")
     ],
-    out: Annotated[Path, typer.Option(help="A .npy or .safetensors file.")],
-    lang: LangOption = "en",
-    latent: Annotated[str, typer.Option(help="semantic, language or syntactic, where the model has it.")] = "semantic",
-    model: EncoderOption = str(PRETRAINED),
-    device: DeviceOption = "auto",
-    precision: PrecisionOption = "auto",
+    out: Annotated[Path, typer.Option(help="Output file, .npy or .safetensors.")],
+    lang: options.LangOption = "en",
+    latent: Annotated[str, typer.Option(help="Latent: semantic, language, or another of the model.")] = "semantic",
+    model: options.EncoderOption = str(PRETRAINED),
+    device: options.DeviceOption = "auto",
+    precision: options.PrecisionOption = "auto",
     shard: Annotated[
         str | None,
         typer.Option(metavar="I/N", help="Part I of N only, as OUT-0000I-of-0000N; bgt_core.bulk.join makes them one."),
@@ -47,5 +48,5 @@ def parse_shard(text: str) -> tuple[int, int]:
     """ "2/4" -> (2, 4)."""
     match = re.fullmatch(r"(\d+)/(\d+)", text)
     if not match:
-        raise UsageError(f"--shard {text}: expected I/N, as in 2/4.")
+        raise UsageError(f"{text}: expected I/N, as in 2/4.", parameter="shard")
     return int(match[1]), int(match[2])

@@ -1,57 +1,60 @@
-"""From an error of the library to what a user of a command sees: one line, in flags, and an exit code.
+"""From an error of the library to one line for the user of a command, and an exit code.
 
-The library names its Python parameters, in backticks anywhere or as a message's first word: "`resamples` 9: expected
-100 or more". A command whose parameters have the same names says "--resamples 9: ..." without doing anything; one that
-calls them otherwise says so with `in_flags`.
+An error may carry the Python parameter that is wrong (`BgtError.parameter`). Commands give their options' variables the
+names of the library's parameters, so that `resamples` becomes "--resamples" without a table of names.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import re
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from bgt_core.errors import BgtError, NotFound
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-_NAME = re.compile(r"`(\w+)`|^(\w+)(?= )")
 
 
-def flags(message: str, names: Mapping[str, str]) -> str:
-    """The message with these parameters by other names: {"resamples": "--bootstrap"}."""
-    return _NAME.sub(lambda match: names.get(match[1] or match[2], match[0]), message)
-
-
-@contextmanager
-def in_flags(names: Mapping[str, str]) -> Iterator[None]:
-    """Errors from inside name parameters in this way."""
-    try:
-        yield
-    except BgtError as error:
-        error.args = (flags(str(error), names),)
-        raise
+def name_option(error: BgtError, command: Any) -> BgtError:
+    """Let an error name an option or argument of this command in place of a parameter."""
+    for option in command.params:
+        spelled = f"--{error.parameter.replace('_', '-')}" in option.opts
+        if error.parameter and (spelled or option.name == error.parameter):
+            argument = (option.metavar or error.parameter.upper()).strip("[].")
+            error.parameter = argument if option.param_type_name == "argument" else max(option.opts, key=len)
+            break
+    return error
 
 
 class Command(TyperCommand):
     """A command whose errors name its own options and arguments: `app.command(cls=Command)`."""
 
     def invoke(self, ctx: Any) -> Any:
-        names = {param.name: param.metavar if param.param_type_name == "argument" else max(param.opts, key=len)
-                 for param in self.params}  # fmt: skip
-        with in_flags({name: called for name, called in names.items() if name and called}):
+        try:
             return super().invoke(ctx)
+        except BgtError as error:
+            name_option(error, self)
+            raise
+
+
+class Group(TyperGroup):
+    """A group with options of its own, named by its errors: `typer.Typer(cls=Group)`."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BgtError as error:
+            name_option(error, self)
+            raise
 
 
 def run(app: typer.Typer, program: str) -> None:
-    """The whole of a program: a foreseeable error is one line on stderr and its exit code."""
+    """Run a program; print an expected error in one line on stderr and exit with its code."""
     open_streams()
     try:
         app()
@@ -85,6 +88,6 @@ def open_streams() -> None:
 
 
 def unwritten(program: str, error: OSError) -> NoReturn:
-    """Ends the program, whose stdout is full."""
-    print(f"{program}: what is printed can't be written ({error.strerror}).", file=sys.stderr, flush=True)
+    """End the program, whose stdout is full."""
+    print(f"{program}: the output can't be written ({error.strerror}).", file=sys.stderr, flush=True)
     os._exit(NotFound.exit_code)  # at its usual end Python would try again, and fail with a traceback

@@ -14,19 +14,9 @@ import typer
 from typer.core import TyperGroup
 
 from bgt_core import PRETRAINED
+from bgt_core.cli import options
 from bgt_core.cli.errors import Command
-from bgt_core.cli.options import (
-    CsvOption,
-    DeviceOption,
-    DistanceOption,
-    JsonOption,
-    LatexOption,
-    ParquetOption,
-    PrecisionOption,
-    check_files,
-    on_stdout,
-    open_models,
-)
+from bgt_core.cli.options import check_files, on_stdout, open_models
 from bgt_core.errors import NotFound
 
 if TYPE_CHECKING:
@@ -59,30 +49,22 @@ def about() -> None:
 def run(
     task: Any,  # a `Task`
     data: list[Path] | None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A checkpoint or run folder, ORG/NAME, sentence-transformers:NAME, python:MODULE:OBJECT, "
-            "vectors:FILE, scores:FILE or baseline:words|tfidf|random; give several to compare them, and a name of "
-            "your own as NAME=SPEC.",
-            show_default="the model that ships",
-        ),
-    ] = None,
-    distance: DistanceOption = None,
-    resamples: Annotated[int, typer.Option(help="Number of bootstrap resamples.")] = 2_000,
-    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples, and of what the evaluation draws.")] = 0,
+    model: options.EncodersOption = None,
+    distance: options.DistanceOption = None,
+    resamples: options.ResamplesOption = 2_000,
+    level: options.LevelOption = 0.95,
+    seed: options.SeedOption = 0,
     gaps: Annotated[bool, typer.Option("--compare", help="Also print each difference of two systems.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Keep everything in files: scores, differences, items, curves, JSON."),
+        typer.Option(metavar="FOLDER", help="Output folder for scores, differences, items, curves and JSON."),
     ] = None,
-    csv: CsvOption = None,
-    latex: LatexOption = None,
-    parquet: ParquetOption = None,
-    as_json: JsonOption = False,
-    device: DeviceOption = "auto",
-    precision: PrecisionOption = "auto",
+    csv: options.CsvOption = None,
+    latex: options.LatexOption = None,
+    parquet: options.ParquetOption = None,
+    as_json: options.JsonOption = False,
+    device: options.DeviceOption = "auto",
+    precision: options.PrecisionOption = "auto",
 ) -> None:
     """Load, measure and print."""
     from bgt_core.evaluation.comparison import check_bootstrap
@@ -127,7 +109,7 @@ def save_all(result: Result, folder: Path) -> None:
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise NotFound(f"`out` {folder}: can't be made ({error.strerror}).") from None
+        raise NotFound(f"{folder}: can't be made ({error.strerror}).", parameter="out") from None
     write_text(folder / "result.json", json.dumps(result.as_dict(), indent=2, ensure_ascii=False))
     tables = {"scores": result.table(), "differences": result.difference_table(), "curves": result.curve_table()}
     for name, table in tables.items():

@@ -9,8 +9,6 @@ from typing import Annotated
 
 import typer
 
-from bgt_core.cli.errors import in_flags
-
 
 class Form(StrEnum):
     """What an exported folder is made for."""
@@ -22,29 +20,28 @@ class Form(StrEnum):
 
 def export(
     path: Annotated[Path, typer.Argument(help="A checkpoint or run folder, or ORG/NAME.")],
-    out: Annotated[Path, typer.Option(help="A new folder.")],
+    out: Annotated[Path, typer.Option(help="Output folder, a new one.")],
     to: Annotated[Form, typer.Option("--to", help="What reads the folder.")] = Form.CHECKPOINT,
     half: Annotated[bool, typer.Option("--half", help="Store weights in 16 bits (checkpoint).")] = False,
-    card: Annotated[
+    figures: Annotated[
         Path | None,
-        typer.Option(help="Measured figures to keep with it, as `python -m probes.cli.card` prints (checkpoint)."),
+        typer.Option(
+            "--card", help="Measured figures to keep with it, as `python -m probes.cli.card` prints (checkpoint)."
+        ),
     ] = None,
     latent: Annotated[
         str | None,
-        typer.Option(
-            help="semantic, language, syntactic, or another latent of the model (onnx).", show_default="semantic"
-        ),
+        typer.Option(help="Latent: semantic, language, or another of the model (onnx).", show_default="semantic"),
     ] = None,
     lang: Annotated[
-        str | None, typer.Option(help="Whose language latent (onnx).", show_default="the first language")
+        str | None, typer.Option(help="Language of the language latent (onnx).", show_default="the model's first")
     ] = None,
 ) -> None:
     """Copy a checkpoint for use: without the optimiser's state, or as sentence-transformers or ONNX read it."""
     from bgt_core.adapters import publish
 
-    with in_flags({"figures": "--card"}):
-        figures = publish.read_figures(card) if card else None
-        difference = publish.export(path, out, to=to.value, half=half, figures=figures, latent=latent, lang=lang)
+    measured = publish.read_figures(figures) if figures else None
+    difference = publish.export(path, out, to=to.value, half=half, figures=measured, latent=latent, lang=lang)
     if difference is not None:
         print(f"largest difference to torch: {difference:.1e}", file=sys.stderr)
     print(out)

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from bgt_core import PRETRAINED
-from bgt_core.cli.options import DeviceOption, LengthPenaltyOption, MaxRunOption, ModelOption, NgramOption, load
+from bgt_core.cli import options
+from bgt_core.cli.options import load
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample
 
@@ -22,33 +23,34 @@ def generate(
     source_lang: Annotated[
         str | None, typer.Option("--source-lang", help="Language of the source.", show_default="that of the style")
     ] = None,
-    beam: Annotated[int, typer.Option(help="Hypotheses kept; 1 is greedy.")] = DEFAULT_SEARCH.size,
+    beam: options.BeamOption = DEFAULT_SEARCH.size,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random instead of searching.")] = False,
-    temperature: Annotated[float, typer.Option(help="With --sample.")] = 1.0,
-    top_p: Annotated[float, typer.Option(help="With --sample.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="With --sample.")] = 0,
-    max_length: Annotated[int, typer.Option(help="At most that many pieces.")] = 60,
-    no_repeat_ngram: NgramOption = DEFAULT_SEARCH.no_repeat_ngram,
-    max_run: MaxRunOption = DEFAULT_SEARCH.max_run,
-    length_penalty: LengthPenaltyOption = DEFAULT_SEARCH.length_penalty,
-    n_best: Annotated[int, typer.Option("--n-best", min=1, help="Print that many of the beam, the best first.")] = 1,
+    temperature: Annotated[float, typer.Option(help="Temperature of --sample.")] = 1.0,
+    top_p: Annotated[float, typer.Option(help="Share of the probability that --sample draws from.")] = 1.0,
+    seed: options.SeedOption = 0,
+    max_length: Annotated[int, typer.Option(help="Maximum length, in pieces of the model.")] = 60,
+    no_repeat_ngram: options.NgramOption = DEFAULT_SEARCH.no_repeat_ngram,
+    max_run: options.MaxRunOption = DEFAULT_SEARCH.max_run,
+    length_penalty: options.LengthPenaltyOption = DEFAULT_SEARCH.length_penalty,
+    n_best: Annotated[int, typer.Option(min=1, help="Number of texts of the beam to print, the best first.")] = 1,
     rerank: Annotated[
         bool,
         typer.Option(
             help="Rank the beam by how much of both latents the model reads from it again, not by likelihood."
         ),
     ] = True,
-    model: ModelOption = PRETRAINED,
-    device: DeviceOption = "auto",
+    model: options.ModelOption = PRETRAINED,
+    device: options.DeviceOption = "auto",
 ) -> None:
     """Write the meaning of one sentence in the style of another."""
     from bgt_core.generation.generate import candidates, exchanged
 
-    for name, text in (("--source", source), ("--style", style)):
+    for name, text in (("source", source), ("style", style)):
         if not text.strip():
-            raise UsageError(f"{name} is empty; give a sentence.")
+            raise UsageError("is empty; give a sentence.", parameter=name)
     if n_best > 1 and (sample or n_best > beam):
-        raise UsageError(f"--n-best {n_best}: expected a beam that holds as many; --beam {beam}, and no --sample.")
+        rule = f"{n_best}: expected a beam that holds as many; --beam {beam}, and no --sample."
+        raise UsageError(rule, parameter="n_best")
     rules = no_repeat_ngram, max_run
     bgt = load(model, device)
     lang = lang or bgt.langs[0]

@@ -9,14 +9,14 @@ from typing import Annotated
 import typer
 
 from bgt_core import PRETRAINED
-from bgt_core.cli.options import JsonOption
+from bgt_core.cli import options
 
 
 def info(
     path: Annotated[
         Path, typer.Argument(help="A checkpoint or run folder, or ORG/NAME.", show_default="the model that ships")
     ] = PRETRAINED,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Say what a checkpoint holds, and check its hashes."""
     from bgt_core import checkpoint

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bgt_core import PRETRAINED
-from bgt_core.cli.options import DeviceOption, EncoderOption, open_encoder
+from bgt_core.cli import options
+from bgt_core.cli.options import open_encoder
 from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,14 +22,16 @@ if TYPE_CHECKING:
 def mine(
     left: Annotated[Path, typer.Argument(metavar="A", help="One sentence per line (.gz, .xz, .zst too).")],
     right: Annotated[Path, typer.Argument(metavar="B", help="The same, in another language.")],
-    out: Annotated[Path, typer.Option(help="A TSV: score, line of A, line of B, both sentences; best first.")],
-    langs: Annotated[str | None, typer.Option(help="The languages of A and B, as in en,fr.")] = None,
+    out: Annotated[
+        Path, typer.Option(help="Output file, a TSV: score, line of A, line of B, both sentences; best first.")
+    ],
+    langs: Annotated[str | None, typer.Option(help="Languages of A and B, as in en,fr.")] = None,
     vectors: Annotated[
         tuple[Path, Path] | None,
         typer.Option(metavar="A.npy B.npy", help="Instead of --langs: vectors that `bgt embed` made of A and B."),
     ] = None,
-    k: Annotated[int, typer.Option("--k", help="Neighbours that a score is relative to.")] = 4,
-    margin: Annotated[str, typer.Option(help="ratio, distance or absolute (the plain cosine).")] = "ratio",
+    k: Annotated[int, typer.Option("--k", help="Neighbours that a margin is relative to.")] = 4,
+    margin: Annotated[str, typer.Option(help="Margin: ratio, distance or absolute (the plain cosine).")] = "ratio",
     retrieval: Annotated[
         str, typer.Option(help="max (uses each sentence once), intersection, forward or backward.")
     ] = "max",
@@ -41,9 +44,9 @@ def mine(
     gold: Annotated[
         Path | None, typer.Option(help="Known translations, line of A <tab> line of B: prints how many are found.")
     ] = None,
-    threads: Annotated[int | None, typer.Option(min=1, show_default="all cores")] = None,
-    model: EncoderOption = str(PRETRAINED),
-    device: DeviceOption = "auto",
+    threads: Annotated[int | None, typer.Option(min=1, help="Number of threads.", show_default="all cores")] = None,
+    model: options.EncoderOption = str(PRETRAINED),
+    device: options.DeviceOption = "auto",
 ) -> None:
     """Find translations in two texts, by how far their cosine stands out among those of other candidates."""
     from bgt_core.cli.progress import rows_bar
@@ -55,9 +58,9 @@ def mine(
     margins.check(k, margin, retrieval)
     neighbours.planner(index, recall)
     if (langs is None) == (vectors is None):
-        raise UsageError("Give --langs to embed A and B, or --vectors where that is done.")
+        raise UsageError("or --vectors: give one of them.", parameter="langs")
     if out.is_dir() or not out.parent.is_dir():
-        raise UsageError(f"--out {out}: name a file in a folder that exists.")
+        raise UsageError(f"{out}: name a file in a folder that exists.", parameter="out")
     texts = files.read_sentences(left), files.read_sentences(right)
     known = files.read_gold(gold, *texts) if gold else None
     use_threads(threads)

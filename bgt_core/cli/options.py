@@ -25,12 +25,16 @@ ModelOption = Annotated[
         show_default="the model that ships",
     ),
 ]
-EncoderOption = Annotated[
-    str,
+ENCODER = (
+    "A checkpoint or run folder, ORG/NAME, sentence-transformers:NAME, python:MODULE:OBJECT, vectors:FILE or "
+    "baseline:words|tfidf|random"
+)
+EncoderOption = Annotated[str, typer.Option("--model", help=f"{ENCODER}.", show_default="the model that ships")]
+EncodersOption = Annotated[
+    list[str] | None,
     typer.Option(
         "--model",
-        help="A checkpoint or run folder, ORG/NAME, sentence-transformers:NAME, python:MODULE:OBJECT, vectors:FILE, "
-        "or baseline:words|tfidf|random.",
+        help=f"{ENCODER}; give several to compare them, and a name of your own as NAME=SPEC.",
         show_default="the model that ships",
     ),
 ]
@@ -41,8 +45,14 @@ LatexOption = Annotated[
     Path | None, typer.Option("--latex", metavar="FILE", help="Also write it for LaTeX, booktabs; - prints it.")
 ]
 ParquetOption = Annotated[Path | None, typer.Option("--parquet", metavar="FILE", help="Also write it as Parquet.")]
+MdOption = Annotated[Path | None, typer.Option("--md", metavar="FILE", help="Also write it as Markdown; - prints it.")]
+ResamplesOption = Annotated[int, typer.Option("--resamples", help="Number of bootstrap resamples.")]
+LevelOption = Annotated[float, typer.Option("--level", help="Level of the intervals.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random draws.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Stop on the first bad line instead of skipping it.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
 PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, auto (bf16 where the device has it); int8 on a CPU.")]
+BeamOption = Annotated[int, typer.Option("--beam", help="Hypotheses kept; 1 is greedy.")]
 NgramOption = Annotated[
     int,
     typer.Option("--no-repeat-ngram", min=0, metavar="N", help="Never the same N tokens twice; 0: no such rule."),
@@ -115,6 +125,11 @@ def unnamed(spec: str) -> str:
     return match[1] if match and not Path(spec).exists() else spec
 
 
+def split_names(values: Sequence[str] | None) -> list[str]:
+    """["a,b", "c"] -> ["a", "b", "c"], each once."""
+    return list(dict.fromkeys(part.strip() for value in values or [] for part in value.split(",") if part.strip()))
+
+
 def on_stdout(files: Mapping[str, Path | None]) -> list[str]:
     """Those of the files that are to be printed instead, "-"."""
     return [name for name, path in files.items() if path == STDOUT]
@@ -124,13 +139,14 @@ def check_files(files: Mapping[str, Path | None], as_json: bool = False) -> None
     """NotFound where the folder of a file is absent, UsageError where stdout can't hold all it should."""
     printed = on_stdout(files)
     if binary := [name for name in printed if name not in PRINTED]:
-        raise UsageError(f"--{binary[0]} -: only {', '.join(PRINTED)} can go to stdout; give a file.")
+        raise UsageError(f"-: only {', '.join(PRINTED)} can go to stdout; give a file.", parameter=binary[0])
     if len(printed) + as_json > 1:
-        names = [f"--{name} -" for name in printed] + ["--json"] * as_json
-        raise UsageError(f"{' and '.join(names)}: stdout holds one document; give files for the others.")
+        others = [f"--{name} -" for name in printed[1:]] + ["--json"] * as_json
+        text = f"- and {' and '.join(others)}: stdout holds one document; give files for the others."
+        raise UsageError(text, parameter=printed[0])
     for name, path in files.items():
         if path and not path.absolute().parent.is_dir():
-            raise NotFound(f"--{name} {path}: there is no folder {path.parent}.")
+            raise NotFound(f"{path}: there is no folder {path.parent}.", parameter=name)
 
 
 def tune_training() -> None:

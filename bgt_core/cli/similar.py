@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bgt_core import PRETRAINED
+from bgt_core.cli import options
 from bgt_core.cli.errors import Command
-from bgt_core.cli.options import DeviceOption, EncoderOption, JsonOption, LangOption, PrecisionOption, open_encoder
+from bgt_core.cli.options import open_encoder
 from bgt_core.errors import Interrupted, UsageError
 
 if TYPE_CHECKING:
@@ -25,17 +26,17 @@ def build(
     source: Annotated[
         Path, typer.Argument(metavar="QUESTIONS", help="One question a line (.gz, .xz, .zst too); copies count once.")
     ],
-    out: Annotated[Path, typer.Option(metavar="STORE", help="A folder for the store.")],
-    model: EncoderOption = str(PRETRAINED),
+    out: Annotated[Path, typer.Option(metavar="STORE", help="Output folder, the store.")],
+    model: options.EncoderOption = str(PRETRAINED),
     dev: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Labelled pairs that scores become probabilities on.")
+        Path | None, typer.Option(metavar="FILE", help="Labelled pairs to calibrate probabilities on.")
     ] = None,
-    columns: Annotated[str, typer.Option(help="Of --dev; _ for one that is not read.")] = "label,a,b",
+    columns: Annotated[str, typer.Option(help="Columns of --dev; _ for one that is not read.")] = "label,a,b",
     topics: Annotated[int, typer.Option(help="Also find so many topics (LDA), to search within; 0: none.")] = 0,
-    seed: Annotated[int, typer.Option(help="Of the topics.")] = 0,
-    lang: LangOption = "en",
-    device: DeviceOption = "auto",
-    precision: PrecisionOption = "auto",
+    seed: options.SeedOption = 0,
+    lang: options.LangOption = "en",
+    device: options.DeviceOption = "auto",
+    precision: options.PrecisionOption = "auto",
 ) -> None:
     """Embed questions once, for `query`. A build that was stopped continues when it is started again.
 
@@ -80,26 +81,26 @@ def query(
     file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Questions, one a line (.gz, .xz, .zst too); - reads stdin.")
     ] = None,
-    top: Annotated[int, typer.Option(help="Stored questions to show for each.")] = 10,
+    k: Annotated[int, typer.Option("--top", help="Stored questions to show for each.")] = 10,
     within: Annotated[
         int | None,
         typer.Option(
             help="Search only questions of this many topics, the query's largest.", show_default="all are searched"
         ),
     ] = None,
-    candidates: Annotated[
+    shortlist: Annotated[
         int, typer.Option(help="Questions nearest by W2 that the model ranks; others can't be shown.")
     ] = 500,
     exact: Annotated[bool, typer.Option("--exact", help="Let the model rank every question; slow.")] = False,
     model: Annotated[
-        str | None, typer.Option(help="As in `build`, where it has moved.", show_default="that of the store")
+        str | None,
+        typer.Option(help="A checkpoint or run folder, or as in `build`, if it moved.", show_default="the store's"),
     ] = None,
-    as_json: JsonOption = False,
-    device: DeviceOption = "auto",
-    precision: PrecisionOption = "auto",
+    as_json: options.JsonOption = False,
+    device: options.DeviceOption = "auto",
+    precision: options.PrecisionOption = "auto",
 ) -> None:
     """The stored questions most like each of these, with the probability that both mean the same."""
-    from bgt_core.cli.errors import in_flags
     from bgt_core.data.textfile import text_lines
     from bgt_core.questions import QuestionStore
     from bgt_core.questions.card import StoreCard
@@ -108,13 +109,12 @@ def query(
     if file:
         texts += [line for _, line in text_lines(file) if line.strip()]
     if not texts:
-        raise UsageError("Nothing to look for: give a question in quotes, or --file with one a line.")
+        raise UsageError("is needed, in quotes; or --file with one a line.", parameter="questions")
     card = StoreCard.load(store)
     if not (spec := model or card.model):
-        raise UsageError(f"{store}: does not say which model made it; name it: --model PATH")
+        raise UsageError(f"is needed: {store} does not say which model made it.", parameter="model")
     opened = QuestionStore.open(store, open_encoder(spec, device, precision))
-    with in_flags({"k": "--top"}):
-        results = opened.query(texts, k=top, within=within, candidates=None if exact else candidates)
+    results = opened.query(texts, k=k, within=within, shortlist=None if exact else shortlist)
     if as_json:
         queries = [
             {"query": text, "topics": query_topics(opened, text), "hits": [entry(opened, hit) for hit in hits]}

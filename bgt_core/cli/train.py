@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bgt_core.cli.options import DeviceOption, tune_training
+from bgt_core.cli import options
+from bgt_core.cli.options import tune_training
 from bgt_core.errors import UsageError
 
 
@@ -20,20 +21,20 @@ def train(
         ),
     ] = None,
     *,
-    out: Annotated[Path, typer.Option(help="The run's folder.")],
+    out: Annotated[Path, typer.Option(help="Output folder, of the run.")],
     data: Annotated[
         list[str] | None,
         typer.Option(
-            help="Rows: TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr. Several allowed; "
+            help="Data: TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr. Several allowed; "
             "en-fr=FILE where files have different columns: each set of them is a corpus, and --set "
             "train.sampling_temperature=5 gives small ones more than their share. news/en-fr=FILE says a kind of text, "
             "and --set train.kind_weights=news:3,docs:0.5 how often its rows count."
         ),
     ] = None,
-    langs: Annotated[str | None, typer.Option(help="The columns' languages, as in en,fr.")] = None,
+    langs: Annotated[str | None, typer.Option(help="Languages of the columns, as in en,fr.")] = None,
     columns: Annotated[
         str | None,
-        typer.Option(help="The columns by name and language, as in a:en,b:en,gold:label; label holds numbers."),
+        typer.Option(help="Columns by name and language, as in a:en,b:en,gold:label; label holds numbers."),
     ] = None,
     teacher: Annotated[
         list[str] | None,
@@ -52,13 +53,11 @@ def train(
         str | None, typer.Option("--init-from", help="Start from this checkpoint's weights, sizes and tokenizer.")
     ] = None,
     tokenizer: Annotated[
-        Path | None, typer.Option(help="Use this SentencePiece model; otherwise one is trained.")
+        Path | None, typer.Option(help="A SentencePiece model to use; otherwise one is trained.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop on the first bad line instead of skipping it.")
-    ] = False,
-    device: DeviceOption = "auto",
+    strict: options.StrictOption = False,
+    device: options.DeviceOption = "auto",
     workers: Annotated[
         int | None,
         typer.Option(
@@ -79,17 +78,16 @@ def train(
     with Progress() as report:
         if resume:
             if recipe or data or langs or columns or init_from or tokenizer or teacher:
-                raise UsageError(
-                    "--resume continues the run as it was started: give it --out, and --set for what may change."
-                )
+                text = "continues the run as it was started: give it --out, and --set for what may change."
+                raise UsageError(text, parameter="resume")
             changed = parse_overrides(overrides or [])
             folder = run.resume(out, device=device, workers=workers, report=report, overrides=changed)
         else:
             if recipe is None or not data:
                 example = "bgt train bgt-small --data pairs.tsv --out runs/mine"
-                raise UsageError(f"A new run needs a recipe and --data, as in: {example}")
+                raise UsageError(f"is needed by a new run, as in: {example}", parameter="data" if recipe else "recipe")
             if langs and columns:
-                raise UsageError("--langs and --columns say the same; give one.")
+                raise UsageError("and --columns say the same; give one.", parameter="langs")
             folder = run.train(
                 recipe,
                 data,

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bgt_core.cli.options import DeviceOption, JsonOption, LengthPenaltyOption, MaxRunOption, NgramOption, load
-from bgt_core.errors import UsageError
+from bgt_core.cli import options
+from bgt_core.cli.options import load
+from bgt_core.errors import UsageError, check_least
 
 if TYPE_CHECKING:
     from bgt_core.data.translations import SentenceTranslator
@@ -31,10 +32,9 @@ CommandOption = Annotated[
         "every portion of the text, without a shell.",
     ),
 ]
-BeamOption = Annotated[int, typer.Option(help="Hypotheses kept; 1 is greedy.")]
 PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, or auto: bf16 where the device has it.")]
 MaxLengthOption = Annotated[
-    int, typer.Option(help="In pieces of the model: what is longer is not translated, and no translation is longer.")
+    int, typer.Option(help="Maximum length of both sides, in pieces; longer sentences are not translated.")
 ]
 
 
@@ -49,29 +49,31 @@ def translate(
     command: CommandOption = None,
     into: Annotated[
         str | None,
-        typer.Option(help="The language to write.", show_default="the model's first; with --score, that of --langs"),
+        typer.Option(help="Language to write.", show_default="the model's first; with --score, that of --langs"),
     ] = None,
     score: Annotated[
         bool, typer.Option("--score", help="Translate one side of IN and compare with the other: chrF and BLEU.")
     ] = False,
-    langs: Annotated[str | None, typer.Option(help="With --score: the languages of IN's columns, as in en,fr.")] = None,
-    lowercase: Annotated[bool, typer.Option("--lowercase", help="With --score: of lower-cased text.")] = False,
-    resamples: Annotated[int, typer.Option(min=100, help="With --score: of the bootstrap.")] = 1_000,
-    beam: BeamOption = 5,
+    langs: Annotated[str | None, typer.Option(help="Languages of the columns, as in en,fr, for --score.")] = None,
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="Lower-case all text first, for --score.")] = False,
+    resamples: options.ResamplesOption = 2_000,
+    beam: options.BeamOption = 5,
     max_length: MaxLengthOption = 100,
-    no_repeat_ngram: NgramOption = 0,
-    max_run: MaxRunOption = 0,
-    length_penalty: LengthPenaltyOption = 1.0,
-    device: DeviceOption = "auto",
+    no_repeat_ngram: options.NgramOption = 0,
+    max_run: options.MaxRunOption = 0,
+    length_penalty: options.LengthPenaltyOption = 1.0,
+    device: options.DeviceOption = "auto",
     precision: PrecisionOption = "auto",
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Translate sentences, one per line; an empty line has no translation. Or measure how well that is done.
 
     What --score prints as --json is what `bgt export --card` keeps with a model.
     """
     if not score and (langs or lowercase or as_json):
-        raise UsageError("--langs, --lowercase and --json go with --score.")
+        given = {"langs": langs, "lowercase": lowercase, "as_json": as_json}
+        raise UsageError("goes with --score.", parameter=next(name for name in given if given[name]))
+    check_least(100, resamples=resamples)
     other, into = direction(langs or "", into) if score else (None, into)
     rules = {"no_repeat_ngram": no_repeat_ngram, "max_run": max_run, "length_penalty": length_penalty}
     search = {"source_lang": other, "lang": into, "beam": beam, "max_length": max_length}
@@ -94,10 +96,10 @@ def direction(langs: str, into: str | None) -> tuple[str, str]:
     """(what is read, what is written) of "en,fr": the first is written, unless `into` says the other."""
     pair = [lang for lang in langs.split(",") if lang != "_"]
     if len(pair) != 2 or not all(pair) or len(set(pair)) != 2:
-        raise UsageError(f"--langs {langs}: expected two languages, as in en,fr.")
+        raise UsageError(f"{langs}: expected two languages, as in en,fr.", parameter="langs")
     into = into or pair[0]
     if into not in pair:
-        raise UsageError(f"--into {into}: expected one of --langs, {' or '.join(pair)}.")
+        raise UsageError(f"{into}: expected one of --langs, {' or '.join(pair)}.", parameter="into")
     return pair[1 - pair.index(into)], into
 
 
@@ -106,7 +108,7 @@ def open_translator(
 ) -> SentenceTranslator:
     """That of --model or --command; `search` as `BeamTranslator` takes it."""
     if (model is None) == (command is None):
-        raise UsageError("Give --model, a translator of `bgt train translator`, or --command, a program.")
+        raise UsageError("or --command: give one of them, a translator or a program.", parameter="model")
     if command is not None:
         from bgt_core.adapters.command import CommandTranslator
 

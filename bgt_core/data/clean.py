@@ -24,7 +24,7 @@ from bgt_core.data.pairfile import pair_file, suffix
 from bgt_core.data.parallel import Audit, Bad, Row, Skipped, check, chunks, source_files
 from bgt_core.data.text import Tokenizer, normalise
 from bgt_core.data.textfile import text_lines
-from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.errors import DataError, NotFound, UsageError, check_choice, check_least
 
 UNITS = ("words", "characters", "pieces")
 Count = Callable[[Sequence[str]], list[int]]  # N sentences -> how long each is
@@ -35,8 +35,8 @@ Report = Callable[[int, int | None], None]  # pairs read so far, pairs in all (n
 class CleaningRules:
     """What a pair must be; lengths are in `unit`."""
 
-    least: int = 1
-    most: int = 100
+    min_length: int = 1
+    max_length: int = 100
     max_ratio: float = 9.0  # of the longer to the shorter side; as in Moses' cleaning script
     unit: str = "words"
     max_pairs: int | None = None  # a sample of that many, the same whatever the order of the sources
@@ -46,14 +46,12 @@ class CleaningRules:
     first_of_reference: bool = False  # of pairs with the same first column only the first that passes all else
 
     def __post_init__(self) -> None:
-        if not 1 <= self.least <= self.most:
-            raise UsageError(f"`least` {self.least}, `most` {self.most}: expected 1 <= least <= most.")
-        if self.max_ratio < 1 or self.seed < 0:
-            raise UsageError(f"`max_ratio` {self.max_ratio}, `seed` {self.seed}: expected 1 or more, and 0 or more.")
-        if self.max_pairs is not None and self.max_pairs < 1:
-            raise UsageError(f"`max_pairs` {self.max_pairs}: expected 1 or more.")
-        if self.unit not in UNITS:
-            raise UsageError(f"`unit` {self.unit!r}: choose from {', '.join(UNITS)}.")
+        if not 1 <= self.min_length <= self.max_length:
+            text = f"{self.min_length}: expected 1 or more, up to the maximum length ({self.max_length})."
+            raise UsageError(text, parameter="min_length")
+        check_least(1, max_ratio=self.max_ratio, max_pairs=self.max_pairs)
+        check_least(0, seed=self.seed)
+        check_choice(UNITS, unit=self.unit)
 
 
 class Cleaned(NamedTuple):
@@ -97,12 +95,13 @@ def clean(
         raise UsageError(f"{len(sources)} sources in {', '.join(columns)}: expected one or more, in two languages.")
     files = [file for source in sources for file in source_files(source, all_names)]
     if out.absolute() in {file.absolute() for file in files}:
-        raise UsageError(f"{out}: is one of the sources; write to another file.")
+        raise UsageError(f"{out} is one of the sources; write to another file.", parameter="out")
     reader = _Reader(sources, all_names, label, _count(rules, langs.values(), tokenizer), rules.seed, strict)
     held_out = _held_out(exclude, rules.seed)
     scores = score_filters(rules.keep, pair_scores(rules.words, models))
     if label < 0 and any(score.name == "cost" for score in scores):
-        raise UsageError("`keep` cost=...: costs are a column of numbers; name it, as in a:en,b:en,cost:label.")
+        text = "cost=...: costs are a column of numbers; name it, as in a:en,b:en,cost:label."
+        raise UsageError(text, parameter="keep")
     sample = []
     if rules.max_pairs is not None:  # a first look finds the hash that divides the sample from the others
         seen = Seen()
@@ -190,7 +189,7 @@ def _filters(rules: CleaningRules, held_out: Seen, scores: Sequence[Filter], see
         return ~np.any(held, axis=0)
 
     return [
-        Filter("length", lambda candidates: filters.length(candidates.lengths, rules.least, rules.most)),
+        Filter("length", lambda candidates: filters.length(candidates.lengths, rules.min_length, rules.max_length)),
         Filter("ratio", lambda candidates: filters.ratio(candidates.lengths, rules.max_ratio)),
         Filter("same on both sides", lambda candidates: filters.translated(candidates.keys)),
         Filter("evaluated on", not_held_out),
@@ -209,7 +208,9 @@ def _identity(rules: CleaningRules, candidates: Candidates) -> np.ndarray:
 
 def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -> Count:
     if (rules.unit == "pieces") != (tokenizer is not None):
-        raise UsageError("`unit` pieces needs a `tokenizer`, and a tokenizer is for nothing else: give both.")
+        raise UsageError(
+            "pieces needs a tokenizer, and a tokenizer is used for nothing else: give both.", parameter="unit"
+        )
     if tokenizer:
         model = Tokenizer.load(tokenizer)
         return lambda sentences: [len(ids) - 1 for ids in model.encode(sentences)]  # EOS not counted
@@ -234,7 +235,7 @@ def _held_out(paths: Sequence[Path], seed: int) -> Seen:
 def _files(path: Path) -> list[Path]:
     """The file, or every file of a folder but hidden ones and our records."""
     if not path.exists():
-        raise NotFound(f"{path}: no such file or folder to exclude.")
+        raise NotFound(f"{path}: no such file or folder.", parameter="exclude")
     if path.is_file():
         return [path]
     files = sorted(file for file in path.rglob("*") if file.is_file())

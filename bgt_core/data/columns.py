@@ -52,7 +52,9 @@ def altered_columns(columns: Mapping[str, str]) -> dict[str, str]:
     plain = {lang: name for name, lang in reversed([*columns.items()]) if not name.startswith(ALTERED)}
     altered = {name: lang for name, lang in columns.items() if name.startswith(ALTERED)}
     if missing := [name for name, lang in altered.items() if lang not in plain]:
-        raise UsageError(f"columns {', '.join(columns)}: '{missing[0]}' alters no column; add one of its language")
+        raise UsageError(
+            f"{', '.join(columns)}: '{missing[0]}' alters no column; add one of its language", parameter="columns"
+        )
     return {name: plain[lang] for name, lang in altered.items()}
 
 
@@ -86,13 +88,17 @@ def parse_columns(columns: Iterable[str]) -> dict[str, str]:
         name, colon, lang = column.partition(":")
         lang = lang if colon else name
         if name == SKIPPED or not re.fullmatch(r"[A-Za-z0-9_-]+", name) or not (lang == LABEL or LANG.fullmatch(lang)):
-            raise UsageError(f"columns '{column}': expected a language code, as en, or NAME:LANGUAGE, as a:en")
+            raise UsageError(
+                f"'{column}': expected a language code, as en, or NAME:LANGUAGE, as a:en", parameter="columns"
+            )
         if name in parsed:
-            raise UsageError(f"columns {', '.join(columns)}: '{name}' comes twice; call them a:{lang} and b:{lang}")
+            raise UsageError(
+                f"{', '.join(columns)}: '{name}' comes twice; call them a:{lang} and b:{lang}", parameter="columns"
+            )
         parsed[name] = lang
     languages = list(parsed.values())
     if languages.count(LABEL) > 1:
-        raise UsageError(f"columns {', '.join(columns)}: at most one may hold labels")
+        raise UsageError(f"{', '.join(columns)}: at most one may hold labels", parameter="columns")
     if languages.count(LABEL) == len(languages):
         raise UsageError("columns: expected at least one column of text, as en, or two, as en, fr")
     altered_columns(parsed)
@@ -108,12 +114,12 @@ def parse_source(text: str, columns: Sequence[str] = (), targets: Path | None = 
     head, equals, path = text.partition("=")
     if not equals or is_file(text) or not (named := re.fullmatch(rf"(?:({KIND})/)?([A-Za-z0-9_,-]+)", head)):
         if not columns:
-            raise UsageError(f"data '{text}': say its columns, as en-fr={text}")
+            raise UsageError(f"'{text}': say its columns, as en-fr={text}", parameter="data")
         return Source(Path(text), tuple(columns), targets)
     plain = named[2].split("," if "," in head else "-")
     names = tuple(plain if "," in head or {*plain} <= {*columns} else split_langs(named[2]))
     if columns and (unknown := [name for name in names if name not in (*columns, SKIPPED)]):
-        raise UsageError(f"data '{text}': no column '{unknown[0]}'; there are {', '.join(columns)}")
+        raise UsageError(f"'{text}': no column '{unknown[0]}'; there are {', '.join(columns)}", parameter="data")
     return Source(Path(path), names, targets, named[1] or "")
 
 
@@ -131,8 +137,10 @@ def parse_weights(text: str) -> dict[str, float]:
     for part in filter(None, text.split(",")):
         kind, _, weight = part.partition(":")
         if not re.fullmatch(KIND, kind) or not re.fullmatch(r"\d+(\.\d+)?", weight) or not float(weight):
-            raise UsageError(f"kind_weights '{part}': expected KIND:WEIGHT, above 0, as news:3 or docs:0.5")
+            raise UsageError(
+                f"'{part}': expected KIND:WEIGHT, above 0, as news:3 or docs:0.5", parameter="kind_weights"
+            )
         if kind in weights:
-            raise UsageError(f"kind_weights '{text}': '{kind}' comes twice")
+            raise UsageError(f"'{text}': '{kind}' comes twice", parameter="kind_weights")
         weights[kind] = float(weight)
     return weights

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bgt_core.data.columns import LABEL
-from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.errors import DataError, NotFound, check_choice
 from bgt_core.files import read_json, sha256_file
 
 Json = dict[str, Any]
@@ -76,8 +76,7 @@ class Corpus:
     def open(cls, folder: Path | str, split: str = "train") -> Corpus:
         """Raises NotFound where `folder` holds no store, DataError for a damaged one or one of another format."""
         folder = Path(folder)
-        if split not in SPLITS:
-            raise UsageError(f"no split {split!r}; choose from {', '.join(SPLITS)}")
+        check_choice(SPLITS, split=split)
         try:
             store = read_json(folder / STORE)
             if store["settings"]["format"] != FORMAT:

@@ -32,11 +32,11 @@ def inspect(path: Path) -> list[FileCheck]:
         cards = {card.with_suffix("") for card in folder.glob("*.json") if card.name != manifest.NAME}
         expected |= {file: card["file"] for file in sorted(cards) if (card := _card(file))}
         if not expected:
-            raise NotFound(f"{path}: has no {manifest.NAME} and no card; a table alone is checked with its `langs`.")
+            raise NotFound(f"is needed to check {path}, which has no {manifest.NAME} and no card.", parameter="langs")
     elif facts := manifest.recorded_facts(path):
         expected = {path: facts}
     else:
-        raise NotFound(f"{path}: has no card and is in no manifest; a table alone is checked with its `langs`.")
+        raise NotFound(f"is needed to check {path}, which has no card and is in no manifest.", parameter="langs")
     return [_inspect(file, facts) for file, facts in expected.items()]
 
 

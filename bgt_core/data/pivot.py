@@ -29,7 +29,9 @@ def pivot(left: Path, right: Path, langs: Sequence[str], out: Path, *, strict: b
     """
     suffix(out)
     if len(set(langs)) != 3 or len(langs) != 3 or not all(langs):
-        raise UsageError(f"`langs` {','.join(langs)}: expected three, that of both files first, as in en,fr,es.")
+        raise UsageError(
+            f"{','.join(langs)}: expected three, that of both files first, as in en,fr,es.", parameter="langs"
+        )
     through, first, second = langs
     skipped, dropped = Skipped(), Counter[str]()
     translation: dict[str, str] = {}

@@ -25,7 +25,7 @@ from bgt_core.data.encode import MAX_PROCESSES, RowTokenizer, cores, encode
 from bgt_core.data.parallel import Audit, Skipped, chunks, source_files
 from bgt_core.data.targets import read_targets, target_width
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.errors import DataError, NotFound, UsageError, check_least
 from bgt_core.files import sha256_file
 
 BLOCK = 2**16  # positions handled together
@@ -67,8 +67,7 @@ def prepare(
         raise UsageError(f"{limits}; need 1 <= min_pieces <= max_pieces, and nothing negative")
     if not sources:
         raise UsageError("sources: none; expected one file or more")
-    if workers < 1:
-        raise UsageError(f"workers={workers}; expected 1 or more")
+    check_least(1, workers=workers)
     parts = _group(sources, langs)
     settings = [  # all that decides what a store holds
         {

@@ -54,11 +54,13 @@ def sentence_list(sentences: str | Iterable[str]) -> list[str]:
         return [sentences]
     one_axis = isinstance(sentences, Iterable) and getattr(sentences, "ndim", 1) == 1
     if not one_axis or isinstance(sentences, bytes | bytearray | Mapping | Set):
-        raise UsageError(f"`sentences` is of type {type(sentences).__name__}; expected a string or a list of strings.")
+        raise UsageError(
+            f"is of type {type(sentences).__name__}; expected a string or a list of strings.", parameter="sentences"
+        )
     texts = list(sentences)
     if wrong := next((row for row, text in enumerate(texts, 1) if not isinstance(text, str)), 0):
         given = f"row {wrong} of {len(texts)} is of type {type(texts[wrong - 1]).__name__}"
-        raise UsageError(f"`sentences` {given}; expected a string. Leave out or fill in what is missing.")
+        raise UsageError(f"{given}; expected a string. Leave out or fill in what is missing.", parameter="sentences")
     return texts
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import binomtest
 
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_least
 from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, holm, interval, share, two_sided_p, wilson
 from bgt_core.evaluation.result import Cell, Curve, Difference, Key, Result
 from bgt_core.tables import Estimate
@@ -103,8 +103,9 @@ def bootstrapped(
 
 def check_bootstrap(resamples: int, level: float) -> None:
     """Raise UsageError for fewer than 100 resamples, or a level that is not from 0.5 to below 1."""
-    if resamples < 100 or not 0.5 <= level < 1:
-        raise UsageError(f"`resamples` {resamples}, `level` {level}: expected 100 or more, and a level from 0.5 to 1.")
+    check_least(100, resamples=resamples)
+    if not 0.5 <= level < 1:
+        raise UsageError(f"{level} must be from 0.5 to below 1", parameter="level")
 
 
 def estimates(values: np.ndarray, draws: np.ndarray, level: float, hits: np.ndarray | None = None) -> list[Cell]:

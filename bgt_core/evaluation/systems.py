@@ -101,9 +101,9 @@ def systems(
     named: dict[str, System] = {}
     for name, encoder in encoders.items():
         if latent and latent not in encoder.latents:
-            raise UsageError(f"{name}: there is no latent '{latent}'; choose from {', '.join(encoder.latents)}.")
+            raise UsageError(f"{latent}: {name} has {', '.join(encoder.latents)}.", parameter="latent")
         if missing := [lang for lang in langs if encoder.langs and lang not in encoder.langs]:
-            raise UsageError(f"{name}: the model has no language '{missing[0]}'; it has {', '.join(encoder.langs)}.")
+            raise UsageError(f"{missing[0]}: {name} has {', '.join(encoder.langs)}.", parameter="lang")
         if across and latent == LANGUAGE:
             raise UsageError(f"{name}: language latents of two languages are two spaces; compare the semantic latent.")
         for each in [latent] if latent else encoder.latents:

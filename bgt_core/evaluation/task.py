@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from importlib import import_module
@@ -18,7 +19,9 @@ from bgt_core.evaluation.result import Result
 ENTRY_POINTS = "bgt.evaluations"  # of packages that add tasks: NAME = "MODULE:CLASS"
 
 Lang = Annotated[str, "Language of the sentences."]
-Latent = Annotated[str | None, "semantic or language; by default each that a model has."]
+Langs = Annotated[str, "Languages of the columns, as in en,fr."]
+Latent = Annotated[str | None, "Latent to compare: semantic, language, or another; by default each that a model has."]
+BeamSize = Annotated[int, "Hypotheses kept; 1 is greedy."]
 
 Items = TypeVar("Items")
 
@@ -96,7 +99,9 @@ def find_task(name: str) -> type[Task[Any]]:
     names = task_names()
     if names.count(name) != 1:
         problem = "there is no such task" if name not in names else "two packages have a task of that name"
-        raise UsageError(f"`task` {name}: {problem}; choose from {', '.join(names)}.{did_you_mean(name, names)}")
+        raise UsageError(
+            f"{name}: {problem}; choose from {', '.join(names)}.{did_you_mean(name, names)}", parameter="task"
+        )
     points = entry_points(group=ENTRY_POINTS, name=name)
     if points:
         return next(iter(points)).load()
@@ -112,8 +117,16 @@ def task_name(task: type) -> str:
 def one_path(paths: Sequence[Path], what: str) -> Path:
     """Return the only path; UsageError for none or several."""
     if len(paths) != 1:
-        raise UsageError(f"DATA: expected {what}, got {len(paths)} paths.")
+        raise UsageError(f"takes {what}, not {len(paths)} paths.", parameter="data")
     return paths[0]
+
+
+def read_lengths(text: str) -> tuple[int, int]:
+    """Read the fewest and the most words, as in 1-29; UsageError for another form."""
+    lengths = re.fullmatch(r"(\d+)-(\d+)", text)
+    if not lengths:
+        raise UsageError(f"{text}: expected the fewest and the most words, as in 1-29.", parameter="lengths")
+    return int(lengths[1]), int(lengths[2])
 
 
 def plain(value: Any) -> Any:

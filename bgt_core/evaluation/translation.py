@@ -37,7 +37,7 @@ def score_translations(
     *,
     lang: str,
     lowercase: bool = False,
-    resamples: int = 1_000,
+    resamples: int = 2_000,
     seed: int = 0,
 ) -> list[TranslationScore]:
     """chrF and BLEU of N translations into `lang`, as they are or lower-cased, intervals from resampled sentences.

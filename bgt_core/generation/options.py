@@ -5,14 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bgt_core.errors import UsageError
-
-
-def check(no_repeat_ngram: int, max_run: int) -> None:
-    """UsageError for rules of less than no token."""
-    for name, value in (("no_repeat_ngram", no_repeat_ngram), ("max_run", max_run)):
-        if value < 0:
-            raise UsageError(f"{name} {value} must be 1 or more tokens, or 0 for no such rule.")
+from bgt_core.errors import UsageError, check_least
 
 
 @dataclass(frozen=True)
@@ -31,11 +24,12 @@ class Beam:
     length_penalty: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise UsageError(f"A beam of {self.size} holds nothing; use 1 or more.")
+        check_least(1, beam=self.size)
         if not 0 <= self.length_penalty < math.inf:
-            raise UsageError(f"length_penalty {self.length_penalty} must be a number from 0 on; 1 ranks by the mean.")
-        check(self.no_repeat_ngram, self.max_run)
+            raise UsageError(
+                f"{self.length_penalty} must be a number from 0 on; 1 ranks by the mean.", parameter="length_penalty"
+            )
+        check_least(0, no_repeat_ngram=self.no_repeat_ngram, max_run=self.max_run)
 
 
 @dataclass(frozen=True)
@@ -49,12 +43,11 @@ class Sample:
 
     def __post_init__(self) -> None:
         if self.temperature <= 0:
-            raise UsageError(
-                f"Temperature {self.temperature} must be above 0; for the most probable piece use a beam of 1."
-            )
+            text = f"{self.temperature} must be above 0; for the most probable piece use a beam of 1."
+            raise UsageError(text, parameter="temperature")
         if not 0 < self.top_p <= 1:
-            raise UsageError(f"top_p {self.top_p} is a proportion of the probability: above 0, at most 1.")
-        check(self.no_repeat_ngram, self.max_run)
+            raise UsageError(f"{self.top_p} is a proportion of the probability: above 0, at most 1.", parameter="top_p")
+        check_least(0, no_repeat_ngram=self.no_repeat_ngram, max_run=self.max_run)
 
 
 GREEDY = Beam(1)

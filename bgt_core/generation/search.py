@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from bgt_core.capabilities import Decoder, DecoderState, GenerativeModel
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Model, SentenceEncoder
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_least
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
 from bgt_core.generation.rules import allowed
 
@@ -102,8 +102,7 @@ def decoder_input(bgt: SentenceWriter, latents: Mapping[str, np.ndarray], lang: 
     if len(set(counts.values())) > 1:
         given = ", ".join(f"{count} {latent}" for latent, count in counts.items())
         raise UsageError(f"latents of unequal number ({given}); each sentence needs one of every latent.")
-    if max_length < 1:
-        raise UsageError(f"max_length {max_length} must be at least 1 piece.")
+    check_least(1, max_length=max_length)
     device = next(model.parameters()).device
     parts = {name: torch.tensor(part, dtype=torch.float32, device=device) for name, part in latents.items()}
     return model.join(parts)

@@ -11,7 +11,7 @@ from bgt_core.contracts import Tokens
 from bgt_core.data.text import normalise
 from bgt_core.data.translations import Translation
 from bgt_core.device import autocast
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_least
 from bgt_core.generation.options import Beam
 from bgt_core.generation.search import AT_ONCE, SentenceWriter, n_best
 
@@ -51,9 +51,8 @@ class BeamTranslator:
             wrong = f"{source_lang or self.source_lang} to {self.lang}"
             raise UsageError(f"This model translates {self.source_lang} to {' or '.join(written)}, not {wrong}.")
         if not 1 <= count <= beam:
-            raise UsageError(f"`count` {count}, `beam` {beam}: expected at least 1, and a beam that holds as many.")
-        if max_length < 1:
-            raise UsageError(f"`max_length` {max_length}: expected at least 1 piece.")
+            raise UsageError(f"{count}: expected at least 1, and at most the beam ({beam}).", parameter="count")
+        check_least(1, max_length=max_length)
         self.search = Beam(beam, no_repeat_ngram, max_run, length_penalty)
         self.count, self.max_length = count, max_length
 

@@ -73,7 +73,7 @@ def pairs(count: int, seed: int = 0) -> list[Pair]:
     UsageError when `count` exceeds LIMIT.
     """
     if not 0 <= count <= LIMIT:
-        raise UsageError(f"count {count:,}: the grammar gives at most {LIMIT:,} pairs; ask for fewer.")
+        raise UsageError(f"{count:,}: the grammar gives at most {LIMIT:,} pairs; ask for fewer.", parameter="count")
     frames, weights = zip(*FRAMES, strict=True)
     rng, manners = _Draw(f"{seed} meaning"), {lang: _Draw(f"{seed} {lang}") for lang in ("en", "fr")}
     drawn: list[Pair] = []

@@ -50,7 +50,7 @@ def role_pairs(count: int, seed: int = 0) -> list[RolePair]:
     ('The woman invites the tourist.', 'The tourist invites the woman.')
     """
     if not 0 <= count <= LIMIT:
-        raise UsageError(f"count {count:,}: expected 0 to {LIMIT:,} minimal pairs.")
+        raise UsageError(f"{count:,}: expected 0 to {LIMIT:,} minimal pairs.", parameter="count")
     rng = Random(f"{seed} roles")
     voices = {lang: Random(f"{seed} roles {lang}") for lang in ("en", "fr")}
     pairs: list[RolePair] = []

@@ -53,7 +53,9 @@ def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple
     ('The goose is quicker than the fox.', 'The fox is slower than the goose.', 'The fox is quicker than the goose.')
     """
     if not 0 <= count <= LIMIT:
-        raise UsageError(f"count {count:,}: expected 0 to {LIMIT:,} triples of a seed; take another seed for more.")
+        raise UsageError(
+            f"{count:,}: expected 0 to {LIMIT:,} triples of a seed; take another seed for more.", parameter="count"
+        )
     lexicon, frames = Lexicon(held_out), FRAMES[held_out]
     part = "held out" if held_out else "training"
     rng = Random(f"{seed} triples {part}")

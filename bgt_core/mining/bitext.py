@@ -93,9 +93,11 @@ def to_rows(
     """
     if any(isinstance(side, Sentences) for side in sides):
         if encoder is None or langs is None:
-            raise UsageError('Sentences need `encoder` and `langs`, as in ("en", "fr"); or give their vectors.')
+            raise UsageError(
+                "and an encoder are needed to embed sentences, as in en,fr; or give vectors.", parameter="langs"
+            )
         if len(langs) != len(sides):
-            raise UsageError(f"`langs` {','.join(langs)}: expected {len(sides)}, as in en,fr.")
+            raise UsageError(f"{','.join(langs)}: expected {len(sides)}, as in en,fr.", parameter="langs")
         for lang in langs:
             encoder.embed([], lang=lang)  # says that it is unknown now, not after the other has been embedded
     if any(isinstance(side, Sentences) and not side.texts for side in sides):

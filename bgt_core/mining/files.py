@@ -47,7 +47,7 @@ def read_sentences(path: Path) -> Sentences:
     Raises UsageError for a file of vectors, NotFound for one that is absent, DataError for one that isn't text.
     """
     if path.suffix == ".npy":
-        raise UsageError(f"{path}: holds vectors; name the sentences here, and their vectors as `vectors`.")
+        raise UsageError(f"is the place for {path}, which holds vectors; name its sentences too.", parameter="vectors")
     sentences = distinct(line for _, line in text_lines(path))
     if not sentences.texts:
         raise DataError(f"{path}: empty; expected one sentence per line.")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bgt_core.errors import UsageError
+from bgt_core.errors import check_choice, check_least
 from bgt_core.mining.neighbours import Report, Rows, SearchPlan, all_blocks, chunks, search, silent
 
 MARGINS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # of a cosine, and the mean of its neighbours'
@@ -92,11 +92,9 @@ def rescore(
 
 def check(k: int, margin: str, retrieval: str) -> None:
     """UsageError for a k below 1 and for what is no margin or retrieval."""
-    if k < 1:
-        raise UsageError(f"`k` {k}: a margin needs at least one neighbour.")
-    for name, value, known in (("margin", margin, MARGINS), ("retrieval", retrieval, RETRIEVALS)):
-        if value not in known:
-            raise UsageError(f"There is no {name} '{value}'; choose from {', '.join(known)}.")
+    check_least(1, k=k)
+    check_choice(MARGINS, margin=margin)
+    check_choice(RETRIEVALS, retrieval=retrieval)
 
 
 def mean_of(cosines: np.ndarray, nearest: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.errors import DataError, NotFound, UsageError, check_choice
 
 BLOCK = 16_384  # rows of a side in memory at once
 POINTS = 16  # rows per list that k-means sees; 64 are no better
@@ -122,10 +122,9 @@ def planner(index: str, recall: float) -> Callable[[Rows, Rows], SearchPlan]:
         "exact": exact,
         "approximate": partial(approximate, recall=recall),
     }
-    if index not in plans:
-        raise UsageError(f"There is no index '{index}'; choose from {', '.join(plans)}.")
+    check_choice(plans, index=index)
     if not 0 < recall <= 1:
-        raise UsageError(f"`recall` {recall}: expected a share above 0 and up to 1, as in 0.95.")
+        raise UsageError(f"{recall}: expected a share above 0 and up to 1, as in 0.95.", parameter="recall")
     return plans[index]
 
 

@@ -33,7 +33,9 @@ class Translator(LatentModel):
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         if self.source not in batch.sides:
             columns = ", ".join(batch.sides)
-            raise UsageError(f"columns {columns}: this system reads {self.source}, and each corpus needs it")
+            raise UsageError(
+                f"{columns}: this system reads {self.source}, and each corpus needs it", parameter="columns"
+            )
         states = self.states(batch.sides[self.source])
         predictions = [
             self.decoders[side.lang]("translate", column, states, side)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from bgt_core.backend import Linear, matmul_dtype
 from bgt_core.contracts import EOS, PAD
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_least
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.fast.kv_cache import KeyValues
 from bgt_core.nets.fast.packing import PackedLayout
@@ -19,8 +19,7 @@ from bgt_core.nets.forms import exact, lookup, softmax
 
 def make_embedding(vocab_size: int, width: int) -> nn.Embedding:
     """A piece table (V, H), N(0, 1/H) with a zero row for padding."""
-    if width < 1:
-        raise UsageError(f"width {width} must be at least 1")
+    check_least(1, width=width)
     table = nn.Embedding(vocab_size, width, padding_idx=PAD)
     nn.init.normal_(table.weight, std=width**-0.5)
     with torch.no_grad():

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import Tokens
 from bgt_core.device import resolve
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_least
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.forms import exact, lookup
@@ -44,8 +44,7 @@ class BiLSTM(nn.Module):
         self.width = table.embedding_dim
         if self.width % 2:
             raise UsageError(f"width {self.width} must be even: each direction of a BiLSTM has half of it")
-        if layers < 1:
-            raise UsageError(f"encoder_layers {layers}: a BiLSTM needs at least 1")
+        check_least(1, encoder_layers=layers)
         self.table, self.dropout = table, Dropout(dropout)
         half = self.width // 2
         self.forward_layers = nn.ModuleList(LSTM(self.width, half, batch_first=True) for _ in range(layers))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import Role, Tokens
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_least
 from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.forms import lookup
@@ -109,8 +109,7 @@ class LSTMDecoder(RecurrentDecoder):
         dropout: float,
         fuse: Collection[str] = (),
     ):
-        if layers < 1:
-            raise UsageError(f"decoder_layers {layers}: an LSTM needs at least 1")
+        check_least(1, decoder_layers=layers)
         width = table.embedding_dim
         inputs = width + latent if "word" in fuse else width
         between = dropout if layers > 1 else 0.0

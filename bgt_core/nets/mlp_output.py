@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from bgt_core.backend import Linear
 from bgt_core.contracts import EOS, Role, Tokens
-from bgt_core.errors import UsageError
+from bgt_core.errors import check_least
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.forms import exact, nll
 from bgt_core.nets.prediction import SentencePrediction
@@ -18,8 +18,7 @@ class Perceptron(nn.Module):
 
     def __init__(self, inputs: int, width: int, layers: int):
         super().__init__()
-        if min(width, layers) < 1:
-            raise UsageError(f"hidden_dim {width} and hidden_layers {layers} must be at least 1")
+        check_least(1, hidden_dim=width, hidden_layers=layers)
         self.first = Linear(inputs, width)
         self.layers = nn.ModuleList(Linear(width, width) for _ in range(layers - 1))
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from bgt_core.backend import Linear
 from bgt_core.contracts import EOS, Role, Tokens
-from bgt_core.errors import UsageError
+from bgt_core.errors import check_least
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.forms import exact, lookup
 from bgt_core.nets.mlp_output import Perceptron
@@ -24,8 +24,7 @@ class PositionPredictor(nn.Module):
 
     def __init__(self, table: nn.Embedding, latent: int, hidden: int, layers: int, positions: int):
         super().__init__()
-        if positions < 1:
-            raise UsageError(f"positions {positions} must be at least 1")
+        check_least(1, positions=positions)
         self.table = table
         self.perceptron = Perceptron(table.embedding_dim + latent, hidden, layers)
         self.scores = Linear(hidden, positions)

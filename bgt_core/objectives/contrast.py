@@ -27,7 +27,7 @@ class Contrast(Part):
 
     def __post_init__(self) -> None:
         if self.temperature <= 0:
-            raise UsageError(f"temperature {self.temperature} must be above 0")
+            raise UsageError(f"{self.temperature} must be above 0", parameter="temperature")
 
     def check(self, columns: Sequence[str], mega_batch: int) -> None:
         """See `Part.check`."""

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from bgt_core.contracts import Posterior, Readout
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_choice
 from bgt_core.posterior.vmf import VonMisesFisher
 
 __all__ = ["READOUTS", "Gaussian", "Point", "VonMisesFisher", "readout_named"]
@@ -119,6 +119,5 @@ READOUTS: Mapping[str, Readout] = {"sample": sample, "mean": mean}  # functions 
 
 def readout_named(name: str) -> Readout:
     """How latents are taken from posteriors: "sample" or "mean"; UsageError for anything else."""
-    if name not in READOUTS:
-        raise UsageError(f"readout '{name}' is none of {', '.join(READOUTS)}")
+    check_choice(READOUTS, readout=name)
     return READOUTS[name]

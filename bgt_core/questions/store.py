@@ -10,7 +10,7 @@ import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.text import normalise
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import DataError, UsageError, check_least
 from bgt_core.files import sha256_file
 from bgt_core.mining.neighbours import load_faiss
 from bgt_core.questions.card import MAIN_TOPICS, QUESTIONS, TOPICS, VECTORS, StoreCard
@@ -19,7 +19,7 @@ from bgt_core.questions.topics import TopicModel
 from bgt_core.vectors.arrays import read_npy
 from bgt_core.vectors.file import read
 
-CANDIDATES = 500  # nearest by distance, which the model then ranks
+SHORTLIST = 500  # nearest by distance, which the model then ranks
 BLOCK = 4_096  # questions that the model compares at once
 
 
@@ -72,7 +72,8 @@ class QuestionStore:
         if card.encoder != identity(encoder):
             made = f", {card.model}" if card.model else ""
             raise UsageError(
-                f"{folder}: embedded by another `model`{made}; open that one, or build the store with this one."
+                f"is not the one that made {folder}{made}; open that one, or build the store with this one.",
+                parameter="model",
             )
         if not (folder / QUESTIONS).is_file() or sha256_file(folder / QUESTIONS) != card.text:
             raise DataError(f"{folder / QUESTIONS}: absent or changed since it was embedded; build the store again.")
@@ -89,25 +90,25 @@ class QuestionStore:
         return len(self.questions)
 
     def query(
-        self, queries: Sequence[str], *, k: int = 10, within: int | None = None, candidates: int | None = CANDIDATES
+        self, queries: Sequence[str], *, k: int = 10, within: int | None = None, shortlist: int | None = SHORTLIST
     ) -> list[list[Hit]]:
         """The k stored questions nearest to each of these, best first.
 
-        The `candidates` nearest by distance are ranked by the model; None ranks them all. With `within`, only questions
+        The `shortlist` nearest by distance are ranked by the model; None ranks them all. With `within`, only questions
         whose main topic is one of the query's so many largest are looked at; a query without a word that has a topic
         looks at all. Raises UsageError for numbers below 1, for topics that the store lacks, and for an empty query.
         """
-        for name, number in {"k": k, "within": within, "candidates": candidates}.items():
-            if number is not None and number < 1:
-                raise UsageError(f"`{name}` {number}: expected 1 or more.")
+        check_least(1, k=k, within=within, shortlist=shortlist)
         if within is not None and self.topics is None:
-            raise UsageError("`within`: this store has no topics; build it with topics, or search all of it.")
+            raise UsageError(
+                "needs topics, which this store lacks; build it with topics, or search all of it.", parameter="within"
+            )
         texts = [normalise(query) for query in queries]
         if not all(texts):
             raise UsageError(f"Query {texts.index('') + 1} is empty; expected a question.")
         vectors = self.ranking.encoder.embed(texts, lang=self.card.lang)
         return [
-            self._nearest(vector, self._ranges(text, within), k, candidates)
+            self._nearest(vector, self._ranges(text, within), k, shortlist)
             for text, vector in zip(texts, vectors, strict=True)
         ]
 
@@ -124,10 +125,10 @@ class QuestionStore:
         return [(start, end) for start, end in ranges if start < end] or everything
 
     def _nearest(
-        self, vector: np.ndarray, ranges: Sequence[tuple[int, int]], k: int, candidates: int | None
+        self, vector: np.ndarray, ranges: Sequence[tuple[int, int]], k: int, shortlist: int | None
     ) -> list[Hit]:
         point = self.ranking.points(vector[None])  # (1, P)
-        count = len(self) if candidates is None else max(k, candidates)
+        count = len(self) if shortlist is None else max(k, shortlist)
         places, squares = nearest_points(point, self._points, ranges, count)
         rows = self._order[places]
         scores = np.concatenate(

@@ -86,7 +86,7 @@ def fit_topics(questions: Sequence[str], topics: int, lang: str, seed: int = 0) 
     Raises UsageError for fewer than two topics, DataError where questions have fewer words than topics.
     """
     if topics < 2:
-        raise UsageError(f"`topics` {topics}: expected 2 or more, or 0 for none.")
+        raise UsageError(f"{topics}: expected 2 or more, or 0 for none.", parameter="topics")
     chosen = np.sort(np.random.default_rng(seed).permutation(len(questions))[:MAX_FITTED])
     try:
         words = counter(lang).fit([questions[row] for row in chosen])

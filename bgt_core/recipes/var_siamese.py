@@ -71,7 +71,9 @@ class ParaphraseVAEConfig:
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> ParaphraseVAE:
         """An untrained model for the columns' languages."""
         if self.reformulate and len(columns) < 2:
-            raise UsageError(f"columns {', '.join(columns)}: to reformulate takes two; `var-siamese-repeat` takes one")
+            raise UsageError(
+                f"{', '.join(columns)}: to reformulate takes two; `var-siamese-repeat` takes one", parameter="columns"
+            )
         vocab_size, width, langs = tokenizer.vocab_size, self.semantic_dim, tuple(dict.fromkeys(columns.values()))
         table = make_embedding(vocab_size, self.d_model)
         head = GaussianHead(2 * self.hidden_dim, width, self.log_variance, bias=True)

@@ -83,7 +83,7 @@ def settings_for(recipe: str, teacher: Teacher) -> dict[str, Any]:
     if not paths or recipe not in RECIPES:  # an unknown one is refused by who builds it
         return {}
     if WIDTH not in dict(flatten(RECIPES[recipe]())):
-        raise UsageError(f"teacher {paths[0]}: recipe '{recipe}' learns from no vectors; {TAUGHT} do")
+        raise UsageError(f"{paths[0]}: recipe '{recipe}' learns from no vectors; {TAUGHT} do", parameter="teacher")
     return {WIDTH: read_targets(paths[0]).shape[1], WEIGHT: Distillation.weight}
 
 
@@ -93,7 +93,7 @@ def with_targets(sources: Sequence[Source], teacher: Teacher) -> list[Source]:
         return [*sources]
     if len(teacher) != len(sources):
         files = f"{len(teacher)} files of vectors for {len(sources)} of data"
-        raise UsageError(f"teacher: {files}; give each its own, in their order, or none: --teacher none")
+        raise UsageError(f"has {files}; give each its own, in their order, or none", parameter="teacher")
     return [
         replace(source, targets=None if path is None else Path(path))
         for source, path in zip(sources, teacher, strict=True)
@@ -107,12 +107,14 @@ def check_targets(recipe: Recipe, sources: Sequence[Source]) -> None:
     settings = dict(flatten(recipe))
     width, weight = settings.get(WIDTH, 0), settings.get(WEIGHT, 0.0)
     if weight and not paths:
-        raise UsageError(f"{WEIGHT} {weight:g}: no vectors to learn from; give them, as --teacher vectors.npy")
+        raise UsageError(f"is needed, vectors to learn from, as {WEIGHT} is {weight:g}", parameter="teacher")
     for path in paths:
         units = read_targets(path).shape[1]
         if not (width and weight):
             needs = f"{WIDTH}={units} and {WEIGHT} above 0"
-            raise UsageError(f"teacher {path}: '{recipe.name}' learns nothing from vectors so; it needs {needs}")
+            raise UsageError(
+                f"{path}: '{recipe.name}' learns nothing from vectors so; it needs {needs}", parameter="teacher"
+            )
         if units != width:
             raise DataError(f"{path}: vectors of {units} numbers, {WIDTH} is {width}")
 

@@ -36,7 +36,7 @@ def prepare_run(
 ) -> None:
     """All of a run folder but its checkpoints, or nothing."""
     if (out / SETTINGS).exists():
-        raise UsageError(f"{out}: holds a run. Continue it with `resume`, or name another folder.")
+        raise UsageError(f"is needed to continue the run in {out}; or name another folder.", parameter="resume")
     check_kinds(recipe.train.kind_weights, sources)
     check_targets(recipe, sources)
     if any(path.name != LOCK for path in out.iterdir()):
@@ -66,7 +66,7 @@ def check_kinds(weights: str, sources: Sequence[Source]) -> None:
     for kind in parse_weights(weights):
         if kind not in kinds:
             known = f"there are {', '.join(kinds)}" if kinds else f"name it with the data, as {kind}/en-fr=FILE"
-            raise UsageError(f"kind_weights '{weights}': no data of kind '{kind}'; {known}")
+            raise UsageError(f"'{weights}': no data of kind '{kind}'; {known}", parameter="kind_weights")
 
 
 def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, corpus: Path, out: Path) -> None:
@@ -186,11 +186,11 @@ def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
         parameters = [value for name, value in model.named_parameters() if f"{name}.".startswith(f"{prefix}.")]
         if not parameters:
             parts = ", ".join(name for name, _ in model.named_children())
-            raise UsageError(f"freeze '{prefix}': no parameter's name starts so; this model has {parts}")
+            raise UsageError(f"'{prefix}': no parameter's name starts so; this model has {parts}", parameter="freeze")
         for parameter in parameters:
             parameter.requires_grad_(False)
     if not any(parameter.requires_grad for parameter in model.parameters()):
-        raise UsageError(f"freeze {', '.join(prefixes)}: nothing is left to train")
+        raise UsageError(f"{', '.join(prefixes)}: nothing is left to train", parameter="freeze")
 
 
 def outline(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
@@ -217,7 +217,9 @@ def rehearse(recipe: Recipe, model: LatentModel, corpus: Corpus | Mixture) -> No
         batch = make_batch(part, np.arange(min(2, len(part))), 0).to("meta")
         out = model(batch)
         if not torch.as_tensor(recipe.objective(out, 0).total).requires_grad:
-            raise UsageError(f"columns {', '.join(part.columns)}: {recipe.name} learns nothing from these alone")
+            raise UsageError(
+                f"{', '.join(part.columns)}: {recipe.name} learns nothing from these alone", parameter="columns"
+            )
         for prediction in out.predictions:
             if isinstance(prediction, LabelPrediction) and prediction.labels is batch.labels:
                 check_labels(part.labels(np.arange(len(part))), classes=prediction.logits.shape[1])

@@ -23,7 +23,7 @@ import torch.distributed as dist
 
 from bgt_core import checkpoint
 from bgt_core.device import pick_device
-from bgt_core.errors import BgtError, UsageError
+from bgt_core.errors import BgtError, UsageError, check_least
 from bgt_core.files import PARTIAL, file_lock, remove, writing
 from bgt_core.run.plan import SETTINGS
 from bgt_core.training.config import TrainConfig
@@ -54,12 +54,11 @@ def usual_workers(config: TrainConfig, device: torch.device) -> int:
 def check_workers(count: int | None, device: str, launched: Workers) -> None:
     """UsageError for a number of workers that can't be had; NotFound for a missing device."""
     kind = pick_device(device).type
-    if count is not None and count < 1:
-        raise UsageError(f"`workers` {count} must be at least 1")
+    check_least(1, workers=count)
     if launched.count > 1 and count not in (None, 1, launched.count):
-        raise UsageError(f"`workers` {count}: torchrun has started {launched.count} already; leave it out.")
+        raise UsageError(f"{count}: torchrun has started {launched.count} already; leave it out.", parameter="workers")
     if kind != "cpu" and count not in (None, 1):
-        raise UsageError(f"`workers` {count} would share the cores of a CPU; on several GPUs use torchrun.")
+        raise UsageError(f"{count} would share the cores of a CPU; on several GPUs use torchrun.", parameter="workers")
 
 
 @contextmanager

@@ -23,7 +23,8 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 def check_paired(left: np.ndarray, right: np.ndarray) -> None:
     """UsageError unless both sides have one shape, a row of one for each row of the other."""
     if left.shape != right.shape:
-        raise UsageError(f"`left` has shape {left.shape}, `right` {right.shape}; expected the same number of vectors.")
+        text = f"has shape {left.shape}, right {right.shape}; expected the same number of vectors."
+        raise UsageError(text, parameter="left")
 
 
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:

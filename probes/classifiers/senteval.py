@@ -31,18 +31,18 @@ Not offered: its dropout before the sigmoid, off unless asked for, its other opt
 whose solver differs with the library's version. The published table chose 50, 100 or 200 hidden units and a dropout on
 dev; SentEval does not.
 
-What `split_classify` can't see is in `probes.measures.senteval_protocol` (no hidden layer for word content, the order
-of the items) and in `probes.dataset.load_items` with `senteval`: a labelled file keeps its order, its repeats, its
-labels and its tokens, joined by single spaces. So `bgt-probe --paper` says of such a file what SentEval's `PROBINGEval`
-says, prediction by prediction; `python -m benchmarks.probing --senteval CLONE --probing FOLDER` holds them side by
-side. It differs in these:
+Two things are outside `split_classify`: `probes.measures.senteval_protocol` takes the hidden layer away for word
+content and orders the items; `probes.dataset.load_items` with `senteval` keeps a labelled file's order, repeats, labels
+and tokens, joined by single spaces. With both, `bgt-probe --senteval` predicts every item of such a file as SentEval's
+`PROBINGEval`; `python -m benchmarks.probing --senteval CLONE --probing FOLDER` compares them. The differences:
 
 - An item whose label is not in train is left out; SentEval ends with a KeyError.
 - `max_items`, `max_train`, `split_file`, and labels made from text or parses are not SentEval's; the output says so.
 
-Without --paper more differs, by choice, and the output says so too: tokens are joined to text as people write it, and
-freed of a CSV writer's quotes; a sentence counts once, and not at all where it has two labels; versions of a sentence
-share a split; 10,000 items at most, in an order drawn by the seed. And the probes are others (`probes.classifiers`).
+Without --senteval more differs, by choice, and the output says so too: tokens are joined to text as people write it,
+and freed of a CSV writer's quotes; a sentence counts once, and not at all where it has two labels; versions of a
+sentence share a split; 10,000 items at most, in an order drawn by the seed. And the probes are others
+(`probes.classifiers`).
 """
 
 from __future__ import annotations

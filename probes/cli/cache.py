@@ -12,18 +12,23 @@ from bgt_core.cli.errors import Command
 
 app = typer.Typer(no_args_is_help=True, help="What is kept of earlier runs: vectors and results.")
 
-FolderOption = Annotated[
-    Path | None, typer.Option(help="Where it is.", show_default="BGT_CACHE, or the system's cache folder")
+CacheOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache-dir",
+        help="Folder of kept vectors and results.",
+        show_default="BGT_CACHE, or the system's cache folder",
+    ),
 ]
 
 
 @app.command(cls=Command)
-def ls(cache_dir: FolderOption = None) -> None:
+def ls(cache: CacheOption = None) -> None:
     """Each file, last used first."""
     from bgt_core.tables import show
     from probes.results.cache import DAY, Cache, default_folder
 
-    folder = cache_dir or default_folder()
+    folder = cache or default_folder()
     rows = []
     for path in Cache(folder).entries():
         status = path.stat()
@@ -34,11 +39,11 @@ def ls(cache_dir: FolderOption = None) -> None:
 
 @app.command(cls=Command)
 def prune(
-    cache_dir: FolderOption = None,
+    cache: CacheOption = None,
     days: Annotated[float, typer.Option(help="Keep what was used in that many days.", min=0)] = 0,
 ) -> None:
     """Remove what was kept; nothing is lost but time."""
     from probes.results.cache import Cache, default_folder
 
-    count, size = Cache(cache_dir or default_folder()).prune(days)
+    count, size = Cache(cache or default_folder()).prune(days)
     print(f"{count} files removed, {size / 1e6:.1f} MB")

@@ -19,7 +19,9 @@ import bgt_core
 import probes
 from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.adapters.publish import read_figures
-from bgt_core.cli.errors import Command, in_flags, run
+from bgt_core.cli import options
+from bgt_core.cli.errors import Command, run
+from bgt_core.cli.options import split_names
 from bgt_core.data.columns import split_langs
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.embedder import Embedder
@@ -34,7 +36,6 @@ from bgt_core.evaluation.tasks.fidelity import Fidelity, HeldOut
 from bgt_core.evaluation.tasks.minimal_pairs import LIKELIER, NAMED, RIGHT, ROLE_LANGS, MinimalPairs
 from bgt_core.evaluation.tasks.retrieval import precision_at_1
 from bgt_core.evaluation.tasks.sts import Sts, average
-from probes.cli.options import FLAGS, split
 from probes.data.texts import read_sentences
 from probes.result import ProbeResult
 
@@ -68,9 +69,7 @@ def card(
     sentences: Annotated[
         Path, typer.Option(help="Sentences of --lang never trained on, one per line: length and punctuation.")
     ],
-    model: Annotated[Path, typer.Option(help="A checkpoint or run folder.", show_default="the model that ships")] = (
-        bgt_core.PRETRAINED
-    ),
+    model: options.ModelOption = bgt_core.PRETRAINED,
     lang: Annotated[
         str | None,
         typer.Option(help="Language of --sts, --sentences and what is generated.", show_default="the model's first"),
@@ -79,23 +78,22 @@ def card(
     about: Annotated[
         Path | None, typer.Option(help="JSON with what can't be measured (data, licences, command), kept as it is.")
     ] = None,
-    transfers: Annotated[int, typer.Option(help="Sentences to generate, of each kind.")] = 300,
-    seed: Annotated[int, typer.Option(help="Of the sources and styles drawn.")] = 1,
+    transfers: Annotated[int, typer.Option(help="Number of sentences to generate, of each kind.")] = 300,
+    seed: options.SeedOption = 1,
 ) -> None:
     """Measure what a model's card states."""
-    with in_flags(FLAGS):
-        stated = read_figures(about) if about else {}
-        bgt = bgt_core.load(model)
-        own = lang or bgt.langs[0]
-        wanted = split(years) or list(YEARS)
-        sets = read_sets(sts_data, wanted, lang=own)
-        files = [read_translations(text, bgt.langs) for text in retrieval]
-        scores = sts_scores(bgt, sets, wanted)
-        for langs, rows in files:
-            scores |= retrieval_scores(bgt, langs, rows)
-        written, generated = generation_scores(bgt, own_sentences(files, own), own, transfers, seed)
-        rewritten = fidelity_records(bgt, files, transfers, seed)
-        probed = {name: probes.run(bgt, task, read_sentences(sentences), lang=own) for name, task in PROBED.items()}
+    stated = read_figures(about) if about else {}
+    bgt = bgt_core.load(model)
+    own = lang or bgt.langs[0]
+    wanted = split_names(years) or list(YEARS)
+    sets = read_sets(sts_data, wanted, lang=own)
+    files = [read_translations(text, bgt.langs) for text in retrieval]
+    scores = sts_scores(bgt, sets, wanted)
+    for langs, rows in files:
+        scores |= retrieval_scores(bgt, langs, rows)
+    written, generated = generation_scores(bgt, own_sentences(files, own), own, transfers, seed)
+    rewritten = fidelity_records(bgt, files, transfers, seed)
+    probed = {name: probes.run(bgt, task, read_sentences(sentences), lang=own) for name, task in PROBED.items()}
     counts = dict.fromkeys(str(len(rows)) for _, rows in files)
     protocol = {
         "STS": f"{explain(sets)}; the baseline is tf-idf",
@@ -156,9 +154,8 @@ def generation_scores(
 ) -> tuple[int, Scores]:
     """How many sentences were written, and how near they are to their sources and styles, drawn from `sentences`."""
     if len(sentences) < 2 * transfers:
-        raise DataError(
-            f"--retrieval: {len(sentences)} sentences of '{lang}'; --transfers {transfers} needs twice as many."
-        )
+        text = f"has {len(sentences)} sentences of '{lang}'; --transfers {transfers} needs twice as many."
+        raise DataError(text, parameter="retrieval")
     drawn = random.Random(seed).sample(sentences, 2 * transfers)
     sources, styles = drawn[:transfers], drawn[transfers:]
     written = bgt_core.generate(bgt, sources, styles, lang=lang)

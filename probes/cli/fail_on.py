@@ -1,9 +1,9 @@
-"""`--fail-on`: scores that fail a build."""
+"""`--fail-on`: rules on scores; the exit code says whether one was broken."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from bgt_core.errors import UsageError
@@ -14,7 +14,7 @@ _RULE = re.compile(r"([\w-]+)(?:/([^<>]+))?([<>])(\d*\.?\d+)")
 
 
 class Rule(NamedTuple):
-    """Fails where a latent's accuracy is below (or above) `bound`; without a latent, where that of any is."""
+    """Fails if a latent's accuracy is below (or above) `bound`; without a latent, if that of any latent is."""
 
     task: str
     latent: str | None
@@ -22,19 +22,25 @@ class Rule(NamedTuple):
     bound: float
 
 
-def read_rules(texts: Sequence[str]) -> list[Rule]:
-    """From TASK<SHARE or TASK/LATENT>SHARE; UsageError for anything else."""
+def read_rules(texts: Sequence[str], tasks: Collection[str] = ()) -> list[Rule]:
+    """Read rules of the form TASK<SHARE or TASK/LATENT>SHARE; raise UsageError for another.
+
+    `tasks` are names of tasks of the user's own.
+    """
     rules = []
     for text in texts:
         match = _RULE.fullmatch(text.replace(" ", ""))
         if not match or not 0 <= float(match[4]) <= 1:
-            raise UsageError(f"--fail-on {text}: expected TASK<SHARE or TASK/LATENT>SHARE, as in gender<0.52.")
-        rules.append(Rule(find(match[1]).name, match[2], match[3] == "<", float(match[4])))
+            message = f"{text}: expected TASK<SHARE or TASK/LATENT>SHARE, as in gender<0.52."
+            raise UsageError(message, parameter="fail_on")
+        if match[1] not in tasks:
+            find(match[1])
+        rules.append(Rule(match[1], match[2], match[3] == "<", float(match[4])))
     return rules
 
 
 def failing(rules: Sequence[Rule], cells: Sequence[Cell]) -> list[str]:
-    """Where the rules hold, in words; UsageError for a rule of what was not measured."""
+    """A line for each score that breaks a rule; raise UsageError for a rule on a task or latent not measured."""
     lines = []
     for rule in rules:
         scores = [
@@ -45,12 +51,11 @@ def failing(rules: Sequence[Rule], cells: Sequence[Cell]) -> list[str]:
             if score.latent == rule.latent or (rule.latent is None and score.latent in cell.trail["latents"])
         ]
         if not scores:
-            raise UsageError(f"--fail-on: nothing was measured for '{'/'.join(filter(None, rule[:2]))}'.")
+            names = "/".join(filter(None, rule[:2]))
+            raise UsageError(f"{names}: was not measured.", parameter="fail_on")
         for cell, score in scores:
             if (score.accuracy < rule.bound) if rule.below else (score.accuracy > rule.bound):
                 how = "below" if rule.below else "above"
-                lines.append(
-                    f"{score.task} {score.lang}, {cell.model} {score.latent}: {score.accuracy:.4f} is {how} "
-                    f"{rule.bound:g}"
-                )
+                label = f"{score.task} {score.lang}, {cell.model} {score.latent}"
+                lines.append(f"{label}: {score.accuracy:.4f} is {how} {rule.bound:g}")
     return lines

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bgt_core.cli.options import CsvOption, JsonOption, LatexOption, ParquetOption, check_files, on_stdout
+from bgt_core.cli import options
+from bgt_core.cli.options import check_files, on_stdout
 from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,10 +54,10 @@ def compare_languages(
         int,
         typer.Option(help="Pieces of the tokenizer trained on both sides of --pairs; fewer for small files.", min=10),
     ] = 8_000,
-    csv: CsvOption = None,
-    latex: LatexOption = None,
-    parquet: ParquetOption = None,
-    as_json: JsonOption = False,
+    csv: options.CsvOption = None,
+    latex: options.LatexOption = None,
+    parquet: options.ParquetOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Judge the paper's four claims on language distance, on its own numbers and on yours."""
     from bgt_core.tables import save, show
@@ -66,7 +67,7 @@ def compare_languages(
 
     files = {"csv": csv, "latex": latex, "parquet": parquet}
     check_files(files, as_json)
-    scored = [sts_gap(*named(text, "--sts", "fr=FILE")) for text in sts or []]
+    scored = [sts_gap(*named(text, "sts", "fr=FILE")) for text in sts or []]
     cells = [cell for path in results or [] for cell in read_document(path)]
     gaps = [*probe_gaps(cells), *scored]
     if results and not gaps:
@@ -93,11 +94,11 @@ def compare_languages(
         show(table.columns, table.lines(), text=3)
 
 
-def named(text: str, option: str, example: str) -> tuple[str, Path]:
+def named(text: str, parameter: str, example: str) -> tuple[str, Path]:
     """ "fr=FILE" -> fr, FILE."""
     name, equals, file = text.partition("=")
     if not (name and equals and file):
-        raise UsageError(f"{option} {text}: expected {example}.")
+        raise UsageError(f"{text}: expected {example}.", parameter=parameter)
     return name, Path(file)
 
 
@@ -109,10 +110,10 @@ def measured(pairs: Sequence[str], vocab_size: int) -> Distances:
 
     letters, pieces = {}, {}
     for text in pairs:
-        columns, file = named(text, "--pairs", "en-fr=FILE")
+        columns, file = named(text, "pairs", "en-fr=FILE")
         langs = split_langs(columns)
         if len(langs) != 2 or "en" not in langs:
-            raise UsageError(f"--pairs {text}: expected English and one other language, as in en-fr=FILE.")
+            raise UsageError(f"{text}: expected English and one other language, as in en-fr=FILE.", parameter="pairs")
         (other,) = (lang for lang in langs if lang != "en")
         rows = list(read_pairs(file, langs, Skipped()))
         count = min(SENTENCES, len(rows))

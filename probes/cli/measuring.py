@@ -1,14 +1,16 @@
-"""From checked options to a table: encoders opened, cells measured, what was asked for written and printed."""
+"""Encoders opened, cells measured, and the results written and printed."""
 
 from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import typer
+
 from bgt_core import PRETRAINED
-from bgt_core.cli.errors import flags
+from bgt_core.cli.errors import name_option
 from bgt_core.cli.options import open_encoder, open_models, unnamed
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.embedder import Embedder
@@ -16,101 +18,102 @@ from bgt_core.errors import BgtError, UsageError
 from probes.cells import Subject
 from probes.classifiers.baselines import BASELINES
 from probes.cli import output
-from probes.cli.fail_on import failing
-from probes.cli.options import FLAGS, CliOptions
+from probes.cli.fail_on import Rule, failing
 from probes.grid import Grid, ProbeTable
-from probes.results.cache import Cache
 from probes.results.compare import Side, compare_sides, corrected
 
 FAILED, BELOW, STOPPED = 5, 7, 130
 
 
-def measure(options: CliOptions) -> int:
-    """Measure, write, print; the exit code."""
-    options.check()
-    if options.download and options.data:
-        download_senteval(options.data)
-    grid = open_grid(options)
-    pairs = [read_pair(text, grid.subjects) for text in options.compare]
+def measure(
+    grid: Grid,
+    context: typer.Context,
+    pairs: Sequence[tuple[Side, Side]],
+    rules: Sequence[Rule],
+    outputs: output.Outputs,
+) -> int:
+    """Measure, write and print; return the exit code."""
     table, stopped = ProbeTable(), False
     try:
-        for label, outcome in grid.measure(say):
-            table.add(label, in_flags(label, outcome) if isinstance(outcome, BgtError) else outcome)
+        for label, outcome in grid.measure(say, skipped(context)):
+            if isinstance(outcome, BgtError):
+                say_failed(label, outcome, context)
+            table.add(label, outcome)
     except KeyboardInterrupt:
         stopped = True
-        kept = "" if options.no_cache else "; what was measured is kept: the same command continues from there"
+        kept = "; they are kept, and the same command continues from there" if grid.cache else ""
         print(f"bgt-probe: stopped after {len(table.cells)} results{kept}", file=sys.stderr)
     if not table.cells:
         if table.failures:
             raise type(table.failures[0][1])("nothing could be measured.")
         return STOPPED
-    cells = corrected(table.cells, options.correction)
-    output.write(options, cells)
-    output.show_all(options, cells, compare_sides(cells, pairs, options.correction), table.failures)
+    cells = corrected(table.cells, outputs.correction)
+    outputs.write(cells)
+    outputs.show(cells, compare_sides(cells, pairs, outputs.correction), table.failures)
     if stopped:
         return STOPPED
-    broken = failing(options.rules, cells)
+    broken = failing(rules, cells)
     for line in broken:
         print(f"bgt-probe: {line}", file=sys.stderr)
     return BELOW if broken else FAILED if table.failures else 0
 
 
 def say(line: str) -> None:
-    print(flags(line, FLAGS), file=sys.stderr, flush=True)
+    print(line, file=sys.stderr, flush=True)
 
 
-def in_flags(label: str, error: BgtError) -> BgtError:
-    """The error of one cell, printed, and in terms of the command's options."""
-    error.args = (flags(str(error), FLAGS),)
-    print(f"bgt-probe: {label}: {error}", file=sys.stderr)
-    return error
+def skipped(context: typer.Context) -> Callable[[BgtError], None]:
+    """Return a function that prints why a task is skipped, with the command's options in the message."""
+    return lambda error: say(f"skipped: {name_option(error, context.command)}")
 
 
-def open_grid(options: CliOptions) -> Grid:
-    """All cells, their encoders opened."""
-    cache = None if options.no_cache else Cache(options.cache_dir) if options.cache_dir else Cache()
-    return Grid(
-        open_subjects(options),
-        options.tasks,
-        options.langs,
-        options.data,
-        options.column,
-        options.split_file,
-        options.configs,
-        options.paper,
-        cache,
-    )
+def say_failed(label: str, error: BgtError, context: typer.Context) -> None:
+    """Print the error of one cell, with the command's options in it."""
+    say(f"bgt-probe: {label}: {name_option(error, context.command)}")
 
 
-def open_subjects(options: CliOptions) -> list[Subject]:
-    """The encoders, each with the latents to probe."""
-    specs = list(options.models) or [str(PRETRAINED)]
-    opened = open_models(specs, options.device, options.precision)
+def open_subjects(
+    models: Sequence[str],
+    latents: Sequence[str],
+    encoder_seeds: Sequence[str],
+    untrained: bool,
+    device: str,
+    precision: str,
+) -> list[Subject]:
+    """Open the encoders, each with the latents to probe."""
+    specs = list(models) or [str(PRETRAINED)]
+    opened = open_models(specs, device, precision)
     if len(opened) < len(specs):
-        raise UsageError(f"--model {', '.join(specs)}: two have the same name; give each its own as NAME=SPEC.")
-    encoder_seeds = [open_encoder(spec, options.device, options.precision) for spec in options.encoder_seeds]
+        text = f"{', '.join(specs)}: two have the same name; give each its own as NAME=SPEC."
+        raise UsageError(text, parameter="model")
+    trainings = [open_encoder(spec, device, precision) for spec in encoder_seeds]
     references: Mapping[str, Sequence[SentenceEncoder]] = {}
-    if options.untrained:
+    if untrained:
         from bgt_core.adapters.baselines import reference_encoders
 
         encoder = next(iter(opened.values()))
         if not isinstance(encoder, Embedder):
-            raise UsageError(f"--untrained: {specs[0]} is no checkpoint of ours.")
-        references = reference_encoders(encoder, Path(unnamed(specs[0])), options.device)
+            raise UsageError(f"needs a checkpoint of ours; {specs[0]} is another encoder.", parameter="untrained")
+        references = reference_encoders(encoder, Path(unnamed(specs[0])), device)
     subjects = []
     for name, encoder in opened.items():
-        latents = tuple(options.latents or encoder.latents)
         for latent in latents:
             if latent not in encoder.latents:
-                raise UsageError(f"There is no latent '{latent}' in {name}; choose from {', '.join(encoder.latents)}.")
-        subjects.append(Subject(name, encoder, latents, encoder_seeds, references))
-    if options.report and not any({SEMANTIC, LANGUAGE} <= set(subject.latents) for subject in subjects):
-        raise UsageError("--report compares the semantic with the language latent: probe both of a model of ours.")
+                text = f"'{latent}': {name} has no such latent; choose from {', '.join(encoder.latents)}."
+                raise UsageError(text, parameter="latents")
+        subjects.append(Subject(name, encoder, tuple(latents or encoder.latents), trainings, references))
     return subjects
 
 
+def check_report(report: Path | None, subjects: Sequence[Subject]) -> None:
+    """Raise UsageError if a report is wanted, but no encoder is probed in both latents."""
+    if report and not any({SEMANTIC, LANGUAGE} <= set(subject.latents) for subject in subjects):
+        text = "compares the semantic with the language latent: probe both of a model of ours."
+        raise UsageError(text, parameter="report")
+
+
 def download_senteval(folder: Path) -> None:
-    """SentEval's probing sets, into that folder; nothing moves where they are already."""
+    """Download SentEval's probing sets into that folder, if they are not there yet."""
     from bgt_core.cli.data import agree
     from bgt_core.cli.progress import rows_bar
     from bgt_core.data import fetch
@@ -121,15 +124,15 @@ def download_senteval(folder: Path) -> None:
 
 
 def read_pair(text: str, subjects: Sequence[Subject]) -> tuple[Side, Side]:
-    """A,B of --compare; UsageError for a name that there is not."""
+    """Read A,B of --difference; raise UsageError for an unknown name."""
     names = [part.strip() for part in text.split(",")]
     if len(names) != 2 or names[0] == names[1]:
-        raise UsageError(f"--compare {text}: expected two different names, as in semantic,language.")
+        raise UsageError(f"{text}: expected two different names, as in semantic,language.", parameter="difference")
     return read_side(names[0], subjects), read_side(names[1], subjects)
 
 
 def read_side(name: str, subjects: Sequence[Subject]) -> Side:
-    """A latent or baseline of the one model; of several, MODEL/LATENT, or MODEL for its first."""
+    """Find a latent or baseline of the only model; of several models, MODEL/LATENT, or MODEL for its first latent."""
     known: dict[str, Side] = {}
     for subject in subjects:
         predictors = [*subject.latents, *BASELINES, *subject.references]
@@ -140,5 +143,5 @@ def read_side(name: str, subjects: Sequence[Subject]) -> Side:
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"Did you mean '{near[0]}'?" if near else f"Choose from {', '.join(known)}."
-        raise UsageError(f"--compare: there is no '{name}'. {hint}")
+        raise UsageError(f"'{name}': unknown. {hint}", parameter="difference")
     return known[name]

@@ -1,19 +1,20 @@
-"""What `bgt-probe` writes and prints."""
+"""The tables, files and JSON of `bgt-probe`."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pyarrow import parquet
 
-from bgt_core.cli.options import on_stdout
-from bgt_core.errors import BgtError
+from bgt_core.cli.options import check_files, on_stdout
+from bgt_core.errors import BgtError, UsageError, check_choice
 from bgt_core.files import atomic_file
 from bgt_core.tables import LEGEND, save, show
-from probes.cli.options import CliOptions
 from probes.data.load import BUILT, VERBATIM
 from probes.data.sources import LABELLED
 from probes.measures.significance import CORRECTIONS
@@ -31,13 +32,13 @@ def print_tasks() -> None:
 def about(cells: Sequence[Cell], correction: str) -> str:
     """What the numbers of a table are, in one line."""
     first = cells[0].result
-    if cells[0].trail["probe"] == "paper":
+    if cells[0].trail["probe"] == "senteval":
         whole = all(map(takes_all_as_senteval, cells))
         items = "its items, as the file has them" if whole else "not its items: those are a labelled file, whole"
         return f"test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals; {items}"
     cleaned = any(card_of(cell).get("built") == BUILT[LABELLED] for cell in cells)
     return (
-        f"test accuracy in percent, {of_probes(first.seeds)}, with Wilson {100 * first.ci:g}% intervals; "
+        f"test accuracy in percent, {of_probes(first.seeds)}, with Wilson {100 * first.level:g}% intervals; "
         "differences: paired, interval and p over test items (bootstrap) and seeds (Student's t), "
         f"{CORRECTIONS[correction][0]} over the table"
         f"{'; labelled files cleaned: tokens joined to text, each sentence once' if cleaned else ''}"
@@ -60,45 +61,61 @@ def card_of(cell: Cell) -> Mapping[str, Any]:
     return cell.trail.get("card", {})
 
 
-def write(options: CliOptions, cells: Sequence[Cell]) -> None:
-    """The files asked for, each whole or not there."""
-    if any(options.files.values()):
-        save(long_table(cells), {name: options.files[name] for name in ("csv", "parquet")})
-        wide = {name: options.files[name] for name in ("latex", "md")}
-        save(wide_table(cells, options.correction), wide, about(cells, options.correction))
-    if options.predictions:
-        with atomic_file(options.predictions) as partial:
-            parquet.write_table(all_predictions(cells), partial, compression="zstd")
-    if options.report:
-        write_report(options.report, cells, options.correction)
+@dataclass(frozen=True)
+class Outputs:
+    """The files to write, the form to print, and the correction of p-values."""
+
+    tables: Mapping[str, Path | None]  # csv, latex, parquet, md -> file
+    predictions: Path | None
+    report: Path | None
+    as_json: bool
+    correction: str
+
+    def check(self) -> None:
+        """Raise UsageError or NotFound for outputs that can't be written."""
+        check_files({**self.tables, "predictions": self.predictions, "report": self.report}, self.as_json)
+        check_choice(CORRECTIONS, correction=self.correction)
+        if self.report and self.report.suffix != ".html":
+            text = f"{self.report}: name it .html; its table is written beside it as .tex."
+            raise UsageError(text, parameter="report")
+
+    def write(self, cells: Sequence[Cell]) -> None:
+        """Write the files, each complete or not at all."""
+        if any(self.tables.values()):
+            save(long_table(cells), {name: self.tables[name] for name in ("csv", "parquet")})
+            wide = {name: self.tables[name] for name in ("latex", "md")}
+            save(wide_table(cells, self.correction), wide, about(cells, self.correction))
+        if self.predictions:
+            with atomic_file(self.predictions) as partial:
+                parquet.write_table(all_predictions(cells), partial, compression="zstd")
+        if self.report:
+            write_report(self.report, cells, self.correction)
+
+    def show(self, cells: Sequence[Cell], gaps: Sequence[Difference], failures: Sequence[tuple[str, BgtError]]) -> None:
+        """Print the tables or one JSON document on stdout, unless a file goes there; warnings on stderr."""
+        for cell in cells:
+            for line in cell.result.warnings:
+                print(f"{cell.result.task} {cell.result.lang}, {cell.model}: {line}", file=sys.stderr)
+        if self.as_json:
+            only_ascii = "utf" not in (sys.stdout.encoding or "").lower()
+            print(json.dumps(document(cells, gaps, failures, self.correction), indent=2, ensure_ascii=only_ascii))
+        elif not on_stdout(self.tables):
+            show_tables(cells, gaps, self.correction)
 
 
-def show_all(
-    options: CliOptions,
-    cells: Sequence[Cell],
-    gaps: Sequence[Difference],
-    failures: Sequence[tuple[str, BgtError]],
-) -> None:
-    """The table, or one JSON document, on stdout, unless a file was asked for there; warnings on stderr."""
-    for cell in cells:
-        for line in cell.result.warnings:
-            print(f"{cell.result.task} {cell.result.lang}, {cell.model}: {line}", file=sys.stderr)
-    if options.as_json:
-        ascii_alone = "utf" not in (sys.stdout.encoding or "").lower()
-        print(json.dumps(document(cells, gaps, failures, options.correction), indent=2, ensure_ascii=ascii_alone))
-    if options.as_json or on_stdout(options.files):
-        return
+def show_tables(cells: Sequence[Cell], gaps: Sequence[Difference], correction: str) -> None:
+    """Print scores, differences, and if there are several models, these side by side."""
     table = short_table(cells)
-    print(about(cells, options.correction), file=sys.stderr)
+    print(about(cells, correction), file=sys.stderr)
     show(table.columns, table.lines(), text=table.columns.index("train"))
     differences = [cell.result.difference for cell in cells if cell.result.difference]
     for some in (differences, gaps):
         if some:
-            table = gap_table(some, cells[0].result.ci)
+            table = gap_table(some, cells[0].result.level)
             print()
             show(table.columns, table.lines(), text=3)
     if len({cell.model for cell in cells}) > 1:
-        table = wide_table(cells, options.correction)
+        table = wide_table(cells, correction)
         print()
         show(table.columns, table.lines(), text=2)
         print(LEGEND, file=sys.stderr)

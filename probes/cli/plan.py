@@ -1,14 +1,15 @@
-"""`bgt-probe --dry-run`: what would be measured, how much that is, and what is kept already."""
+"""`bgt-probe --dry-run`: the cells that would be measured, their size, and which results are kept already."""
 
 from __future__ import annotations
 
 import json
 
+import typer
+
 from bgt_core.errors import BgtError
 from bgt_core.tables import show
 from probes.cells import cell_path
-from probes.cli.measuring import FAILED, in_flags, open_grid, read_pair, say
-from probes.cli.options import CliOptions
+from probes.cli.measuring import FAILED, say, say_failed, skipped
 from probes.grid import Grid, Slot
 from probes.measures.study import prepare
 from probes.probe import senteval_config
@@ -16,20 +17,17 @@ from probes.probe import senteval_config
 COLUMNS = ["task", "lang", "model", "probe", "items", "train", "test", "classes", "vectors", "probes", "result"]
 
 
-def plan(options: CliOptions) -> int:
-    """Print it; the exit code that measuring would meet before it trains a probe."""
-    options.check()
-    grid = open_grid(options)
-    for text in options.compare:
-        read_pair(text, grid.subjects)
+def plan(grid: Grid, context: typer.Context, as_json: bool) -> int:
+    """Print the plan; return the exit code that measuring would meet before it trains a probe."""
     rows: list[list[str | int]] = []
     failures: list[BgtError] = []
-    for label, outcome in grid.each(lambda slot: plan_row(slot, grid), say):
+    for label, outcome in grid.each(lambda slot: plan_row(slot, grid), say, skipped(context)):
         if isinstance(outcome, BgtError):
-            failures.append(in_flags(label, outcome))
+            say_failed(label, outcome, context)
+            failures.append(outcome)
         else:
             rows.append(outcome)
-    if options.as_json:
+    if as_json:
         document = {"schema": "bgt-probe-plan/1", "plan": [dict(zip(COLUMNS, row, strict=True)) for row in rows]}
         print(json.dumps(document, indent=2, ensure_ascii=False))
     else:
@@ -40,7 +38,7 @@ def plan(options: CliOptions) -> int:
 
 
 def plan_row(slot: Slot, grid: Grid) -> list[str | int]:
-    """One cell: its items, and the vectors to make and probes to train; 0 of both where its result is kept."""
+    """One cell: its items, the vectors to embed and probes to train; both are 0 if its result is kept."""
     subject, task, lang, dataset, config = slot
     subject.check(lang)
     used = senteval_config(config) if grid.senteval else config
@@ -50,16 +48,6 @@ def plan_row(slot: Slot, grid: Grid) -> list[str | int]:
     kept = path is not None and path.is_file()
     vectors = 0 if kept else len(subject.latents_in(lang)) * (1 + len(subject.encoder_seeds))  # per sentence
     probes = vectors * len(study.cuts) * (2 if config.control and not grid.senteval else 1)
-    return [
-        task.name,
-        lang,
-        subject.name,
-        "paper" if grid.senteval else config.probe,
-        len(study.labels),
-        len(train),
-        len(test),
-        len(study.names),
-        vectors * len(study.labels),
-        probes,
-        "kept" if kept else "to measure",
-    ]
+    counts = [len(study.labels), len(train), len(test), len(study.names), vectors * len(study.labels), probes]
+    probe = "senteval" if grid.senteval else config.probe
+    return [task.name, lang, subject.name, probe, *counts, "kept" if kept else "to measure"]

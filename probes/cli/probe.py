@@ -1,164 +1,211 @@
-"""`bgt-probe` itself."""
+"""`bgt-probe` itself: its options, checked before a model is opened."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from tempfile import TemporaryDirectory
+from typing import Annotated
 
 import typer
 
-from bgt_core.cli.errors import in_flags
-from bgt_core.cli.options import CsvOption, DeviceOption, JsonOption, LatexOption, ParquetOption, PrecisionOption
-from bgt_core.errors import BgtError
+from bgt_core.cli import options
+from bgt_core.cli.options import split_names
+from bgt_core.errors import UsageError
+from probes.cli.cache import CacheOption
 
-MEMORY, STOPPED = 6, 130
+OUT_OF_MEMORY, STOPPED = 6, 130
 
 
 def probe(
     context: typer.Context,
     lang: Annotated[
-        list[str] | None, typer.Option(help="Language of the sentences; several as fr,en, and all.", show_default=False)
+        list[str] | None,
+        typer.Option(help="Language of the sentences; several as fr,en, or all.", show_default=False),
     ] = None,
-    task: Annotated[
+    tasks: Annotated[
         list[str] | None,
         typer.Option(
-            help="Several as a,b; groups: paper, surface, syntax, semantic, all.",
-            show_default="all that sentences alone can tell; with --data, all",
+            "--task",
+            help="Probing tasks, as a,b; groups: paper, surface, syntax, semantic, all; your own as "
+            "python:MODULE:OBJECT.",
+            show_default="all that need only sentences; with --data, all",
         ),
     ] = None,
-    latent: Annotated[str | None, typer.Option(help="Latents to probe.", show_default="each that a model has")] = None,
-    model: Annotated[
+    latents: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A checkpoint or run folder, ORG/NAME, sentence-transformers:NAME, python:MODULE:OBJECT, "
-            "vectors:FILE, or baseline:words|tfidf|random; several stand side by side, as NAME=SPEC if you like.",
-            show_default="the model that ships",
-        ),
+        typer.Option("--latent", help="Latents to probe, as a,b.", show_default="each that a model has"),
     ] = None,
+    model: options.EncodersOption = None,
     encoder_seeds: Annotated[
-        list[str] | None, typer.Option(help="Other trainings of --model: scores are means over all.")
+        list[str] | None, typer.Option(help="Other trainings of --model, as a,b: scores are means over all.")
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            help="A folder with labelled files (SentEval's), treebanks or text; or one file, text one sentence a line, "
-            "or TSV (.gz .xz .zst).",
+            help="Data: a folder with labelled files (SentEval's), treebanks or text; or one file, text "
+            "with one sentence per line, or TSV (.gz .xz .zst).",
             show_default="the built-in sentences",
         ),
     ] = None,
-    column: Annotated[int | None, typer.Option(help="The column of a TSV, from 1.")] = None,
+    column: Annotated[int | None, typer.Option(help="Column of the sentences in a TSV, from 1.")] = None,
     split_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Who trains and is tested: lines of train, dev or test, a tab, a sentence."),
+        typer.Option(
+            metavar="FILE", help="Assigns sentences to splits: lines of train, dev or test, a tab, the sentence."
+        ),
     ] = None,
     download: Annotated[
-        bool, typer.Option("--download", help="First get SentEval's sets (English) into --data; once is enough.")
+        bool, typer.Option("--download", help="First download SentEval's sets (English) into --data.")
     ] = False,
     probe: Annotated[
-        str, typer.Option(help="linear, or mlp50 for 50 hidden units; several as linear,mlp200.")
+        str, typer.Option(help="Kind of probe: linear, or mlp50 for 50 hidden units; several as linear,mlp200.")
     ] = "linear",
     l2: Annotated[
         float | None,
         typer.Option(
-            "--l2", help="The penalty, on the sum of losses (scikit-learn's 1 / C).", show_default="dev chooses"
+            "--l2", help="L2 penalty on the sum of losses (scikit-learn's 1 / C).", show_default="chosen on dev"
         ),
     ] = None,
     max_items: Annotated[
-        int | None, typer.Option(help="Items a task uses at most.", show_default="10,000; with --paper all")
+        int | None, typer.Option(help="Most items of a task.", show_default="10,000; with --senteval all")
     ] = None,
-    max_train: Annotated[int | None, typer.Option(help="Training items at most; dev and test stay whole.")] = None,
+    max_train: Annotated[int | None, typer.Option(help="Most training items; dev and test stay whole.")] = None,
     seeds: Annotated[
-        int, typer.Option(help="Probes trained, 1 to 10; on sentences without splits each tests on its own tenth.")
+        int, typer.Option(help="Number of probes trained, 1 to 10; without fixed splits each tests its own tenth.")
     ] = 5,
-    seed: Annotated[int, typer.Option(help="Of sentences, swaps and splits.")] = 0,
-    ci: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
-    bootstrap: Annotated[int, typer.Option(help="Resamples of the test items.")] = 2_000,
+    seed: options.SeedOption = 0,
+    level: options.LevelOption = 0.95,
+    resamples: options.ResamplesOption = 2_000,
     correction: Annotated[
-        str, typer.Option(help="Of p over the differences of a table: holm, bonferroni, or none.")
+        str, typer.Option(help="Correction of the p-values of a table: holm, bonferroni, or none.")
     ] = "holm",
-    baselines: Annotated[bool, typer.Option("--baselines/--no-baselines", help="Show what a probe must beat.")] = True,
+    baselines: Annotated[
+        bool, typer.Option("--baselines/--no-baselines", help="Also measure baselines without the model.")
+    ] = True,
     untrained: Annotated[
-        bool, typer.Option("--untrained", help="Also the model untrained, three times, and the mean of its pieces.")
+        bool,
+        typer.Option("--untrained", help="Also measure the untrained model, three times, and its mean of tokens."),
     ] = False,
-    control: Annotated[str, typer.Option(help="The key of the control task: rare, first, or none.")] = "rare",
-    capacity: Annotated[bool, typer.Option("--capacity", help="Also accuracy on shuffled training labels.")] = False,
-    mdl: Annotated[bool, typer.Option("--mdl/--no-mdl", help="Also the online codelength.")] = False,
-    erase: Annotated[str | None, typer.Option(help="leace or inlp: accuracy once the property is erased.")] = None,
-    curve: Annotated[bool, typer.Option("--curve", help="Also learning curves.")] = False,
-    paper: Annotated[
-        bool, typer.Option("--paper", help="SentEval's protocol: one seed, its classifier, accuracy alone.")
+    control: Annotated[str, typer.Option(help="Key of the control task: rare, first, or none.")] = "rare",
+    capacity: Annotated[
+        bool, typer.Option("--capacity", help="Also measure accuracy on shuffled training labels.")
     ] = False,
-    compare: Annotated[
+    mdl: Annotated[bool, typer.Option("--mdl/--no-mdl", help="Also measure the online codelength.")] = False,
+    erase: Annotated[
+        str | None, typer.Option(help="Also measure accuracy once the property is erased: leace or inlp.")
+    ] = None,
+    curve: Annotated[bool, typer.Option("--curve", help="Also measure learning curves.")] = False,
+    senteval: Annotated[
+        bool, typer.Option("--senteval", help="Follow SentEval's protocol: one seed, its classifier, accuracy only.")
+    ] = False,
+    difference: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="A,B", help="Their difference: latents or baselines, or MODEL or MODEL/LATENT of several."
+            metavar="A,B",
+            help="Also print the difference of two latents or baselines; of several models as MODEL or MODEL/LATENT.",
         ),
     ] = None,
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(metavar="RULE", help="Exit with 7 where it holds, as gender<0.52 or gender/semantic>0.6."),
+        typer.Option(metavar="RULE", help="Exit with 7 if it holds, as gender<0.52 or gender/semantic>0.6."),
     ] = None,
-    csv: CsvOption = None,
-    latex: LatexOption = None,
-    parquet: ParquetOption = None,
-    md: Annotated[Path | None, typer.Option("--md", metavar="FILE", help="Also write it as Markdown.")] = None,
+    csv: options.CsvOption = None,
+    latex: options.LatexOption = None,
+    parquet: options.ParquetOption = None,
+    md: options.MdOption = None,
     predictions: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write what was predicted of each item, as Parquet.")
+        Path | None, typer.Option(metavar="FILE", help="Write the prediction of each item, as Parquet.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write which latent holds what, as FILE.html and FILE.tex.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write which latent holds which property, as FILE.html and FILE.tex."),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be measured, how much, and what is kept; then stop.")
+        bool, typer.Option("--dry-run", help="Print the cells, their size, and which results are kept; then stop.")
     ] = False,
     list_tasks: Annotated[bool, typer.Option("--list-tasks", help="Print the tasks and stop.")] = False,
-    cache_dir: Annotated[
-        Path | None,
-        typer.Option(
-            help="Where vectors and results are kept.", show_default="BGT_CACHE, or the system's cache folder"
-        ),
-    ] = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Measure all anew, keep nothing.")] = False,
-    device: DeviceOption = "auto",
-    precision: PrecisionOption = "auto",
+    cache: CacheOption = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Measure everything again, and keep nothing.")] = False,
+    device: options.DeviceOption = "auto",
+    precision: options.PrecisionOption = "auto",
 ) -> None:
-    """Probe what a latent knows of a sentence: test accuracy with its interval, beside baselines.
+    """Probe which properties of a sentence its latents hold: test accuracy with intervals, beside baselines.
 
-    What was measured is kept: the same command again prints the same at once, and continues where it was stopped.
+    Results are kept: the same command prints the same result again, and continues where it was stopped.
     """
     if context.invoked_subcommand:
         return
-    try:
-        if list_tasks:
-            from probes.cli.output import print_tasks
+    from probes.cli.fail_on import read_rules
+    from probes.cli.measuring import check_report, download_senteval, measure, open_subjects, read_pair
+    from probes.cli.output import Outputs, print_tasks
+    from probes.cli.plan import plan
+    from probes.grid import ALL, Grid
+    from probes.measures.config import ProbeConfig
+    from probes.results.cache import Cache
 
-            print_tasks()
-            return
-        code = answer(context.params)
-    except BgtError as error:
-        print(f"bgt-probe: {error}", file=sys.stderr)
-        raise typer.Exit(error.exit_code) from None
+    if list_tasks:
+        print_tasks()
+        return
+    langs, encoder_seeds, model = split_names(lang), split_names(encoder_seeds), model or []
+    if not langs:
+        raise UsageError("is needed, as in: bgt-probe --lang fr --task gender", parameter="lang")
+    if len(model) > 1 and (encoder_seeds or untrained):
+        raise UsageError("is for a single --model.", parameter="encoder_seeds" if encoder_seeds else "untrained")
+    if download and (not data or data.is_file() or not {"en", ALL} & set(langs)):
+        raise UsageError(
+            "gets SentEval's sets, which are English: give --lang en and --data FOLDER.", parameter="download"
+        )
+    tables = {"csv": csv, "latex": latex, "parquet": parquet, "md": md}
+    outputs = Outputs(tables, predictions, report, as_json, correction)
+    outputs.check()
+    chosen = {each.name: context.params[each.name] for each in fields(ProbeConfig)}
+    chosen["control"] = None if control == "none" else control
+    configs = [ProbeConfig(**chosen | {"probe": kind}) for kind in split_names([probe])]
+    kept = None if no_cache else Cache(cache) if cache else Cache()
+    with interruptions(), readable_twice(data) as source:
+        grid = Grid((), split_names(tasks) or [ALL], langs, source, column, split_file, configs, senteval, kept)
+        grid.check_tasks()
+        rules = read_rules(fail_on or [], [task.name for task in grid.named()])
+        if download and source and not dry_run:
+            download_senteval(source)
+        grid.check()
+        subjects = open_subjects(model, split_names(latents), encoder_seeds, untrained, device, precision)
+        check_report(report, subjects)
+        pairs = [read_pair(text, subjects) for text in difference or []]
+        grid = replace(grid, subjects=subjects)
+        code = plan(grid, context, as_json) if dry_run else measure(grid, context, pairs, rules, outputs)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def readable_twice(data: Path | None) -> Iterator[Path | None]:
+    """Yield a file that can be read for each task; a pipe, such as /dev/stdin, is first copied."""
+    if data is None or not (data.is_fifo() or data.is_char_device()):
+        yield data
+        return
+    with TemporaryDirectory(prefix="bgt-probe-") as folder, data.open("rb") as pipe:
+        copy = Path(folder) / data.name
+        copy.write_bytes(pipe.read())
+        yield copy
+
+
+@contextmanager
+def interruptions() -> Iterator[None]:
+    """Exit with a code of its own, and a way out, if memory was too small; and with 130 if the user stopped it."""
+    try:
+        yield
     except KeyboardInterrupt:  # before or after measuring
         raise typer.Exit(STOPPED) from None
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and type(error).__name__ != "OutOfMemoryError":  # torch's, of a GPU
             raise
         print(
-            "bgt-probe: out of memory: give --max-items or --max-train, or --device cpu; what was measured is kept.",
+            "bgt-probe: out of memory: give --max-items or --max-train, or --device cpu; finished cells are kept.",
             file=sys.stderr,
         )
-        raise typer.Exit(MEMORY) from None
-    raise typer.Exit(code)
-
-
-def answer(values: Mapping[str, Any]) -> int:
-    """What the options ask for; the exit code. Errors of the library come in terms of the options."""
-    from probes.cli.measuring import measure
-    from probes.cli.options import FLAGS, CliOptions, readable_twice
-    from probes.cli.plan import plan
-
-    with in_flags(FLAGS), readable_twice(CliOptions.of(values)) as options:
-        return plan(options) if values["dry_run"] else measure(options)
+        raise typer.Exit(OUT_OF_MEMORY) from None

@@ -27,7 +27,7 @@ class BuiltIn(NamedTuple):
 def grammar_sentences(lang: str, seed: int = 0) -> list[str]:
     """Sentences of the grammar; NotFound for a language that it does not have."""
     if lang not in GRAMMAR_LANGS:
-        raise NotFound(f"No sentences of the grammar for '{lang}', only for {', '.join(GRAMMAR_LANGS)}: give `data`.")
+        raise NotFound(f"is needed: the grammar writes {', '.join(GRAMMAR_LANGS)}, not '{lang}'.", parameter="data")
     return [pair.texts[lang] for pair in pairs(DRAWN, seed)]
 
 
@@ -46,5 +46,6 @@ def built_in_items(task: ProbeTask, lang: str, seed: int = 0) -> BuiltIn:
         items = task.items(grammar_sentences(lang, seed), lang, seed)
         return BuiltIn(items, GRAMMAR, f"on the {GRAMMAR}: {too_few}")
     if len(learnable.labels) < MIN_ITEMS:
-        raise NotFound(f"Task '{task.name}' finds {labelled} built-in sentences of '{lang}', too few: give `data`.")
+        text = f"is needed: task '{task.name}' finds only {labelled} built-in sentences of '{lang}'."
+        raise NotFound(text, parameter="data")
     return BuiltIn(real, EXAMPLES, "")

@@ -43,7 +43,7 @@ def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
     if data.is_file():
         return _source_of_file(data, task)
     if not data.is_dir():
-        raise NotFound(f"{data}: there is no such file or folder.")
+        raise NotFound(f"{data}: no such file or folder.", parameter="data")
     files = sorted(path for path in data.rglob("*") if path.is_file())
     labelled = [file for file in files if task.file and _stem(file) == task.file and _folder_is(file, lang)]
     for suffix in (".txt", ".tsv"):
@@ -68,7 +68,7 @@ def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
     raise NotFound(
         f"No '{lang}' data for task '{task.name}' in {data}: it needs {needs(task, lang)}"
         f"{''.join(f' (passed over {line})' for line in passed_over)}."
-        f"{' Get it by `download`.' if task.file and lang == 'en' else ''}",
+        f"{' Get it with bgt-probe --download.' if task.file and lang == 'en' else ''}",
     )
 
 

@@ -44,5 +44,7 @@ def with_splits(items: Items, splits: Mapping[str, str]) -> Items:
     kept = items.take([row for row, group in enumerate(items.groups) if group in split_of])
     kept = distinct(replace(kept, splits=[split_of[group] for group in kept.groups]))
     if absent := [split for split in SPLITS if split not in (kept.splits or ())]:
-        raise DataError(f"`split_file` names no {absent[0]} item of this task: its sentences must be the task's.")
+        raise DataError(
+            f"names no {absent[0]} item of this task: its sentences must be those of the task.", parameter="split_file"
+        )
     return kept

@@ -31,9 +31,10 @@ def read_sentences(file: Path, column: int | None = None) -> list[str]:
     for number, line in text_lines(file):
         cells = line.split("\t")
         if column is None and len(cells) > 1:
-            raise UsageError(f"{file}:{number}: {len(cells)} columns; `column` says which holds the sentences, from 1.")
+            text = f"is needed: {file}:{number} has {len(cells)} columns; name that of the sentences, from 1."
+            raise UsageError(text, parameter="column")
         if column is not None and not 1 <= column <= len(cells):
-            raise DataError(f"{file}:{number}: {len(cells)} columns, so there is no `column` {column}.")
+            raise DataError(f"{column} is missing: {file}:{number} has {len(cells)} columns.", parameter="column")
         sentences.append(normalise(cells[(column or 1) - 1]))
     return list(dict.fromkeys(filter(None, sentences)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_choice, check_least
 from probes.data.folds import FOLDS
 from probes.data.items import MIN_ITEMS
 from probes.measures.control_task import CONTROLS
@@ -30,7 +30,7 @@ class ProbeConfig:
     probe: str = "linear"  # or mlp50: 50 hidden units
     seeds: int = 5  # probes trained, 1 to 10
     seed: int = 0  # of sentences, splits and resamples
-    ci: float = 0.95  # level of the intervals
+    level: float = 0.95  # level of the intervals
     max_items: int | None = None  # None: 10,000; all by SentEval's protocol
     max_train: int | None = None  # training items; the others of train are left out, dev and test stay whole
     baselines: bool = True
@@ -45,19 +45,17 @@ class ProbeConfig:
     def __post_init__(self) -> None:
         hidden_units(self.probe)
         if not 1 <= self.seeds <= FOLDS:
-            raise UsageError(f"seeds {self.seeds}: choose 1 to {FOLDS}; each tests on its own tenth of the items.")
-        for name, items in (("max_train", self.max_train), ("max_items", self.max_items)):
-            if items is not None and items < MIN_ITEMS:
-                raise UsageError(f"{name} {items}: choose {MIN_ITEMS} or more.")
-        if self.resamples < MIN_RESAMPLES:
-            raise UsageError(f"resamples {self.resamples}: choose {MIN_RESAMPLES} or more resamples.")
+            raise UsageError(
+                f"{self.seeds}: choose 1 to {FOLDS}; each tests on its own tenth of the items.", parameter="seeds"
+            )
+        check_least(MIN_ITEMS, max_train=self.max_train, max_items=self.max_items)
+        check_least(MIN_RESAMPLES, resamples=self.resamples)
         if self.l2 is not None and not 0 < self.l2 < math.inf:
-            raise UsageError(f"l2 {self.l2:g}: choose a penalty above 0, as in 0.001.")
-        if not 0 < self.ci < 1:
-            raise UsageError(f"ci {self.ci}: choose a level between 0 and 1, as in 0.95.")
-        for name, value, known in (("control", self.control, CONTROLS), ("erase", self.erase, ERASERS)):
-            if value is not None and value not in known:
-                raise UsageError(f"{name} {value}: choose from {', '.join(known)}.")
+            raise UsageError(f"{self.l2:g}: choose a penalty above 0, as in 0.001.", parameter="l2")
+        if not 0 < self.level < 1:
+            raise UsageError(f"{self.level}: choose a level between 0 and 1, as in 0.95.", parameter="level")
+        check_choice(CONTROLS, control=self.control)
+        check_choice(ERASERS, erase=self.erase)
 
 
 def hidden_units(probe: str) -> int:
@@ -66,4 +64,4 @@ def hidden_units(probe: str) -> int:
         return 0
     if probe.startswith("mlp") and probe[3:].isdecimal() and int(probe[3:]):
         return int(probe[3:])
-    raise UsageError(f"Unknown probe '{probe}': choose linear, or mlp50 for 50 hidden units.")
+    raise UsageError(f"{probe}: choose linear, or mlp50 for 50 hidden units.", parameter="probe")

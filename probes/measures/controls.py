@@ -48,7 +48,7 @@ def selectivity(study: Study, inputs: Sequence[Vectors], task: Measured, config:
         tested[seed, cut[2]] = True
         right[:, seed] = measure(_with_seed(make, seed), inputs, drawn, [cut]).right[:, 0]
     own, control = bootstrap([task.right, right], tested, study.items.groups, config.resamples, config.seed)
-    low, high = (own - control).interval(config.ci)
+    low, high = (own - control).interval(config.level)
     return Selectivity(control.mean, 100 * (own - control).mean, 100 * low, 100 * high)
 
 
@@ -109,5 +109,7 @@ def curve(study: Study, vectors: Vectors, latent: str, config: ProbeConfig) -> l
             measured = measure(probe_factory(family, config.l2), [vectors], study.labels, [(rows, dev, test)])
             right = measured.right[0, 0, test]
             accuracy = float(right.mean())
-            points.append(CurvePoint(latent, family, len(rows), accuracy, *wilson(right.sum(), len(test), config.ci)))
+            points.append(
+                CurvePoint(latent, family, len(rows), accuracy, *wilson(right.sum(), len(test), config.level))
+            )
     return points

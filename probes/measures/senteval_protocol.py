@@ -31,7 +31,7 @@ def senteval_score(
     by_split = [(vectors[rows], study.labels[rows]) for rows in (train, dev, test)]
     result = split_classify(by_split[0], by_split[1], by_split[2], SentEval(hidden))
     accuracy = float((result.predicted == study.labels[test]).mean())
-    low, high = wilson(accuracy * len(test), len(test), config.ci)
+    low, high = wilson(accuracy * len(test), len(test), config.level)
     score = ProbeScore(
         task=study.task,
         lang=study.lang,

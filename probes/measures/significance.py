@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import t
 
-from bgt_core.errors import UsageError
+from bgt_core.errors import check_choice
 from bgt_core.evaluation.bootstrap import holm, resample
 from bgt_core.evaluation.bootstrap import wilson as wilson
 from probes.result import Difference
@@ -127,13 +127,7 @@ def correct(differences: Sequence[Difference], correction: str = "holm") -> list
     `correction` is one of `CORRECTIONS`; with "none" each errs with probability alpha on its own. Raises UsageError
     for another.
     """
-    check_correction(correction)
+    check_choice(CORRECTIONS, correction=correction)
     name, adjust = CORRECTIONS[correction]
     adjusted = adjust(np.array([gap.p for gap in differences]))
     return [replace(gap, adjusted_p=float(p), correction=name) for gap, p in zip(differences, adjusted, strict=True)]
-
-
-def check_correction(correction: str) -> None:
-    """UsageError for a correction that `CORRECTIONS` lacks."""
-    if correction not in CORRECTIONS:
-        raise UsageError(f"correction {correction}: choose from {', '.join(CORRECTIONS)}.")

@@ -22,8 +22,8 @@ from probes.result import MAJORITY, Difference, Predictions, ProbeResult, ProbeS
 def score(study: Study, name: str, measured: Measured, runs: Runs, config: ProbeConfig) -> ProbeScore:
     """Accuracy, its intervals and V-information of one predictor."""
     tested = int(study.tested.any(0).sum())
-    low, high = wilson(runs.mean * tested, tested, config.ci)
-    boot_low, boot_high = runs.interval(config.ci)
+    low, high = wilson(runs.mean * tested, tested, config.level)
+    boot_low, boot_high = runs.interval(config.level)
     if low == 0 or high == 1:  # without an error, or without a success, resamples of the items are all alike
         boot_low, boot_high = min(low, boot_low), max(high, boot_high)
     encoders, seeds = runs.points.shape
@@ -83,7 +83,7 @@ def summarise(
     """Scores with their notes, and the differences of latents, baselines and the majority; all are by predictor."""
 
     def gap(first: str, second: str) -> Difference:
-        return difference(study.task, study.lang, (first, second), runs[first] - runs[second], config.ci)
+        return difference(study.task, study.lang, (first, second), runs[first] - runs[second], config.level)
 
     n_dev = len(study.cuts[0][1])
     warnings = [
@@ -113,7 +113,7 @@ def result_of(
         study.lang,
         len(study.cuts),
         config.seed,
-        config.ci,
+        config.level,
         rows,
         None,
         study.left_out,

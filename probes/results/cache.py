@@ -27,10 +27,11 @@ from platformdirs import user_cache_path
 
 import bgt_core
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.errors import NotFound
 from bgt_core.files import PARTIAL, atomic_file, writing
 
 VECTORS, RESULTS = "vectors", "results"
-WAY_OUT = "; give `cache` another folder, or measure without one"
+WAY_OUT = "; give another folder, or measure without one"
 DAY = 86_400  # seconds
 STALE = 3_600  # seconds after which a file that is still partial belongs to a process that was killed
 
@@ -71,13 +72,21 @@ class Cache:
 
     @contextmanager
     def writing(self, path: Path) -> Iterator[Path]:
-        """Where to write the entry that becomes `path`; NotFound where the cache can't be written."""
-        with atomic_file(path, WAY_OUT) as partial:
+        """Yield the path to write the entry `path` to; NotFound if the cache can't be written."""
+        with self._writable(), atomic_file(path, WAY_OUT) as partial:
             yield partial
+
+    @contextmanager
+    def _writable(self) -> Iterator[None]:
+        """Let an error of writing say which parameter names the folder."""
+        try:
+            yield
+        except NotFound as error:
+            raise NotFound(str(error), parameter="cache") from error
 
     def check(self) -> None:
         """Raise NotFound if the cache can't be written, before anything is computed for it."""
-        with writing(self.folder, WAY_OUT):
+        with self._writable(), writing(self.folder, WAY_OUT):
             self.folder.mkdir(parents=True, exist_ok=True)
             with TemporaryFile(dir=self.folder):
                 pass

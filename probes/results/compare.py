@@ -34,7 +34,7 @@ def gap(
     task: str,
     lang: str,
     names: tuple[str, str] | None = None,
-    ci: float = 0.95,
+    level: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Difference:
@@ -48,7 +48,7 @@ def gap(
     if not same:
         raise DataError(f"{task} {lang}: '{names[0]}' and '{names[1]}' were tested on different items.")
     runs = bootstrap([one.right, two.right], one.tested, one.groups.tolist(), resamples, seed)
-    return difference(task, lang, names, runs[0] - runs[1], ci)
+    return difference(task, lang, names, runs[0] - runs[1], level)
 
 
 def cell_gap(left: Cell, first: str, right: Cell, second: str, names: tuple[str, str] | None = None) -> Difference:
@@ -62,7 +62,7 @@ def cell_gap(left: Cell, first: str, right: Cell, second: str, names: tuple[str,
         task=task,
         lang=lang,
         names=names,
-        ci=measured.ci,
+        level=measured.level,
         resamples=measured.resamples,
         seed=measured.seed,
     )
@@ -111,7 +111,7 @@ def _with_notes(cells: Sequence[Cell], correction: str) -> list[Cell]:
         for row in cell.result.rows:
             gap = gaps.get(row.latent)
             notes = [part for part in row.note.split("; ") if part and not (gap and part.startswith(UNSEPARABLE))]
-            unseparable = gap is not None and gap.adjusted_p is not None and gap.adjusted_p >= 1 - cell.result.ci
+            unseparable = gap is not None and gap.adjusted_p is not None and gap.adjusted_p >= 1 - cell.result.level
             if gap and (unseparable or gap.points <= 0):
                 how = UNSEPARABLE if unseparable else "below majority"
                 notes.append(

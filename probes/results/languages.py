@@ -22,9 +22,10 @@ from bgt_core.evaluation.contrasts import NOT_RUN, verdict
 from bgt_core.files import read_json
 from bgt_core.tables import Estimate, Table, Value, p_text
 from probes.measures.distance import Trend, trend
-from probes.results.published import STS, TABLE, TASKS, published, published_sts
+from probes.results.published import STS, TABLE, published, published_sts
 from probes.results.separation import latent_gap
 from probes.results.store import Cell
+from probes.tasks import PAPER
 
 STS_TASK = "sts"  # beside the names of probing tasks
 LETTERS = "letters"  # the distance that one claim is about
@@ -88,7 +89,7 @@ def probe_gaps(cells: Sequence[Cell]) -> list[LanguageGap]:
         about_other = (cell.result.lang == "en") == of_pair
         if difference and about_other:
             other = other_language(cell.result.lang, langs)
-            error = standard_error(difference.ci_low, difference.ci_high, cell.result.ci)
+            error = standard_error(difference.ci_low, difference.ci_high, cell.result.level)
             gaps.append(LanguageGap(other, difference.task, difference.points, error))
     return gaps
 
@@ -105,10 +106,10 @@ def sts_gap(other: str, path: Path) -> LanguageGap:
             other, STS_TASK, sign * row["value"], standard_error(row["ci_low"], row["ci_high"], document["level"])
         )
     except NotFound as error:
-        raise NotFound(f"--sts {error}") from None
+        raise NotFound(str(error), parameter="sts") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DataError(
-            f"--sts {path}: expected the JSON of one model with both latents, an average or one set, as in: "
+            f"{path}: expected the JSON of one model with both latents, an average or one set, as in: "
             "bgt evaluate sts sts --json > FILE"
         ) from None
 
@@ -125,7 +126,7 @@ def standard_error(low: float, high: float, level: float) -> float:
 
 def paper_gaps() -> list[LanguageGap]:
     """Those of the paper's table 3."""
-    probed = [(other, task, published(other, task, "en")) for other in TABLE for task in TASKS]
+    probed = [(other, task, published(other, task, "en")) for other in TABLE for task in PAPER]
     scored = [(other, STS_TASK, published_sts(other)) for other in STS]
     return [LanguageGap(other, task, cell.gap) for other, task, cell in (*probed, *scored) if cell]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC
+from probes.tasks import PAPER
 
 TRANSLATION = "bilingual-trans"
 SYSTEMS = (TRANSLATION, SEMANTIC, LANGUAGE)
-TASKS = ("subj-num", "obj-num", "depth", "top-const", "word-content", "length", "punct-num", "punct-first", "gender")
 TABLE: dict[str, tuple[tuple[float, ...], ...]] = {  # other language -> a row for each of SYSTEMS
     "fr": (
         (78.0, 76.5, 28.2, 65.9, 80.2, 74.0, 56.9, 88.3, 53.0),
@@ -70,8 +70,8 @@ def published_sts(other: str) -> Published | None:
 def published(other: str, task: str, lang: str) -> Published | None:
     """What the paper has for its model of English and `other` on this task in `lang`; None where it has nothing."""
     where = other if task == "gender" else "en"
-    if other not in TABLE or task not in TASKS or lang != where:
+    if other not in TABLE or task not in PAPER or lang != where:
         return None
-    column = TASKS.index(task)
+    column = PAPER.index(task)
     _, semantic, language = TABLE[other]
     return Published(semantic[column], language[column]) if column < len(semantic) else None

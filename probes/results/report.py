@@ -60,7 +60,7 @@ def write_report(path: Path, cells: Sequence[Cell], correction: str = "holm") ->
 def explained(lines: Sequence[Line]) -> str:
     """How to read the numbers."""
     result = lines[0].cell.result
-    level = f"{100 * result.ci:g}%"
+    level = f"{100 * result.level:g}%"
     return (
         f"Test accuracy in percent, {of_probes(result.seeds)}, with Wilson {level} intervals. The difference "
         f"is semantic minus language in points on the same test items, with a paired {level} interval over test items "
@@ -118,7 +118,7 @@ def signs(lines: Sequence[Line]) -> str:
     for line in lines:
         gap = line.difference
         values = [
-            f'<span title="{escape(TASKS[gap.task].about)}">{escape(gap.task)}</span>',
+            f'<span title="{escape(TASKS[gap.task].about if gap.task in TASKS else "")}">{escape(gap.task)}</span>',
             escape(gap.lang),
             f"{100 * line.semantic.accuracy:.1f}",
             f"{100 * line.language.accuracy:.1f}",

@@ -57,7 +57,8 @@ def separation(cells: Sequence[Cell], correction: str = "holm") -> list[Line]:
     gaps = [(cell, latent_gap(cell.result.difference)) for cell in cells]
     both = [(cell, gap) for cell, gap in gaps if gap]
     if not both:
-        raise UsageError("a report compares the semantic with the language latent: probe both of a model of ours.")
+        text = "compares the semantic with the language latent: probe both of a model of ours."
+        raise UsageError(text, parameter="report")
     lines = []
     adjusted = correct([gap for _, gap in both], correction)
     for (cell, _), difference in zip(both, adjusted, strict=True):
@@ -66,7 +67,7 @@ def separation(cells: Sequence[Cell], correction: str = "holm") -> list[Line]:
         task, lang, _ = cell.setting
         paper = published(_beside_english(cell), task, lang)
         rows = cell.row(SEMANTIC), cell.row(LANGUAGE)
-        lines.append(Line(cell, *rows, difference, best, paper, 1 - cell.result.ci))
+        lines.append(Line(cell, *rows, difference, best, paper, 1 - cell.result.level))
     return lines
 
 

@@ -19,7 +19,13 @@ TRAIL = ("data", "fingerprint", "items_sha256", "version", "measured")
 def long_table(cells: Sequence[Cell]) -> Table:
     """One row per predictor, with all that is known of it."""
     records = [
-        {"model": cell.model, **asdict(row), "seeds": cell.result.seeds, "seed": cell.result.seed, "ci": cell.result.ci}
+        {
+            "model": cell.model,
+            **asdict(row),
+            "seeds": cell.result.seeds,
+            "seed": cell.result.seed,
+            "level": cell.result.level,
+        }
         | {name: cell.trail[name] for name in TRAIL}
         for cell in cells
         for row in cell.result.rows
@@ -31,7 +37,7 @@ def short_table(cells: Sequence[Cell]) -> Table:
     """The same rows for the eye: accuracies in percent, columns only for what was measured."""
     several = len({cell.model for cell in cells}) > 1
     probes = len({cell.trail["probe"] for cell in cells}) > 1
-    level = f"{100 * cells[0].result.ci:g}% CI"
+    level = f"{100 * cells[0].result.level:g}% CI"
     rows = [(cell, row) for cell in cells for row in cell.result.rows]
     optional = {
         "over best baseline": [over(cell, row.latent) for cell, row in rows],
@@ -57,7 +63,7 @@ def over(cell: Cell, predictor: str) -> float | None:
     return next((gap.points for gap in cell.result.over_baseline if gap.first == predictor), None)
 
 
-def gap_table(gaps: Sequence[Difference], ci: float) -> Table:
+def gap_table(gaps: Sequence[Difference], level: float) -> Table:
     """One row per difference, in points."""
     rows = [
         [
@@ -71,7 +77,9 @@ def gap_table(gaps: Sequence[Difference], ci: float) -> Table:
         ]
         for gap in gaps
     ]
-    return Table(["task", "lang", "difference", "points", f"{100 * ci:g}% CI", "p", f"p ({gaps[0].correction})"], rows)
+    return Table(
+        ["task", "lang", "difference", "points", f"{100 * level:g}% CI", "p", f"p ({gaps[0].correction})"], rows
+    )
 
 
 def wide_table(cells: Sequence[Cell], correction: str = "holm") -> Table:
@@ -122,7 +130,7 @@ def _tied_with_best(
                    correction)  # fmt: skip
     tied: dict[Setting, set[str]] = {setting: set() for setting in settings}
     for (setting, name), gap in zip(pairs, gaps, strict=True):
-        alpha = 1 - next(iter(settings[setting].values())).cell.result.ci
+        alpha = 1 - next(iter(settings[setting].values())).cell.result.level
         if gap.adjusted_p is not None and gap.adjusted_p >= alpha:
             tied[setting].add(name)
     return tied

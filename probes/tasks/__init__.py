@@ -1,53 +1,51 @@
-"""Every task; a new one is a file here and a line below."""
+"""Every task: one of each `ProbeTask` in the modules of this folder, so a new task is a new file."""
 
 from __future__ import annotations
 
-from bgt_core.errors import UsageError, did_you_mean
+from importlib import import_module
+from pkgutil import iter_modules
+
+from bgt_core.errors import DataError, UsageError, did_you_mean
 from probes.task import ProbeTask
-from probes.tasks.bigram_shift import BIGRAM_SHIFT
-from probes.tasks.coord_inv import COORD_INV
-from probes.tasks.depth import DEPTH
-from probes.tasks.gender import GENDER
-from probes.tasks.lang_id import LANG_ID
-from probes.tasks.length import LENGTH
-from probes.tasks.obj_num import OBJ_NUM
-from probes.tasks.punct_first import PUNCT_FIRST
-from probes.tasks.punct_num import PUNCT_NUM
-from probes.tasks.subj_num import SUBJ_NUM
-from probes.tasks.tense import TENSE
-from probes.tasks.top_const import TOP_CONST
-from probes.tasks.word_content import WORD_CONTENT
 
-TASKS: dict[str, ProbeTask] = {
-    "subj-num": SUBJ_NUM,
-    "obj-num": OBJ_NUM,
-    "depth": DEPTH,
-    "top-const": TOP_CONST,
-    "word-content": WORD_CONTENT,
-    "length": LENGTH,
-    "punct-num": PUNCT_NUM,
-    "punct-first": PUNCT_FIRST,
-    "gender": GENDER,
-    "tense": TENSE,
-    "bigram-shift": BIGRAM_SHIFT,
-    "coord-inv": COORD_INV,
-    "lang-id": LANG_ID,
-}
+PAPER = ("subj-num", "obj-num", "depth", "top-const", "word-content", "length", "punct-num", "punct-first", "gender")
 
-# "paper" in the order of its table 3; surface, syntax and semantic as in SentEval, the others where they fit best
+
+def _found() -> dict[str, ProbeTask]:
+    """The tasks by name: those of the paper in the order of its table 3, then the others."""
+    modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+    tasks = {value.name: value for module in modules for value in vars(module).values() if isinstance(value, ProbeTask)}
+    return {name: tasks[name] for name in (*PAPER, *sorted(tasks.keys() - set(PAPER)))}
+
+
+TASKS = _found()
 GROUPS: dict[str, tuple[str, ...]] = {
-    "paper": tuple(TASKS)[:9],
-    "surface": ("word-content", "length", "punct-num", "punct-first", "lang-id"),
-    "syntax": ("depth", "top-const", "bigram-shift", "gender"),
-    "semantic": ("subj-num", "obj-num", "tense", "coord-inv"),
+    "paper": PAPER,
+    **{
+        group: tuple(name for name, task in TASKS.items() if task.group == group)
+        for group in ("surface", "syntax", "semantic")
+    },
     "all": tuple(TASKS),
 }
 
 
 def find(name: str) -> ProbeTask:
-    """The task called `name`; UsageError suggests the nearest name."""
+    """Return the task of that name, or import one that others wrote: python:MODULE:OBJECT.
+
+    Raises:
+        UsageError: An unknown name; the message suggests the nearest.
+        NotFound: The module or object is absent.
+        DataError: The object is not a `ProbeTask`.
+    """
     if name in TASKS:
         return TASKS[name]
+    if name.startswith("python:"):
+        from bgt_core.adapters.imported import import_object
+
+        task = import_object(name)
+        if not isinstance(task, ProbeTask):
+            raise DataError(f"{name}: is {type(task).__name__}; expected a probes.ProbeTask.")
+        return task
     names = [*TASKS, *GROUPS]
     hint = did_you_mean(name, names) or f" Choose from {', '.join(names)}."
     raise UsageError(f"Unknown task '{name}'.{hint}")

@@ -56,4 +56,5 @@ BIGRAM_SHIFT = ProbeTask(
     langs=("en", "fr", "es", "de", "tr", "ar"),  # Japanese is written without spaces
     file="bigram_shift",
     reordered=True,
+    group="syntax",
 )

@@ -109,4 +109,5 @@ COORD_INV = ProbeTask(
     {"conllu": build},
     file="coordination_inversion",
     reordered=True,
+    group="semantic",
 )

@@ -59,4 +59,6 @@ def _labelled(depths: Iterable[tuple[str, int]], rng: Random) -> Items:
     return items.take(sorted(rows))
 
 
-DEPTH = ProbeTask("depth", "how deep is the tree?", {"trees": from_trees, "conllu": from_conllu}, file="tree_depth")
+DEPTH = ProbeTask(
+    "depth", "how deep is the tree?", {"trees": from_trees, "conllu": from_conllu}, file="tree_depth", group="syntax"
+)

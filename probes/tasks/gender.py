@@ -150,5 +150,9 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
 
 
 GENDER = ProbeTask(
-    "gender", "has one article been swapped to the other gender?", {"text": build}, tuple(sorted(RULES, reverse=True))
+    "gender",
+    "has one article been swapped to the other gender?",
+    {"text": build},
+    tuple(sorted(RULES, reverse=True)),
+    group="syntax",
 )

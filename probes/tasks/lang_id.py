@@ -32,4 +32,6 @@ def build(texts: Mapping[str, Text], lang: str, rng: Random) -> Items:
     return balance(items, rng)
 
 
-LANG_ID = ProbeTask("lang-id", "which language is it in? (of those named together, as in en-fr)", {"texts": build})
+LANG_ID = ProbeTask(
+    "lang-id", "which language is it in? (of those named together, as in en-fr)", {"texts": build}, group="surface"
+)

@@ -52,4 +52,5 @@ LENGTH = ProbeTask(
     {"text": build},
     file="sentence_length",
     classes=BINS,
+    group="surface",
 )

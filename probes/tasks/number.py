@@ -1,4 +1,4 @@
-"""Subject and object number share their rules (SentEval, subj_number and obj_number).
+"""Subject and object number: is the main clause's subject, or object, singular or plural? (paper, table 3; SentEval)
 
 From CoNLL-U: the feature Number, Sing or Plur, of the one subject or object of the root. Common nouns alone (NOUN, as
 in SentEval); pronouns, names, dual and collective numbers, and coordinated nouns are skipped. As many items of one
@@ -10,11 +10,12 @@ too small for them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
 from probes.data.items import balance, distinct
-from probes.task import Items
+from probes.task import Items, ProbeTask
 
 if TYPE_CHECKING:
     from bgt_core.data.conllu import Parsed
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 LANGS = ("en", "fr", "es", "de", "tr", "ar")  # Japanese nouns have no number
 
 
-def number(parsed: Sequence[Parsed], relation: str, rng: Random) -> Items:
-    """Number of the noun in that relation ("nsubj", "obj") to the root."""
+def build(relation: str, parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
+    """Sentences whose root has one common noun in this relation ("nsubj", "obj")."""
     items = Items([], [], [])
     groups: dict[str, int] = {}  # form of the noun -> group
     for sentence in parsed:
@@ -36,3 +37,16 @@ def number(parsed: Sequence[Parsed], relation: str, rng: Random) -> Items:
         items.labels.append(nouns[0].feats["Number"])
         items.groups.append(groups.setdefault(nouns[0].form.casefold(), len(groups)))
     return balance(distinct(items), rng)
+
+
+SUBJ_NUM, OBJ_NUM = (
+    ProbeTask(
+        f"{short}-num",
+        f"is the {noun} singular or plural?",
+        {"conllu": partial(build, relation)},
+        langs=LANGS,
+        file=f"{short}_number",
+        group="semantic",
+    )
+    for short, noun, relation in (("subj", "subject", "nsubj"), ("obj", "object", "obj"))
+)

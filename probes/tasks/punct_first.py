@@ -24,4 +24,4 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
     return items
 
 
-PUNCT_FIRST = ProbeTask("punct-first", "which punctuation mark comes first?", {"text": build})
+PUNCT_FIRST = ProbeTask("punct-first", "which punctuation mark comes first?", {"text": build}, group="surface")

@@ -34,4 +34,6 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
     return items
 
 
-PUNCT_NUM = ProbeTask("punct-num", "how many punctuation marks? (1 to 10, 11+)", {"text": build}, classes=MOST + 1)
+PUNCT_NUM = ProbeTask(
+    "punct-num", "how many punctuation marks? (1 to 10, 11+)", {"text": build}, classes=MOST + 1, group="surface"
+)

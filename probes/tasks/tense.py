@@ -47,4 +47,5 @@ TENSE = ProbeTask(
     {"conllu": build},
     langs=("en", "fr", "es", "de", "tr"),  # Japanese and Arabic treebanks mark aspect, or nothing
     file="past_present",
+    group="semantic",
 )

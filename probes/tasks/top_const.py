@@ -53,4 +53,5 @@ TOP_CONST = ProbeTask(
     {"trees": build},
     file="top_constituents",
     classes=CLASSES,
+    group="syntax",
 )

@@ -51,4 +51,5 @@ WORD_CONTENT = ProbeTask(
     langs=("en", "fr", "es", "de", "tr", "ar"),  # Japanese is written without spaces
     file="word_content",
     classes=MOST,
+    group="surface",
 )

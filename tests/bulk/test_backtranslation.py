@@ -283,13 +283,13 @@ def test_text_that_changes_meanwhile_is_not_taken_for_the_same(bitext: Path) -> 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"langs": ["en"]}, UsageError, "`langs` en, `into` en: expected two languages, and one of them"),
-        ({"langs": ["en", "fr", "de"]}, UsageError, "expected two languages"),
-        ({"into": "de"}, UsageError, "`into` de: expected two languages, and one of them"),
+        ({"langs": ["en"]}, UsageError, "langs en: expected two different languages"),
+        ({"langs": ["en", "fr", "de"]}, UsageError, "expected two different languages"),
+        ({"into": "de"}, UsageError, "into de: expected one of en and fr"),
         ({"out": "out.parquet"}, UsageError, r"Parquet can't be continued; write to a \.tsv"),
         ({"out": "out.txt"}, UsageError, "expected a name ending in"),
         ({"out": "no/out.tsv"}, NotFound, r"no/out\.tsv: can't be written"),
-        ({"shard": (3, 2)}, UsageError, "Shard 3/2"),
+        ({"shard": (3, 2)}, UsageError, "shard 3/2"),
         ({"source": "absent.tsv"}, NotFound, r"no file absent\.tsv"),
         ({"strict": True}, DataError, r"text\.tsv:4: 1 column, expected 2"),
     ],

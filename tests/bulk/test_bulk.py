@@ -326,7 +326,7 @@ def test_join_takes_whole_parts_of_one_making(
         with pytest.raises(BgtError, match=r"00002\.npy: damaged"):
             bulk.join(out, 2)
     Path(f"{second}.json").write_text(record)
-    with pytest.raises(BgtError, match="Shard 1/0"):
+    with pytest.raises(BgtError, match="shard 1/0"):
         bulk.join(out, 0)
     assert names() == ["text.txt", first.name, f"{first.name}.json", second.name, f"{second.name}.json"]
     begin(8, bulk.embed_file, model, text, out, lang="en")
@@ -358,7 +358,7 @@ def test_what_is_complete_is_not_made_again(
 
 @pytest.mark.parametrize("shard", [(0, 2), (3, 2), (1, 0)])
 def test_no_such_shard(shard: tuple[int, int], model: Embedder, text: Path, names: Names) -> None:
-    with pytest.raises(BgtError, match=f"Shard {shard[0]}/{shard[1]}: expected I/N") as error:
+    with pytest.raises(BgtError, match=f"shard {shard[0]}/{shard[1]}: expected I/N") as error:
         bulk.embed_file(model, text, Path("x.npy"), lang="en", shard=shard)
     assert error.value.exit_code == 2
     assert names() == ["text.txt"]

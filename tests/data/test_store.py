@@ -320,7 +320,7 @@ def test_impossible_settings_are_refused(source: Path, options: dict) -> None:
 
 def test_a_damaged_store_is_refused(source: Path) -> None:
     folder = make(source).folder
-    with pytest.raises(BgtError, match="no split 'test'; choose from train, valid"):
+    with pytest.raises(BgtError, match="split 'test': choose from train, valid"):
         Corpus.open(folder, "test")
     ids = (folder / "fr.ids").read_bytes()
     (folder / "fr.ids").write_bytes(ids[:-2])

@@ -248,7 +248,7 @@ ERRORS: dict[str, tuple[dict[str, Any], type[BgtError], str]] = {
     "no vectors": (
         {"teacher": [], "distillation.weight": 9.0},
         UsageError,
-        "no vectors to learn from; give them, as --t",
+        "teacher is needed, vectors to learn from",
     ),
     "a recipe without": ({"recipe": "sp"}, UsageError, "'sp' learns from no vectors; bgt, bgt-plus, bgt-small and bgt"),
 }

@@ -111,7 +111,7 @@ def test_each_language_is_embedded_in_both_latents(model: Embedder, texts: dict[
     for left, right in permutations(LANGS, 2):  # a space of its own for each language
         manner = [model.embed(texts["en"][:7], lang=lang, latent=LANGUAGE) for lang in (left, right)]
         assert not np.allclose(*manner)
-    with pytest.raises(UsageError, match="no language 'es'; it has en, fr, de"):
+    with pytest.raises(UsageError, match="lang es: this model has en, fr, de"):
         model.embed(["el perro"], lang="es")
 
 
@@ -135,7 +135,7 @@ def test_the_command_says_what_the_language_of_the_source_is(
     (written,) = bgt_core.generate(model, [source], [style], lang="de", source_lang="fr", search=bgt_core.Beam(1, 3, 1))
     assert done.out == f"{written}\n"
     wrong = bgt("generate", *arguments, "--source-lang", "es")
-    assert (wrong.code, wrong.out) == (2, "") and "no language 'es'; it has en, fr, de" in wrong.err
+    assert (wrong.code, wrong.out) == (2, "") and "lang es: this model has en, fr, de" in wrong.err
 
 
 def test_french_and_german_are_mined_though_they_never_met(model: Embedder, texts: dict[str, list[str]]) -> None:

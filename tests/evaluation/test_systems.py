@@ -61,8 +61,8 @@ def test_across_languages_language_latents_are_left_out() -> None:
     [
         ({"x": Letters("a", "b"), "x b": Letters()}, {}, "Two systems are called 'x b'; give one another name"),
         ({"tf-idf": Letters()}, {"reserved": ("tf-idf",)}, "Two systems are called 'tf-idf'"),
-        ({"x": Letters()}, {"latent": "style"}, "x: there is no latent 'style'; choose from semantic"),
-        ({"x": Letters(langs=("fr",))}, {}, "x: the model has no language 'en'; it has fr"),
+        ({"x": Letters()}, {"latent": "style"}, "latent style: x has semantic"),
+        ({"x": Letters(langs=("fr",))}, {}, "lang en: x has fr"),
     ],
 )
 def test_what_does_not_fit_is_said_before_anything_is_embedded(

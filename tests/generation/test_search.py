@@ -403,7 +403,7 @@ def test_each_of_three_languages_is_written_by_its_own_decoder(
             expected = [best.pieces for best in beam(model.decoder(lang), latents, Beam(5), 8)]
         assert written[lang] == tokenizer.decode(expected)
     assert len({tuple(texts) for texts in written.values()}) == 3
-    with pytest.raises(UsageError, match="no language 'es'; it has en, fr, de"):
+    with pytest.raises(UsageError, match="lang es: this model has en, fr, de"):
         generate(trilingual, SOURCES, STYLES, lang="es")
 
 
@@ -415,7 +415,7 @@ def test_nothing_in_nothing_out(model: bgt_core.Embedder) -> None:
     ("options", "message"),
     [
         ({"sources": SOURCES[:2], "styles": STYLES[:1], "lang": "en"}, "2 sources but 1 styles"),
-        ({"sources": SOURCES, "styles": STYLES, "lang": "de"}, "'de'.*en, fr"),
+        ({"sources": SOURCES, "styles": STYLES, "lang": "de"}, "de: .*en, fr"),
         ({"sources": SOURCES, "styles": STYLES, "lang": "en", "max_length": 0}, "max_length 0"),
     ],
 )
@@ -428,8 +428,8 @@ def test_what_can_not_be_written_is_refused(model: bgt_core.Embedder, options: d
 @pytest.mark.parametrize(
     ("search", "message"),
     [
-        (lambda: Beam(0), "beam of 0"),
-        (lambda: Sample(temperature=0.0), "Temperature 0.0"),
+        (lambda: Beam(0), "beam 0 must be at least 1"),
+        (lambda: Sample(temperature=0.0), "temperature 0.0"),
         (lambda: Sample(top_p=0.0), "top_p 0.0"),
         (lambda: Sample(top_p=1.1), "top_p 1.1"),
     ],
@@ -453,8 +453,8 @@ def test_vectors_are_decoded_as_their_sentences_are(model: bgt_core.Embedder) ->
     [
         ({"semantic": 1, "language": 2}, "en", r"unequal number \(1 semantic, 2 language\)"),
         ({"semantic": 1}, "en", "reads semantic, language; latents has no 'language'"),
-        ({"semantic": 1, "language": 1, "style": 1}, "en", "no latent 'style'"),
-        ({"semantic": 1, "language": 1}, "de", "no language 'de'"),
+        ({"semantic": 1, "language": 1, "style": 1}, "en", "latent style: "),
+        ({"semantic": 1, "language": 1}, "de", "lang de: "),
     ],
 )
 def test_latents_are_those_that_the_decoder_reads(

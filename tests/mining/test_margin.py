@@ -138,9 +138,9 @@ def test_fewer_sentences_than_neighbours() -> None:
 @pytest.mark.parametrize(
     ("how", "says"),
     [
-        ({"k": 0}, "`k` 0: .*at least one"),
-        ({"margin": "cosine"}, "no margin 'cosine'; choose from ratio, distance, absolute"),
-        ({"retrieval": "best"}, "no retrieval 'best'; choose from max, intersection, forward, backward"),
+        ({"k": 0}, "k 0 must be at least 1"),
+        ({"margin": "cosine"}, "margin 'cosine': choose from ratio, distance, absolute"),
+        ({"retrieval": "best"}, "retrieval 'best': choose from max, intersection, forward, backward"),
     ],
 )
 def test_bad_settings_are_refused(how: dict[str, object], says: str) -> None:

@@ -148,8 +148,8 @@ def test_progress_reaches_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("index", "recall", "says"),
     [
-        ("flat", 0.9, "'flat'; choose from exact, approximate"),
-        ("approximate", 0.0, "`recall` 0.0"),
+        ("flat", 0.9, "'flat': choose from exact, approximate"),
+        ("approximate", 0.0, "recall 0.0"),
         ("exact", 95, "95"),
     ],
 )

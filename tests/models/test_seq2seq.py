@@ -116,7 +116,7 @@ def test_of_three_languages_each_is_written_from_each_in_turn_or_from_the_first(
     ]
     with pytest.raises(UsageError, match="columns fr, de: this system reads en"):
         run("translate from the first", columns=("fr", "de"))
-    with pytest.raises(UsageError, match="task 'copy' is none of translate-both, translate, reconstruct"):
+    with pytest.raises(UsageError, match="task 'copy': choose from translate-both, translate, reconstruct"):
         Seq2SeqConfig(task="copy")
     with pytest.raises(UsageError, match="readout 'median'"):
         Seq2Seq(Reads(), {}, {}, "translate", "median")

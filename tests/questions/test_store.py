@@ -76,7 +76,7 @@ def test_every_question_ranked_is_the_exhaustive_order(
     opened = QuestionStore.open(store, encoder)
     assert opened.questions == sentences  # copies and blank lines are out, the order is kept
     probabilities, distances = truth
-    for row, hits in enumerate(opened.query(QUERIES, k=len(sentences), candidates=None)):
+    for row, hits in enumerate(opened.query(QUERIES, k=len(sentences), shortlist=None)):
         assert sorted(hit.row for hit in hits) == list(range(len(sentences)))
         for hit in hits:
             assert hit.question == sentences[hit.row] and hit.cosine is None
@@ -86,13 +86,13 @@ def test_every_question_ranked_is_the_exhaustive_order(
         assert (np.diff(ranked) <= 1e-5).all()
 
 
-@pytest.mark.parametrize("candidates", [1, 7, 40])
-def test_candidates_are_the_nearest_by_w2(
-    candidates: int, store: Path, encoder: bgt_core.Embedder, truth: tuple[np.ndarray, np.ndarray]
+@pytest.mark.parametrize("shortlist", [1, 7, 40])
+def test_the_shortlist_is_the_nearest_by_w2(
+    shortlist: int, store: Path, encoder: bgt_core.Embedder, truth: tuple[np.ndarray, np.ndarray]
 ) -> None:
     probabilities, distances = truth
-    for row, hits in enumerate(QuestionStore.open(store, encoder).query(QUERIES, k=candidates, candidates=candidates)):
-        nearest = np.argsort(distances[row])[:candidates]
+    for row, hits in enumerate(QuestionStore.open(store, encoder).query(QUERIES, k=shortlist, shortlist=shortlist)):
+        nearest = np.argsort(distances[row])[:shortlist]
         assert {hit.row for hit in hits} == set(nearest)
         assert hits[0].row == nearest[probabilities[row][nearest].argmax()]
 
@@ -102,14 +102,14 @@ def test_within_topics_no_other_question_is_looked_at(store: Path, encoder: bgt_
     main = topics.shares(opened.questions).argmax(1)
     assert len(set(main)) == 4
     for within in (1, 2, 4):
-        for query, hits in zip(QUERIES, opened.query(QUERIES, k=1_000, within=within, candidates=None), strict=True):
+        for query, hits in zip(QUERIES, opened.query(QUERIES, k=1_000, within=within, shortlist=None), strict=True):
             largest = np.argsort(-topics.shares([query])[0], kind="stable")[:within]
             assert {hit.row for hit in hits} == set(np.flatnonzero(np.isin(main, largest)))
             assert all(hit.topic == main[hit.row] for hit in hits)
-    (everything,) = opened.query(["Xyzzy!"], k=1_000, within=1, candidates=None)  # no word of it has a topic
+    (everything,) = opened.query(["Xyzzy!"], k=1_000, within=1, shortlist=None)  # no word of it has a topic
     assert len(everything) == len(opened)
-    (few,) = opened.query(QUERIES[:1], k=3, within=2, candidates=5)
-    (all_of_them,) = opened.query(QUERIES[:1], k=1_000, within=2, candidates=None)
+    (few,) = opened.query(QUERIES[:1], k=3, within=2, shortlist=5)
+    (all_of_them,) = opened.query(QUERIES[:1], k=1_000, within=2, shortlist=None)
     nearest = sorted(all_of_them, key=lambda hit: hit.w2)[:5]
     assert [hit.row for hit in few] == [
         hit.row for hit in sorted(nearest, key=lambda hit: hit.probability, reverse=True)
@@ -126,7 +126,7 @@ def test_probabilities_of_labelled_pairs_keep_the_order(
     labels[::7] = ~labels[::7]
     card = build(text, tmp_path / "store", encoder, dev=LabelledPairs("dev.tsv", labels, left, right))
     assert card.calibration and card.calibrated_on == "dev.tsv"
-    (hits,) = QuestionStore.open(tmp_path / "store", encoder).query(QUERIES[:1], k=9, candidates=None)
+    (hits,) = QuestionStore.open(tmp_path / "store", encoder).query(QUERIES[:1], k=9, shortlist=None)
     best = truth[0][0][[hit.row for hit in hits]]
     slope, offset = card.calibration.slope, card.calibration.offset
     expected = 1 / (1 + np.exp(-(slope * np.log(best / (1 - best)) + offset)))
@@ -146,7 +146,7 @@ def test_another_encoder_searches_by_cosine(text: Path, sentences: list[str], tm
     for row, hits in enumerate(opened.query(QUERIES, k=5)):
         np.testing.assert_allclose([hit.cosine for hit in hits], np.sort(cosines[row])[::-1][:5], atol=1e-5)
         assert all(hit.probability is None and hit.w2 is None and hit.topic is None for hit in hits)
-    with pytest.raises(UsageError, match="`within`: this store has no topics"):
+    with pytest.raises(UsageError, match="within needs topics"):
         opened.query(QUERIES, within=2)
     labels = np.arange(40) % 2 == 0
     left, right = sentences[:40], [sentences[at] if labels[at] else sentences[at + 41] for at in range(40)]
@@ -225,7 +225,7 @@ def test_a_damaged_store_is_refused(name: str, store: Path, encoder: bgt_core.Em
 
 
 def test_another_model_is_refused(store: Path, saved: Path) -> None:
-    with pytest.raises(UsageError, match="embedded by another `model`"):
+    with pytest.raises(UsageError, match="model is not the one that made"):
         QuestionStore.open(store, bgt_core.load(saved, "cpu", "fp32"))
 
 
@@ -239,9 +239,9 @@ def test_another_precision_is_the_same_model(store: Path, saved_siamese: Path) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "`k` 0: expected 1 or more"),
-        ({"candidates": 0}, "`candidates` 0: expected 1 or more"),
-        ({"within": 0}, "`within` 0: expected 1 or more"),
+        ({"k": 0}, "k 0 must be at least 1"),
+        ({"shortlist": 0}, "shortlist 0 must be at least 1"),
+        ({"within": 0}, "within 0 must be at least 1"),
     ],
 )
 def test_numbers_below_one_are_refused(
@@ -277,10 +277,10 @@ def test_the_commands_do_the_same(
     assert head.split("\t") == ["query", "question", "probability", "W2", "topic"] and len(rows) == 6
     assert rows[0].split("\t")[:2] == [QUERIES[0], document["queries"][0]["hits"][0]["question"]]
     for arguments, code, message in (
-        (("query", folder), 2, "give a question in quotes"),
-        (("query", folder, "Who?", "--top", 0), 2, "--top 0: expected 1 or more"),
+        (("query", folder), 2, "QUESTION is needed, in quotes"),
+        (("query", folder, "Who?", "--top", 0), 2, "--top 0 must be at least 1"),
         (("query", tmp_path / "no", "Who?"), 3, "holds no store of questions"),
-        (("query", folder, "Who?", "--model", bgt_core.PRETRAINED), 2, "embedded by another --model"),
+        (("query", folder, "Who?", "--model", bgt_core.PRETRAINED), 2, "--model is not the one that made"),
         (("build", text, "--out", tmp_path / "new", "--model", saved_siamese, "--topics", 1), 2, "--topics 1"),
     ):
         refused = bgt("retrieve-similar", *arguments)

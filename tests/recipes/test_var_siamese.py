@@ -278,5 +278,5 @@ def test_a_label_that_is_no_class_is_refused(questions: Path, first_stage: Path,
 
 
 def test_a_model_of_another_kind_gives_no_probability(first_stage: Path) -> None:
-    with pytest.raises(UsageError, match="tells no duplicates"):
+    with pytest.raises(UsageError, match="needs a duplicate classifier"):
         DuplicateEncoder(bgt_core.load(first_stage, "cpu", "fp32"))

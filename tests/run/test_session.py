@@ -24,7 +24,7 @@ from bgt_core.errors import BgtError
 from bgt_core.recipes import Recipe
 from bgt_core.run import prepare, session
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def sha256(folder: Path) -> str:
@@ -230,7 +230,7 @@ def test_a_run_that_can_not_begin_leaves_nothing(
 def test_a_folder_in_use_is_left_alone(recipe: Recipe, whole: Path, tsv: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     for out, message, code in (
-        (whole, "holds a run.*resume", 2),
+        (whole, "resume is needed", 2),
         (tmp_path, "not empty", 2),
         (tmp_path / "notes.txt", "can't be", 3),
         (tmp_path / "notes.txt" / "run", "can't be", 3),

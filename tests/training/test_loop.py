@@ -61,11 +61,18 @@ def mirrored(grammar: list[Pair], tokenizer: Tokenizer, tmp_path_factory: pytest
     return prepare(source, ("en", "fr"), tokenizer, folder / "store", min_pieces=1, valid_pairs=20, seed=1)
 
 
-def exact(tiny: Callable[..., Recipe], tokenizer: Tokenizer, stir: Callable[[nn.Module], nn.Module]) -> tuple:
-    """A model in float64 without noise, and its objective, the ELBO."""
-    recipe = tiny("bgt", readout="mean", dropout=0.0, label_smoothing=0.1, **{"objective.elbo.warmup_steps": 0})
-    torch.manual_seed(0)
-    return stir(recipe.build(tokenizer)).double().train(), recipe.objective
+@pytest.fixture
+def exact(
+    tiny: Callable[..., Recipe], tokenizer: Tokenizer, stirred: Callable[[nn.Module], nn.Module]
+) -> Callable[..., tuple]:
+    """exact(): a model in float64 without noise, away from where it starts, and its objective, the ELBO."""
+
+    def make(stir: Callable[[nn.Module], nn.Module] = stirred) -> tuple:
+        recipe = tiny("bgt", readout="mean", dropout=0.0, label_smoothing=0.1, **{"objective.elbo.warmup_steps": 0})
+        torch.manual_seed(0)
+        return stir(recipe.build(tokenizer)).double().train(), recipe.objective
+
+    return make
 
 
 def run(model: nn.Module, objective: object, corpus: Corpus, config: TrainConfig, log: Log, **options: int) -> int:
@@ -73,12 +80,7 @@ def run(model: nn.Module, objective: object, corpus: Corpus, config: TrainConfig
     return train(trainer, corpus, Corpus.open(corpus.folder, "valid"), log, **options)
 
 
-def test_an_update_is_the_mean_over_its_pairs_however_it_is_cut(
-    mirrored: Corpus,
-    tiny: Callable[..., Recipe],
-    tokenizer: Tokenizer,
-    stirred: Callable[[nn.Module], nn.Module],
-) -> None:
+def test_an_update_is_the_mean_over_its_pairs_however_it_is_cut(mirrored: Corpus, exact: Callable[..., tuple]) -> None:
     class Descent(torch.optim.SGD):
         """Keeps the gradients of the first update."""
 
@@ -90,14 +92,14 @@ def test_an_update_is_the_mean_over_its_pairs_however_it_is_cut(
 
     gradients = {}
     for micro in (40, 150, 100_000):
-        model, objective = exact(tiny, tokenizer, stirred)
+        model, objective = exact()
         config = replace(CONFIG, micro_tokens=micro)
         optimizer = Descent(model.parameters())
         valid = Corpus.open(mirrored.folder, "valid")
         train(Trainer(model, optimizer, objective, config, CPU, SINGLE_PROCESS), mirrored, valid, Log(stop=1))
         gradients[micro] = optimizer.seen
 
-    model, objective = exact(tiny, tokenizer, stirred)
+    model, objective = exact()
     updates = math.ceil(mirrored.tokens / CONFIG.batch_tokens)
     assert updates > 1
     from bgt_core.data.batching import Batching  # which pairs are in the first update; not how they are batched
@@ -119,13 +121,8 @@ def test_an_update_is_the_mean_over_its_pairs_however_it_is_cut(
             torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-10)
 
 
-def test_a_run_reports_validates_and_saves_when_it_should(
-    mirrored: Corpus,
-    tiny: Callable[..., Recipe],
-    tokenizer: Tokenizer,
-    stirred: Callable[[nn.Module], nn.Module],
-) -> None:
-    model, objective = exact(tiny, tokenizer, stirred)
+def test_a_run_reports_validates_and_saves_when_it_should(mirrored: Corpus, exact: Callable[..., tuple]) -> None:
+    model, objective = exact()
     log, steps = Log(), total_steps(mirrored, CONFIG)
     assert steps == 2 * math.ceil(mirrored.tokens / CONFIG.batch_tokens) > 4
     assert run(model, objective, mirrored, CONFIG, log) == steps
@@ -139,10 +136,8 @@ def test_a_run_reports_validates_and_saves_when_it_should(
     assert {"loss", "learning_rate", "gradient_norm", "tokens_per_second", "kl/semantic", "kl/en", "kl/fr"} <= set(row)
 
 
-def test_it_learns(
-    mirrored: Corpus, tiny: Callable[..., Recipe], tokenizer: Tokenizer, stirred: Callable[[nn.Module], nn.Module]
-) -> None:
-    model, objective = exact(tiny, tokenizer, lambda model: model)
+def test_it_learns(mirrored: Corpus, exact: Callable[..., tuple]) -> None:
+    model, objective = exact(stir=lambda model: model)
     log = Log()
     run(model, objective, mirrored, replace(CONFIG, learning_rate=1e-2, epochs=10.0), log)
     scores = [row["elbo"] for row in log.rows if row["kind"] == "valid"]
@@ -178,13 +173,8 @@ def test_a_run_that_is_stopped_and_begun_again_ends_in_the_same_weights(
         assert all(torch.equal(one, other) for one, other in zip(weights(stop), whole, strict=True))
 
 
-def test_a_large_gradient_is_clipped(
-    mirrored: Corpus,
-    tiny: Callable[..., Recipe],
-    tokenizer: Tokenizer,
-    stirred: Callable[[nn.Module], nn.Module],
-) -> None:
-    model, objective = exact(tiny, tokenizer, stirred)
+def test_a_large_gradient_is_clipped(mirrored: Corpus, exact: Callable[..., tuple]) -> None:
+    model, objective = exact()
     before = [parameter.detach().clone() for parameter in model.parameters()]
     config = replace(CONFIG, clip=1e-3, learning_rate=1.0, warmup_steps=1)
     optimizer, log = torch.optim.SGD(model.parameters()), Log(stop=1)

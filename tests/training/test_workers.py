@@ -296,9 +296,9 @@ def test_a_worker_for_each_core_but_none_idles(
 
 
 def test_numbers_of_workers_that_cannot_be() -> None:
-    with pytest.raises(UsageError, match="`workers` 0 must be at least 1"):
+    with pytest.raises(UsageError, match="workers 0 must be at least 1"):
         processes.check_workers(0, "cpu", Workers())
-    with pytest.raises(UsageError, match="`workers` 2: torchrun has started 3 already"):
+    with pytest.raises(UsageError, match="workers 2: torchrun has started 3 already"):
         processes.check_workers(2, "cpu", Workers(0, 3))
     processes.check_workers(None, "cpu", Workers(0, 3))
     if not torch.cuda.is_available():

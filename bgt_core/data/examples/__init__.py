@@ -34,7 +34,9 @@ def example_sentences(langs: Sequence[str]) -> list[tuple[str, ...]]:
     Raises NotFound for a language that the file does not have.
     """
     if missing := [lang for lang in langs if lang not in LANGS]:
-        raise NotFound(f"No built-in sentences for '{missing[0]}', only for {', '.join(LANGS)}: give `data`.")
+        raise NotFound(
+            f"is needed: '{missing[0]}' has no built-in sentences, only {', '.join(LANGS)} do.", parameter="data"
+        )
     columns = [1 + LANGS.index(lang) for lang in langs]
     rows = (tuple(row[column] for column in columns) for row in _table())
     return [row for row in rows if all(row)]

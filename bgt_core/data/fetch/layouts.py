@@ -47,7 +47,9 @@ def tracks(archives: Archives, request: Request, out: Path) -> Converted:
     unpacked = [path for name, archive in archives.items() for path in unpack(archive, archive.with_suffix(".d"))]
     paths = [_moved(path, folder / path.name) for path in unpacked if path.name.startswith("STS.")]
     if not paths:
-        raise DataError(f"{' and '.join(archives)}: hold no STS.input.NAME.txt; keep them as they are with `raw`.")
+        raise DataError(
+            f"is needed: {' and '.join(archives)} hold no STS.input.NAME.txt; keep them as they are.", parameter="raw"
+        )
     return Converted([OutputFile(path) for path in sorted(paths)], {})
 
 
@@ -107,14 +109,15 @@ def sts(archives: Archives, request: Request, out: Path) -> Converted:
                 texts[match[2], match[1]] = _read(inside, entry, archive)
     names = sorted({name for name, _ in texts})
     if not names:
-        raise DataError(f"{archive}: holds no STS.input.NAME.txt; keep it as it is with `raw`.")
+        raise DataError(f"is needed: {archive} holds no STS.input.NAME.txt; keep it as it is.", parameter="raw")
     year = request.source.name.removeprefix("sts")
     files, unscored = [], 0
     for name in names:
         gold, text = (_text_lines(archive, texts.get((name, kind), b"")) for kind in ("gs", "input"))
         pairs = [line.split("\t")[:2] for line in text]
         if len(gold) != len(pairs) or any(len(pair) < 2 for pair in pairs):
-            raise DataError(f"{archive}: {name} has {len(gold)} scores for {len(pairs)} lines; keep it with `raw`.")
+            problem = f"{name} has {len(gold)} scores for {len(pairs)} lines"
+            raise DataError(f"is needed: {archive}: {problem}; keep it as it is.", parameter="raw")
         scored = [[score, *pair] for score, pair in zip(map(str.strip, gold), pairs, strict=True) if score]
         table = out / year / f"{name}.tsv"
         with pair_file(table, STS_COLUMNS) as add:
@@ -128,7 +131,8 @@ def _text_lines(archive: Path, text: bytes) -> list[str]:
     try:
         return text.decode("utf-8-sig").removesuffix("\n").split("\n")
     except UnicodeDecodeError as error:
-        raise DataError(f"{archive}: holds a file that is not UTF-8 ({error}); keep it as it is with `raw`.") from None
+        problem = f"{archive} holds a file that is not UTF-8 ({error})"
+        raise DataError(f"is needed: {problem}; keep it as it is.", parameter="raw") from None
 
 
 def _only(inside: zipfile.ZipFile, archive: Path, ending: str) -> str:

@@ -31,7 +31,7 @@ def languages(pair: str) -> tuple[str, str]:
     """ "en-fr" -> ("en", "fr"), in the order given."""
     codes = re.fullmatch(f"({CODE})-({CODE})", pair)
     if not codes or codes[1] == codes[2]:
-        raise UsageError(f"`pair` {pair}: expected two language codes, as in en-fr.")
+        raise UsageError(f"{pair}: expected two language codes, as in en-fr.", parameter="pair")
     return codes[1], codes[2]
 
 

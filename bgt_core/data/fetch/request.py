@@ -80,24 +80,30 @@ class Request:
             try:
                 opus.label(release)
             except ValueError as error:
-                raise UsageError(f"`release` {error}, as in v2018.") from None
-        for wrong, message in (
-            (raw and max_pairs is not None, "`max_pairs` makes a new file, `raw` keeps the old ones: leave one out."),
-            (source.pairs and not pair, f"{name}: say which two languages in `pair`, as in en-fr."),
-            (pair and not source.pairs, f"{name} has no language pairs: leave `pair` out."),
-            (release and not source.release, f"{name} has no releases: leave `release` out."),
+                raise UsageError(f"{error}, as in v2018.", parameter="release") from None
+        for wrong, parameter, message in (
+            (
+                raw and max_pairs is not None,
+                "max_pairs",
+                "makes a new file, and raw keeps the old ones: leave one out.",
+            ),
+            (source.pairs and not pair, "pair", f"is needed: {name} has many; name two languages, as in en-fr."),
+            (pair and not source.pairs, "pair", f"{pair}: {name} has no language pairs; leave it out."),
+            (release and not source.release, "release", f"{release}: {name} has no releases; leave it out."),
             (
                 max_pairs is not None and (max_pairs < 1 or not source.from_opus),
-                f"`max_pairs` {max_pairs}: expected 1 or more, and a corpus of OPUS.",
+                "max_pairs",
+                f"{max_pairs}: expected 1 or more, and a corpus of OPUS.",
             ),
-            (only and sorted(langs) != sorted(only.split("-")), f"{name} has {only} only, not {pair}."),
+            (only and sorted(langs) != sorted(only.split("-")), "pair", f"{pair}: {name} has {only} only."),
             (
                 source.pairs == "any pair with en" and "en" not in langs,
-                f"`pair` {pair}: {name} is aligned with en; name it, as in en-fr.",
+                "pair",
+                f"{pair}: {name} is aligned with en; name it, as in en-fr.",
             ),
         ):
             if wrong:
-                raise UsageError(message)
+                raise UsageError(message, parameter=parameter)
         return cls(source=source, langs=langs, release=release or source.release, max_pairs=max_pairs, raw=raw)
 
     @property

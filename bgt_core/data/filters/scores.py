@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from bgt_core.data.filters import Candidates, Filter
-from bgt_core.errors import UsageError, did_you_mean
+from bgt_core.errors import UsageError, check_choice, did_you_mean
 
 if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU
@@ -51,7 +51,7 @@ class ScoreRange:
     def __post_init__(self) -> None:
         least, most = self.limits
         if not least <= most:  # NaN too
-            raise UsageError(f"`keep` {self}: expected MIN <= MAX.")
+            raise UsageError(f"{self}: expected MIN <= MAX.", parameter="keep")
 
     def __str__(self) -> str:
         least, most = ("" if limit is None else f"{limit:g}" for limit in (self.least, self.most))
@@ -67,7 +67,9 @@ class ScoreRange:
         """ "bleu=0.1..0.7", "cost=..0.5", "classifier=0.3.."; UsageError for any other form."""
         number = r"(-?\d+(?:\.\d+)?)?"
         if not (parts := re.fullmatch(rf"([\w-]+)={number}\.\.{number}", text)) or not any(parts.groups()[1:]):
-            raise UsageError(f"`keep` '{text}': expected SCORE=MIN..MAX, SCORE=..MAX or SCORE=MIN.., as bleu=0.1..0.7.")
+            raise UsageError(
+                f"'{text}': expected SCORE=MIN..MAX, SCORE=..MAX or SCORE=MIN.., as bleu=0.1..0.7.", parameter="keep"
+            )
         least, most = (float(limit) if limit else None for limit in parts.groups()[1:])
         return cls(parts[1], least, most)
 
@@ -82,8 +84,7 @@ def word_tokenizer(name: str) -> Words:
 
     Raises UsageError for another name.
     """
-    if name not in WORDS:
-        raise UsageError(f"`words` '{name}': choose from {', '.join(WORDS)}.{did_you_mean(name, WORDS)}")
+    check_choice(WORDS, words=name)
     if name == "spaces":
         return str.split
     tokenize = bleu_metric(name).tokenizer
@@ -167,11 +168,11 @@ def score_filters(ranges: Sequence[ScoreRange], scores: Mapping[str, Score]) -> 
     for score in by_score:
         if score not in scores:
             raise UsageError(
-                f"`keep` '{by_score[score]}': no score '{score}'; there are {', '.join(scores)}."
-                f"{did_you_mean(score, scores)}"
+                f"'{by_score[score]}': no score '{score}'; there are {', '.join(scores)}.{did_you_mean(score, scores)}",
+                parameter="keep",
             )
     if len(by_score) < len(ranges):
-        raise UsageError(f"`keep` {', '.join(map(str, ranges))}: one range for each score.")
+        raise UsageError(f"{', '.join(map(str, ranges))}: one range for each score.", parameter="keep")
     return [Filter(score, _keep(by_score[score], compute)) for score, compute in scores.items() if score in by_score]
 
 

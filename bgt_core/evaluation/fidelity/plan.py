@@ -73,7 +73,7 @@ def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[
         except BgtError as error:
             raise type(error)(f"{name}: {error}") from None
         if missing := [lang for lang in langs if lang not in writer.langs]:
-            raise UsageError(f"{name}: the model has no language '{missing[0]}'; it has {', '.join(writer.langs)}.")
+            raise UsageError(f"{missing[0]}: {name} has {', '.join(writer.langs)}.", parameter="langs")
         named[name] = writer
     return named
 

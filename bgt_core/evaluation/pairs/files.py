@@ -44,9 +44,8 @@ def read_labelled(path: Path | str, columns: Sequence[str] = COLUMNS) -> Labelle
     columns, an empty sentence, or a label that is neither 1 nor 0.
     """
     if sorted(column for column in columns if column != SKIPPED) != sorted(COLUMNS):
-        raise UsageError(
-            f"`columns` {','.join(columns)}: expected label, a and b once each, and _ for what is left out."
-        )
+        text = f"{','.join(columns)}: expected label, a and b once each, and _ for what is left out."
+        raise UsageError(text, parameter="columns")
     at = [list(columns).index(name) for name in COLUMNS]
     labels: list[bool] = []
     left: list[str] = []

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import DataError, UsageError, check_least
 from bgt_core.evaluation.syntax.sentences import ParsedSentence, Treebank
 
 LENGTHS = (1, 29)  # of the VGVAE paper's evaluation
@@ -56,9 +56,8 @@ def pair_up(
     """
     shortest, longest = lengths
     if not 1 <= shortest <= longest <= LONGEST:
-        raise UsageError(f"`lengths` {shortest}-{longest}: expected from 1 to {LONGEST} words, as in 1-29.")
-    if limit is not None and limit < 2:
-        raise UsageError(f"`limit` {limit}: expected 2 queries or more.")
+        raise UsageError(f"{shortest}-{longest}: expected from 1 to {LONGEST} words, as in 1-29.", parameter="lengths")
+    check_least(2, limit=limit)
     if candidates and candidates.kind != sentences.kind:
         raise UsageError(f"Queries have {sentences.kind} and candidates {candidates.kind}; give one kind.")
     pools = [[*sentences.sentences], [*candidates.sentences]] if candidates else [[*sentences.sentences]]

@@ -48,7 +48,7 @@ def read_treebank(files: Sequence[Path], lang: str = "en") -> Treebank:
     for none, DataError with file and line for a bad parse, NotFound for an absent file.
     """
     if not files:
-        raise UsageError("`files`: expected one or more, of bracketed trees or CoNLL-U.")
+        raise UsageError("is missing: expected one or more files of bracketed trees or CoNLL-U.", parameter="files")
     conllu = [file for file in files if ".conllu" in (file.suffix, *suffix_within(file))]
     if conllu and len(conllu) < len(files):
         other = next(file for file in files if file not in conllu)

@@ -17,13 +17,13 @@ import numpy as np
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import DataError, UsageError, check_least
 from bgt_core.evaluation.bootstrap import ItemSample
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.fidelity.kept import numbers
 from bgt_core.evaluation.fidelity.measures import LENGTH_OFF, OfWeights, corpus_measures, right_sentences
 from bgt_core.evaluation.fidelity.plan import OWN, Columns, Latents, Writer, Writing, writers, writings
-from bgt_core.evaluation.task import Task, one_path
+from bgt_core.evaluation.task import BeamSize, Langs, Task, one_path, read_lengths
 from bgt_core.evaluation.tasks.retrieval import language_pair
 from bgt_core.vectors.compare import nearest
 
@@ -57,29 +57,25 @@ class Fidelity(Task[HeldOut]):
     data = "Translations never trained on: TSV, Parquet, or X for X.en and X.fr."
     across = "measure"
 
-    langs: Annotated[str, "The languages of the columns, as in en,fr."]
+    langs: Langs
     train: Annotated[
-        Path | None, "Translations of the training data: a random one, and the one of nearest meaning, are baselines."
+        Path | None, "Training translations: a random one, and the one of nearest meaning, are baselines."
     ] = None
     limit: Annotated[int, "At most this many pairs, evenly spaced."] = 300
-    min_words: Annotated[int, "Words that a sentence of the first language has at least."] = 1
-    max_words: Annotated[int | None, "Words that a sentence of the first language has at most."] = None
-    beam: Annotated[int, "Hypotheses kept; 1 is greedy."] = 4
+    lengths: Annotated[str, "Words of the sentences, as in 1-29; of those of the first language."] = "1-1000"
+    beam: BeamSize = 4
     cased: Annotated[bool, "Compare text as it is; by default it is lower-cased first."] = False
 
     def load(self, paths: Sequence[Path], *, seed: int) -> HeldOut:
         """Read the pairs, and choose those of some length."""
-        if self.limit < 2:
-            raise UsageError(f"`limit` {self.limit}: must be at least 2.")
+        check_least(2, limit=self.limit)
         if len(set(language_pair(self.langs))) < 2:
-            raise UsageError(f"`langs` {self.langs}: expected two languages, as in en,fr.")
+            raise UsageError(f"{self.langs}: expected two languages, as in en,fr.", parameter="langs")
         pairs = self.read(one_path(paths, "one file of translations"))
-        most = self.max_words
-        fitting = [pair for pair in pairs if self.min_words <= len(pair[0].split()) <= (most or len(pair[0]))]
+        fewest, most = read_lengths(self.lengths)
+        fitting = [pair for pair in pairs if fewest <= len(pair[0].split()) <= most]
         if len(fitting) < 2:
-            raise DataError(
-                f"{len(fitting)} of {len(pairs)} pairs have --min-words to --max-words; expected 2 or more."
-            )
+            raise DataError(f"{len(fitting)} of {len(pairs)} pairs have {fewest} to {most} words; expected 2 or more.")
         count = min(self.limit, len(fitting))
         chosen = [fitting[row * len(fitting) // count] for row in range(count)]
         train = self.read(self.train) if self.train else None

@@ -11,10 +11,10 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bgt_core.contracts import LANGUAGE, SentenceEncoder
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_least
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.fidelity.plan import OWN, Latents, Writer, Writing, role_writings, writers
-from bgt_core.evaluation.task import Task
+from bgt_core.evaluation.task import BeamSize, Task
 from bgt_core.grammar.roles import KINDS, RolePair, role_pairs
 
 NAMED, RIGHT, LIKELIER = "both named %", "roles right %", "right likelier %"
@@ -41,23 +41,22 @@ class MinimalPairs(Task[Sequence[RolePair]]):
 
     across = "measure"
 
-    langs: Annotated[str, "Languages: en, fr or en,fr."] = ",".join(ROLE_LANGS)
+    langs: Annotated[str, "Languages of the pairs: en, fr or en,fr."] = ",".join(ROLE_LANGS)
     count: Annotated[int, "Number of minimal pairs."] = 100
-    beam: Annotated[int, "Hypotheses kept; 1 is greedy."] = 4
+    beam: BeamSize = 4
 
     def load(self, paths: Sequence[Path], *, seed: int) -> list[RolePair]:
         """Draw the pairs."""
         if paths:
-            raise UsageError("DATA: this evaluation draws its sentences from the built-in grammar; give no file.")
-        if self.count < 1:
-            raise UsageError(f"`count` {self.count}: must be at least 1.")
+            raise UsageError("is not read: the sentences are the built-in grammar's; give no file.", parameter="data")
+        check_least(1, count=self.count)
         return role_pairs(self.count, seed)
 
     def statistic(self, items: Sequence[RolePair], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Generate every sentence from its own latents, from the other language's, and in the style of its twin."""
         langs = self.langs.split(",")
         if not langs or not set(langs) <= set(ROLE_LANGS):
-            raise UsageError(f"`langs` {self.langs}: expected en, fr or en,fr.")
+            raise UsageError(f"{self.langs}: expected en, fr or en,fr.", parameter="langs")
         kinds = np.array([KINDS.index(pair.kind) for pair in items])
         by_key: dict[RolesKey, dict[str, np.ndarray]] = {}
         for name, writer in writers(encoders, langs, self.beam).items():

@@ -54,12 +54,12 @@ class Pairs(Task[PairsData]):
     their bands in curves.csv.
     """
 
-    data = "Pairs that are judged: TSV (.gz .xz .zst) of label, 1 or 0, a and b."
+    data = "Pairs that are judged: TSV (.gz .xz .zst) of label, 1 or 0, a and b. --model may be scores:FILE."
     across = "measure"
     own_probability = True
 
-    dev: Annotated[Path | None, "Pairs to choose thresholds on; without them only AUC is measured."] = None
-    train: Annotated[Path | None, "Pairs to train tf-idf and logistic regression on."] = None
+    dev: Annotated[Path | None, "Labelled pairs to choose thresholds on; without them only AUC is measured."] = None
+    train: Annotated[Path | None, "Training pairs, for tf-idf and logistic regression."] = None
     columns: Annotated[str, "Columns of all these files; _ for one that is not read."] = ",".join(COLUMNS)
     lang: Lang = "en"
     latent: Latent = None

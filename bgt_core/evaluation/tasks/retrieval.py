@@ -20,7 +20,7 @@ from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import System, systems
-from bgt_core.evaluation.task import Task
+from bgt_core.evaluation.task import Langs, Task
 from bgt_core.mining import scores
 from bgt_core.mining.margin import check, margin_pairs
 from bgt_core.mining.neighbours import Rows, exact
@@ -50,9 +50,9 @@ class Retrieval(Task[Translations]):
     data = "Translations: TSV, Parquet, or X for X.en and X.fr; several files are measured one by one."
     across = "direction"
 
-    langs: Annotated[str, "The languages of the columns, as in en,fr."]
+    langs: Langs
     margin: Annotated[
-        str | None, "ratio or distance: search by margin too, and mine the pairs as `bgt mine` does; needs FAISS."
+        str | None, "Margin, ratio or distance: search by it too, and mine the pairs as `bgt mine` does; needs FAISS."
     ] = None
     k: Annotated[int, "Neighbours that a margin is relative to."] = 4
 
@@ -63,7 +63,7 @@ class Retrieval(Task[Translations]):
             check(self.k, self.margin, "max")
         columns = {path: list(zip(*read_pairs(path, langs, Skipped(), strict=True), strict=True)) for path in paths}
         if not columns:
-            raise UsageError("DATA: expected files of translations.")
+            raise UsageError("is needed: files of translations.", parameter="data")
         names = [path.name for path in paths]
         called = {path: path.name if names.count(path.name) == 1 else str(path) for path in paths}
         return {called[path]: (sides[0], sides[1]) if sides else ((), ()) for path, sides in columns.items()}
@@ -122,7 +122,7 @@ def language_pair(text: str) -> tuple[str, str]:
     """ "en,fr" -> ("en", "fr")."""
     langs = text.split(",")
     if len(langs) != 2 or not all(langs):
-        raise UsageError(f"`langs` {text}: expected two languages, as in en,fr.")
+        raise UsageError(f"{text}: expected two languages, as in en,fr.", parameter="langs")
     return langs[0], langs[1]
 
 

@@ -16,7 +16,7 @@ from zlib import crc32
 import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import DataError, UsageError, check_choice
 from bgt_core.evaluation.bootstrap import ItemSample
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.result import Result
@@ -54,7 +54,7 @@ class Sts(Task[Sequence[StsSet]]):
     ] = "mean"
     stsb_without: Annotated[str | None, "Leave the pairs of these years out of stsb, as 2016,2017."] = None
     hard: Annotated[bool, "Also Hard STS: pairs of the years whose overlap in words misleads."] = False
-    strict: Annotated[bool, "Treat warnings about the data sets as errors."] = False
+    strict: Annotated[bool, "Stop on a warning about the data sets."] = False
 
     def load(self, paths: Sequence[Path], *, seed: int) -> list[StsSet]:
         """Read the sets; of a file of kept similarities all of them."""
@@ -93,8 +93,7 @@ TASK = Sts
 
 def aggregates(name: str) -> list[str]:
     """The aggregations of that name, which may be "all"."""
-    if name != "all" and name not in AGGREGATES:
-        raise UsageError(f"`aggregate` {name}: expected one of {', '.join(AGGREGATES)}, all.")
+    check_choice([*AGGREGATES, "all"], aggregate=name)
     return list(AGGREGATES) if name == "all" else [name]
 
 
@@ -104,7 +103,7 @@ def parse_sets(text: str) -> list[str]:
     for part in text.split(","):
         years = re.fullmatch(r"(\d{4})-(\d{4})", part)
         if years and years[1] > years[2]:
-            raise UsageError(f"`sets` {part}: years go from the first to the last, as in 2012-2016.")
+            raise UsageError(f"{part}: years go from the first to the last, as in 2012-2016.", parameter="sets")
         names += [str(year) for year in range(int(years[1]), int(years[2]) + 1)] if years else [part]
     return names
 

@@ -7,7 +7,6 @@ A language or syntactic latent should find what is built alike, a semantic one n
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from bgt_core.contracts import SentenceEncoder
-from bgt_core.errors import UsageError, needs
+from bgt_core.errors import needs
 from bgt_core.evaluation.bootstrap import ItemSample, share
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.syntax.measures import LOWER_IS_BETTER, Counts, best_choice, chosen, counts, expected, measures
@@ -24,7 +23,7 @@ from bgt_core.evaluation.syntax.neighbours import neighbours
 from bgt_core.evaluation.syntax.pairing import Pairing, pair_up
 from bgt_core.evaluation.syntax.sentences import CONSTITUENTS, DEPENDENCIES, read_treebank
 from bgt_core.evaluation.systems import systems
-from bgt_core.evaluation.task import Lang, Latent, Task
+from bgt_core.evaluation.task import Lang, Latent, Task, read_lengths
 
 RANDOM, UPPER_BOUND = "random neighbour", "upper bound"
 EXPLAINED = {
@@ -56,19 +55,17 @@ class Syntax(Task[Pairing]):
     )
     lang: Lang = "en"
     latent: Latent = None
-    lengths: Annotated[str, "Words of the sentences compared."] = "1-29"
+    lengths: Annotated[str, "Words of the sentences, as in 1-29."] = "1-29"
     limit: Annotated[int | None, "At most this many queries, drawn by the seed."] = None
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Pairing:
         """Read the trees and draw the queries."""
         needs("numba", "syntax")
-        lengths = re.fullmatch(r"(\d+)-(\d+)", self.lengths)
-        if not lengths:
-            raise UsageError(f"`lengths` {self.lengths}: expected the fewest and the most words, as in 1-29.")
+        lengths = read_lengths(self.lengths)
         return pair_up(
             read_treebank(paths, self.lang),
             read_treebank(self.candidates, self.lang) if self.candidates else None,
-            lengths=(int(lengths[1]), int(lengths[2])),
+            lengths=lengths,
             limit=self.limit,
             seed=seed,
         )

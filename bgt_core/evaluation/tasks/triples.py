@@ -103,7 +103,9 @@ def grammar_triples(count: int = 1_000, lang: str = "en", seed: int = 0) -> Trip
         UsageError: Another language, or a count out of range.
     """
     if lang not in LANGS:
-        raise UsageError(f"`lang` {lang}: the grammar's triples are in {' and '.join(LANGS)}; give a file of others.")
+        raise UsageError(
+            f"{lang}: the grammar's triples are in {' and '.join(LANGS)}; give a file of others.", parameter="lang"
+        )
     drawn = triples(count, seed, held_out=True)
     first, second, third = ([triple.texts[lang][column] for triple in drawn] for column in range(3))
     kinds = [triple.kind for triple in drawn]
@@ -128,16 +130,18 @@ class TriplesTask(Task[Triples]):
     )
 
     kinds: Annotated[str | None, "Kinds of DATA, with commas, as swap_obj,swap_att; by default all."] = None
-    count: Annotated[int | None, "Triples of the grammar, without DATA; by default 1,000."] = None
+    count: Annotated[int | None, "Number of triples of the grammar, without DATA; by default 1,000."] = None
     lang: Lang = "en"
     latent: Latent = None
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Triples:
         """Read a file, or draw from the grammar."""
         if paths and self.count is not None:
-            raise UsageError("`count` is for the grammar's triples; a file is read as a whole. Leave one of them out.")
+            raise UsageError(
+                "is for the grammar's triples; a file is read as a whole. Leave one of them out.", parameter="count"
+            )
         if self.kinds and not paths:
-            raise UsageError("`kinds` chooses rows of a file; give DATA.")
+            raise UsageError("chooses rows of a file; give DATA.", parameter="kinds")
         if paths:
             return read_triples(one_path(paths, "one file of triples"), self.kinds.split(",") if self.kinds else ())
         return grammar_triples(1_000 if self.count is None else self.count, self.lang, seed)

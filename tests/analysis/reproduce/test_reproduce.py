@@ -303,14 +303,14 @@ def test_what_is_finished_by_now_is_reported(whole: Path, data: Path, tmp_path: 
     [
         (["nothing"], 2, "no table 'nothing'; choose from main"),
         (["toy"], 2, "--data"),
-        (["toy", "--data=DATA", "--out=o", "--scale=huge"], 2, "scale huge: choose from paper, small"),
+        (["toy", "--data=DATA", "--out=o", "--scale=huge"], 2, "--scale 'huge': choose from paper, small"),
         (["toy", "--data=nowhere", "--out=o"], 3, "no such folder"),
         (["depth", "--data=DATA", "--out=o", "--only=x*"], 2, "systems are 5/1"),
         (["toy", "--data=DATA", "--out=o", "--seeds=1,a"], 2, "whole numbers"),
         (["toy", "--data=DATA", "--out=o", "--threads=0"], 2, "--threads 0"),
         (["cross-lingual", "--data=DATA", "--out=o"], 3, "no translations of en-es"),
         (["toy", "--report-only", "--out=o"], 3, "no results"),
-        (["toy", "--report-only"], 2, "--results or --out"),
+        (["toy", "--report-only"], 2, "--results is needed, or --out"),
     ],
 )
 def test_bad_usage_is_one_line(

@@ -53,7 +53,7 @@ def test_what_is_wrong_with_a_file_is_said_by_line(text: str, message: str, tmp_
 
 
 def test_other_columns_and_absent_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="`columns` label,a: expected label, a and b"):
+    with pytest.raises(UsageError, match="columns label,a: expected label, a and b"):
         read_labelled(tmp_path / "a.tsv", ["label", "a"])
     with pytest.raises(NotFound, match=r"a\.tsv"):
         read_labelled(tmp_path / "a.tsv")

@@ -77,12 +77,12 @@ def test_lengths_are_from_the_first_to_the_last_and_1_to_29_unless_said() -> Non
 
 @pytest.mark.parametrize("lengths", [(0, 5), (5, 4), (1, 201)])
 def test_impossible_lengths_are_refused(lengths: tuple[int, int]) -> None:
-    with pytest.raises(UsageError, match=f"`lengths` {lengths[0]}-{lengths[1]}: expected from 1 to 200 words"):
+    with pytest.raises(UsageError, match=f"lengths {lengths[0]}-{lengths[1]}: expected from 1 to 200 words"):
         pair_up(bank(*SIX), lengths=lengths)
 
 
 def test_what_can_not_be_paired_is_refused() -> None:
-    with pytest.raises(UsageError, match="`limit` 1: expected 2 queries or more"):
+    with pytest.raises(UsageError, match="limit 1 must be at least 2"):
         pair_up(bank(*SIX), limit=1)
     with pytest.raises(UsageError, match="Queries have constituents and candidates dependencies; give one kind"):
         pair_up(bank(*SIX), bank(*SIX, kind=DEPENDENCIES))

@@ -181,15 +181,15 @@ def test_the_same_seed_draws_the_same(columns: dict[str, list[str]]) -> None:
 def test_pairs_of_some_length_are_chosen_evenly_spaced(tmp_path: Path, grammar: list[Pair]) -> None:
     file = tmp_path / "a.tsv"
     file.write_text("".join("\t".join(pair.texts.values()) + "\n" for pair in grammar[:12]), "utf-8")
-    items = Fidelity("en,fr", train=file, limit=5, min_words=4, max_words=9).load([file], seed=0)
+    items = Fidelity("en,fr", train=file, limit=5, lengths="4-9").load([file], seed=0)
     fitting = [pair.texts for pair in grammar[:12] if 4 <= len(pair.texts["en"].split()) <= 9]
     chosen = [fitting[number * len(fitting) // 5] for number in range(5)]
     assert items.columns == {lang: tuple(texts[lang] for texts in chosen) for lang in ("en", "fr")}
     assert items.train and len(items.train["fr"]) == 12
-    for settings, message in (({"limit": 1}, "`limit` 1: must be at least 2"), ({"min_words": 90}, "0 of 12 pairs")):
+    for settings, message in (({"limit": 1}, "limit 1 must be at least 2"), ({"lengths": "90-99"}, "0 of 12 pairs")):
         with pytest.raises(BgtError, match=message):
             Fidelity("en,fr", **settings).load([file], seed=0)
-    with pytest.raises(BgtError, match="`langs` en,en: expected two languages"):
+    with pytest.raises(BgtError, match="langs en,en: expected two languages"):
         Fidelity("en,en").load([file], seed=0)
 
 
@@ -204,7 +204,7 @@ def test_a_random_style_is_never_its_own() -> None:
 @pytest.mark.parametrize(
     ("langs", "columns", "message"),
     [
-        ("en,de", {"en": ["a", "b"], "de": ["c", "d"]}, "model: the model has no language 'de'; it has en, fr"),
+        ("en,de", {"en": ["a", "b"], "de": ["c", "d"]}, "langs de: model has en, fr"),
         ("en,fr", {"en": ["a", "b"], "fr": ["c"]}, "2 and 1 sentences"),
         ("en,fr", {"en": ["a"], "fr": ["c"]}, "1 pairs"),
     ],

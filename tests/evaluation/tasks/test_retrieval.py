@@ -220,14 +220,14 @@ def test_bad_input_is_one_line() -> None:
     known.langs = PAIR
     three, two = numbers(0, 1, 2), numbers(0, 1)
     for call, code, message in (
-        (lambda: evaluate(Retrieval("en,de"), known, {"a": (two, two)}), 2, "no language 'de'; it has en, fr"),
+        (lambda: evaluate(Retrieval("en,de"), known, {"a": (two, two)}), 2, "lang de: model has en, fr"),
         (lambda: measured({"m": known}, {"a": ((), ())}), 4, "a: 0 sentences in en and 0 in fr"),
         (lambda: measured({"m": known}, {"a": (three, two)}), 4, "a: 3 sentences in en and 2 in fr"),
         (lambda: measured({"m": Lookup(table, np.eye(4))}, {"a": (three, three)}), 4, "m: vectors of 3 and 4 units"),
-        (lambda: Retrieval("en,fr", margin="ratios").load([Path("a")], seed=0), 2, "no margin 'ratios'"),
-        (lambda: Retrieval("en,fr", margin="ratio", k=0).load([Path("a")], seed=0), 2, "`k` 0"),
-        (lambda: Retrieval("en,fr").load([], seed=0), 2, "DATA: expected files of translations"),
-        *((lambda text=text: language_pair(text), 2, f"`langs` {text}: expected two") for text in ("en", "en,")),
+        (lambda: Retrieval("en,fr", margin="ratios").load([Path("a")], seed=0), 2, "margin 'ratios': choose from"),
+        (lambda: Retrieval("en,fr", margin="ratio", k=0).load([Path("a")], seed=0), 2, "k 0"),
+        (lambda: Retrieval("en,fr").load([], seed=0), 2, "data is needed: files of translations"),
+        *((lambda text=text: language_pair(text), 2, f"langs {text}: expected two") for text in ("en", "en,")),
     ):
         with pytest.raises(BgtError, match=message) as error:
             call()

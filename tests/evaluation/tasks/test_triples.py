@@ -182,10 +182,10 @@ def test_the_grammar_gives_its_held_out_part() -> None:
 @pytest.mark.parametrize(
     ("paths", "settings", "message"),
     [
-        (["a.tsv"], {"count": 9}, "`count` is for the grammar's triples"),
-        ([], {"kinds": "roles"}, "`kinds` chooses rows of a file"),
-        (["a.tsv", "b.tsv"], {}, "DATA: expected one file"),
-        ([], {"lang": "de"}, "`lang` de"),
+        (["a.tsv"], {"count": 9}, "count is for the grammar's triples"),
+        ([], {"kinds": "roles"}, "kinds chooses rows of a file"),
+        (["a.tsv", "b.tsv"], {}, "data takes one file"),
+        ([], {"lang": "de"}, "lang de"),
     ],
 )
 def test_a_file_or_the_grammar(paths: list[str], settings: dict[str, Any], message: str) -> None:

@@ -1,0 +1,159 @@
+"""`bgt data` as a person or a script meets it."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bgt_core.cli import data
+from bgt_core.data import fetch
+from bgt_core.data.fetch import opus, sources
+
+ROWS = ["The dog sleeps.\tLe chien dort.", "Anna reads.\tAnna lit.", "anna reads\tanna lit", "alone"]
+
+
+Bgt = Callable[..., Any]  # its exit code, stdout, stderr
+
+
+@pytest.fixture
+def bgt(bgt: Bgt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bgt:
+    """bgt("list", answer="y"): `bgt data list` in this process and a folder of its own, at a terminal that answers."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: object, answer: str | None = None) -> tuple[int, str, str]:
+        stdin = io.StringIO(f"{answer}\n" if answer else "")
+        stdin.isatty = lambda: answer is not None
+        return bgt("data", *arguments, stdin=stdin)
+
+    return call
+
+
+@pytest.fixture
+def books(site: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The server has a corpus "books" in English and French."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("Books.en-fr.en", "one\ntwo\n")
+        archive.writestr("Books.en-fr.fr", "un\ndeux\n")
+    site.files["OPUS-Books/v1/moses/en-fr.txt.zip"] = file.getvalue()
+    monkeypatch.setattr(sources, "OPUS", site.url("OPUS-{corpus}/{release}/moses/{opus_pair}.txt.zip"))
+    monkeypatch.setattr(sources, "SOURCES", (sources._opus("Books", "v1", "novels", "public domain"),))
+    return site
+
+
+DOWNLOAD = ("download", "books", "--pair", "en-fr", "--out", "here")
+
+
+def test_list_says_name_licence_and_who_vouches(bgt: Bgt) -> None:
+    done = bgt("list")
+    rows = [line.split("\t") for line in done.out.splitlines()]
+    assert [row[0] for row in rows[1:]] == [source.name for source in fetch.SOURCES]
+    assert all(len(row) == 6 and row[4] and row[5] for row in rows)
+    of = {row[0]: row for row in rows}
+    assert of["sick"][3] == of["giga-fren"][3] == "published"
+    assert of["opensubtitles"][3] == "published for de-en, en-es, en-fr; else first download"
+    assert of["tatoeba"][3] == "first download"
+    document = json.loads(bgt("list", "--json").out)
+    assert document["schema"] == "bgt-data-list/1"
+    assert [source["name"] for source in document["sources"]] == [row[0] for row in rows[1:]]
+
+
+def test_list_of_a_pair_asks_opus(bgt: Bgt, site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opus, "API", site.url("api"))
+    item = {"corpus": "Books", "version": "v1", "alignment_pairs": 1234567, "size": 2000, "url": "https://x/y.zip"}
+    site.files["api"] = json.dumps({"corpora": [item]}).encode()
+    assert bgt("list", "--pair", "en-fr").out.splitlines()[1] == "opus:Books\tv1\t1,234,567\t2.0 MB"
+    document = json.loads(bgt("list", "--pair", "en-fr", "--json").out)
+    assert (document["schema"], document["corpora"][0]["pairs"]) == ("bgt-data-opus/1", 1234567)
+
+
+def test_download_says_what_comes_and_prints_the_files(bgt: Bgt, books: Any) -> None:
+    done = bgt(*DOWNLOAD)
+    assert (done.code, done.out) == (0, "here/books.v1.en-fr.tsv.zst\n")
+    assert "books.v1.en-fr: 246 bytes; licence: public domain" in done.err
+    assert books.address in done.err
+    again = bgt(*DOWNLOAD)
+    assert (again.code, again.out) == (0, done.out) and "nothing to do" in again.err
+    assert bgt("check", "here").out.splitlines()[1] == "here/books.v1.en-fr.tsv.zst\tgood\t2"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer", "code"), [((), None, 2), ((), "n", 2), ((), "y", 0), (("--yes",), None, 0)]
+)
+def test_a_gigabyte_is_asked_for(
+    arguments: tuple[str, ...], answer: str | None, code: int, bgt: Bgt, books: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data, "LARGE", 100)
+    done = bgt(*DOWNLOAD, *arguments, answer=answer)
+    assert done.code == code
+    assert Path("here").exists() == (code == 0)
+    assert bool(books.gets()) == (code == 0)
+    assert ("Download it?" in done.err) == (answer is not None)
+    if code and not answer:
+        assert "--yes is needed to download books.v1.en-fr" in done.err
+    assert "Download" not in done.out
+
+
+def test_a_size_that_nobody_says_is_asked_for(bgt: Bgt, books: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch.transfer, "size", lambda *_: None)
+    done = bgt(*DOWNLOAD)
+    assert done.code == 2 and "of unknown size" in done.err
+
+
+def test_a_stopped_download_goes_on(bgt: Bgt, books: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = fetch.transfer._write
+
+    def stop(file: Any, block: bytes) -> None:
+        real(file, block[:100])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fetch.transfer, "_write", stop)
+        done = bgt(*DOWNLOAD)
+    assert (done.code, done.out) == (130, "") and "the same command continues" in done.err
+    assert bgt(*DOWNLOAD).code == 0
+    assert books.gets()[-1]["Range"] == "bytes=100-"
+
+
+def test_prepare_then_check(bgt: Bgt) -> None:
+    Path("in.tsv").write_text("\n".join(ROWS), encoding="utf-8")
+    done = bgt("prepare", "in.tsv", "--langs", "en,fr", "--out", "out.tsv.gz", "--licence", "CC0")
+    assert (done.code, done.out) == (0, "out.tsv.gz\n")
+    assert "skipped in.tsv:4: 1 column" in done.err
+    assert "2 kept, 1 copy, 1 wrong number of columns" in done.err
+    again = json.loads(bgt("prepare", "in.tsv", "--langs", "en,fr", "--out", "out.tsv.gz", "--json").out)
+    assert again["schema"] == "bgt-data-prepare/1" and again["pairs"]["kept"] == 2
+    assert bgt("check", "out.tsv.gz").code == 0
+    Path("out.tsv.gz").write_bytes(b"short")
+    done = bgt("check", "out.tsv.gz")
+    assert done.code == 4 and "bgt: out.tsv.gz: 1 of 1 files" in done.err
+    document = json.loads(bgt("check", "out.tsv.gz", "--json").out)
+    assert document["schema"] == "bgt-data-check/1" and len(document["files"][0]["problems"]) == 3
+    done = bgt("check", "in.tsv", "--langs", "en,fr")
+    assert done.code == 4 and "line 4: 1 column," in done.out
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "message"),
+    [
+        ("download nothing --out here", 2, "No data 'nothing'"),
+        ("download books --out here", 2, "pair is needed: "),
+        ("download books --pair en-fr --release v9 --out here", 3, "404"),
+        ("prepare absent.tsv --langs en,fr --out o.tsv", 3, "no file absent.tsv"),
+        ("prepare absent.tsv --langs en,fr --out o.txt", 2, "ending in"),
+        ("check absent.tsv", 3, "no card"),
+        ("check .", 3, "nothing is there"),
+        ("list --pair english", 2, "--pair english"),
+    ],
+)
+def test_an_error_is_one_line_and_a_code(command: str, code: int, message: str, bgt: Bgt, books: Any) -> None:
+    done = bgt(*command.split())
+    assert (done.code, done.out) == (code, "")
+    assert message in done.err and done.err.startswith("bgt: ") and done.err.count("\n") == 1
+    assert not list(Path().iterdir())

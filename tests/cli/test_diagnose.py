@@ -1,0 +1,151 @@
+"""`bgt diagnose`: its tables, its JSON, where its pairs come from, and a line for what is foreseeable."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from bgt_core import checkpoint
+from bgt_core.data.batching import validation
+from bgt_core.data.corpus import Corpus
+from bgt_core.data.store import prepare
+from bgt_core.data.text import Tokenizer
+from bgt_core.diagnose import diagnose
+from bgt_core.grammar import Pair
+from bgt_core.recipes import Recipe
+
+Bgt = Callable[[str], tuple[int, str, str]]
+
+
+@pytest.fixture
+def bgt(bgt: Callable) -> Bgt:
+    """bgt("pairs.tsv --model model"): exit code, stdout, stderr."""
+    return lambda arguments: bgt("diagnose", *arguments.split(), "--device", "cpu")
+
+
+@pytest.fixture
+def here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: list[Pair], tsv: Path, tokenizer: Tokenizer
+) -> Path:
+    """model, a checkpoint alone; run, the same with its run's data; pairs.tsv and one.tsv."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(saved, "model")
+    shutil.copytree(saved, "run/step-0000007")
+    prepare([tsv], ("en", "fr"), tokenizer, "run/data", min_pieces=2, valid_pairs=40, seed=1)
+    rows = [tuple(pair.texts.values()) for pair in grammar[:30]]
+    for name, chosen in {"pairs.tsv": rows, "one.tsv": rows[:1]}.items():
+        Path(name).write_text("".join("\t".join(row) + "\n" for row in chosen), encoding="utf-8")
+    Path("turned.tsv").write_text("".join("\t".join(row[::-1]) + "\n" for row in rows), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("here")
+def test_a_run_is_diagnosed_on_what_it_held_out(bgt: Bgt) -> None:
+    code, out, err = bgt("--model run --samples 3 --seed 5 --limit 30 --json")
+    assert code == 0, err
+    document = json.loads(out)
+    assert (document["schema"], document["pairs"], document["sentences"]) == ("bgt-diagnose/2", 30, 60)
+    assert (document["samples"], document["seed"], document["information_limit"]) == (3, 5, math.log(30))
+    corpus = Corpus.open("run/data", "valid")
+    assert len(corpus) >= 40
+    model = checkpoint.load(Path("run")).model.eval()
+    expected = diagnose(model, validation(corpus, 4_000, 30), torch.device("cpu"), 3, 5)
+    for name, latent in expected.latents.items():
+        assert document["latents"][name]["kl"]["nats"] == pytest.approx(latent.kl.nats)
+        assert document["latents"][name]["information"]["nats"] == pytest.approx(latent.information.nats)
+        assert document["latents"][name]["aggregate"] == pytest.approx(latent.aggregate)
+    assert document["likelihood"]["iwae_nll"]["nats"] == pytest.approx(expected.likelihood.iwae_nll.nats)
+    assert document["likelihood"]["iwae_nll"]["nats"] < document["likelihood"]["neg_elbo"]["nats"]
+    assert document["unigram"]["nats"] == pytest.approx(expected.unigram.nats)
+    assert document["at_mean"]["nats"] == pytest.approx(expected.at_mean.nats)
+
+
+@pytest.mark.usefixtures("here")
+def test_files_may_have_their_columns_in_any_order(bgt: Bgt) -> None:
+    code, out, err = bgt("pairs.tsv --model model --samples 2")
+    assert code == 0, err
+    latents, likelihoods = ([line.split("\t") for line in part.splitlines()] for part in out.split("\n\n"))
+    assert latents[0] == ["latent", "units", "active", "KL", "information (≤ 3.40)", "aggregate"]
+    assert [row[:2] for row in latents[1:]] == [["semantic", "12"], ["en", "6"], ["fr", "6"]]
+    assert likelihoods[0] == ["nats", "a pair", "a sentence", "a piece"]
+    assert [row[0] for row in likelihoods[1:]] == [
+        "NLL at posterior means",
+        "-ELBO",
+        "importance-weighted NLL, 2 draws",
+        "unigram NLL, of these pieces' own frequencies",
+    ]
+    pair, sentence = float(likelihoods[1][1].split(" ± ")[0]), float(likelihoods[1][2])
+    assert pair == pytest.approx(2 * sentence, rel=1e-3)
+    assert "30 pairs, 60 sentences reconstructed" in err
+    turned = bgt("turned.tsv --langs fr,en --model model --samples 2")
+    english = next(line for line in turned[1].splitlines() if line.startswith("en\t"))
+    assert english.split("\t")[:4] == latents[2][:4]  # the semantic latent is of other anchors now
+
+
+@pytest.mark.usefixtures("here")
+def test_pairs_that_are_left_out_are_counted(bgt: Bgt) -> None:
+    text = Path("pairs.tsv").read_text("utf-8")
+    long = " ".join(["dog"] * 200)
+    Path("odd.tsv").write_text(f"{text}a\tb\n{long}\t{long}\n{long}\tun\nalone\n", "utf-8")
+    code, out, err = bgt("odd.tsv --model model --samples 1")
+    assert code == 0, err
+    assert "30 pairs, 60 sentences reconstructed" in err
+    told = next(line for line in err.splitlines() if "left out" in line)
+    assert re.fullmatch(
+        r"4 of 34 pairs are left out: \d with a side of under 2 tokens, \d with one of over 100, 1 unreadable\.", told
+    )
+    assert bgt("pairs.tsv --model model --samples 1")[1] == out
+    assert "left out" not in bgt("pairs.tsv --model model --samples 1")[2]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_model_without_a_prior_has_the_first_likelihood_alone(
+    bgt: Bgt, tiny: Callable[..., Recipe], tokenizer: Tokenizer
+) -> None:
+    recipe = tiny("english-ae")
+    checkpoint.save(Path("points"), recipe, recipe.build(tokenizer), tokenizer, step=1)
+    code, out, err = bgt("pairs.tsv --model points")
+    assert code == 0, err
+    latents, likelihoods = out.split("\n\n")
+    assert latents.splitlines()[1].split("\t")[3:] == ["0.00 ± 0.00", "", ""]
+    assert [row.split("\t")[0] for row in likelihoods.splitlines()] == [
+        "nats",
+        "NLL at posterior means",
+        "unigram NLL, of these pieces' own frequencies",
+    ]
+    assert "30 sentences reconstructed" in err
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ("--model model", 3, "give a FILE"),
+        ("--model nowhere", 3, "nowhere: no such checkpoint"),
+        ("pairs.tsv --model model --langs en,de", 2, "--langs en,de: expected columns of the model, en,fr"),
+        ("pairs.tsv --model model --limit 1", 2, "--limit 1 must be at least 2"),
+        ("pairs.tsv --model model --samples 0", 2, "--samples 0 must be at least 1"),
+        ("one.tsv --model model", 4, "1 pairs"),
+        ("absent.tsv --model model", 3, "absent.tsv"),
+    ],
+)
+def test_bad_input_is_one_line(bgt: Bgt, arguments: str, code: int, message: str) -> None:
+    exit_code, out, err = bgt(arguments)
+    assert (exit_code, out) == (code, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert err.startswith("bgt: ")
+
+
+@pytest.mark.usefixtures("here")
+def test_a_seed_is_at_least_0(bgt: Bgt) -> None:
+    code, out, err = bgt("pairs.tsv --model model --seed -1")
+    assert (code, out) == (2, "")
+    assert "equal to 0" in err

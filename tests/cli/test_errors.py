@@ -1,0 +1,64 @@
+"""An error of the library names a parameter; a command says its option or argument instead."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import pytest
+import typer
+
+from bgt_core.cli.errors import Command, Group, run
+from bgt_core.errors import UsageError, check_choice, check_least
+
+group = typer.Typer(cls=Group)
+
+
+@group.callback(invoke_without_command=True, cls=Group)
+def probe(context: typer.Context, latents: Annotated[str, typer.Option("--latent")] = "") -> None:
+    if not context.invoked_subcommand:
+        raise UsageError("'x': choose others", parameter="latents")
+
+
+@group.command(cls=Command)
+def command(
+    parameter: str,
+    source: Annotated[str, typer.Argument(metavar="[IN...]")] = "",
+    level: Annotated[float, typer.Option("-l", "--confidence")] = 0.95,
+    max_items: int = 3,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
+) -> None:
+    raise UsageError("9: expected less", parameter=parameter)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("command level", "--confidence 9: expected less"),
+        ("command max_items", "--max-items 9: expected less"),
+        ("command json", "--json 9: expected less"),
+        ("command source", "IN 9: expected less"),
+        ("command parameter", "PARAMETER 9: expected less"),
+        ("command elsewhere", "elsewhere 9: expected less"),
+        ("--latent a", "--latent 'x': choose others"),
+    ],
+)
+def test_commands_name_their_own_options(
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, arguments: str, expected: str
+) -> None:
+    monkeypatch.setattr("sys.argv", ["program", *arguments.split()])
+    with pytest.raises(SystemExit) as end:
+        run(group, "program")
+    assert end.value.code == 2
+    assert capsys.readouterr().err == f"program: {expected}\n"
+
+
+def test_what_is_checked_names_its_parameter() -> None:
+    for check, message in (
+        (lambda: check_least(1, beam=None, count=0), "count 0 must be at least 1"),
+        (lambda: check_least(0, seed=-1), "seed -1 must not be negative"),
+        (lambda: check_choice(["spaces", "13a"], unit=None, words="13b"), "words '13b': choose from spaces, 13a."),
+    ):
+        with pytest.raises(UsageError) as error:
+            check()
+        assert str(error.value).startswith(message)
+        assert error.value.parameter == message.split()[0]

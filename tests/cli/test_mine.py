@@ -1,0 +1,224 @@
+"""`bgt mine`: what it writes, what it refuses, and the libraries it shares a process with."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bgt_core import cli
+from bgt_core.errors import BgtError, UsageError
+from bgt_core.grammar import Pair
+from bgt_core.mining import mine
+from bgt_core.vectors.compare import ComparesByCosine
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Bag(ComparesByCosine):
+    """Sums a fixed vector a word; languages share them, as if by a dictionary of cognates."""
+
+    langs, latents, fingerprint = ("en", "fr"), ("semantic",), ""
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        if lang not in self.langs:
+            raise UsageError(f"no language '{lang}'")
+        vectors = np.zeros((len(sentences), 32), dtype=np.float32)
+        for row, sentence in zip(vectors, sentences, strict=True):
+            for word in sentence.lower().split():
+                row += np.random.default_rng(list(word.encode())).normal(size=32)
+        return vectors
+
+
+ENGLISH = ["The dog sleeps", "A red car", "", "Anna reads books", "The dog sleeps", "Only here in English"]
+FRENCH = ["anna books lit", "rien de tel", "le dog sleeps", "une car red"]
+PAIRS = {(1, 3), (2, 4), (4, 1)}  # line of the one, line of the other
+
+
+@pytest.fixture
+def bgt(bgt: Callable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
+    """bgt("A B --langs en,fr ..."): `bgt mine` in a folder of its own, by an embedder of words."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli.mine, "open_encoder", lambda model, device: Bag())
+    for name, lines in (("en.txt", ENGLISH), ("fr.txt", FRENCH)):
+        Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    Path("gold.tsv").write_text("".join(f"{one}\t{two}\n" for one, two in PAIRS))
+    for name, lines, lang in (("en.npy", ENGLISH, "en"), ("fr.npy", FRENCH, "fr")):
+        np.save(name, Bag().embed(lines, lang=lang))
+    Path("folder").mkdir()
+
+    return lambda arguments: bgt("mine", *arguments.split())
+
+
+def mined(path: str = "pairs.tsv") -> list[list[str]]:
+    return [line.split("\t") for line in Path(path).read_text("utf-8").splitlines()]
+
+
+def test_the_command_writes_pairs_best_first(bgt: Callable[..., tuple[int, str, str]]) -> None:
+    code, out, err = bgt("en.txt fr.txt --langs en,fr --out pairs.tsv --threads 1")
+    assert (code, out) == (0, "")
+    assert err.startswith("pairs.tsv: ") and err.endswith("pairs of 4 x 4 different sentences; exact\n")
+    lines = mined()
+    scores = [float(line[0]) for line in lines]
+    assert scores == sorted(scores, reverse=True)
+    assert {(int(one), int(two)) for _, one, two, *_ in lines[:3]} == PAIRS
+    for _, one, two, left, right in lines:
+        assert (left, right) == (ENGLISH[int(one) - 1], FRENCH[int(two) - 1])
+
+
+def test_the_command_takes_vectors_of_the_lines(bgt: Callable[..., tuple[int, str, str]]) -> None:
+    bgt("en.txt fr.txt --langs en,fr --out pairs.tsv")
+    for index in ("exact", "approximate"):
+        code, *_ = bgt(f"en.txt fr.txt --vectors en.npy fr.npy --out again.tsv --index {index}")
+        assert code == 0
+        assert Path("again.tsv").read_text() == Path("pairs.tsv").read_text()
+
+
+def test_the_command_rescores_what_it_keeps(bgt: Callable[..., tuple[int, str, str]]) -> None:
+    bgt("en.txt fr.txt --langs en,fr --out pairs.tsv --threshold 1")
+    code, *_ = bgt("en.txt fr.txt --langs en,fr --out again.tsv --threshold 1 --rescore")
+    assert code == 0
+    assert Path("again.tsv").read_text() == Path("pairs.tsv").read_text() != ""
+
+
+def test_the_command_keeps_what_reaches_the_threshold(bgt: Callable[..., tuple[int, str, str]]) -> None:
+    bgt("en.txt fr.txt --langs en,fr --out pairs.tsv")
+    every = mined()
+    limit = every[1][0]
+    bgt(f"en.txt fr.txt --langs en,fr --out pairs.tsv --threshold {float(limit) - 1e-5}")
+    assert mined() == every[:2]
+    code, _, err = bgt("en.txt fr.txt --langs en,fr --out pairs.tsv --threshold 999")
+    assert (code, mined()) == (0, [])
+    assert "0 pairs" in err
+
+
+def test_the_command_scores_against_known_pairs(bgt: Callable[..., tuple[int, str, str]]) -> None:
+    code, out, _ = bgt("en.txt fr.txt --langs en,fr --out pairs.tsv --gold gold.tsv --threshold 999")
+    assert code == 0
+    head, *table = [line.split("\t") for line in out.splitlines()]
+    assert head == ["kept", "threshold", "pairs", "precision %", "recall %", "F1 %"]
+    rows_of = {name: values for name, *values in table}
+    assert rows_of["all"][2:] in (["75.0", "100.0", "85.7"], ["100.0", "100.0", "100.0"])
+    assert rows_of["--threshold"] == ["999", "0", "0.0", "0.0", "0.0"]
+    assert rows_of["best threshold"][1:] == ["3", "100.0", "100.0", "100.0"]
+    assert "best of the other half" in rows_of
+
+
+def test_one_call_does_the_same(bgt: Callable[..., tuple[int, str, str]]) -> None:
+    bgt("en.txt fr.txt --langs en,fr --out pairs.tsv --threshold 4.6")
+    expected = [(float(score), int(row) - 1, int(other) - 1) for score, row, other, *_ in mined()]
+    result = mine(ENGLISH, FRENCH, encoder=Bag(), langs=("en", "fr"), threshold=4.6)
+    for (score, row, other), (*_, left, right) in zip(expected, mined(), strict=True):
+        assert (ENGLISH[row], FRENCH[other]) == (left, right)
+        assert score >= 4.6
+    np.testing.assert_allclose(np.stack(result.pairs, 1), expected, atol=1e-5)
+    assert (result.sizes, str(result.plan)) == ((4, 4), "exact")
+    assert (len(result.candidates.scores), len(result.pairs.scores)) == (3, 2)
+    gold = np.array(sorted(PAIRS)) - 1
+    assert [kept.counts.correct for kept in result.against(*gold.T) if kept.rule == "best threshold"] == [3]
+    vectors = [Bag().embed(lines, lang="en") for lines in (ENGLISH[:2], FRENCH)]
+    assert (
+        mine(*vectors).pairs.right.tolist()
+        == mine(ENGLISH[:2], FRENCH, encoder=Bag(), langs="en en".split()).pairs.right.tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "langs and an encoder are needed"),
+        ({"encoder": Bag(), "langs": ["en"]}, "langs en: expected 2"),
+        ({"encoder": Bag(), "langs": ["en", "de"]}, "no language 'de'"),
+        ({"encoder": Bag(), "langs": ["en", "fr"], "left": ["", " "]}, "No sentences"),
+        ({"left": np.ones((2, 3)), "right": np.ones((2, 4))}, "3 and 4 units"),
+        ({"k": 0}, "k 0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given: dict, message: str) -> None:
+    with pytest.raises(BgtError, match=message):
+        mine(**{"left": ENGLISH, "right": FRENCH, **given})
+
+
+ERRORS = {  # arguments, exit code, what the line says
+    "no vectors": ("en.txt fr.txt --out x.tsv", 2, "--langs or --vectors: give one"),
+    "both": ("en.txt fr.txt --out x.tsv --langs en,fr --vectors en.npy fr.npy", 2, "--langs or --vectors: give one"),
+    "one language": ("en.txt fr.txt --out x.tsv --langs en", 2, "--langs en: expected 2, as in en,fr"),
+    "unknown language": ("en.txt fr.txt --out x.tsv --langs en,de", 2, "'de'"),
+    "vectors as text": ("en.npy fr.npy --out x.tsv --langs en,fr", 2, "--vectors .*en.npy, which holds vectors"),
+    "absent text": ("no.txt fr.txt --out x.tsv --langs en,fr", 3, "no.txt"),
+    "empty text": ("empty.txt fr.txt --out x.tsv --langs en,fr", 4, "empty.txt: empty"),
+    "not UTF-8": ("latin.txt fr.txt --out x.tsv --langs en,fr", 4, "latin.txt:2: not UTF-8"),
+    "swapped vectors": ("en.txt fr.txt --out x.tsv --vectors fr.npy en.npy", 4, "fr.npy: .* each of 6 lines"),
+    "another width": ("en.txt fr.txt --out x.tsv --vectors en.npy wide.npy", 4, "32 and 33 units"),
+    "no folder": ("en.txt fr.txt --out no/x.tsv --langs en,fr", 2, "no/x.tsv"),
+    "a folder in the way": ("en.txt fr.txt --out folder --langs en,fr", 2, "folder"),
+    "unknown margin": ("en.txt fr.txt --out x.tsv --langs en,fr --margin best", 2, "'best'"),
+    "unknown index": ("en.txt fr.txt --out x.tsv --langs en,fr --index flat", 2, "'flat'"),
+    "no neighbours": ("en.txt fr.txt --out x.tsv --langs en,fr --k 0", 2, "--k 0"),
+    "bad gold": ("en.txt fr.txt --out x.tsv --langs en,fr --gold en.txt", 4, "en.txt:1"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_is_one_line_and_nothing_written(name: str, bgt: Callable[..., tuple[int, str, str]]) -> None:
+    Path("empty.txt").write_text("\n \n")
+    Path("latin.txt").write_bytes(b"fine\ncaf\xe9\n")
+    np.save("wide.npy", np.ones((4, 33), dtype=np.float32))
+    before = set(Path().rglob("*"))
+    arguments, expected, says = ERRORS[name]
+    code, out, err = bgt(arguments)
+    assert (code, out) == (expected, "")
+    assert re.match(rf"bgt: .*{says}.*\n$", err), err
+    assert set(Path().rglob("*")) == before
+
+
+def test_without_faiss_the_message_says_what_to_install(
+    bgt: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    code, out, err = bgt("en.txt fr.txt --langs en,fr --out pairs.tsv")
+    assert (code, out) == (3, "")
+    assert err == 'bgt: Nearest neighbours need FAISS: pip install "bgt[mine]"\n'
+
+
+def test_faiss_and_torch_share_a_process() -> None:
+    """Each brings an OpenMP runtime of its own; both must finish with two threads. Other tests load torch first."""
+    code = """
+import faiss, torch
+import numpy as np
+from bgt_core.cli.mine import use_threads
+use_threads(2)
+vectors = np.random.default_rng(0).normal(size=(3000, 64)).astype(np.float32)
+for _ in range(3):
+    product = torch.from_numpy(vectors) @ torch.from_numpy(vectors).T
+    _, nearest = faiss.knn(vectors, vectors, 1, faiss.METRIC_INNER_PRODUCT)
+    assert (torch.from_numpy(nearest[:, 0]) == product.argmax(1)).float().mean() > 0.999
+assert faiss.omp_get_max_threads() == torch.get_num_threads() == 2
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_models_own_translations_are_found(
+    saved: Path, grammar: list[Pair], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """From text to pairs with a checkpoint; untrained, so a text is mined from a copy of itself."""
+    texts = [pair.texts["en"] for pair in grammar[:60]]
+    for name, lines in (("a.txt", texts), ("b.txt", texts[::-1])):
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    arguments = f"bgt mine a.txt b.txt --langs en,en --out pairs.tsv --model {saved} --device cpu"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", arguments.split())
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert not end.value.code
+    lines = mined()
+    assert len(lines) == len(set(texts))
+    assert all(left == right for *_, left, right in lines)

@@ -1,0 +1,154 @@
+"""The options of `bgt` and `bgt-probe`: a name means one thing, and one thing has one name."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from bgt_core.cli import app as bgt
+from probes.cli import app as bgt_probe
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Options that say more in some commands, and the words that their help begins with in all.
+MEANINGS = {
+    "--columns": "Columns",
+    "--count": "Number of",
+    "--data": "Data",
+    "--dev": "Labelled pairs",
+    "--into": "Language to write",
+    "--lang": "Language of",
+    "--langs": "Languages of",
+    "--latent": "Latent",
+    "--lengths": "Words of the sentences",
+    "--limit": "At most this many",
+    "--margin": "Margin",
+    "--max-length": "Maximum length",
+    "--model": "A checkpoint or run",
+    "--n-best": "Number of",
+    "--out": "Output",
+    "--pair": "Two languages",
+    "--precision": "fp32, bf16",
+    "--shard": "Part I of N only",
+    "--strict": "Stop on",
+    "--tokenizer": "A SentencePiece model",
+    "--train": "Training",
+}
+
+# Names for one thing, of which both programs may have one.
+SYNONYMS = [
+    ("--resamples", "--bootstrap"),
+    ("--level", "--ci", "--confidence"),
+    ("--seed", "--random-seed"),
+    ("--json", "--as-json"),
+    ("--out", "--output", "--out-dir", "--folder"),
+    ("--lang", "--language"),
+    ("--langs", "--languages"),
+    ("--latent", "--latents"),
+    ("--task", "--tasks"),
+    ("--model", "--encoder", "--checkpoint"),
+    ("--limit", "--max-sentences"),
+    ("--max-length", "--most", "--max-tokens"),
+    ("--min-length", "--least"),
+    ("--lengths", "--min-words", "--max-words"),
+    ("--into", "--target-lang", "--to-lang"),
+    ("--senteval", "--paper"),
+    ("--strict", "--fail-on-warnings"),
+    ("--latex", "--tex"),
+    ("--md", "--markdown"),
+    ("--distance", "--metric", "--similarity"),
+    ("--cache-dir", "--cache"),
+    ("--n-best", "--nbest", "--hypotheses"),
+]
+
+# Options of one default, and commands whose own is part of published results.
+DEFAULTS = {
+    "--beam": {"bgt generate": 8, "bgt evaluate fidelity": 4, "bgt evaluate minimal-pairs": 4},
+    "--device": {},
+    "--json": {},
+    "--k": {},
+    "--level": {},
+    "--precision": {},
+    "--resamples": {},
+    "--seed": {"bgt data prepare": 1},
+}
+
+
+def walk(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """(command, parameter) of a program and all its commands."""
+    yield from ((name, parameter) for parameter in command.params)
+    for sub in command.list_commands(None) if hasattr(command, "list_commands") else ():
+        yield from walk(command.get_command(None, sub), f"{name} {sub}")
+
+
+def programs() -> Iterator[tuple[str, Any]]:
+    for program, name in ((bgt, "bgt"), (bgt_probe, "bgt-probe")):
+        yield from walk(typer.main.get_command(program), name)
+
+
+@pytest.fixture(scope="module")
+def options() -> dict[str, dict[str, Any]]:
+    """{option: {command: its parameter}}."""
+    by_name: dict[str, dict[str, Any]] = defaultdict(dict)
+    for command, parameter in programs():
+        if parameter.param_type_name == "option":
+            by_name[max(parameter.opts, key=len)][command] = parameter
+    assert len(by_name) > 100
+    return by_name
+
+
+def test_a_name_means_one_thing(options: dict[str, dict[str, Any]]) -> None:
+    helps = {name: {parameter.help or "" for parameter in uses.values()} for name, uses in options.items()}
+    assert not [name for name, texts in helps.items() if not all(texts)]
+    assert {name for name, texts in helps.items() if len(texts) > 1} == MEANINGS.keys()
+    strangers = [text for name, start in MEANINGS.items() for text in helps[name] if not text.startswith(start)]
+    assert not strangers
+
+
+@pytest.mark.parametrize("names", SYNONYMS, ids=" ".join)
+def test_a_thing_has_one_name(names: tuple[str, ...], options: dict[str, dict[str, Any]]) -> None:
+    assert [name for name in names if name in options] == [names[0]]
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_a_name_has_one_default(name: str, options: dict[str, dict[str, Any]]) -> None:
+    own = {command: options[name][command].default for command in DEFAULTS[name]}
+    assert own == DEFAULTS[name]
+    others = {parameter.default for command, parameter in options[name].items() if command not in own}
+    assert len(others) == 1
+
+
+def errors(folder: str) -> Iterator[tuple[str, str, str | None]]:
+    """(place, message up to its first value, parameter) of each error that a package raises."""
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func) not in ("UsageError", "NotFound", "DataError"):
+                continue
+            message = node.args[0] if node.args else None
+            if isinstance(message, ast.JoinedStr):
+                message = message.values[0]
+            text = message.value if isinstance(message, ast.Constant) else ""
+            named = {keyword.arg: keyword.value for keyword in node.keywords}.get("parameter")
+            parameter = named.value if isinstance(named, ast.Constant) else None
+            yield f"{path.relative_to(ROOT)}:{node.lineno}", str(text), parameter
+
+
+@pytest.mark.parametrize("folder", ["bgt_core", "probes", "analysis"])
+def test_an_error_carries_its_parameter_and_does_not_spell_it(folder: str) -> None:
+    spelled = [f"{place}: {text}" for place, text, _ in errors(folder) if text.startswith(("--", "`"))]
+    assert not spelled, "\n".join(spelled)
+
+
+@pytest.mark.parametrize("folder", ["bgt_core/cli", "probes/cli"])
+def test_what_a_command_complains_of_is_a_parameter_of_a_command(folder: str) -> None:
+    names = {parameter.name for _, parameter in programs()} | {"retrieval"}  # that of `python -m probes.cli.card`
+    unknown = [
+        f"{place}: {parameter}" for place, _, parameter in errors(folder) if parameter and parameter not in names
+    ]
+    assert not unknown, "\n".join(unknown)

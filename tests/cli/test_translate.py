@@ -1,0 +1,166 @@
+"""`bgt translate` and `bgt data backtranslate`: a translator translates, is scored, and is kept with its scores."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sacrebleu
+
+import bgt_core
+from bgt_core.adapters.modelcard import model_card
+from bgt_core.bulk import backtranslation
+from bgt_core.checkpoint import load
+from bgt_core.generation.translate import BeamTranslator
+from bgt_core.grammar import Pair
+
+Bgt = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def model(tsv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A French-English translator of a few updates."""
+    out = tmp_path_factory.mktemp("runs") / "fr-en"
+    settings = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "ffn_dim": 24, "heads": 2, "vocab_size": 400}
+    settings |= {"epochs": 1.0, "batch_tokens": 3_000, "valid_pairs": 20, "warmup_steps": 2, "learning_rate": 1e-2}
+    bgt_core.train("translator", [f"en-fr={tsv}"], out, columns=["fr", "en"], overrides=settings, device="cpu")
+    return out
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grammar: list[Pair]) -> Path:
+    monkeypatch.chdir(tmp_path)
+    pairs = [pair.texts for pair in grammar[:8]]
+    Path("pairs.tsv").write_text("".join(f"{pair['en']}\t{pair['fr']}\n" for pair in pairs), encoding="utf-8")
+    Path("text.fr").write_text("".join(f"{pair['fr']}\n" for pair in pairs) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+SHORT = ("--device", "cpu", "--precision", "fp32", "--max-length", "30")
+
+
+def test_a_file_is_translated_line_by_line(bgt: Bgt, here: Path, model: Path) -> None:
+    lines = Path("text.fr").read_text("utf-8").split("\n")[:-1]
+    translator = BeamTranslator(bgt_core.load(model, "cpu", "fp32"), beam=2, max_length=30)
+    expected = [best[0].text if best else "" for best in translator.translate(lines)]
+    assert any(expected) and expected[-1] == ""  # the last line is empty
+    done = bgt("translate", "text.fr", "--model", model, "--beam", 2, *SHORT)
+    assert (done.code, done.out, done.err) == (0, "".join(f"{line}\n" for line in expected), "")
+    stdin = io.TextIOWrapper(io.BytesIO(Path("text.fr").read_bytes()))
+    assert bgt("translate", "-", "--model", model, "--into", "en", "--beam", 2, *SHORT, stdin=stdin).out == done.out
+
+
+def test_any_program_translates(bgt: Bgt, here: Path) -> None:
+    done = bgt("translate", "text.fr", "--command", "tr a-z A-Z")
+    text = Path("text.fr").read_text("utf-8")
+    assert done.out == "".join(char.upper() if char.isascii() else char for char in text)
+
+
+def test_scores_are_of_the_other_column(bgt: Bgt, here: Path) -> None:
+    """A program that copies is as good as the sources themselves."""
+    pairs = [line.split("\t") for line in Path("pairs.tsv").read_text("utf-8").splitlines()]
+    english, french = map(list, zip(*pairs, strict=True))
+    expected = sacrebleu.corpus_chrf(french, [english]).score
+    done = bgt("translate", "pairs.tsv", "--score", "--langs", "en,fr", "--command", "cat", "--json")
+    scores = json.loads(done.out)["scores"]
+    assert list(scores) == ["chrF", "BLEU"]
+    assert scores["chrF"]["score"] == scores["chrF"]["source copied"] == pytest.approx(expected, abs=0.01)
+    assert scores["chrF"]["low"] < expected < scores["chrF"]["high"]
+    reverse = bgt("translate", "pairs.tsv", "--score", "--langs", "en,fr", "--into", "fr", "--command", "cat", "--json")
+    expected = sacrebleu.corpus_chrf(english, [french]).score
+    assert json.loads(reverse.out)["scores"]["chrF"]["score"] == pytest.approx(expected, abs=0.01)
+    table = bgt("translate", "pairs.tsv", "--score", "--langs", "en,fr", "--command", "cat")
+    assert table.out.splitlines()[0] == "measure\ttranslations\tsources copied"
+    assert "8 pairs, fr to en" in table.err and "chrF: sacrebleu nrefs:1|case:mixed" in table.err
+
+
+def test_a_model_is_exported_with_its_scores(bgt: Bgt, here: Path, model: Path) -> None:
+    done = bgt("translate", "pairs.tsv", "--score", "--langs", "en,fr", "--model", model, "--json", *SHORT)
+    Path("card.json").write_text(done.out, encoding="utf-8")
+    assert bgt("export", model, "--out", "kept", "--card", "card.json").code == 0
+    scores = json.loads(done.out)
+    assert load("kept").config["card"] == scores
+    assert re.match(r"8 pairs(, \d of them not translated)?, fr to en, beam 5; sacrebleu", scores["protocol"][0]["how"])
+    card = model_card("mine", load("kept"), "")
+    assert "| BLEU |" in card and "pipeline_tag: translation" in card
+    assert "translates fr to en" in card and "Bilingual Generative" not in card
+
+
+def test_back_translations_of_a_model(bgt: Bgt, here: Path, model: Path) -> None:
+    options = ("--langs", "en,fr", "--model", model, "--n-best", 6, "--out", "out.tsv", *SHORT)
+    done = bgt("data", "backtranslate", "pairs.tsv", *options, "--json")
+    rows = [line.split("\t") for line in Path("out.tsv").read_text("utf-8").splitlines()]
+    counts = json.loads(done.out)["rows"]
+    assert counts["translations"] == len(rows) > counts["sentences"] > 0
+    pairs = [line.split("\t") for line in Path("pairs.tsv").read_text("utf-8").splitlines()]
+    translator = BeamTranslator(bgt_core.load(model, "cpu", "fp32"), beam=6, count=6, max_length=30)
+    for number in {int(row) for *_, row in rows}:
+        of_row = [(reference, text, float(cost)) for reference, text, cost, row in rows if int(row) == number]
+        english, french = pairs[number - 1]
+        best = translator.translate([french])[0]
+        assert [text for _, text, _ in of_row] == [each.text for each in best]
+        assert [cost for *_, cost in of_row] == pytest.approx([each.cost for each in best], abs=1e-3)
+        assert {reference for reference, *_ in of_row} == {english}
+    again = bgt("data", "backtranslate", "pairs.tsv", *options)
+    assert again.out == "out.tsv\n" and f"{len(rows)} translations" in again.err
+
+
+def test_a_model_that_was_stopped_continues_to_the_same_bytes(
+    here: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In 16 bits, where rounding depends on what is computed together: the portions are the same."""
+    monkeypatch.setattr(backtranslation, "CHUNK", 3)
+    for name, stop in (("whole.tsv", 99), ("stopped.tsv", 3)):
+
+        def report(done: int, total: int, stop: int = stop) -> None:
+            if done == stop:
+                raise KeyboardInterrupt
+
+        options = {"langs": ["en", "fr"], "into": "en"}
+        with contextlib.suppress(KeyboardInterrupt):
+            translator = BeamTranslator(bgt_core.load(model, "cpu", "bf16"), count=3, max_length=30)
+            backtranslation.backtranslate(translator, Path("pairs.tsv"), Path(name), **options, report=report)
+        translator = BeamTranslator(bgt_core.load(model, "cpu", "bf16"), count=3, max_length=30)
+        backtranslation.backtranslate(translator, Path("pairs.tsv"), Path(name), **options)  # type: ignore[arg-type]
+    assert Path("whole.tsv").read_bytes() == Path("stopped.tsv").read_bytes()
+
+
+BACK = "data backtranslate pairs.tsv --out out.tsv --langs en,fr"
+ERRORS = {
+    "no translator": (BACK, 2, r"--model or --command: give one"),
+    "two of them": (f"{BACK} --command cat --model MODEL", 2, "--model or --command: give one"),
+    "a program of many": (f"{BACK} --command cat --n-best 2", 2, "--n-best is for a model"),
+    "a wrong number of lines": (f"{BACK} --command 'head -n 2'", 4, r"--command head -n 2: wrote 2 lines for 8"),
+    "no such program": (f"{BACK} --command nothing", 3, "--command nothing: no such program"),
+    "the other way round": (f"{BACK} --into fr --model MODEL", 2, "translates fr to en, not en to fr"),
+    "another language": (f"{BACK} --into de --model MODEL", 2, "--into de: expected one of --langs, en or fr"),
+    "one column": (f"{BACK},de --model MODEL", 2, "--langs en,fr,de: expected two languages, as in en,fr"),
+    "an empty beam": (f"{BACK} --model MODEL --n-best 0", 2, "--n-best 0: expected at least 1"),
+    "no length": (f"{BACK} --model MODEL --max-length 0", 2, "--max-length 0 must be at least 1"),
+    "8 bits": (f"{BACK} --model MODEL --precision int8", 2, "precision 'int8': choose from auto, fp32, bf16"),
+    "a model that does not translate": (f"{BACK} --model SAVED", 2, "This model does not translate"),
+    "scores of no columns": ("translate pairs.tsv --score --command cat", 2, "--langs : expected two languages"),
+    "columns of no scores": ("translate text.fr --langs en,fr --command cat", 2, "--langs goes with --score"),
+    "an absent file": ("translate no.fr --command cat", 3, "no.fr: can't be read"),
+    "a written latent": ("generate --source a --style b --model MODEL", 2, "no language latents"),
+    "nothing to diagnose": ("diagnose pairs.tsv --langs en,fr --model MODEL", 4, "no latent beside a prior"),
+    "nothing to rewrite": ("evaluate fidelity pairs.tsv --langs en,fr --model MODEL", 2, "no decoder that writes"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_what_goes_wrong_is_said_in_a_line(name: str, bgt: Bgt, here: Path, model: Path, saved: Path) -> None:
+    command, code, message = ERRORS[name]
+    words = [{"MODEL": model, "SAVED": saved}.get(word, word) for word in shlex.split(command)]
+    done = bgt(*words)
+    assert done.code == code, done
+    assert re.search(message, done.err), done.err
+    assert done.err.startswith("bgt: ") and done.err.count("\n") == 1 and not done.out
+    assert not Path("out.tsv").exists()

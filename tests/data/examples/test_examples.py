@@ -1,0 +1,75 @@
+"""The example sentences: their form, their attribution, and that a wheel takes both."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bgt_core.data.examples import FILE, LANGS, example_sentences
+from bgt_core.data.filters import key
+from bgt_core.data.text import normalise
+from bgt_core.errors import NotFound
+
+README = FILE.with_name("README.md").read_text("utf-8")
+LINES = [line.split("\t") for line in FILE.read_text("utf-8").splitlines()]
+ROWS = LINES[1:]
+
+
+def test_it_is_a_table_with_a_source_and_seven_languages() -> None:
+    assert LINES[0] == ["source", *LANGS]
+    assert {len(row) for row in ROWS} == {1 + len(LANGS)}
+    assert 900 <= len(ROWS) <= 1_300
+
+
+def test_every_row_has_english_and_a_translation_and_no_row_is_there_twice() -> None:
+    assert all(row[1] and any(row[2:]) for row in ROWS)
+    assert len({key(row[1]) for row in ROWS}) == len(ROWS)
+
+
+def test_texts_are_normalised_and_in_the_script_of_their_language() -> None:
+    for row in ROWS:
+        assert [normalise(text) for text in row] == row
+        for lang, text in zip(LANGS, row[1:], strict=True):
+            letters = [unicodedata.name(char).split()[0] for char in text if char.isalpha()]
+            assert not text or letters, row
+            latin = letters.count("LATIN") / max(1, len(letters))
+            assert not text or (latin > 0.9 if lang not in ("ar", "ja") else latin < 0.5), row
+
+
+def test_the_readme_counts_rows_and_languages_and_credits_every_source() -> None:
+    counts = dict(re.findall(r"^\| ([\w-]+) \| ([\d,]+) \| .*creativecommons\.org", README, re.MULTILINE))
+    assert counts == {source: f"{count:,}" for source, count in Counter(row[0] for row in ROWS).items()}
+    table = re.search(r"^\| sentences \|(.*)\|$", README, re.MULTILINE)
+    assert table
+    columns = zip(*(row[1:] for row in ROWS), strict=True)
+    assert table[1].replace(" ", "").split("|") == [f"{sum(map(bool, column)):,}" for column in columns]
+    assert "tatoeba.org" in README and "manythings.org/anki" in README
+
+
+def test_translations_are_those_that_all_the_languages_have() -> None:
+    assert example_sentences(["en"]) == [(row[1],) for row in ROWS]
+    for langs in (["en", "fr"], ["de", "es"], ["en", "ja", "ar"]):
+        rows = example_sentences(langs)
+        at = [1 + LANGS.index(lang) for lang in langs]
+        assert rows == [tuple(row[column] for column in at) for row in ROWS if all(row[column] for column in at)]
+        assert all(map(all, rows)) and len(rows) >= 40
+    with pytest.raises(NotFound, match="'it' has no built-in sentences, only en, fr"):
+        example_sentences(["en", "it"])
+
+
+def test_sentences_vary_in_length_and_kind() -> None:
+    english = [row[1] for row in ROWS]
+    lengths = [len(text.split()) for text in english]
+    assert min(lengths) <= 2 and sum(length > 10 for length in lengths) >= 80
+    assert sum(text.endswith("?") for text in english) >= 100
+    assert sum(bool(re.search(r"n't|\b(no|not|never|nobody)\b", text.lower())) for text in english) >= 100
+
+
+def test_git_does_not_ignore_them_so_the_wheel_has_them() -> None:
+    """The wheel takes all of `bgt_core` that git tracks; `/data/` in .gitignore is that of the root alone."""
+    ignored = (Path(__file__).resolve().parents[3] / ".gitignore").read_text("utf-8").split()
+    assert "/data/" in ignored and not {"data/", "*.tsv", "*.md"} & set(ignored)

@@ -1,0 +1,129 @@
+"""Scores of translations: worked by hand, and sacrebleu's own."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+import sacrebleu
+
+from bgt_core.data.filters import Candidates, Filter
+from bgt_core.data.filters.scores import (
+    ScoreRange,
+    overlap,
+    pair_scores,
+    score_filters,
+    sentence_bleu,
+    word_count,
+    word_tokenizer,
+)
+from bgt_core.errors import UsageError
+
+
+def test_words_are_counted_up_to_a_hundred() -> None:
+    assert [word_count("w " * n) for n in (1, 99, 100, 101, 500)] == [1, 99, 100, 100, 100]
+
+
+def test_words_end_at_spaces_or_at_punctuation_too() -> None:
+    assert word_tokenizer("spaces")("Well, it's late.") == ["Well,", "it's", "late."]
+    assert list(word_tokenizer("13a")("Well, it's late.")) == ["Well", ",", "it's", "late", "."]
+    with pytest.raises(UsageError, match=r"words '13b'.*Did you mean '13a'"):
+        word_tokenizer("13b")
+
+
+@pytest.mark.parametrize(
+    ("reference", "translation", "shares"),
+    [
+        ("a b c d", "a b c d", (1, 1, 1)),
+        ("a b c d", "b c d a", (1, 2 / 3, 1 / 2)),
+        ("a b c d e", "a b x d", (3 / 4, 1 / 3, 0)),  # of the translation, which is shorter
+        ("the the cat", "the dog ran off", (2 / 3, 0, 0)),  # membership; clipped counts would say 1 / 3
+        ("a a b", "a c d", (2 / 3, 0, 0)),  # equally long: of the reference
+        ("a c d", "a a b", (1 / 3, 0, 0)),
+        ("a", "a b", (1, 0, 0)),  # no bigram on one side
+        ("The cat", "the cat", (1 / 2, 0, 0)),
+    ],
+)
+def test_overlap(reference: str, translation: str, shares: tuple[float, ...]) -> None:
+    assert [overlap(reference, translation, n) for n in (1, 2, 3)] == pytest.approx(shares)
+
+
+def test_bleu_by_hand() -> None:
+    """4 of 5 words; (2 + 1) of (4 + 1) bigrams, (1 + 1) of (3 + 1) trigrams, (0 + 1) of (2 + 1); 5 words of 6."""
+    expected = (4 / 5 * 3 / 5 * 2 / 4 * 1 / 3) ** (1 / 4) * math.exp(1 - 6 / 5)
+    assert sentence_bleu("a b c d e f", "a b c x d") == pytest.approx(expected)
+    assert sentence_bleu("a b", "c d") == 0.0
+    assert sentence_bleu("a b", "a b") == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("words", "tokenize"), [("spaces", "none"), ("13a", "13a")])
+def test_bleu_is_sacrebleus(words: str, tokenize: str) -> None:
+    draw = random.Random(1)
+    for _ in range(50):
+        reference, translation = (" ".join(draw.choices("the, a man sees. dogs run".split(), k=n)) for n in (7, 6))
+        theirs = sacrebleu.sentence_bleu(
+            translation, [reference], smooth_method="add-k", smooth_value=1, tokenize=tokenize
+        )
+        assert sentence_bleu(reference, translation, words) == pytest.approx(theirs.score / 100)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("bleu=0.1..0.7", [False, True, True, True, False, False]),
+        ("bleu=..0.5", [True, True, True, False, False, False]),
+        ("bleu=0.7..", [False, False, False, True, True, False]),
+        ("bleu=-2..0.1", [True, True, False, False, False, False]),
+    ],
+)
+def test_a_range_holds_both_its_ends(text: str, kept: list[bool]) -> None:
+    limits = ScoreRange.parse(text)
+    assert limits.holds(np.array([0.0, 0.1, 0.5, 0.7, 0.71, math.nan])).tolist() == kept
+    assert str(limits) == text
+
+
+@pytest.mark.parametrize("text", ["bleu", "bleu=", "bleu=..", "bleu=0.1", "bleu=a..b", "=1..2", "bleu=0.7..0.1"])
+def test_what_is_no_range_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"keep.*expected"):
+        ScoreRange.parse(text)
+
+
+def test_scores_are_filters_in_one_order() -> None:
+    class Vowels:
+        fingerprint = "vowels"
+
+        def __call__(self, sentences: list[str]) -> np.ndarray:
+            return np.array([sum(char in "aeiou" for char in text) for text in sentences], float)
+
+    pairs = [("a b c d", "a b c x"), ("a b c d", "x y"), ("a b c d", "e e e e")]
+    candidates = Candidates(pairs, np.zeros((3, 2)), cells=["1.5", "2", "0"], numbers=np.array([1.5, 2.0, 0.0]))
+    scores = pair_scores("spaces", {"vowels": Vowels()})
+    values = {name: score(candidates).round(3).tolist() for name, score in scores.items() if name != "bleu"}
+    assert values == {
+        "cost": [1.5, 2.0, 0.0],
+        "words": [4.0, 2.0, 4.0],
+        "overlap-1": [0.75, 0.0, 0.0],
+        "overlap-2": [0.667, 0.0, 0.0],
+        "overlap-3": [0.5, 0.0, 0.0],
+        "vowels": [1.0, 0.0, 4.0],
+    }
+    filters = score_filters([ScoreRange("vowels", most=1), ScoreRange("cost", least=1)], scores)
+    assert [(each.name, each.keep(candidates).tolist()) for each in filters] == [
+        ("cost", [True, True, False]),
+        ("vowels", [True, True, False]),
+    ]
+    assert all(isinstance(each, Filter) and not len(each.keep(candidates.where(np.zeros(3, bool)))) for each in filters)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        (["blue=0..1"], "keep 'blue=0..1': no score 'blue'; there are cost, words,.*Did you mean 'bleu'"),
+        (["bleu=0..1", "bleu=..0.5"], "one range for each score"),
+    ],
+)
+def test_ranges_that_do_not_fit_are_refused(ranges: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        score_filters([ScoreRange.parse(text) for text in ranges], pair_scores("spaces", {}))

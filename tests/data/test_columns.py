@@ -1,0 +1,154 @@
+"""Names of columns and sources; a file with more columns than are read, where "_" stands for those left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bgt_core import run
+from bgt_core.data.clean import clean
+from bgt_core.data.columns import Source, parse_columns, parse_source, split_langs
+from bgt_core.data.inspection import inspect_table
+from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.data.store import prepare
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import DataError, UsageError
+from bgt_core.grammar import Pair
+
+WIDE = "one cat\t0.5\ttwo cats\t1\na dog\t\ta big dog\t2\n"
+PAIRS = [("one cat", "two cats"), ("a dog", "a big dog")]
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> Path:
+    path = tmp_path / "wide.tsv"
+    path.write_text(WIDE, encoding="utf-8")
+    return path
+
+
+def test_what_is_left_out_may_be_anything(wide: Path) -> None:
+    """Empty, too."""
+    assert list(read_pairs(wide, ["a", "_", "b", "_"], Skipped(), strict=True)) == PAIRS
+    assert not inspect_table(wide, ["a", "_", "b", "_"]).problems
+
+
+def test_a_parquet_file_is_read_by_its_names(tmp_path: Path) -> None:
+    path = tmp_path / "wide.parquet"
+    pq.write_table(pa.table({"b": ["two cats"], "score": [0.5], "a": ["one cat"]}), path)
+    assert list(read_pairs(path, ["a", "_", "b"], Skipped())) == [("one cat", "two cats")]
+
+
+@pytest.mark.parametrize("bad", ["one cat\ttwo cats", "one cat\t0.5\ttwo cats", "\t0.5\ttwo cats\t1"])
+def test_a_row_needs_every_column_of_the_file(bad: str, wide: Path) -> None:
+    """One with as many columns as are read, too."""
+    wide.write_text(WIDE + bad + "\n", encoding="utf-8")
+    skipped = Skipped()
+    assert list(read_pairs(wide, ["a", "_", "b", "_"], skipped)) == PAIRS
+    assert skipped.counts.total() == 1
+    with pytest.raises(DataError, match=r"wide\.tsv:3: (\d columns, expected 4 \(a, _, b, _\)|the a side is empty)"):
+        list(read_pairs(wide, ["a", "_", "b", "_"], Skipped(), strict=True))
+
+
+def test_it_is_a_name_of_a_files_columns_and_of_no_other() -> None:
+    assert parse_source("a,_,b,_=x.tsv", ["a", "b"]) == Source(Path("x.tsv"), ("a", "_", "b", "_"))
+    assert str(parse_source("kind/a-_-b=x.tsv")) == "kind/a-_-b=x.tsv"
+    with pytest.raises(UsageError, match="no column 'c'; there are a, b"):
+        parse_source("a,_,c=x.tsv", ["a", "b"])
+    with pytest.raises(UsageError, match="columns '_:en': expected"):
+        parse_columns(["a:en", "_:en"])
+
+
+def test_a_store_is_that_of_the_columns_alone(grammar: list[Pair], tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """Labels among them; the same file read otherwise is another store."""
+    rows = [(pair.texts["en"], "x", str(number % 3), pair.texts["fr"]) for number, pair in enumerate(grammar)]
+    (tmp_path / "wide.tsv").write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    (tmp_path / "narrow.tsv").write_text(
+        "".join("\t".join(row[::2] + row[3:]) + "\n" for row in rows), encoding="utf-8"
+    )
+    columns, limits = ["a:en", "gold:label", "b:fr"], {"min_pieces": 1, "valid_pairs": 20, "seed": 1, "workers": 1}
+    sources = {"wide": ("a", "_", "gold", "b"), "narrow": ("a", "gold", "b")}
+    wide, narrow = (
+        prepare([Source(tmp_path / f"{name}.tsv", names)], columns, tokenizer, tmp_path / name, **limits)
+        for name, names in sources.items()
+    )
+    indices = np.arange(len(narrow))
+    assert len(wide) == len(narrow) and wide.columns == narrow.columns == {"a": "en", "b": "fr"}
+    np.testing.assert_array_equal(wide.labels(indices), narrow.labels(indices))
+    for column in ("a", "b"):
+        for one, other in zip(wide.take(column, indices), narrow.take(column, indices), strict=True):
+            np.testing.assert_array_equal(one, other)
+    other = [Source(tmp_path / "wide.tsv", ("_", "a", "gold", "b"))]
+    with pytest.raises(UsageError, match="made with other file_columns"):
+        prepare(other, columns, tokenizer, tmp_path / "wide", **limits)
+
+
+def test_cleaned_pairs_have_the_columns_that_are_read(wide: Path, tmp_path: Path) -> None:
+    done = clean([wide], ["a:en", "_", "b:fr", "_"], tmp_path / "out.tsv")
+    assert done.kept == 2
+    assert (tmp_path / "out.tsv").read_text("utf-8") == "one cat\ttwo cats\na dog\ta big dog\n"
+    with pytest.raises(UsageError, match="expected one or more, in two languages"):
+        clean([wide], ["a:en", "_", "_", "_"], tmp_path / "out.tsv")
+
+
+def test_a_comparison_leaves_them_out(wide: Path, tmp_path: Path, bgt: Callable[..., Any]) -> None:
+    narrow = tmp_path / "narrow.tsv"
+    narrow.write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS), encoding="utf-8")
+    answers = [
+        json.loads(bgt("data", "compare", path, "--columns", columns, "--json").out)["statistics"]
+        for path, columns in ((wide, "a:en,_,b:en,_"), (narrow, "a:en,b:en"))
+    ]
+    assert answers[0] == answers[1]
+
+
+def test_a_run_trains_on_them(grammar: list[Pair], tmp_path: Path) -> None:
+    path = tmp_path / "wide.tsv"
+    path.write_text("".join(f"{pair.texts['en']}\t0.5\t{pair.texts['fr']}\n" for pair in grammar), encoding="utf-8")
+    settings = {"d_model": 8, "vocab_size": 300, "epochs": 0.0, "valid_pairs": 20, "min_pieces": 1}
+    folder = run.train("sp", [f"en,_,fr={path}"], tmp_path / "run", overrides=settings, device="cpu")
+    assert folder.name == "step-0000000"
+
+
+def test_columns_are_parsed() -> None:
+    assert parse_columns(["en", "fr"]) == {"en": "en", "fr": "fr"}
+    assert parse_columns(["a:en", "b:en", "gold:label"]) == {"a": "en", "b": "en", "gold": "label"}
+    assert parse_source("en-fr=x.tsv") == Source(Path("x.tsv"), ("en", "fr"))
+    assert parse_source("pt-br,en=x.tsv", ("pt-br", "en")).columns == ("pt-br", "en")
+    assert parse_source("x.tsv", ("en", "fr")) == Source(Path("x.tsv"), ("en", "fr"))
+
+
+@pytest.mark.parametrize("columns", [["English"], ["en", "en"], ["a:en", "a:en"], [], ["x:label"], ["a b"], ["a:"]])
+def test_columns_that_are_none_are_refused(columns: list[str]) -> None:
+    with pytest.raises(UsageError, match="columns"):
+        parse_columns(columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "langs"),
+    [
+        ("en-fr", ["en", "fr"]),
+        ("zh-Hant", ["zh-Hant"]),
+        ("en-zh-Hant", ["en", "zh-Hant"]),
+        ("pt-BR-en-zh-Hant-TW", ["pt-BR", "en", "zh-Hant-TW"]),
+        ("es-419-de-1996", ["es-419", "de-1996"]),
+        ("a-b", ["a", "b"]),
+    ],
+)
+def test_a_script_or_region_belongs_to_its_language(text: str, langs: list[str]) -> None:
+    assert split_langs(text) == langs
+    assert parse_source(f"{text}=x.tsv").columns == parse_source(f"{text}=x.tsv", langs).columns == tuple(langs)
+    if "a" not in langs:
+        assert parse_columns(langs) == {lang: lang for lang in langs}
+
+
+def test_a_source_of_unknown_columns_is_refused() -> None:
+    with pytest.raises(UsageError, match="no column 'xx'; there are en, fr"):
+        parse_source("en-xx=x.tsv", ("en", "fr"))
+    with pytest.raises(UsageError, match="say its columns"):
+        parse_source("x.tsv")

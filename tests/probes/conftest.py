@@ -1,0 +1,55 @@
+"""`bgt-probe` in this process, on an encoder that needs no model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bgt_core.device import pick_device
+from probes.cli import main
+
+
+class Encoder:
+    """The language latent holds length, spaces and full stops of a sentence; the semantic latent holds nothing."""
+
+    latents: Sequence[str] = ("semantic", "language")
+
+    def __init__(self, langs: Sequence[str] = ("en", "fr"), fingerprint: str = "fake") -> None:
+        self.langs, self.fingerprint, self.calls = langs, fingerprint, 0
+        self.before: Callable[[], object] = lambda: None
+
+    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
+        self.before()
+        self.calls += 1
+        numbers = [[1, len(sentence), sentence.count(" "), sentence.count(".")] for sentence in sentences]
+        return np.array(numbers, dtype=np.float32)[:, 1:] if latent == "language" else np.ones((len(numbers), 2), "f")
+
+
+@pytest.fixture
+def encoder() -> type[Encoder]:
+    return Encoder
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Encoder:
+    """The encoder that any --model opens, but for "other", a second one, and "german", of other languages."""
+    model = Encoder()
+    models = {"other": Encoder(fingerprint="other"), "german": Encoder(("en", "de"), "german")}
+
+    def load(path: Path, device: str, precision: str) -> Encoder:
+        pick_device(device)
+        return models.get(Path(path).name, model)
+
+    monkeypatch.setattr("bgt_core.adapters.load", load)
+    return model
+
+
+@pytest.fixture
+def probe(in_process: Callable[..., Any]) -> Callable[..., Any]:
+    """probe("--lang", "fr"): `bgt-probe` in this process, through its `main`."""
+    return partial(in_process, main)

@@ -1,0 +1,327 @@
+"""Labels made from raw text, and who is trained and tested on what."""
+
+import gzip
+import lzma
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+import zstandard
+
+from bgt_core.data.examples import example_sentences
+from bgt_core.errors import BgtError
+from probes.data.built_in import EXAMPLES, GRAMMAR, built_in_items, grammar_sentences
+from probes.data.folds import folds
+from probes.data.texts import read_sentences
+from probes.tasks import GROUPS, TASKS, find
+from probes.tasks.bigram_shift import pairs as movable
+from probes.tasks.gender import candidates, swap
+from probes.tasks.length import bin_edges
+from probes.tasks.word_content import targets
+from probes.words import count_words, is_punctuation, split_tokens, split_words
+
+
+def test_gender_labels_both_versions_of_a_sentence_and_skips_one_without_an_article() -> None:
+    sentences = ["Je vois la lune.", "Paul dort.", "Le chat dort.", "Voilà un arbre.", "Elle lit une lettre."]
+    items = TASKS["gender"].items(sentences, "fr")
+    assert list(zip(items.sentences, items.labels, items.groups, strict=True)) == [
+        ("Je vois la lune.", "correct", 0),
+        ("Je vois le lune.", "swapped", 0),
+        ("Le chat dort.", "correct", 2),
+        ("La chat dort.", "swapped", 2),
+        ("Voilà un arbre.", "correct", 3),
+        ("Voilà une arbre.", "swapped", 3),
+        ("Elle lit une lettre.", "correct", 4),
+        ("Elle lit un lettre.", "swapped", 4),
+    ]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "L'eau de l'étang est à l'ombre.",
+        "Je la vois.",
+        "Il ne le sait pas.",
+        "Donne-le !",
+        "Elle vient pour le voir.",
+        "Tu le regardes ?",
+        "Le voici.",
+        "Quelqu'un vient.",
+        "L'un dort.",
+        "Il sort de la maison.",
+        "Elle va à la gare.",
+        "Le, dit-il.",
+        "C'est un de mes amis.",
+        "Qui le dit ?",
+        "Il faut le faire.",
+        "Il parle du chat au roi.",
+    ],
+)
+def test_what_is_no_article_or_would_give_itself_away_is_not_swapped_in_french(sentence: str) -> None:
+    assert swap(sentence, "fr", Random(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("sentence", "swapped"),
+    [
+        ("D'une main sûre.", "D'un main sûre."),
+        ("LA LUNE BRILLE.", "LE LUNE BRILLE."),
+        ("Une femme dort.", "Un femme dort."),
+        ("Il dit qu’un ami dort.", "Il dit qu’une ami dort."),
+        ("Je le donne à un ami.", "Je le donne à une ami."),
+        ("Donne-moi le livre.", "Donne-moi la livre."),
+    ],
+)
+def test_a_swap_keeps_case_and_the_rest(sentence: str, swapped: str | None) -> None:
+    assert swap(sentence, "fr", Random(0)) == swapped
+
+
+@pytest.mark.parametrize(
+    ("sentence", "swapped"),
+    [
+        ("El perro duerme.", "La perro duerme."),
+        ("Veo las casas.", "Veo los casas."),
+        ("No la veo.", None),
+        ("Él duerme.", None),
+        ("Viene de la casa.", None),
+        ("Me los dio.", None),
+        ("Habla del libro.", None),
+    ],
+)
+def test_spanish(sentence: str, swapped: str | None) -> None:
+    assert swap(sentence, "es", Random(0)) == swapped
+
+
+def test_one_swap_a_sentence_and_every_article_has_its_chance() -> None:
+    sentence = "Le chat voit la lune et un arbre."
+    assert len(candidates(sentence, "fr")) == 3
+    versions = {swap(sentence, "fr", Random(seed)) for seed in range(40)}
+    assert versions == {
+        "La chat voit la lune et un arbre.",
+        "Le chat voit le lune et un arbre.",
+        "Le chat voit la lune et une arbre.",
+    }
+
+
+def test_gender_is_balanced_and_holds_no_text_twice() -> None:
+    sentences = ["Un élève lit.", "Une élève lit.", "La lune brille.", "La lune brille."]
+    items = TASKS["gender"].items(sentences, "fr")
+    assert items.sentences == ["Un élève lit.", "Une élève lit.", "La lune brille.", "Le lune brille."]
+    assert Counter(items.labels) == {"correct": 2, "swapped": 2}
+
+
+def test_gender_of_the_grammar_gives_thousands_of_items() -> None:
+    items = TASKS["gender"].items(grammar_sentences("fr"), "fr")
+    assert len(items.sentences) > 4_000
+    assert len(set(items.sentences)) == len(items.sentences)
+    assert set(Counter(items.labels).values()) == {len(items.labels) // 2}
+
+
+def test_length_labels_name_their_lengths_and_a_sentence_without_a_word_is_skipped() -> None:
+    sentences = ["Go.", "Run now!", "...", "He sees the cat.", "She reads her book today."]
+    items = TASKS["length"].items(sentences, "en")
+    assert list(zip(items.sentences, items.labels, strict=True)) == [
+        ("Go.", "1"),
+        ("Run now!", "2"),
+        ("He sees the cat.", "3-4"),
+        ("She reads her book today.", "5"),
+    ]
+
+
+def test_words() -> None:
+    assert count_words("L'eau, c'est bon !") == len(split_words("L'eau, c'est bon !")) == 5
+    assert count_words("猫が好き。") == 4
+    assert split_tokens("L'eau, 猫が。") == ["L", "'", "eau", ",", "猫", "が", "。"]
+
+
+def test_length_bins_are_six_and_about_equal() -> None:
+    lengths = [length for length in range(1, 61) for _ in range(10)]
+    assert bin_edges(lengths) == [10, 20, 30, 40, 50, 60]
+    skewed = [1] * 500 + list(range(2, 102))
+    assert bin_edges(skewed) == [1, 21, 41, 61, 81, 101]
+
+
+def test_punctuation_counts_each_mark_and_skips_a_sentence_without() -> None:
+    sentences = ["Oui.", "¿Qué?", "Non", "« Bon... », dit-elle…", ", ".join("abcdefghijklm")]
+    items = TASKS["punct-num"].items(sentences, "fr")
+    assert dict(zip(items.sentences, items.labels, strict=True)) == {
+        "Oui.": "1",
+        "¿Qué?": "2",
+        "« Bon... », dit-elle…": "8",
+        ", ".join("abcdefghijklm"): "11+",
+    }
+
+
+def test_punctuation_keeps_a_limited_number_per_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("probes.tasks.punct_num.AT_MOST", 3)
+    items = TASKS["punct-num"].items([f"a{number}." for number in range(9)] + ["b, c."], "en")
+    assert Counter(items.labels) == {"1": 3, "2": 1}
+
+
+def test_the_papers_marks_are_marks_and_so_are_those_of_other_scripts() -> None:
+    assert all(map(is_punctuation, "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"))
+    assert all(map(is_punctuation, "«»¿¡…’“”–—。、「」？،؟"))
+    assert not any(map(is_punctuation, "aé1猫ーي€ \u064e"))
+
+
+def test_the_first_mark_is_the_label_and_a_sentence_without_one_is_skipped() -> None:
+    sentences = ["Oui, bien.", "Qui ?", "Non", "« Bon », dit-elle.", "¿Qué?"]
+    items = TASKS["punct-first"].items(sentences, "fr")
+    assert list(zip(items.labels, items.groups, strict=True)) == [(",", 0), ("?", 1), ("«", 3), ("¿", 4)]
+
+
+def test_bigram_shift_exchanges_two_neighbours_in_half_of_the_sentences() -> None:
+    sentences = [
+        "She saw the old cat.",
+        "They slept, exhausted.",
+        "He never came home again.",
+        "We all know this song.",
+        'He said "no" to all of us.',
+    ]
+    items = TASKS["bigram-shift"].items(sentences, "en", seed=1)
+    assert sorted(items.groups) == [0, 2, 3]
+    assert abs(items.labels.count("I") - items.labels.count("O")) <= 1
+    for sentence, label, group in zip(items.sentences, items.labels, items.groups, strict=True):
+        before, after = sentences[group].rstrip(".").split(), sentence.rstrip(".").split()
+        changed = [index for index in range(len(before)) if before[index] != after[index]]
+        if label == "O":
+            assert not changed
+        else:
+            first, second = changed
+            assert 0 < first == second - 1
+            assert (after[first], after[second]) == (before[second], before[first])
+
+
+def test_bigram_shift_leaves_marks_and_like_words_alone() -> None:
+    assert [(left[0], right[0]) for left, right in movable("Yes we can't, no doubt.")] == [
+        ("we", "can't"),
+        ("no", "doubt"),
+    ]
+    assert movable("Run, that that, he (she) ran") == []
+    assert movable("Go home.") == []
+
+
+def test_word_content_takes_the_words_after_the_most_frequent_ones() -> None:
+    ranked = [f"word{letter}" for letter in "abcdefghijkl"]
+    counts = {word: 200 - rank for rank, word in enumerate(ranked)}
+    assert targets(counts, most=4) == set(ranked[8:12])
+    assert targets(counts, most=16) == set(ranked[8:12])  # 12 words are too few for 16 labels, and for 8
+    assert targets(counts | {"of": 193}, most=4) == set(ranked[7:11])  # ranked, and too short for a label
+    assert targets(dict.fromkeys(ranked, 19)) == set()  # too rare to be learnt
+
+
+def test_word_content_skips_a_sentence_with_none_or_two_of_the_words() -> None:
+    common = [f"the cat saw them right here {number}" for number in range(60)]
+    sentences = [*common, *(f"{word} {number}" for word in ("alpha", "bravo", "delta") for number in range(30))]
+    sentences += ["alpha bravo", "Alpha, the cat", "bravo or bravo"]
+    items = TASKS["word-content"].items(sentences, "en")
+    assert Counter(items.labels) == {"alpha": 31, "bravo": 30, "delta": 30}
+    assert items.labels[items.sentences.index("Alpha, the cat")] == "alpha"
+    assert [sentences[group] for group in items.groups] == items.sentences
+
+
+def test_tasks_that_need_an_annotation_say_which() -> None:
+    for name in ("subj-num", "obj-num", "depth", "top-const", "tense", "coord-inv", "lang-id"):
+        with pytest.raises(BgtError, match=f"'{name}' can't be labelled from sentences alone: it needs"):
+            TASKS[name].items(["A cat sleeps."], "en")
+
+
+def test_groups_name_tasks_and_cover_all() -> None:
+    paper = "subj-num obj-num depth top-const word-content length punct-num punct-first gender"
+    assert " ".join(GROUPS["paper"]) == paper
+    parts = [name for group in ("surface", "syntax", "semantic") for name in GROUPS[group]]
+    assert sorted(parts) == sorted(GROUPS["all"]) == sorted(TASKS)
+    assert all(task.name == name for name, task in TASKS.items())
+
+
+def test_an_unknown_task_and_an_undefined_language_say_what_there_is() -> None:
+    with pytest.raises(BgtError, match=r"Unknown task 'gendr'\. Did you mean 'gender'\?"):
+        find("gendr")
+    with pytest.raises(BgtError, match=r"Unknown task 'xyz'\. Choose from subj-num, obj-num, .*, tense, paper, "):
+        find("xyz")
+    with pytest.raises(BgtError, match="Task 'gender' has no definition for 'en'; available: fr, es") as caught:
+        TASKS["gender"].items(["The cat."], "en")
+    assert caught.value.exit_code == 2
+
+
+def test_folds_never_divide_a_group_and_test_no_item_twice() -> None:
+    groups = [number // 2 for number in range(400)]
+    tested = []
+    for train, dev, test in folds(groups, 10, seed=3):
+        assert sorted([*train, *dev, *test]) == list(range(400))
+        trained, chosen_on, tested_on = ({groups[row] for row in rows} for rows in (train, dev, test))
+        assert not trained & chosen_on and not trained & tested_on and not chosen_on & tested_on
+        assert (len(train), len(dev), len(test)) == (320, 40, 40)
+        tested += test
+    assert sorted(tested) == list(range(400))
+
+
+def test_folds_depend_on_the_seed_alone() -> None:
+    groups = list(range(100))
+    assert list(folds(groups, 2, 1)) == list(folds(groups, 2, 1))
+    assert list(folds(groups, 2, 1)) != list(folds(groups, 2, 2))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "pack"),
+    [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress), (".zst", zstandard.ZstdCompressor().compress)],
+)
+def test_sentences_are_read_from_text_and_tsv(tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]) -> None:
+    text = tmp_path / f"a.txt{suffix}"
+    text.write_bytes(pack("Été.\r\n\nDeux  mots.\nÉté.\n".encode()))
+    assert read_sentences(text) == ["Été.", "Deux mots."]
+    table = tmp_path / f"a.tsv{suffix}"
+    table.write_bytes(pack(b"One.\tUn.\nTwo.\tDeux.\n"))
+    assert read_sentences(table, 2) == ["Un.", "Deux."]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "column", "message", "code"),
+    [
+        ("a.tsv", b"a\tb\n", None, "column is needed: ", 2),
+        ("a.tsv", b"a\tb\nc\n", 2, "column 2 is missing: ", 4),
+        ("a.tsv", b"a\tb\n", 0, "column 0 is missing: ", 4),
+        ("a.txt", b"ok\n\xff\n", None, "a.txt:2: not UTF-8", 4),
+        ("a.gz", gzip.compress(b"text" * 99, mtime=0)[:-9], None, "a.gz is cut short or damaged", 4),
+        ("a.xz", lzma.compress(b"text" * 99)[:-9], None, "a.xz is cut short or damaged", 4),
+        ("a.zst", zstandard.ZstdCompressor().compress(b"text" * 99)[:-2], None, "a.zst is cut short or damaged", 4),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(
+    tmp_path: Path, name: str, content: bytes, column: int | None, message: str, code: int
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(content)
+    with pytest.raises(BgtError) as caught:
+        read_sentences(file, column)
+    assert message in str(caught.value)
+    assert caught.value.exit_code == code
+
+
+def test_a_missing_file_is_something_absent(tmp_path: Path) -> None:
+    with pytest.raises(BgtError, match="can't be read") as caught:
+        read_sentences(tmp_path / "none.txt")
+    assert caught.value.exit_code == 3
+
+
+def test_built_in_items_are_real_sentences_where_these_are_enough() -> None:
+    items, source, note = built_in_items(TASKS["length"], "fr")
+    assert (source, note) == (EXAMPLES, "")
+    assert items == TASKS["length"].items([text for (text,) in example_sentences(["fr"])], "fr")
+    items, source, note = built_in_items(TASKS["gender"], "fr", seed=3)
+    assert source == GRAMMAR and items == TASKS["gender"].items(grammar_sentences("fr", 3), "fr", 3)
+    real = TASKS["gender"].items([text for (text,) in example_sentences(["fr"])], "fr")
+    assert f": {len(real.labels) // 2} of the example sentences" in note  # a sentence is there in both versions
+
+
+def test_a_language_without_a_grammar_has_what_the_example_sentences_give() -> None:
+    items, source, note = built_in_items(TASKS["gender"], "es")
+    assert (source, note) == (EXAMPLES, "") and 200 <= len(items.labels) < 1_000
+    with pytest.raises(BgtError, match="data is needed: "):
+        built_in_items(TASKS["word-content"], "tr")
+    with pytest.raises(BgtError, match="data is needed: 'it' has no built-in sentences"):
+        built_in_items(TASKS["length"], "it")
+    with pytest.raises(BgtError, match="the grammar writes en, fr, not 'ja'"):
+        grammar_sentences("ja")

@@ -1,0 +1,167 @@
+"""References against translations: what the classifier learns, what of it is trained, and its score of sentences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import bgt_core
+from bgt_core import recipes, run
+from bgt_core.adapters.reference import ReferenceProbability
+from bgt_core.contracts import Batch, Tokens
+from bgt_core.data.text import Tokenizer
+from bgt_core.errors import NotFound, UsageError
+
+COLUMNS = ("reference:en", "translation:en")
+SETTINGS: dict[str, Any] = {
+    "model.d_model": 16,
+    "data.vocab_size": 300,
+    "data.valid_pairs": 60,
+    "train.batch_tokens": 600,
+    "train.learning_rate": 0.02,
+    "train.valid_every": 20,
+}
+
+
+def translated(text: str) -> str:
+    """A machine that repeats itself and knows few words."""
+    return f"{text.split()[0]} {text} indeed"
+
+
+@pytest.fixture(scope="module")
+def backtranslated(grammar: list, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "backtranslated.tsv"
+    rows = [
+        (pair.texts["en"], translated(pair.texts["en"]), f"{number / 7:.3f}") for number, pair in enumerate(grammar)
+    ]
+    path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+EPOCHS = {"average": 16.0, "lstm": 4.0}
+
+
+@pytest.fixture(scope="module", params=list(EPOCHS))
+def trained(request: pytest.FixtureRequest, backtranslated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """On a file that has costs too."""
+    return run.train(
+        "reference-classifier",
+        [backtranslated],
+        tmp_path_factory.mktemp(request.param) / "run",
+        columns=(*COLUMNS, "cost:label"),
+        overrides=SETTINGS | {"model.body": request.param, "train.epochs": EPOCHS[request.param]},
+        device="cpu",
+    )
+
+
+def test_it_learns_to_tell_them_apart_and_says_how_well_on_each_side(trained: Path, grammar: list) -> None:
+    rows = [json.loads(line) for line in (trained.parent / "metrics.jsonl").read_text("utf-8").splitlines()]
+    first, *_, last = (row for row in rows if row["kind"] == "valid")
+    for column in ("reference", "translation"):
+        assert last[f"accuracy/{column}"] > 0.95
+        assert last[column] < first[column]
+        assert last[column] < np.log(2) / 3
+    score = ReferenceProbability.load(trained, "cpu")
+    texts = [pair.texts["en"] for pair in grammar[:50]]
+    probabilities = score(texts), score([translated(text) for text in texts])
+    assert (probabilities[0] > 0.5).mean() > 0.95 and (probabilities[1] <= 0.5).mean() > 0.95
+    assert score([]).shape == (0,)
+    assert score.fingerprint == bgt_core.load(trained, "cpu", "fp32").fingerprint
+
+
+def test_all_of_it_is_trained(trained: Path, tmp_path: Path, backtranslated: Path) -> None:
+    """The released code leaves the last layer as it was drawn."""
+    body = "lstm" if "lstm" in str(trained) else "average"
+    start = run.train(
+        "reference-classifier",
+        [backtranslated],
+        tmp_path / "run",
+        columns=(*COLUMNS, "cost:label"),
+        overrides=SETTINGS | {"model.body": body, "train.epochs": 0.0},
+        device="cpu",
+    )
+    before, after = (load_file(folder / "model.safetensors") for folder in (start, trained))
+    assert before.keys() == after.keys() and {"classifier.weight", "classifier.bias"} <= after.keys()
+    assert not any(torch.equal(value, after[name]) for name, value in before.items())
+
+
+@pytest.mark.parametrize("body", ["average", "lstm"])
+def test_its_loss_is_the_cross_entropy_of_both_sides(body: str, tokenizer: Tokenizer) -> None:
+    recipe = recipes.build("reference-classifier", {"model.body": body, "model.d_model": 12})
+    torch.manual_seed(0)
+    model = recipe.build(tokenizer)
+    texts = {"reference": ["the dog sleeps", "a cat"], "translation": ["dogs sleep here", "one cat sees it"]}
+    batch = Batch({name: Tokens.pad(tokenizer.encode(some), "en") for name, some in texts.items()}, "reference")
+    out = model(batch)
+    assert [prediction.name for prediction in out.predictions] == ["reference", "translation"]
+    loss = recipe.objective(out, step=5)
+    probabilities = {name: model.reference_probability(out.semantic[name].mean.detach()) for name in texts}
+    expected = -probabilities["reference"].log().sum() - (1 - probabilities["translation"]).log().sum()
+    assert loss.total.item() == pytest.approx(expected.item(), rel=1e-5)
+    loss.total.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None and parameter.grad.any(), name
+
+
+def test_it_starts_from_the_vectors_of_an_averaging_model(
+    tiny: Callable[..., Any], tokenizer: Tokenizer, backtranslated: Path, tmp_path: Path
+) -> None:
+    recipe = tiny("sp")
+    torch.manual_seed(0)
+    bgt_core.checkpoint.save(tmp_path / "sp", recipe, recipe.build(tokenizer), tokenizer, step=3)
+    folder = run.train(
+        "reference-classifier",
+        [backtranslated],
+        tmp_path / "run",
+        columns=(*COLUMNS, "cost:label"),
+        init_from=tmp_path / "sp",
+        overrides={"data.valid_pairs": 60, "train.epochs": 0.0},
+        device="cpu",
+    )
+    name = "encoders.semantic.body.table.weight"
+    vectors, start = (load_file(path / "model.safetensors")[name] for path in (folder, tmp_path / "sp"))
+    assert torch.equal(vectors, start)
+
+
+def test_it_filters_and_is_compared(
+    trained: Path, backtranslated: Path, grammar: list, bgt: Callable[..., Any], tmp_path: Path
+) -> None:
+    """A file whose translations are half of them references' twins."""
+    mixed = tmp_path / "mixed.tsv"
+    texts = [pair.texts["en"] for pair in grammar[:40]]
+    sides = [(text, translated(text) if number % 2 else texts[number - 1]) for number, text in enumerate(texts)]
+    mixed.write_text("".join(f"{one}\t{two}\n" for one, two in sides), encoding="utf-8")
+    options = ("--columns", ",".join(COLUMNS), "--classifier", trained)
+    done = bgt("data", "prepare", mixed, *options, "--keep", "classifier=0.5..", "--out", tmp_path / "o.tsv")
+    assert done.code == 0, done.err
+    left = [line.split("\t")[1] for line in (tmp_path / "o.tsv").read_text("utf-8").splitlines()]
+    score = ReferenceProbability.load(trained, "cpu")
+    kept = {two for one, two in sides if score([two])[0] >= 0.5}
+    assert left and set(left) <= kept and not any("indeed" in text for text in left)
+    assert json.loads((tmp_path / "o.tsv.json").read_text("utf-8"))["models"] == {"classifier": score.fingerprint}
+    named = ("--columns", "reference:en,translation:en,cost:label", "--classifier", trained)
+    document = json.loads(bgt("data", "compare", backtranslated, *named, "--json").out)["statistics"]
+    assert document["classified right"]["reference"] > 95 and document["classified right"]["translation"] > 95
+    assert document["classifier"]["reference"] > 0.9 > 0.1 > document["classifier"]["translation"]
+    assert document["words"]["correlation_of_all"]["high"] < 0  # translations are longer
+    assert document["unigram repetition"]["difference"]["high"] < 0
+
+
+def test_what_does_not_fit_is_refused(saved: Path, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="this model classifies no references; train a reference-classifier"):
+        ReferenceProbability.load(saved, "cpu")
+    with pytest.raises(NotFound, match=r"classifier .*nowhere: no such run"):
+        ReferenceProbability.load(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="body 'gru': choose from average, lstm"):
+        recipes.build("reference-classifier", {"model.body": "gru"})
+    model = recipes.build("reference-classifier", {"model.d_model": 4}).build(tokenizer)
+    side = Tokens.pad([[5, 3]], "en")
+    with pytest.raises(UsageError, match="needs two columns: columns reference:en, translation:en"):
+        model(Batch({"a": side}, "a"))

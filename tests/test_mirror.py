@@ -1,0 +1,90 @@
+"""Tests mirror the tree: bgt_core/X/Y.py is tested in tests/X/test_Y.py, app/X/Y.py in tests/app/X/test_Y.py."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("analysis", "app", "benchmarks", "bgt_core", "probes")
+
+# Whole programs, and what no module of ours holds: documents, the tree, a file that several modules read.
+WHOLE = ("browser", "end_to_end", "golden", "reliability")
+ELSEWHERE = """
+adapters/test_misuse.py analysis/test_notebooks.py app/test_hostile_files.py probes/tasks/test_parsed_tasks.py
+test_docs.py test_examples.py test_guide.py test_help.py test_house.py
+test_mirror.py test_structure.py
+""".split()
+
+# Folders of small modules that one file tests together.
+TOGETHER = {"probes/cli": "tests/probes/cli/test_probe.py", "probes/tasks": "tests/probes/tasks/test_text_tasks.py"}
+
+# Modules that are tested by the tests of those that use them. A module with a file of its own leaves this list.
+WITHOUT_A_FILE = """
+analysis/erase_language.py analysis/frontier.py app/core/component.py app/core/corpora.py app/core/interpolation.py
+app/core/latents/spaces.py app/core/resampling.py app/core/state.py app/core/uploads/dialog.py app/core/writing.py
+app/languages/chart.py app/languages/page.py bgt_core/__init__.py bgt_core/capabilities.py bgt_core/contracts.py
+bgt_core/data/conllu.py bgt_core/data/encode.py bgt_core/data/manifest.py bgt_core/data/pairfile.py
+bgt_core/data/resumable_table.py bgt_core/data/targets.py bgt_core/data/textfile.py bgt_core/data/translations.py
+bgt_core/data/trees.py bgt_core/device.py bgt_core/errors.py bgt_core/evaluation/fidelity/plan.py
+bgt_core/evaluation/sts/parse.py bgt_core/evaluation/sts/published.py bgt_core/evaluation/syntax/edit_distance.py
+bgt_core/evaluation/syntax/neighbours.py bgt_core/evaluation/syntax/sentences.py bgt_core/generation/rules.py
+bgt_core/generation/writer.py bgt_core/loading.py bgt_core/mining/bitext.py bgt_core/mining/files.py
+bgt_core/models/classifier.py bgt_core/models/latent.py bgt_core/models/siamese.py bgt_core/models/var_siamese.py
+bgt_core/models/vgvae.py bgt_core/nets/fast/dropout.py bgt_core/nets/fast/kv_cache.py bgt_core/nets/fast/nll.py
+bgt_core/nets/fast/softmax.py bgt_core/nets/layers.py bgt_core/nets/prediction.py bgt_core/nets/quantised.py
+bgt_core/questions/build.py bgt_core/questions/card.py bgt_core/questions/ranking.py bgt_core/run/plan.py
+bgt_core/run/processes.py bgt_core/training/guard.py bgt_core/training/meter.py bgt_core/training/shared.py
+bgt_core/vectors/arrays.py bgt_core/vectors/compare.py bgt_core/vectors/file.py probes/__init__.py probes/cells.py
+probes/classifiers/baselines.py probes/classifiers/lbfgs.py probes/data/built_in.py probes/data/corpora.py
+probes/data/folds.py probes/data/labelled.py probes/data/load.py probes/data/splitfile.py probes/data/texts.py
+probes/dataset.py probes/measures/config.py probes/measures/control_task.py probes/measures/mdl.py
+probes/measures/study.py probes/measures/warnings.py probes/result.py probes/results/compare.py
+probes/results/figures.py probes/results/languages.py probes/results/published.py probes/results/separation.py
+probes/results/tables.py probes/task.py probes/words.py
+""".split()
+
+
+def files(*folders: str) -> list[Path]:
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *folders]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\n")
+    return [Path(name) for name in names if name.endswith(".py") and (ROOT / name).is_file()]
+
+
+def defines(module: Path) -> bool:
+    """Whether it has a function or a class: packages are often names alone."""
+    tree = ast.parse((ROOT / module).read_text("utf-8"))
+    return any(isinstance(node, (ast.FunctionDef, ast.ClassDef)) for node in tree.body)
+
+
+def homes(module: Path) -> list[Path]:
+    """Where its tests may be: in a file of its name, or with those of its folder.
+
+    A page of the app is a folder, and its layout draws what the other modules compute.
+    """
+    folder = Path("tests", *module.parts[module.parts[0] == "bgt_core" : -1])
+    own = [] if module.stem.startswith("__") else [folder / f"test_{module.stem}.py"]
+    of_folder = f"test_{module.parent.name}.py"
+    page = [folder / "test_page.py"] if module.parts[0] == "app" else []
+    together = [Path(path) for name, path in TOGETHER.items() if module.is_relative_to(name)]
+    return [*own, folder / of_folder, *page, *together]
+
+
+def test_every_module_has_a_test_file() -> None:
+    tests = set(files("tests"))
+    modules = [module for module in files(*PACKAGES) if defines(module) and module.stem != "__main__"]
+    without = {str(module) for module in modules if not tests.intersection(homes(module))}
+    assert not without - set(WITHOUT_A_FILE), "no test file of their own:\n" + "\n".join(
+        sorted(without - set(WITHOUT_A_FILE))
+    )
+    assert not set(WITHOUT_A_FILE) - without, "tested now, or gone:\n" + "\n".join(
+        sorted(set(WITHOUT_A_FILE) - without)
+    )
+
+
+def test_every_test_file_is_where_its_module_is() -> None:
+    expected = {home for module in files(*PACKAGES) for home in homes(module)}
+    tests = [path for path in files("tests") if path.stem.startswith("test_") and path.parts[1] not in WHOLE]
+    lost = [str(path) for path in tests if path not in expected and str(path.relative_to("tests")) not in ELSEWHERE]
+    assert not lost, "no module of that name:\n" + "\n".join(lost)

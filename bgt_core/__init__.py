@@ -24,6 +24,7 @@ _HOMES = {
     "load": "loading",
     "mine": "mining",
     "open_encoder": "adapters",
+    "split": "splitting",
     "train": "run",
 }
 
@@ -45,6 +46,7 @@ __all__ = [
     "load",
     "mine",
     "open_encoder",
+    "split",
     "train",
 ]
 
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from bgt_core.mining import mine as mine
     from bgt_core.recipes import RECIPES as RECIPES
     from bgt_core.run import train as train
+    from bgt_core.splitting import split as split
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ An encoder is named as:
     python:MODULE:OBJECT        your own: an object with `embed`, or a function from sentences to vectors
     vectors:FILE                vectors made elsewhere, looked up by sentence
     scores:FILE                 similarities of pairs that `bgt evaluate sts --out` kept
+    split:FOLDER                what `bgt split` made of one of these: its latents are semantic and language
     baseline:words|tfidf|random what a model must beat; baseline:random@SEED for other weights
 """
 
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = ["open_encoder"]
 
-KINDS = ("sentence-transformers", "onnx", "python", "vectors", "scores", "baseline")
+KINDS = ("sentence-transformers", "onnx", "python", "vectors", "scores", "split", "baseline")
 FORMS = (
     "PATH, ORG/NAME, sentence-transformers:NAME, onnx:FOLDER, python:MODULE:OBJECT, vectors:FILE, "
-    "scores:FILE, baseline:words|tfidf|random"
+    "scores:FILE, split:FOLDER, baseline:words|tfidf|random"
 )
 
 
@@ -82,6 +83,10 @@ def _open(kind: str, name: str, device: str, precision: str) -> SentenceEncoder:
             from bgt_core.adapters.kept import KeptSimilarities
 
             return KeptSimilarities(Path(name))
+        case "split":
+            from bgt_core.adapters.split import open_split
+
+            return open_split(Path(name), partial(open_encoder, device=device, precision=precision))
     from bgt_core.adapters.baselines import baseline
 
     return baseline(name, device, precision)

@@ -1,4 +1,5 @@
-"""`bgt`: data, train, embed, translate, mine, evaluate, retrieve-similar, generate, diagnose, info, export, push.
+"""`bgt`: data, train, embed, translate, mine, split, evaluate, retrieve-similar, generate, diagnose, info,
+export, push.
 
 One file per command: it parses, calls the library and prints. `errors` turns the library's errors into a line each.
 
@@ -26,6 +27,7 @@ from bgt_core.cli import (
     info,
     mine,
     similar,
+    split,
     train,
     translate,
 )
@@ -42,6 +44,7 @@ for command in (
     embed.embed,
     translate.translate,
     mine.mine,
+    split.split,
     generate.generate,
     diagnose.diagnose,
     info.info,

@@ -2,13 +2,12 @@
 
     split.json  {"schema": "bgt-split/1", "method", "encoder", "fingerprint", "langs", "about", "files": {name: sha256}}
 
-Tensors are named LANG/offset, LANG/read, LANG/back and LANG/centre; `split.Map` says what they are. An absent read or
+Tensors are named LANG/offset, LANG/read, LANG/back and LANG/centre; `parts.Map` says what they are. An absent read or
 back is the identity.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -19,9 +18,23 @@ from safetensors.numpy import load_file, save_file
 
 from bgt_core.errors import DataError, NotFound
 from bgt_core.files import atomic_folder, read_json, sha256_file, write_json, write_text
-from bgt_core.splitting.split import Map, Split
+from bgt_core.splitting.parts import Map, Split
 
 WEIGHTS, ABOUT, CARD, SCHEMA = "split.safetensors", "split.json", "README.md", "bgt-split/1"
+
+
+TEXT = """# A split of {encoder}
+
+Fitted by `bgt split` with the method {method} on {rows} rows of sentences that mean the same, in {langs}. Of a vector's
+{width} units it makes {shared_width} shared ones and {width} private ones.
+
+| {held_out_rows} held-out rows | nearest is of the same row, % | language told, % |
+|---|---:|---:|
+{table}
+
+`--model split:FOLDER` opens it in every command, `bgt_core.open_encoder` in Python. The encoder itself is not in this
+folder.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +47,7 @@ class StoredSplit:
     sha256: str = ""  # of the weights
 
 
-def save(folder: Path, stored: StoredSplit, card: str) -> None:
+def save(folder: Path, stored: StoredSplit) -> None:
     """Write a new folder, whole or not at all; UsageError if there is one already."""
     split = stored.split
     tensors = {
@@ -55,7 +68,7 @@ def save(folder: Path, stored: StoredSplit, card: str) -> None:
             "files": {WEIGHTS: sha256_file(partial / WEIGHTS)},
         }
         write_json(partial / ABOUT, about)
-        write_text(partial / CARD, card)
+        write_text(partial / CARD, card(stored))
         shutil.copymode(partial / CARD, partial / WEIGHTS)  # safetensors makes files that only their owner can read
 
 
@@ -74,7 +87,9 @@ def load(folder: Path) -> StoredSplit:
         raise DataError(f"{folder / ABOUT}: not of the schema {SCHEMA}; `bgt split` writes it.")
     sha256 = sha256_file(folder / WEIGHTS)
     if sha256 != about["files"][WEIGHTS]:
-        raise DataError(f"{folder / WEIGHTS}: damaged, or of another split: its hash is not the one noted. Copy it again.")
+        raise DataError(
+            f"{folder / WEIGHTS}: damaged, or of another split: its hash is not the one noted. Copy it again."
+        )
     try:
         tensors = load_file(folder / WEIGHTS)
         same = np.eye(len(tensors[f"{about['langs'][0]}/offset"]), dtype=np.float32)
@@ -91,6 +106,28 @@ def load(folder: Path) -> StoredSplit:
         raise DataError(f"{folder / WEIGHTS}: not the tensors of a split ({error}). Fit it again.") from None
     split = Split(about["method"], maps, about["about"])
     return StoredSplit(split, about["encoder"], about["fingerprint"], sha256)
+
+
+def card(stored: StoredSplit) -> str:
+    """What was fitted on what, and what it does to held-out rows, as Markdown."""
+    split, about = stored.split, stored.split.about
+    rows = [
+        f"| {part} | {percent(of['found'])} | {percent(of['language_told'])} |" for part, of in about["scores"].items()
+    ]
+    return TEXT.format(
+        encoder=stored.encoder,
+        method=split.method,
+        langs=", ".join(split.langs),
+        width=split.width,
+        shared_width=split.shared_width,
+        table="\n".join(rows),
+        **{name: f"{about[name]:,}" for name in ("rows", "held_out_rows")},
+    )
+
+
+def percent(share: float | None) -> str:
+    """A share as the card shows it; nothing for None."""
+    return "" if share is None else f"{100 * share:.1f}"
 
 
 def is_identity(array: np.ndarray) -> bool:

@@ -2,11 +2,11 @@
 
     x_l = mean_l + A_l z + rest_l,    z ~ N(0, I) the same in all sentences of one meaning
 
-For two languages this is probabilistic CCA (Bach and Jordan 2005), whose maximum-likelihood maps are closed: the singular
-vectors of the whitened cross-covariance, times the roots of the canonical correlations. For paraphrases of one language
-they are its eigenvectors. For more languages it is multi-battery factor analysis (Browne 1980), fitted by least squares
-to the whitened cross-covariances of the languages that have pairs; those that have none are filled with what the fit
-says of them, until that no longer changes.
+For two languages this is probabilistic CCA (Bach and Jordan 2005), whose maximum-likelihood maps are closed: the
+singular vectors of the whitened cross-covariance, times the roots of the canonical correlations. For paraphrases of one
+language they are its eigenvectors. For more languages it is multi-battery factor analysis (Browne 1980), fitted by
+least squares to the whitened cross-covariances of the languages that have pairs; those that have none are filled with
+what the fit says of them, until that no longer changes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from bgt_core.splitting.linalg import roots
 from bgt_core.splitting.moments import HeldOut, Statistics
-from bgt_core.splitting.split import Map, Split
+from bgt_core.splitting.parts import Map, Split
 
 SHARE = 0.95  # of the held-out nats, for the factors that are kept
 ROUNDS, TOLERANCE = 200, 1e-7  # of the fit for three languages and more; the largest change of a filled number
@@ -115,13 +115,13 @@ def whitened(
     statistics: Statistics, shrinkage: float
 ) -> tuple[list[tuple[np.ndarray, np.ndarray]], dict[tuple[int, int], np.ndarray]]:
     """The roots of each language's covariance, and the cross-covariances between whitened vectors."""
-    found = [roots(statistics.covariances[lang], shrinkage) for lang in statistics.langs]
+    roots_of = [roots(statistics.covariances[lang], shrinkage) for lang in statistics.langs]
     place = {lang: row for row, lang in enumerate(statistics.langs)}
     blocks = {
-        (place[left], place[right]): (1 - shrinkage) * found[place[left]][0] @ cross @ found[place[right]][0]
+        (place[left], place[right]): (1 - shrinkage) * roots_of[place[left]][0] @ cross @ roots_of[place[right]][0]
         for (left, right), cross in statistics.crosses.items()
     }
-    return found, blocks
+    return roots_of, blocks
 
 
 def shared_nats(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from bgt_core.splitting.linalg import roots
-from bgt_core.splitting.moments import Statistics
-from bgt_core.splitting.split import Map, Split
+from bgt_core.splitting.moments import HeldOut, Statistics
+from bgt_core.splitting.parts import Map, Split
 
 
-def fit(statistics: Statistics) -> Split:
+def fit(statistics: Statistics, held_out: Sequence[HeldOut] = ()) -> Split:
     """Erase the language from vectors of all languages, by one map that need not be told it.
 
     Languages count alike, however many sentences each has. The private part is what is erased, of as many dimensions as

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from bgt_core.splitting.moments import Statistics
-from bgt_core.splitting.split import Map, Split
+from bgt_core.splitting.moments import HeldOut, Statistics
+from bgt_core.splitting.parts import Map, Split
 
 
-def fit(statistics: Statistics, rank: int = 1) -> Split:
+def fit(statistics: Statistics, held_out: Sequence[HeldOut] = (), rank: int = 1) -> Split:
     """Project each language's vectors onto what its `rank` largest axes, not centred, leave.
 
     Args:
         statistics: Of the vectors.
+        held_out: Unused.
         rank: How many axes each language loses; the first is close to its mean.
     """
     same, none = np.eye(statistics.width), np.zeros(statistics.width)

@@ -92,7 +92,9 @@ class Split:
     def of(self, lang: str) -> Map:
         """The map of a language; UsageError for one that it does not know."""
         if lang not in self.maps:
-            raise UsageError(f"`lang` {lang}: the split was fitted on {', '.join(self.langs)}; fit it on {lang} too.")
+            raise UsageError(
+                f"{lang}: the split was fitted on {', '.join(self.langs)}; fit it on it too", parameter="lang"
+            )
         return self.maps[lang]
 
     def checked(self, vectors: np.ndarray) -> np.ndarray:

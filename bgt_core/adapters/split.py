@@ -1,8 +1,7 @@
-"""A split encoder is an encoder: `semantic` is the shared part of another one's vectors, `language` the private part."""
+"""A split encoder: its latent `semantic` is the shared part of another one's vectors, `language` the private part."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from bgt_core.adapters.external import ExternalEncoder
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.errors import DataError
 from bgt_core.splitting import store
-from bgt_core.splitting.split import Split
+from bgt_core.splitting.parts import Split
 
 
 def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: str = "") -> ExternalEncoder:

@@ -1,0 +1,63 @@
+"""`bgt split`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bgt_core.cli import options
+from bgt_core.errors import UsageError
+
+
+def split(
+    pairs: Annotated[
+        Path,
+        typer.Argument(help="Sentences that mean the same, a column each: TSV, Parquet, or X for X.en and X.fr."),
+    ],
+    langs: Annotated[str, typer.Option(help="Languages of the columns, as in en,fr; en,en for paraphrases.")],
+    out: Annotated[Path, typer.Option(help="Output folder, a new one.")],
+    model: options.EncoderOption,
+    method: Annotated[
+        str,
+        typer.Option(help="bgt; or centring, shift, leace or subspace, which take out what tells the language."),
+    ] = "bgt",
+    factors: Annotated[
+        int | None,
+        typer.Option(min=1, help="Units of the shared part, for bgt.", show_default="chosen on held-out rows"),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most this many rows.", show_default="all")] = None,
+    seed: options.SeedOption = 0,
+    device: options.DeviceOption = "auto",
+    precision: options.PrecisionOption = "auto",
+) -> None:
+    """Split an encoder's vectors into what sentences of one meaning share, and the rest.
+
+    Afterwards `--model split:FOLDER` is an encoder with the latents semantic and language.
+    """
+    from itertools import islice
+
+    from bgt_core.cli.progress import rows_bar
+    from bgt_core.data.parallel import Skipped, read_pairs
+    from bgt_core.splitting import split as fit
+    from bgt_core.splitting import store
+    from bgt_core.tables import show
+
+    if out.exists():
+        raise UsageError(f"{out}: is there already", parameter="out")
+    names = langs.split(",")
+    skipped = Skipped()
+    columns = list(zip(*islice(read_pairs(pairs, names, skipped), limit), strict=True)) or [() for _ in names]
+    encoder = options.open_encoder(model, device, precision)
+    with rows_bar(out.name) as report:
+        fitted = fit(encoder, columns, names, method=method, factors=factors, seed=seed, report=report)
+    store.save(out, store.StoredSplit(fitted, model, encoder.fingerprint))
+    print(
+        f"{out}: {fitted.shared_width} shared units of {fitted.width}, by {method} from {fitted.about['rows']:,} rows"
+    )
+    rows = [
+        [part, *("" if value is None else f"{100 * value:.1f}" for value in values.values())]
+        for part, values in fitted.about["scores"].items()
+    ]
+    show([f"of {fitted.about['held_out_rows']:,} held-out rows", "found %", "language told %"], rows)

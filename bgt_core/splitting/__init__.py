@@ -1,0 +1,11 @@
+"""Split any encoder's vectors into what sentences of one meaning share, and the rest.
+
+    pairs -> vectors -> `Moments` -> `Statistics` -> a method -> `Split` -> a folder, which `open_encoder` opens
+
+A method is a file of `methods`; all of them are linear, and give the vector back exactly.
+"""
+
+from bgt_core.splitting.fit import METHODS, split
+from bgt_core.splitting.parts import Map, Split
+
+__all__ = ["METHODS", "Map", "Split", "split"]

@@ -1,0 +1,108 @@
+"""From an encoder and pairs of sentences to a split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.errors import DataError, UsageError, check_choice
+from bgt_core.splitting.methods import bgt, centring, leace, shift, subspace
+from bgt_core.splitting.moments import Moments, statistics
+from bgt_core.splitting.parts import Split
+
+METHODS: dict[str, Callable[..., Split]] = {
+    "bgt": bgt.fit,
+    "centring": centring.fit,
+    "leace": leace.fit,
+    "shift": shift.fit,
+    "subspace": subspace.fit,
+}
+AT_ONCE = 4_096  # rows embedded together
+HELD_OUT, MOST_HELD_OUT = 0.1, 4_000  # share of the rows that choose settings and are measured, and how many at most
+LEAST = 50  # rows of any method
+OF_WIDTH = 2  # times the units, rows that covariances need
+
+
+def split(
+    encoder: SentenceEncoder,
+    columns: Sequence[Sequence[str]],
+    langs: Sequence[str],
+    *,
+    method: str = "bgt",
+    factors: int | None = None,
+    seed: int = 0,
+    report: Callable[[int, int], None] = lambda done, rows: None,
+) -> Split:
+    """Fit a split on the vectors of sentences that mean the same.
+
+        mine = bgt_core.split(encoder, [english, french], ["en", "fr"])
+        mine.shared(encoder.embed(["A cat."], lang="en"), "en")
+
+    Args:
+        encoder: Any encoder; its semantic latent is split.
+        columns: Two columns or more; row n of each means the same.
+        langs: The language of each column; paraphrases of one language repeat it, and so only `bgt` can use them.
+        method: bgt, centring, leace, shift or subspace.
+        factors: Units of the shared part, for bgt; by default held-out rows choose.
+        seed: Seed of which rows are held out.
+        report: Called with the rows embedded so far, and all.
+
+    Returns:
+        The split; `about` has the counts, what the method chose, and `scores` of the held-out rows before and after.
+
+    Raises:
+        UsageError: An unknown method, columns of different lengths, too few rows, languages the method can't use.
+        DataError: Vectors that are constant or not finite.
+    """
+    check_choice(METHODS, method=method)
+    check_columns(columns, langs, method, factors)
+    rows = np.random.default_rng(seed).permutation(len(columns[0]))
+    kept_out = min(MOST_HELD_OUT, max(1, round(HELD_OUT * len(rows))))
+    held_out, fitted = rows[:kept_out], rows[kept_out:]
+
+    def embed(of: np.ndarray) -> list[np.ndarray]:
+        pairs = zip(columns, langs, strict=True)
+        return [encoder.embed([column[row] for row in of], lang=lang, latent=SEMANTIC) for column, lang in pairs]
+
+    vectors = embed(held_out)
+    width = vectors[0].shape[1]
+    if method == "bgt" and len(fitted) < OF_WIDTH * width:
+        needed = int(np.ceil(OF_WIDTH * width / (1 - HELD_OUT)))
+        raise UsageError(
+            f"{len(rows)} rows for vectors of {width} units: bgt needs at least {needed:,}, as it fits their "
+            "covariances. Give more, or use another method.",
+            parameter="columns",
+        )
+    moments = Moments(langs, width)
+    for start in range(0, len(fitted), AT_ONCE):
+        moments.add(embed(fitted[start : start + AT_ONCE]))
+        report(kept_out + moments.count, len(rows))
+    sums = statistics([moments])
+    for lang, covariance in sums.covariances.items():
+        if not np.isfinite(covariance).all() or np.trace(covariance) <= 0:
+            raise DataError(
+                f"The vectors of all sentences in {lang} are the same, or not finite; nothing can be split."
+            )
+    fit = METHODS[method](sums, [(langs, vectors)], **({"factors": factors} if factors else {}))
+    from bgt_core.splitting.proof import scores
+
+    counts = {"rows": len(fitted), "held_out_rows": kept_out}
+    return replace(fit, about={**counts, **fit.about, "scores": scores(fit, (langs, vectors))})
+
+
+def check_columns(columns: Sequence[Sequence[str]], langs: Sequence[str], method: str, factors: int | None) -> None:
+    """Raise UsageError for columns, languages or settings that can't be split."""
+    if len(columns) != len(langs) or len(columns) < 2:
+        raise UsageError(f"{','.join(langs)}: expected two or more, one for each column", parameter="langs")
+    lengths = {len(column) for column in columns}
+    if len(lengths) != 1:
+        raise UsageError(f"columns of {sorted(lengths)} rows: expected as many in each", parameter="columns")
+    if min(lengths) < LEAST:
+        raise UsageError(f"{min(lengths)} rows: at least {LEAST} are needed", parameter="columns")
+    if method != "bgt" and len(set(langs)) < 2:
+        raise UsageError(f"{','.join(langs)}: {method} tells languages apart; give two", parameter="langs")
+    if factors is not None and (method != "bgt" or factors < 1):
+        raise UsageError(f"{factors}: a number from 1, for the method bgt alone", parameter="factors")

@@ -1,0 +1,51 @@
+"""A split encoder is an encoder like any other, and refuses one that it was not fitted on."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bgt_core
+from bgt_core.errors import DataError, UsageError
+from bgt_core.splitting import store
+
+PAIRS = [(f"the {noun} {number}", f"le {noun} {number}") for noun in ("cat", "dog", "hat") for number in range(40)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Words' vectors, split by centring."""
+    inner = bgt_core.open_encoder("baseline:words")
+    split = bgt_core.split(inner, list(zip(*PAIRS, strict=True)), ["en", "fr"], method="centring")
+    store.save(tmp_path / "split", store.StoredSplit(split, "baseline:words", inner.fingerprint))
+    return tmp_path / "split"
+
+
+def test_its_latents_are_the_parts_of_the_inner_vectors(folder: Path) -> None:
+    encoder, inner = bgt_core.open_encoder(f"split:{folder}"), bgt_core.open_encoder("baseline:words")
+    assert encoder.langs == ("en", "fr") and encoder.latents == ("semantic", "language")
+    texts = ["the cat 3", "the dog 4"]
+    shared, private = (encoder.embed(texts, lang="en", latent=latent) for latent in encoder.latents)
+    np.testing.assert_allclose(shared + private, inner.embed(texts, lang="en"), atol=1e-6)
+    np.testing.assert_allclose(private[0], private[1], atol=1e-6)  # the mean of English
+    assert encoder.embed("the cat 3", lang="en").shape == shared[0].shape
+    again = copy.deepcopy(encoder)
+    np.testing.assert_array_equal(again.embed(texts, lang="en"), shared)
+    with pytest.raises(UsageError, match="split has en, fr"):
+        encoder.embed(texts, lang="de")
+
+
+def test_two_splits_differ_in_what_decides_their_vectors(folder: Path) -> None:
+    encoder = bgt_core.open_encoder(f"split:{folder}")
+    assert store.load(folder).sha256 in encoder.fingerprint  # type: ignore[attr-defined]
+
+
+def test_an_encoder_that_has_changed_is_refused(folder: Path) -> None:
+    about = folder / store.ABOUT
+    text = about.read_text("utf-8").replace('"fingerprint": "', '"fingerprint": "older ')
+    about.write_text(text, "utf-8")
+    with pytest.raises(DataError, match="Fit the split again"):
+        bgt_core.open_encoder(f"split:{folder}")

@@ -1,0 +1,57 @@
+"""`bgt split`, and commands that open what it made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+Bgt = Callable[..., Any]  # its exit code, stdout, stderr
+
+
+@pytest.fixture
+def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"the {noun} {number}\tle {noun} {number}" for noun in ("cat", "dog", "hat") for number in range(40)]
+    Path("pairs.tsv").write_text("\n".join(rows), "utf-8")
+    Path("few.tsv").write_text("\n".join(rows[:9]), "utf-8")
+    Path("there").mkdir()
+    return tmp_path
+
+
+def test_a_split_is_made_shown_and_opened(bgt: Bgt, pairs: Path) -> None:
+    done = bgt(
+        "split", "pairs.tsv", "--langs", "en,fr", "--model", "baseline:words", "--method", "leace", "--out", "made"
+    )
+    assert done.code == 0, done.err
+    assert "shared units of" in done.out and "language told %" in done.out
+    Path("text.en").write_text("the cat 3\n", "utf-8")
+    command = ["embed", "text.en", "--lang", "en", "--model", "split:made"]
+    assert bgt(*command, "--out", "semantic.npy").code == 0
+    assert bgt(*command, "--latent", "language", "--out", "language.npy").code == 0
+    assert np.load("semantic.npy").shape == np.load("language.npy").shape
+    searched = bgt(
+        "evaluate", "retrieval", "pairs.tsv", "--langs", "en,fr", "--model", "split:made", "--resamples", "100"
+    )
+    assert searched.code == 0, searched.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ("pairs.tsv --langs en,fr --out there", 2, "--out there: is there already"),
+        ("pairs.tsv --langs en --out new", 4, "2 columns, expected 1"),
+        ("few.tsv --langs en,fr --out new", 2, "9 rows: at least 50"),
+        ("pairs.tsv --langs en,fr --out new", 2, "bgt needs at least"),
+        ("pairs.tsv --langs en,fr --out new --method pca", 2, "pca"),
+        ("absent.tsv --langs en,fr --out new", 3, "absent.tsv"),
+    ],
+)
+def test_what_goes_wrong_is_a_line(bgt: Bgt, pairs: Path, arguments: str, code: int, message: str) -> None:
+    done = bgt("split", *arguments.split(), "--model", "baseline:words")
+    assert done.code == code and message in done.err, done.err
+    assert done.err.startswith("bgt: ") and done.err.count("\n") == 1
+    assert not Path("new").exists()

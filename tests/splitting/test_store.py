@@ -1,0 +1,70 @@
+"""A split's folder is whole, small, and read without unpickling; a damaged one is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bgt_core.errors import BgtError, UsageError
+from bgt_core.splitting import Map, Split, store
+
+SCORES = {"shared": {"found": 0.5, "language_told": None}}
+ABOUT = {"rows": 90, "held_out_rows": 10, "scores": SCORES}
+RNG = np.random.default_rng(0)
+MAPS = {
+    "en": Map(RNG.standard_normal(4), RNG.standard_normal((2, 4)), RNG.standard_normal((4, 2)), np.zeros(2)),
+    "fr": Map(RNG.standard_normal(4), RNG.standard_normal((2, 4)), RNG.standard_normal((4, 2)), np.ones(2)),
+}
+
+
+def saved(folder: Path, maps: dict[str, Map]) -> Path:
+    store.save(folder / "split", store.StoredSplit(Split("bgt", maps, ABOUT), "baseline:tfidf", "print"))
+    return folder / "split"
+
+
+def test_what_is_saved_is_read(tmp_path: Path) -> None:
+    read = store.load(saved(tmp_path, MAPS))
+    assert (read.encoder, read.fingerprint, read.split.method, read.split.about) == (
+        "baseline:tfidf",
+        "print",
+        "bgt",
+        ABOUT,
+    )
+    vectors = RNG.standard_normal((5, 4))
+    for lang in MAPS:
+        expected = Split("bgt", MAPS).parts(vectors, lang)
+        for ours, theirs in zip(read.split.parts(vectors, lang), expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    assert "baseline:tfidf" in (tmp_path / "split" / "README.md").read_text("utf-8")
+    with pytest.raises(UsageError, match="there already"):
+        saved(tmp_path, MAPS)
+
+
+def test_an_identity_takes_no_room(tmp_path: Path) -> None:
+    wide = Map(np.arange(300.0), np.eye(300), np.eye(300), np.zeros(300))
+    folder = saved(tmp_path, {"en": wide, "fr": wide})
+    assert (folder / store.WEIGHTS).stat().st_size < 10_000
+    np.testing.assert_array_equal(store.load(folder).split.of("fr").read, np.eye(300))
+
+
+def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
+    folder = saved(tmp_path, MAPS)
+    weights, about = folder / store.WEIGHTS, folder / store.ABOUT
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:-1] + b"!")
+    with pytest.raises(BgtError, match="its hash is not the one noted"):
+        store.load(folder)
+    weights.write_bytes(whole)
+    content = json.loads(about.read_text("utf-8"))
+    about.write_text(json.dumps(content | {"langs": ["de"]}), "utf-8")
+    with pytest.raises(BgtError, match="not the tensors of a split"):
+        store.load(folder)
+    about.write_text(json.dumps(content | {"schema": "other"}), "utf-8")
+    with pytest.raises(BgtError, match="not of the schema"):
+        store.load(folder)
+    weights.unlink()
+    with pytest.raises(BgtError, match=r"split\.safetensors: missing"):
+        store.load(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -46,7 +47,7 @@ def found(columns: list[np.ndarray]) -> float:
     return float(np.mean(hits))
 
 
-def language_told(columns: list[np.ndarray], langs: tuple[str, ...] | list[str]) -> float | None:
+def language_told(columns: list[np.ndarray], langs: Sequence[str]) -> float | None:
     """Accuracy of a linear probe of the language; sentences of one row are in one fold."""
     if len(set(langs)) < 2:
         return None

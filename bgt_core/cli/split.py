@@ -36,6 +36,7 @@ def split(
 
     Afterwards `--model split:FOLDER` is an encoder with the latents semantic and language.
     """
+    import sys
     from itertools import islice
 
     from bgt_core.cli.progress import rows_bar
@@ -46,9 +47,12 @@ def split(
 
     if out.exists():
         raise UsageError(f"{out}: is there already", parameter="out")
+    options.check_files({"out": out})
     names = langs.split(",")
     skipped = Skipped()
     columns = list(zip(*islice(read_pairs(pairs, names, skipped), limit), strict=True)) or [() for _ in names]
+    for example in skipped.examples:
+        print(f"skipped {example}", file=sys.stderr)
     encoder = options.open_encoder(model, device, precision)
     with rows_bar(out.name) as report:
         fitted = fit(encoder, columns, names, method=method, factors=factors, seed=seed, report=report)

@@ -12,6 +12,7 @@ from bgt_core.errors import DataError, UsageError, check_choice
 from bgt_core.splitting.methods import bgt, centring, leace, shift, subspace
 from bgt_core.splitting.moments import Moments, statistics
 from bgt_core.splitting.parts import Split
+from bgt_core.splitting.proof import scores
 
 METHODS: dict[str, Callable[..., Split]] = {
     "bgt": bgt.fit,
@@ -84,11 +85,9 @@ def split(
     for lang, covariance in sums.covariances.items():
         if not np.isfinite(covariance).all() or np.trace(covariance) <= 0:
             raise DataError(
-                f"The vectors of all sentences in {lang} are the same, or not finite; nothing can be split."
+                f"The vectors of all sentences in {lang} are the same, or not finite; use another encoder or other text."
             )
     fit = METHODS[method](sums, [(langs, vectors)], **({"factors": factors} if factors else {}))
-    from bgt_core.splitting.proof import scores
-
     counts = {"rows": len(fitted), "held_out_rows": kept_out}
     return replace(fit, about={**counts, **fit.about, "scores": scores(fit, (langs, vectors))})
 

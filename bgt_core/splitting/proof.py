@@ -7,8 +7,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score
 
 from bgt_core.splitting.moments import HeldOut
 from bgt_core.splitting.parts import Split
@@ -49,6 +47,9 @@ def found(columns: list[np.ndarray]) -> float:
 
 def language_told(columns: list[np.ndarray], langs: Sequence[str]) -> float | None:
     """Accuracy of a linear probe of the language; sentences of one row are in one fold."""
+    from sklearn.linear_model import LogisticRegression  # a second, which opening a split encoder need not wait
+    from sklearn.model_selection import cross_val_score
+
     if len(set(langs)) < 2:
         return None
     rows = np.concatenate([np.stack([column[row] for column in columns]) for row in range(len(columns[0]))])

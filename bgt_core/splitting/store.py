@@ -86,11 +86,11 @@ def load(folder: Path) -> StoredSplit:
     if not isinstance(about, dict) or about.get("schema") != SCHEMA:
         raise DataError(f"{folder / ABOUT}: not of the schema {SCHEMA}; `bgt split` writes it.")
     sha256 = sha256_file(folder / WEIGHTS)
-    if sha256 != about["files"][WEIGHTS]:
-        raise DataError(
-            f"{folder / WEIGHTS}: damaged, or of another split: its hash is not the one noted. Copy it again."
-        )
     try:
+        if sha256 != about["files"][WEIGHTS]:
+            raise DataError(
+                f"{folder / WEIGHTS}: its hash is not the one noted: damaged, or another split's. Copy it again."
+            )
         tensors = load_file(folder / WEIGHTS)
         same = np.eye(len(tensors[f"{about['langs'][0]}/offset"]), dtype=np.float32)
         maps = {
@@ -102,10 +102,10 @@ def load(folder: Path) -> StoredSplit:
             )
             for lang in about["langs"]
         }
-    except (SafetensorError, KeyError) as error:
-        raise DataError(f"{folder / WEIGHTS}: not the tensors of a split ({error}). Fit it again.") from None
-    split = Split(about["method"], maps, about["about"])
-    return StoredSplit(split, about["encoder"], about["fingerprint"], sha256)
+        split = Split(about["method"], maps, about["about"])
+        return StoredSplit(split, about["encoder"], about["fingerprint"], sha256)
+    except (SafetensorError, KeyError, IndexError, TypeError) as error:
+        raise DataError(f"{folder}: lacks what a split has ({error}). Fit it again.") from None
 
 
 def card(stored: StoredSplit) -> str:

@@ -60,8 +60,12 @@ def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
     weights.write_bytes(whole)
     content = json.loads(about.read_text("utf-8"))
     about.write_text(json.dumps(content | {"langs": ["de"]}), "utf-8")
-    with pytest.raises(BgtError, match="not the tensors of a split"):
+    with pytest.raises(BgtError, match="lacks what a split has"):
         store.load(folder)
+    for lost in ("files", "langs", "method", "encoder", "about"):
+        about.write_text(json.dumps({name: value for name, value in content.items() if name != lost}), "utf-8")
+        with pytest.raises(BgtError, match="lacks what a split has"):
+            store.load(folder)
     about.write_text(json.dumps(content | {"schema": "other"}), "utf-8")
     with pytest.raises(BgtError, match="not of the schema"):
         store.load(folder)

@@ -85,7 +85,7 @@ def split(
     for lang, covariance in sums.covariances.items():
         if not np.isfinite(covariance).all() or np.trace(covariance) <= 0:
             raise DataError(
-                f"The vectors of all sentences in {lang} are the same, or not finite; use another encoder or other text."
+                f"The vectors of all sentences in {lang} are the same, or not finite; use another encoder or text."
             )
     fit = METHODS[method](sums, [(langs, vectors)], **({"factors": factors} if factors else {}))
     counts = {"rows": len(fitted), "held_out_rows": kept_out}

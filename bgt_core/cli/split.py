@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bgt_core import PRETRAINED
 from bgt_core.cli import options
 from bgt_core.errors import UsageError
 
@@ -18,7 +19,7 @@ def split(
     ],
     langs: Annotated[str, typer.Option(help="Languages of the columns, as in en,fr; en,en for paraphrases.")],
     out: Annotated[Path, typer.Option(help="Output folder, a new one.")],
-    model: options.EncoderOption,
+    model: options.EncoderOption = str(PRETRAINED),
     method: Annotated[
         str,
         typer.Option(help="bgt; or centring, shift, leace or subspace, which take out what tells the language."),

@@ -29,7 +29,7 @@ OF_WIDTH = 2  # times the units, rows that covariances need
 
 def split(
     encoder: SentenceEncoder,
-    columns: Sequence[Sequence[str]],
+    pairs: Sequence[Sequence[str]],
     langs: Sequence[str],
     *,
     method: str = "bgt",
@@ -44,7 +44,7 @@ def split(
 
     Args:
         encoder: Any encoder; its semantic latent is split.
-        columns: Two columns or more; row n of each means the same.
+        pairs: Two columns or more; row n of each means the same.
         langs: The language of each column; paraphrases of one language repeat it, and so only `bgt` can use them.
         method: bgt, centring, leace, shift or subspace.
         factors: Units of the shared part, for bgt; by default held-out rows choose.
@@ -59,23 +59,23 @@ def split(
         DataError: Vectors that are constant or not finite.
     """
     check_choice(METHODS, method=method)
-    check_columns(columns, langs, method, factors)
-    rows = np.random.default_rng(seed).permutation(len(columns[0]))
+    check_columns(pairs, langs, method, factors)
+    rows = np.random.default_rng(seed).permutation(len(pairs[0]))
     kept_out = min(MOST_HELD_OUT, max(1, round(HELD_OUT * len(rows))))
     held_out, fitted = rows[:kept_out], rows[kept_out:]
 
     def embed(of: np.ndarray) -> list[np.ndarray]:
-        pairs = zip(columns, langs, strict=True)
-        return [encoder.embed([column[row] for row in of], lang=lang, latent=SEMANTIC) for column, lang in pairs]
+        columns = zip(pairs, langs, strict=True)
+        return [encoder.embed([column[row] for row in of], lang=lang, latent=SEMANTIC) for column, lang in columns]
 
     vectors = embed(held_out)
     width = vectors[0].shape[1]
     if method == "bgt" and len(fitted) < OF_WIDTH * width:
         needed = int(np.ceil(OF_WIDTH * width / (1 - HELD_OUT)))
         raise UsageError(
-            f"{len(rows)} rows for vectors of {width} units: bgt needs at least {needed:,}, as it fits their "
+            f"of {len(rows)} rows for vectors of {width} units: bgt needs at least {needed:,}, as it fits their "
             "covariances. Give more, or use another method.",
-            parameter="columns",
+            parameter="pairs",
         )
     moments = Moments(langs, width)
     for start in range(0, len(fitted), AT_ONCE):
@@ -98,9 +98,9 @@ def check_columns(columns: Sequence[Sequence[str]], langs: Sequence[str], method
         raise UsageError(f"{','.join(langs)}: expected two or more, one for each column", parameter="langs")
     lengths = {len(column) for column in columns}
     if len(lengths) != 1:
-        raise UsageError(f"columns of {sorted(lengths)} rows: expected as many in each", parameter="columns")
+        raise UsageError(f"have {sorted(lengths)} rows: expected as many in each column", parameter="pairs")
     if min(lengths) < LEAST:
-        raise UsageError(f"{min(lengths)} rows: at least {LEAST} are needed", parameter="columns")
+        raise UsageError(f"of {min(lengths)} rows: at least {LEAST} are needed", parameter="pairs")
     if method != "bgt" and len(set(langs)) < 2:
         raise UsageError(f"{','.join(langs)}: {method} tells languages apart; give two", parameter="langs")
     if factors is not None and (method != "bgt" or factors < 1):

@@ -51,8 +51,8 @@ def test_paraphrases_of_one_language_are_split_too() -> None:
     [
         ({"method": "pca"}, "pca"),
         ({"langs": ["en"]}, "langs en: expected two or more"),
-        ({"columns": [COLUMNS[0], COLUMNS[1][:7]]}, "columns of .7, 400. rows"),
-        ({"columns": [side[:20] for side in COLUMNS]}, "20 rows: at least 50"),
+        ({"pairs": [COLUMNS[0], COLUMNS[1][:7]]}, "pairs have .7, 400. rows"),
+        ({"pairs": [side[:20] for side in COLUMNS]}, "20 rows: at least 50"),
         ({"langs": ["en", "en"], "method": "leace"}, "leace tells languages apart"),
         ({"factors": 2, "method": "shift"}, "for the method bgt alone"),
         ({"encoder": ExternalEncoder("wide", lambda texts, *_: np.ones((len(texts), 300)))}, "at least 667"),
@@ -62,4 +62,4 @@ def test_paraphrases_of_one_language_are_split_too() -> None:
 )
 def test_what_cannot_be_split_is_said(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(BgtError, match=message):
-        bgt_core.split(**({"encoder": ENCODER, "columns": COLUMNS, "langs": ["en", "fr"]} | settings))
+        bgt_core.split(**({"encoder": ENCODER, "pairs": COLUMNS, "langs": ["en", "fr"]} | settings))

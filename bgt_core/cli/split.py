@@ -22,11 +22,15 @@ def split(
     model: options.EncoderOption = str(PRETRAINED),
     method: Annotated[
         str,
-        typer.Option(help="bgt; or centring, shift, leace or subspace, which take out what tells the language."),
+        typer.Option(
+            help="bgt, or neural, which is trained; or centring, shift, leace or subspace, which take out the language."
+        ),
     ] = "bgt",
     factors: Annotated[
         int | None,
-        typer.Option(min=1, help="Units of the shared part, for bgt.", show_default="chosen on held-out rows"),
+        typer.Option(
+            min=1, help="Units of the shared part, for bgt and neural.", show_default="chosen on held-out rows"
+        ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most this many rows.", show_default="all")] = None,
     seed: options.SeedOption = 0,

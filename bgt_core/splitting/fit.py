@@ -9,7 +9,7 @@ import numpy as np
 
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.errors import DataError, UsageError, check_choice
-from bgt_core.splitting.methods import bgt, centring, leace, shift, subspace
+from bgt_core.splitting.methods import bgt, centring, leace, neural, shift, subspace
 from bgt_core.splitting.moments import Moments, statistics
 from bgt_core.splitting.parts import Split
 from bgt_core.splitting.proof import scores
@@ -18,9 +18,12 @@ METHODS: dict[str, Callable[..., Split]] = {
     "bgt": bgt.fit,
     "centring": centring.fit,
     "leace": leace.fit,
+    "neural": neural.fit,
     "shift": shift.fit,
     "subspace": subspace.fit,
 }
+FACTORED = ("bgt", "neural")  # methods that choose factors, and need no second language
+TRAINED_ON = {"neural": 200_000}  # method -> rows whose vectors it needs, and not their sums alone; at most so many
 AT_ONCE = 4_096  # rows embedded together
 HELD_OUT, MOST_HELD_OUT = 0.1, 4_000  # share of the rows that choose settings and are measured, and how many at most
 LEAST = 50  # rows of any method
@@ -45,9 +48,10 @@ def split(
     Args:
         encoder: Any encoder; its semantic latent is split.
         pairs: Two columns or more; row n of each means the same.
-        langs: The language of each column; paraphrases of one language repeat it, and so only `bgt` can use them.
-        method: bgt, centring, leace, shift or subspace.
-        factors: Units of the shared part, for bgt; by default held-out rows choose.
+        langs: The language of each column; paraphrases of one language repeat it, and only `bgt` and `neural` can
+            use them.
+        method: bgt, neural, centring, leace, shift or subspace.
+        factors: Units of the shared part, for bgt and neural; by default held-out rows choose.
         seed: Seed of which rows are held out.
         report: Called with the rows embedded so far, and all.
 
@@ -70,16 +74,19 @@ def split(
 
     vectors = embed(held_out)
     width = vectors[0].shape[1]
-    if method == "bgt" and len(fitted) < OF_WIDTH * width:
+    if method in FACTORED and len(fitted) < OF_WIDTH * width:
         needed = int(np.ceil(OF_WIDTH * width / (1 - HELD_OUT)))
         raise UsageError(
-            f"of {len(rows)} rows for vectors of {width} units: bgt needs at least {needed:,}, as it fits their "
+            f"of {len(rows)} rows for vectors of {width} units: {method} needs at least {needed:,}, as it fits their "
             "covariances. Give more, or use another method.",
             parameter="pairs",
         )
-    moments = Moments(langs, width)
+    moments, kept = Moments(langs, width), []
     for start in range(0, len(fitted), AT_ONCE):
-        moments.add(embed(fitted[start : start + AT_ONCE]))
+        batch = embed(fitted[start : start + AT_ONCE])
+        if moments.count < TRAINED_ON.get(method, 0):
+            kept.append(batch)
+        moments.add(batch)
         report(kept_out + moments.count, len(rows))
     sums = statistics([moments])
     for lang, covariance in sums.covariances.items():
@@ -87,7 +94,9 @@ def split(
             raise DataError(
                 f"The vectors of all sentences in {lang} are the same, or not finite; use another encoder or text."
             )
-    fit = METHODS[method](sums, [(langs, vectors)], **({"factors": factors} if factors else {}))
+    trained_on = [(langs, [np.concatenate(column) for column in zip(*kept, strict=True)])] if kept else []
+    settings = {"factors": factors} if factors else {}
+    fit = METHODS[method](sums, [(langs, vectors)], trained_on, **settings)
     counts = {"rows": len(fitted), "held_out_rows": kept_out}
     return replace(fit, about={**counts, **fit.about, "scores": scores(fit, (langs, vectors))})
 
@@ -101,7 +110,7 @@ def check_columns(columns: Sequence[Sequence[str]], langs: Sequence[str], method
         raise UsageError(f"have {sorted(lengths)} rows: expected as many in each column", parameter="pairs")
     if min(lengths) < LEAST:
         raise UsageError(f"of {min(lengths)} rows: at least {LEAST} are needed", parameter="pairs")
-    if method != "bgt" and len(set(langs)) < 2:
+    if method not in FACTORED and len(set(langs)) < 2:
         raise UsageError(f"{','.join(langs)}: {method} tells languages apart; give two", parameter="langs")
-    if factors is not None and (method != "bgt" or factors < 1):
-        raise UsageError(f"{factors}: a number from 1, for the method bgt alone", parameter="factors")
+    if factors is not None and (method not in FACTORED or factors < 1):
+        raise UsageError(f"{factors}: a number from 1, for {' and '.join(FACTORED)} alone", parameter="factors")

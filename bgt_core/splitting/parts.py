@@ -12,10 +12,23 @@ from bgt_core.errors import DataError, UsageError
 
 
 @dataclass(frozen=True, eq=False)
+class Hidden:
+    """A hidden layer of H units beside a linear map: relu(x up^T + bias) down^T."""
+
+    up: np.ndarray  # (H, D)
+    bias: np.ndarray  # (H,)
+    down: np.ndarray  # (K, H)
+
+    def __call__(self, vectors: np.ndarray) -> np.ndarray:
+        """(N, D) -> (N, K)."""
+        return np.maximum(vectors @ self.up.T + self.bias, 0) @ self.down.T
+
+
+@dataclass(frozen=True, eq=False)
 class Map:
     """How one language's vectors are split.
 
-        shared = (vector - offset) read^T + centre        private = vector - shared back^T
+        shared = (vector - offset) read^T + hidden(vector - offset) + centre        private = vector - shared back^T
 
     So the parts always give the vector again, whatever the method; methods differ in what they call shared.
     """
@@ -24,6 +37,13 @@ class Map:
     read: np.ndarray  # (K, D)
     back: np.ndarray  # (D, K)
     centre: np.ndarray  # (K,)
+    hidden: Hidden | None = None
+
+    def shared(self, vectors: np.ndarray) -> np.ndarray:
+        """(N, D) -> (N, K)."""
+        centred = vectors - self.offset
+        linear = centred @ self.read.T + self.centre
+        return linear if self.hidden is None else linear + self.hidden(centred)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +77,7 @@ class Split:
 
     def shared(self, vectors: np.ndarray, lang: str) -> np.ndarray:
         """Return what sentences of one meaning share: (N, D) -> (N, K); errors as `parts`."""
-        part = self.of(lang)
-        return (self.checked(vectors) - part.offset) @ part.read.T + part.centre
+        return self.of(lang).shared(self.checked(vectors))
 
     def private(self, vectors: np.ndarray, lang: str) -> np.ndarray:
         """Return what is left of each vector: (N, D) -> (N, D); errors as `parts`."""

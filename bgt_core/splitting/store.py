@@ -2,14 +2,14 @@
 
     split.json  {"schema": "bgt-split/1", "method", "encoder", "fingerprint", "langs", "about", "files": {name: sha256}}
 
-Tensors are named LANG/offset, LANG/read, LANG/back and LANG/centre; `parts.Map` says what they are. An absent read or
-back is the identity.
+Tensors are named LANG/offset, LANG/read, LANG/back and LANG/centre, and LANG/up, LANG/bias and LANG/down where there is
+a hidden layer; `parts.Map` says what they are. An absent read or back is the identity.
 """
 
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +18,10 @@ from safetensors.numpy import load_file, save_file
 
 from bgt_core.errors import DataError, NotFound
 from bgt_core.files import atomic_folder, read_json, sha256_file, write_json, write_text
-from bgt_core.splitting.parts import Map, Split
+from bgt_core.splitting.parts import Hidden, Map, Split
 
 WEIGHTS, ABOUT, CARD, SCHEMA = "split.safetensors", "split.json", "README.md", "bgt-split/1"
-
+HIDDEN = ("up", "bias", "down")  # as `Hidden` takes them
 
 TEXT = """# A split of {encoder}
 
@@ -51,10 +51,10 @@ def save(folder: Path, stored: StoredSplit) -> None:
     """Write a new folder, whole or not at all; UsageError if there is one already."""
     split = stored.split
     tensors = {
-        f"{lang}/{part.name}": np.ascontiguousarray(getattr(of, part.name), np.float32)
+        f"{lang}/{name}": np.ascontiguousarray(array, np.float32)
         for lang, of in split.maps.items()
-        for part in fields(Map)
-        if not is_identity(getattr(of, part.name))
+        for name, array in arrays(of).items()
+        if not is_identity(array)
     }
     with atomic_folder(folder) as partial:
         save_file(tensors, partial / WEIGHTS)
@@ -99,6 +99,7 @@ def load(folder: Path) -> StoredSplit:
                 tensors.get(f"{lang}/read", same),
                 tensors.get(f"{lang}/back", same),
                 tensors[f"{lang}/centre"],
+                Hidden(*(tensors[f"{lang}/{name}"] for name in HIDDEN)) if f"{lang}/up" in tensors else None,
             )
             for lang in about["langs"]
         }
@@ -106,6 +107,12 @@ def load(folder: Path) -> StoredSplit:
         return StoredSplit(split, about["encoder"], about["fingerprint"], sha256)
     except (SafetensorError, KeyError, IndexError, TypeError) as error:
         raise DataError(f"{folder}: lacks what a split has ({error}). Fit it again.") from None
+
+
+def arrays(of: Map) -> dict[str, np.ndarray]:
+    """The arrays of a map, and of its hidden layer if it has one, by name."""
+    found = asdict(of)
+    return found | (found.pop("hidden") or {})
 
 
 def card(stored: StoredSplit) -> str:

@@ -10,13 +10,20 @@ import pytest
 
 from bgt_core.errors import BgtError, UsageError
 from bgt_core.splitting import Map, Split, store
+from bgt_core.splitting.parts import Hidden
 
 SCORES = {"shared": {"found": 0.5, "language_told": None}}
 ABOUT = {"rows": 90, "held_out_rows": 10, "scores": SCORES}
 RNG = np.random.default_rng(0)
 MAPS = {
     "en": Map(RNG.standard_normal(4), RNG.standard_normal((2, 4)), RNG.standard_normal((4, 2)), np.zeros(2)),
-    "fr": Map(RNG.standard_normal(4), RNG.standard_normal((2, 4)), RNG.standard_normal((4, 2)), np.ones(2)),
+    "fr": Map(
+        RNG.standard_normal(4),
+        RNG.standard_normal((2, 4)),
+        RNG.standard_normal((4, 2)),
+        np.ones(2),
+        Hidden(RNG.standard_normal((3, 4)), RNG.standard_normal(3), RNG.standard_normal((2, 3))),
+    ),
 }
 
 
@@ -34,6 +41,7 @@ def test_what_is_saved_is_read(tmp_path: Path) -> None:
         ABOUT,
     )
     vectors = RNG.standard_normal((5, 4))
+    assert read.split.of("en").hidden is None and read.split.of("fr").hidden is not None
     for lang in MAPS:
         expected = Split("bgt", MAPS).parts(vectors, lang)
         for ours, theirs in zip(read.split.parts(vectors, lang), expected, strict=True):

@@ -1,1 +1,1 @@
-"""Ways to split, a file each: `fit(statistics, held_out)` -> `Split`."""
+"""Ways to split, a file each: `fit(statistics, held_out, rows)` -> `Split`."""

@@ -66,6 +66,7 @@ def scaled(values: np.ndarray, axes: np.ndarray) -> np.ndarray:
 def fit(
     statistics: Statistics,
     held_out: Sequence[HeldOut],
+    rows: Sequence[HeldOut] = (),
     *,
     factors: int | None = None,
     shrinkages: Sequence[float] = (1e-4, 1e-3, 1e-2, 1e-1),
@@ -78,6 +79,7 @@ def fit(
     Args:
         statistics: Of the vectors.
         held_out: Vectors of pairs that are not among those, by language.
+        rows: Unused.
         factors: How many factors; by default the first that hold 95 % of the nats that held-out pairs share.
         shrinkages: Weights of the identity in the joint covariance to choose from.
 

@@ -11,7 +11,7 @@ from bgt_core.splitting.moments import HeldOut, Statistics
 from bgt_core.splitting.parts import Map, Split
 
 
-def fit(statistics: Statistics, held_out: Sequence[HeldOut] = ()) -> Split:
+def fit(statistics: Statistics, held_out: Sequence[HeldOut] = (), rows: Sequence[HeldOut] = ()) -> Split:
     """Erase the language from vectors of all languages, by one map that need not be told it.
 
     Languages count alike, however many sentences each has. The private part is what is erased, of as many dimensions as

@@ -10,7 +10,7 @@ from bgt_core.splitting.moments import HeldOut, Statistics
 from bgt_core.splitting.parts import Map, Split
 
 
-def fit(statistics: Statistics, held_out: Sequence[HeldOut] = ()) -> Split:
+def fit(statistics: Statistics, held_out: Sequence[HeldOut] = (), rows: Sequence[HeldOut] = ()) -> Split:
     """Subtract from each vector the mean difference of its language and the first."""
     same, none = np.eye(statistics.width), np.zeros(statistics.width)
     first = statistics.means[statistics.langs[0]]

@@ -10,12 +10,13 @@ from bgt_core.splitting.moments import HeldOut, Statistics
 from bgt_core.splitting.parts import Map, Split
 
 
-def fit(statistics: Statistics, held_out: Sequence[HeldOut] = (), rank: int = 1) -> Split:
+def fit(statistics: Statistics, held_out: Sequence[HeldOut] = (), rows: Sequence[HeldOut] = (), rank: int = 1) -> Split:
     """Project each language's vectors onto what its `rank` largest axes, not centred, leave.
 
     Args:
         statistics: Of the vectors.
         held_out: Unused.
+        rows: Unused.
         rank: How many axes each language loses; the first is close to its mean.
     """
     same, none = np.eye(statistics.width), np.zeros(statistics.width)

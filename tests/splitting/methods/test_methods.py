@@ -8,8 +8,9 @@ from sklearn.cross_decomposition import CCA
 from sklearn.linear_model import LogisticRegression
 
 from bgt_core.splitting import METHODS, Split
-from bgt_core.splitting.methods import bgt, centring, leace, shift, subspace
+from bgt_core.splitting.methods import bgt, centring, leace, neural, shift, subspace
 from bgt_core.splitting.moments import Moments, Statistics, statistics
+from bgt_core.splitting.proof import found
 
 WIDTH, FACTORS = 8, 3
 
@@ -35,7 +36,7 @@ def summed(langs: list[str], columns: list[np.ndarray]) -> Statistics:
 @pytest.mark.parametrize("langs", [["en", "fr"], ["en", "fr", "de"]])
 def test_parts_give_the_vector_back(method: str, langs: list[str]) -> None:
     columns = planted(langs, 2_000)
-    split: Split = METHODS[method](summed(langs, columns), [(langs, planted(langs, 200, seed=1))])
+    split: Split = METHODS[method](summed(langs, columns), [(langs, planted(langs, 200, seed=1))], [(langs, columns)])
     for lang, vectors in zip(langs, columns, strict=True):
         shared, private = split.parts(vectors, lang)
         assert shared.shape == (2_000, split.shared_width) and private.shape == vectors.shape
@@ -140,3 +141,47 @@ def test_languages_without_pairs_of_their_own_meet_in_the_third() -> None:
     split = bgt.fit(statistics(moments), [(["en", "fr"], [english, french])], factors=FACTORS)
     left, right = split.shared(french, "fr"), split.shared(german, "de")
     assert min(np.corrcoef(left[:, factor], right[:, factor])[0, 1] for factor in range(FACTORS)) > 0.5
+
+
+def folded(rows: int, seed: int) -> list[np.ndarray]:
+    """Vectors (N, 8) of two languages that share two numbers; the second language holds their absolute values alone."""
+    drawn = np.random.default_rng(7)
+    maps = drawn.standard_normal((2, 2, WIDTH))
+    rng = np.random.default_rng(seed)
+    shared = rng.standard_normal((rows, 2))
+    noise = 0.02 * rng.standard_normal((2, rows, WIDTH))
+    return [shared @ maps[0] + noise[0], np.abs(shared) @ maps[1] + noise[1]]
+
+
+def test_neural_finds_what_no_linear_map_does() -> None:
+    langs = ["en", "fr"]
+    columns, held_out, tested = (folded(rows, seed) for rows, seed in ((20_000, 0), (1_000, 1), (500, 2)))
+    sums = summed(langs, columns)
+    linear = bgt.fit(sums, [(langs, held_out)], factors=2)
+    split = neural.fit(sums, [(langs, held_out)], [(langs, columns)], factors=2)
+    found_by = {
+        each.method: found([each.shared(of, lang) for lang, of in zip(langs, tested, strict=True)])
+        for each in (linear, split)
+    }
+    assert found_by["neural"] > 2 * found_by["bgt"]
+    assert split.about["contrast"][-1] < split.about["contrast"][0]
+    for lang, vectors in zip(langs, columns, strict=True):
+        shared, private = split.parts(vectors, lang)
+        np.testing.assert_allclose(shared.mean(0), 0, atol=1e-4)
+        # Least squares leaves nothing that a linear map of the shared part could say of the private one.
+        crosses = (shared.T @ (private - private.mean(0))) / len(shared)
+        np.testing.assert_allclose(crosses, 0, atol=1e-4)
+
+
+def test_neural_keeps_its_start_where_training_only_does_harm() -> None:
+    """The rows to train on are noise, which held-out rows notice."""
+    langs = ["en", "fr"]
+    sums, held_out = summed(langs, planted(langs, 3_000)), planted(langs, 500, seed=1)
+    noise = [np.random.default_rng(seed).standard_normal((2_000, WIDTH)) for seed in (0, 1)]
+    start = bgt.fit(sums, [(langs, held_out)], factors=FACTORS)
+    split = neural.fit(sums, [(langs, held_out)], [(langs, noise)], factors=FACTORS)
+    assert min(split.about["contrast"]) == split.about["contrast"][0]
+    left, right = (each.shared(held_out[0], "en") for each in (start, split))
+    np.testing.assert_allclose(left - left.mean(0), right - right.mean(0), atol=1e-5)
+    again = neural.fit(sums, [(langs, held_out)], [(langs, noise)], factors=FACTORS)
+    assert again.about == split.about  # the same seed, the same training

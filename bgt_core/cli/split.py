@@ -32,6 +32,10 @@ def split(
             min=1, help="Units of the shared part, for bgt and neural.", show_default="chosen on held-out rows"
         ),
     ] = None,
+    report: Annotated[
+        bool, typer.Option("--report", help="Also measure each method on the held-out rows: report.md and report.json.")
+    ] = False,
+    sts: Annotated[Path | None, typer.Option(help="Folder of STS files, for the report.", show_default="none")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most this many rows.", show_default="all")] = None,
     seed: options.SeedOption = 0,
     device: options.DeviceOption = "auto",
@@ -46,21 +50,29 @@ def split(
 
     from bgt_core.cli.progress import rows_bar
     from bgt_core.data.parallel import Skipped, read_pairs
-    from bgt_core.splitting import split as fit
-    from bgt_core.splitting import store
+    from bgt_core.errors import check_choice
+    from bgt_core.files import write_json, write_text
+    from bgt_core.splitting import METHODS, store
+    from bgt_core.splitting.fit import TRAINED_ON, check_settings, gather
     from bgt_core.tables import show
 
+    check_choice(METHODS, method=method)
+    names = langs.split(",")
+    check_settings(names, method, factors)
+    if sts and not report:
+        raise UsageError("is for the report; add --report", parameter="sts")
     if out.exists():
         raise UsageError(f"{out}: is there already", parameter="out")
     options.check_files({"out": out})
-    names = langs.split(",")
     skipped = Skipped()
     columns = list(zip(*islice(read_pairs(pairs, names, skipped), limit), strict=True)) or [() for _ in names]
     for example in skipped.examples:
         print(f"skipped {example}", file=sys.stderr)
     encoder = options.open_encoder(model, device, precision)
-    with rows_bar(out.name) as report:
-        fitted = fit(encoder, columns, names, method=method, factors=factors, seed=seed, report=report)
+    keep = max(TRAINED_ON.values()) if report else TRAINED_ON.get(method, 0)
+    with rows_bar(out.name) as progress:
+        gathered = gather(encoder, columns, names, keep=keep, seed=seed, report=progress)
+    fitted = gathered.fit(method, factors)
     store.save(out, store.StoredSplit(fitted, model, encoder.fingerprint))
     print(
         f"{out}: {fitted.shared_width} shared units of {fitted.width}, by {method} from {fitted.about['rows']:,} rows"
@@ -70,3 +82,18 @@ def split(
         for part, values in fitted.about["scores"].items()
     ]
     show([f"of {fitted.about['held_out_rows']:,} held-out rows", "found %", "language told %"], rows)
+    if report:
+        from bgt_core.evaluation.split_report import report as measure
+
+        splits = {method: fitted}
+        for other in METHODS:
+            try:
+                check_settings(names, other, None)
+                splits.setdefault(other, gathered.fit(other))
+            except UsageError as error:
+                print(f"not in the report: {other}: {error}", file=sys.stderr)
+        held_out = [[column[row] for row in gathered.held_out_rows] for column in columns]
+        measured = measure(encoder, model, splits, held_out, names, sts=sts, seed=seed)
+        write_text(out / "report.md", measured.page)
+        write_json(out / "report.json", measured.as_dict())
+        print(out / "report.md")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.errors import DataError, UsageError, check_choice
 from bgt_core.splitting.methods import bgt, centring, leace, neural, shift, subspace
-from bgt_core.splitting.moments import Moments, statistics
+from bgt_core.splitting.moments import HeldOut, Moments, Statistics, statistics
 from bgt_core.splitting.parts import Split
 from bgt_core.splitting.proof import scores
 
@@ -28,6 +28,35 @@ AT_ONCE = 4_096  # rows embedded together
 HELD_OUT, MOST_HELD_OUT = 0.1, 4_000  # share of the rows that choose settings and are measured, and how many at most
 LEAST = 50  # rows of any method
 OF_WIDTH = 2  # times the units, rows that covariances need
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """What methods are fitted on: the vectors of some rows, summed, and those of the rows held out."""
+
+    statistics: Statistics
+    held_out: HeldOut
+    held_out_rows: np.ndarray  # their numbers
+    rows: Sequence[HeldOut]  # vectors of rows that are in the sums too, where they were asked for
+
+    def fit(self, method: str, factors: int | None = None) -> Split:
+        """Fit one method, and score it on the rows held out; errors as `split`."""
+        if method in FACTORED and self.fitted_rows < OF_WIDTH * self.statistics.width:
+            needed = int(np.ceil(OF_WIDTH * self.statistics.width / (1 - HELD_OUT)))
+            raise UsageError(
+                f"of {self.fitted_rows + len(self.held_out_rows)} rows for vectors of {self.statistics.width} units: "
+                f"{method} needs at least {needed:,}, as it fits their covariances. Give more, or use another method.",
+                parameter="pairs",
+            )
+        fit = METHODS[method](
+            self.statistics, [self.held_out], self.rows, **({"factors": factors} if method in FACTORED else {})
+        )
+        counts = {"rows": self.fitted_rows, "held_out_rows": len(self.held_out_rows)}
+        return replace(fit, about={**counts, **fit.about, "scores": scores(fit, self.held_out)})
+
+    @property
+    def fitted_rows(self) -> int:
+        return max(self.statistics.pairs.values())
 
 
 def split(
@@ -63,7 +92,25 @@ def split(
         DataError: Vectors that are constant or not finite.
     """
     check_choice(METHODS, method=method)
-    check_columns(pairs, langs, method, factors)
+    check_settings(langs, method, factors)
+    gathered = gather(encoder, pairs, langs, keep=TRAINED_ON.get(method, 0), seed=seed, report=report)
+    return gathered.fit(method, factors)
+
+
+def gather(
+    encoder: SentenceEncoder,
+    pairs: Sequence[Sequence[str]],
+    langs: Sequence[str],
+    *,
+    keep: int = 0,
+    seed: int = 0,
+    report: Callable[[int, int], None] = lambda done, rows: None,
+) -> Gathered:
+    """Embed pairs, a batch at a time, hold some out and sum the others; `keep` vectors of those stay, at least.
+
+    Arguments and errors are those of `split`.
+    """
+    check_columns(pairs, langs)
     rows = np.random.default_rng(seed).permutation(len(pairs[0]))
     kept_out = min(MOST_HELD_OUT, max(1, round(HELD_OUT * len(rows))))
     held_out, fitted = rows[:kept_out], rows[kept_out:]
@@ -73,18 +120,10 @@ def split(
         return [encoder.embed([column[row] for row in of], lang=lang, latent=SEMANTIC) for column, lang in columns]
 
     vectors = embed(held_out)
-    width = vectors[0].shape[1]
-    if method in FACTORED and len(fitted) < OF_WIDTH * width:
-        needed = int(np.ceil(OF_WIDTH * width / (1 - HELD_OUT)))
-        raise UsageError(
-            f"of {len(rows)} rows for vectors of {width} units: {method} needs at least {needed:,}, as it fits their "
-            "covariances. Give more, or use another method.",
-            parameter="pairs",
-        )
-    moments, kept = Moments(langs, width), []
+    moments, kept = Moments(langs, vectors[0].shape[1]), []
     for start in range(0, len(fitted), AT_ONCE):
         batch = embed(fitted[start : start + AT_ONCE])
-        if moments.count < TRAINED_ON.get(method, 0):
+        if moments.count < keep:
             kept.append(batch)
         moments.add(batch)
         report(kept_out + moments.count, len(rows))
@@ -94,15 +133,12 @@ def split(
             raise DataError(
                 f"The vectors of all sentences in {lang} are the same, or not finite; use another encoder or text."
             )
-    trained_on = [(langs, [np.concatenate(column) for column in zip(*kept, strict=True)])] if kept else []
-    settings = {"factors": factors} if factors else {}
-    fit = METHODS[method](sums, [(langs, vectors)], trained_on, **settings)
-    counts = {"rows": len(fitted), "held_out_rows": kept_out}
-    return replace(fit, about={**counts, **fit.about, "scores": scores(fit, (langs, vectors))})
+    joined = [(langs, [np.concatenate(column) for column in zip(*kept, strict=True)])] if kept else []
+    return Gathered(sums, (langs, vectors), held_out, joined)
 
 
-def check_columns(columns: Sequence[Sequence[str]], langs: Sequence[str], method: str, factors: int | None) -> None:
-    """Raise UsageError for columns, languages or settings that can't be split."""
+def check_columns(columns: Sequence[Sequence[str]], langs: Sequence[str]) -> None:
+    """Raise UsageError for columns that can't be split."""
     if len(columns) != len(langs) or len(columns) < 2:
         raise UsageError(f"{','.join(langs)}: expected two or more, one for each column", parameter="langs")
     lengths = {len(column) for column in columns}
@@ -110,6 +146,10 @@ def check_columns(columns: Sequence[Sequence[str]], langs: Sequence[str], method
         raise UsageError(f"have {sorted(lengths)} rows: expected as many in each column", parameter="pairs")
     if min(lengths) < LEAST:
         raise UsageError(f"of {min(lengths)} rows: at least {LEAST} are needed", parameter="pairs")
+
+
+def check_settings(langs: Sequence[str], method: str, factors: int | None) -> None:
+    """Raise UsageError for languages or a number of factors that the method can't have."""
     if method not in FACTORED and len(set(langs)) < 2:
         raise UsageError(f"{','.join(langs)}: {method} tells languages apart; give two", parameter="langs")
     if factors is not None and (method not in FACTORED or factors < 1):

@@ -55,7 +55,7 @@ def test_paraphrases_of_one_language_are_split_too() -> None:
         ({"pairs": [side[:20] for side in COLUMNS]}, "20 rows: at least 50"),
         ({"langs": ["en", "en"], "method": "leace"}, "leace tells languages apart"),
         ({"factors": 2, "method": "shift"}, "for bgt and neural alone"),
-        ({"encoder": ExternalEncoder("wide", lambda texts, *_: np.ones((len(texts), 300)))}, "at least 667"),
+        ({"encoder": ExternalEncoder("wide", lambda texts, *_: np.eye(len(texts), 300))}, "bgt needs at least 667"),
         ({"encoder": ExternalEncoder("flat", lambda texts, *_: np.ones((len(texts), 3)))}, "are the same"),
         ({"encoder": ExternalEncoder("no", lambda texts, *_: np.full((len(texts), 3), np.nan))}, "no number"),
     ],

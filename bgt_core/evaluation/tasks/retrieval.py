@@ -24,8 +24,9 @@ from bgt_core.evaluation.task import Langs, Task
 from bgt_core.mining import scores
 from bgt_core.mining.margin import check, margin_pairs
 from bgt_core.mining.neighbours import Rows, exact
-from bgt_core.vectors.compare import Similarity, cosine_similarity, nearest
+from bgt_core.vectors.compare import BLOCK, ROUNDING, Similarity, cosine_similarity, nearest
 
+POOL = "cosine in the pool"  # of both languages
 SIMILARITY = "cosine"  # what searches by the encoder's own similarity are called: the cosine, for nearly all
 
 Translations = Mapping[
@@ -35,7 +36,7 @@ Translations = Mapping[
 
 class RetrievalKey(NamedTuple):
     file: str
-    by: str  # "cosine", "ratio" or "distance"
+    by: str  # "cosine", "cosine in the pool", "ratio" or "distance"
     direction: str
     pairs: int
 
@@ -55,6 +56,7 @@ class Retrieval(Task[Translations]):
         str | None, "Margin, ratio or distance: search by it too, and mine the pairs as `bgt mine` does; needs FAISS."
     ] = None
     k: Annotated[int, "Neighbours that a margin is relative to."] = 4
+    pool: Annotated[bool, "Search among the other sentences of the same language too."] = False
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Translations:
         """Read the files."""
@@ -83,7 +85,7 @@ class Retrieval(Task[Translations]):
         rows = systems(encoders, langs, SEMANTIC)
         ways = f"{langs[0]} to {langs[1]}", f"{langs[1]} to {langs[0]}{', back' if langs[0] == langs[1] else ''}"
         hits: dict[RetrievalKey, list[np.ndarray]] = {}
-        mined: dict[RetrievalKey, list[float | None]] = {}
+        numbers: dict[RetrievalKey, list[float | None]] = {}
         for system in rows:
             for file, columns in items.items():
                 left, right = (
@@ -91,12 +93,21 @@ class Retrieval(Task[Translations]):
                 )
                 system.check_widths(left.vectors, right.vectors)
                 searches = {SIMILARITY: hits_of(left, right, system.encoder.similarity)}
+                if self.pool:
+                    ranks = (
+                        pool_ranks(left, right, system.encoder.similarity),
+                        pool_ranks(right, left, system.encoder.similarity),
+                    )
+                    searches[POOL] = ranks[0] == 1, ranks[1] == 1
+                    for way, of_way in zip(ways, ranks, strict=True):
+                        key = RetrievalKey(file, POOL, f"{way}, median rank", len(columns[0]))
+                        numbers.setdefault(key, []).append(float(np.median(of_way)))
                 if self.margin:
                     forward, backward, counts = by_margin(left, right, self.margin, self.k)
                     searches[self.margin] = forward, backward
                     for name, value in (("precision", counts.precision), ("recall", counts.recall), ("F1", counts.f1)):
                         key = RetrievalKey(file, self.margin, f"mining {name}", len(columns[0]))
-                        mined.setdefault(key, []).append(100 * value)
+                        numbers.setdefault(key, []).append(100 * value)
                 for by, of_ways in searches.items():
                     for way, of_way in zip(ways, of_ways, strict=True):
                         hits.setdefault(RetrievalKey(file, by, way, len(columns[0])), []).append(of_way.astype(float))
@@ -108,7 +119,7 @@ class Retrieval(Task[Translations]):
         return Statistic(
             systems=[system.name for system in rows],
             hits={key: np.stack(of_systems) for key, of_systems in hits.items()},
-            numbers=mined,
+            numbers=numbers,
             about=f"{'; '.join(copies)}; precision at 1 in percent, strict: a copy of the translation on another line "
             "is a miss",
             counts={file: len(columns[0]) for file, columns in items.items()},
@@ -149,6 +160,25 @@ def hits_of(
         nearest(queries.vectors, answers.vectors, similarity) for queries, answers in ((left, right), (right, left))
     )
     return on_own_line(forward, left, right), on_own_line(backward, right, left)
+
+
+def pool_ranks(
+    queries: EmbeddedSentences, answers: EmbeddedSentences, similarity: Similarity = cosine_similarity
+) -> np.ndarray:
+    """The place of each line's translation among all different sentences of both languages but itself, (N,) from 1.
+
+    Equally similar sentences, but for rounding, come before it.
+    """
+    ranks = np.empty(len(queries.of_line), int)
+    for start in range(0, len(ranks), BLOCK):
+        lines = slice(start, start + BLOCK)
+        own, place = queries.of_line[lines], np.arange(len(queries.of_line[lines]))
+        across = similarity(queries.vectors[own], answers.vectors)
+        within = similarity(queries.vectors[own], queries.vectors)
+        within[place, own] = -np.inf
+        least = across[place, answers.of_line[lines]][:, None] - ROUNDING
+        ranks[lines] = (across >= least).sum(1) + (within >= least).sum(1)
+    return ranks
 
 
 def by_margin(

@@ -33,6 +33,7 @@ class Reader(nn.Module):
     def __init__(self, start: Map, covariance: np.ndarray):
         super().__init__()
         factors, width = start.read.shape
+        self.offset: Tensor
         self.register_buffer("offset", torch.tensor(start.offset, dtype=torch.float32))
         self.read = nn.Parameter(torch.tensor(start.read, dtype=torch.float32))
         self.up, self.down = nn.Linear(width, UNITS), nn.Linear(UNITS, factors, bias=False)
@@ -87,7 +88,7 @@ def fit(
                 if losses[-1] == min(losses):
                     best = deepcopy(readers.state_dict())
     readers.load_state_dict(best)
-    maps = {lang: as_map(reader, of_language(train, lang)) for lang, reader in readers.items()}
+    maps = {lang: as_map(readers[lang], of_language(train, lang)) for lang in start.maps}
     return Split("neural", maps, {**start.about, "contrast": losses})
 
 
@@ -128,14 +129,14 @@ def of_language(rows: Sequence[tuple[Sequence[str], list[Tensor]]], lang: str) -
 
 
 @torch.no_grad()
-def as_map(reader: Reader, vectors: Tensor) -> Map:
+def as_map(reader: nn.Module, vectors: Tensor) -> Map:
     """A trained reader as arrays, with shared parts of mean 0."""
+    weights = {name: value.double().numpy() for name, value in reader.state_dict().items()}
     shared = reader(vectors).double().numpy()
     mean = shared.mean(0)
     shared -= mean
     gram = shared.T @ shared
     ridge = RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
-    back = np.linalg.solve(gram + ridge, shared.T @ (vectors - reader.offset).double().numpy()).T
-    weights = {name: value.double().numpy() for name, value in reader.state_dict().items()}
+    back = np.linalg.solve(gram + ridge, shared.T @ (vectors.double().numpy() - weights["offset"])).T
     hidden = Hidden(weights["up.weight"], weights["up.bias"], weights["down.weight"])
     return Map(weights["offset"], weights["read"], back, -mean, hidden)

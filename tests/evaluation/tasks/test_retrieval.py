@@ -233,3 +233,25 @@ def test_bad_input_is_one_line() -> None:
             call()
         assert error.value.exit_code == code
         assert "\n" not in str(error.value)
+
+
+def test_in_the_pool_a_sentence_competes_with_those_of_its_own_language() -> None:
+    """Against every similarity written out, with copies on both sides."""
+    rng = np.random.default_rng(3)
+    tables = rng.standard_normal((9, 4)), rng.standard_normal((9, 4))
+    left, right = numbers(0, 1, 2, 3, 4, 5, 6, 2), numbers(0, 1, 2, 3, 4, 5, 5, 7)
+    encoder = Lookup(*tables)
+    result = evaluate(Retrieval(langs="en,fr", pool=True), encoder, {"pairs": (left, right)}, resamples=100)
+    for way, queries, answers, own, other in (
+        ("en to fr", left, right, *tables),
+        ("fr to en", right, left, *reversed(tables)),
+    ):
+        ranks = []
+        for query, answer in zip(queries, answers, strict=True):
+            vector = unit(own[int(query)])
+            target = vector @ unit(other[int(answer)])
+            rivals = [vector @ unit(other[int(each)]) for each in set(answers)]
+            rivals += [vector @ unit(own[int(each)]) for each in set(queries) - {query}]
+            ranks.append(sum(rival >= target - 1e-6 for rival in rivals))
+        assert result.value(("pairs", "cosine in the pool", way)) == 100 * np.mean(np.array(ranks) == 1)
+        assert result.value(("pairs", "cosine in the pool", f"{way}, median rank")) == np.median(ranks)

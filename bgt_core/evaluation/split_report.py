@@ -1,0 +1,177 @@
+"""One page of proof for a split: an encoder's vectors as they are, and both parts by each method, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bgt_core.adapters.external import ExternalEncoder
+from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.evaluation.result import Result
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.retrieval import Retrieval
+from bgt_core.evaluation.tasks.sts import Sts
+from bgt_core.evaluation.tasks.surface import Surface
+from bgt_core.evaluation.tasks.triples import TriplesTask
+from bgt_core.grammar.triples import LANGS
+from bgt_core.splitting import Split
+from bgt_core.tables import Table
+from bgt_core.tables.writers import markdown_text
+from bgt_core.vectors.compare import cosine_similarity
+
+LINES = 1_000  # held out, and searched
+QUERIES = 4  # sentences whose neighbours are shown
+AS_THEY_ARE = "as they are"
+STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024)  # factors whose nats are summed up to
+
+TEXT = """# What the split of {encoder} does
+
+Measured on {lines:,} lines in {langs} that no method was fitted on. A row is the vectors as they are, or one part of them
+by one method. Intervals are of {level:g} %.
+
+{sections}
+## Further probes
+
+Tense, gender of articles and more, of the vectors and of both parts:
+
+    bgt-probe --model {encoder} --model split:FOLDER --lang {lang} --task tense,gender
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """Results by the name of what was measured, and the page that shows them."""
+
+    results: Mapping[str, Result]
+    page: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every result, as JSON can hold it."""
+        return {name: result.as_dict() for name, result in self.results.items()}
+
+
+class Remembered(ExternalEncoder):
+    """An encoder that embeds a sentence once, however often it is asked for."""
+
+    def __init__(self, inner: SentenceEncoder):
+        super().__init__(AS_THEY_ARE, self.recall, inner.langs)
+        self.inner, self.known = inner, dict[tuple[str, str], np.ndarray]()
+
+    def recall(self, sentences: list[str], lang: str, latent: str) -> np.ndarray:
+        new = list(dict.fromkeys(sentence for sentence in sentences if (lang, sentence) not in self.known))
+        if new:
+            vectors = self.inner.embed(new, lang=lang, latent=SEMANTIC)
+            self.known |= {(lang, sentence): vector for sentence, vector in zip(new, vectors, strict=True)}
+        return np.stack([self.known[lang, sentence] for sentence in sentences])
+
+
+def report(
+    encoder: SentenceEncoder,
+    name: str,
+    splits: Mapping[str, Split],
+    columns: Sequence[Sequence[str]],
+    langs: Sequence[str],
+    *,
+    sts: Path | None = None,
+    resamples: int = 2_000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Report:
+    """Measure an encoder's vectors and their parts by several methods.
+
+    Args:
+        encoder: What was split.
+        name: The encoder's name, for the page.
+        splits: By method, of one encoder.
+        columns: Sentences that no split was fitted on, line n of each of one meaning; the first 1,000 lines are used.
+        langs: The language of each column.
+        sts: A folder of STS files, for English similarity of 2012 to 2015.
+        resamples: Number of bootstrap resamples.
+        level: Level of the intervals.
+        seed: Seed of resamples and of folds.
+
+    Returns:
+        The language, closing mark and length that a linear probe tells; retrieval of each two columns, and in the pool
+        of both languages; triples of the built-in grammar; similarity; and neighbours by each part.
+    """
+    columns = [list(column[:LINES]) for column in columns]
+    inner = Remembered(encoder)
+    systems: dict[str, SentenceEncoder] = {AS_THEY_ARE: inner}
+    for method, split in splits.items():
+        systems[f"{method}: shared"] = part(inner, split, 0)
+        systems[f"{method}: private"] = part(inner, split, 1)
+    measured: dict[str, Result] = {}
+
+    def measure(title: str, task: Any, data: Any) -> None:
+        measured[title] = evaluate(task, systems, data, resamples=resamples, level=level, seed=seed)
+
+    measure("What a linear probe tells", Surface(langs=",".join(langs)), columns)
+    for other in range(1, len(langs)):
+        pair = f"{langs[0]},{langs[other]}"
+        title = f"The line of the same meaning found, {langs[0]} and {langs[other]}"
+        measure(title, Retrieval(langs=pair, pool=True), {"held-out lines": (columns[0], columns[other])})
+    if sts:
+        similarity = Sts(sets="2012-2015")
+        measure("English similarity (STS 2012-2015)", similarity, similarity.load([sts], seed=seed))
+    for lang in sorted(set(langs) & set(LANGS)):
+        triples = TriplesTask(lang=lang)
+        measure(f"Paraphrases nearer than altered sentences, {lang}", triples, triples.load([], seed=seed))
+    sections = [f"## {title}\n\n{markdown_text(by_system(result), result.about)}" for title, result in measured.items()]
+    sections += [
+        f"## Nats that two sentences share: {method}\n\n{markdown_text(spectrum(split))}"
+        for method, split in splits.items()
+        if "nats" in split.about
+    ]
+    sections.append(f"## Nearest neighbours\n\n{markdown_text(neighbours(systems, columns, langs, seed))}")
+    page = TEXT.format(
+        encoder=name,
+        lines=len(columns[0]),
+        langs=", ".join(langs),
+        level=100 * level,
+        sections="\n".join(sections),
+        lang=langs[-1],
+    )
+    return Report(measured, page)
+
+
+def part(inner: Remembered, split: Split, which: int) -> ExternalEncoder:
+    """One part of an encoder's vectors as an encoder: 0 the shared one, 1 the private one."""
+    return ExternalEncoder(
+        inner.name, lambda texts, lang, _: split.parts(inner.embed(texts, lang=lang), lang)[which], split.langs
+    )
+
+
+def by_system(result: Result) -> Table:
+    """A row for each system, a column for each score."""
+    heads = [" ".join(str(field) for field in key[:-1] if field != "held-out lines") for key in result.scores]
+    rows = [[system, *(cells[row] for cells in result.scores.values())] for row, system in enumerate(result.systems)]
+    return Table(["vectors", *heads], rows)
+
+
+def spectrum(split: Split) -> Table:
+    """The correlation of some factors, and the nats of all up to them."""
+    nats, correlations = np.cumsum(split.about["nats"]), split.about["correlations"]
+    shown = [step for step in STEPS if step < len(nats)] + [len(nats)]
+    rows = [[step, float(correlations[step - 1]), float(nats[step - 1])] for step in shown]
+    return Table(["factor", "correlation", "nats up to it"], rows, digits=2)
+
+
+def neighbours(
+    systems: Mapping[str, SentenceEncoder], columns: Sequence[Sequence[str]], langs: Sequence[str], seed: int
+) -> Table:
+    """Of some sentences of the first column, the nearest other sentence of any column, by each system."""
+    texts = [text for column in columns for text in column]
+    queries = np.random.default_rng(seed).choice(len(columns[0]), min(QUERIES, len(columns[0])), replace=False)
+    rows = []
+    for name, encoder in systems.items():
+        parts = [encoder.embed(column, lang=lang) for column, lang in zip(columns, langs, strict=True)]
+        vectors = np.concatenate(parts)
+        similarity = cosine_similarity(vectors[queries], vectors)
+        for place, query in enumerate(queries):
+            similarity[place, [row for row, text in enumerate(texts) if text == texts[query]]] = -np.inf
+        rows.append([name, *(texts[row] for row in similarity.argmax(1))])
+    return Table(["vectors", *(texts[query] for query in queries)], rows)

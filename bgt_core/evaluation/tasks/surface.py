@@ -1,0 +1,111 @@
+"""Surface: what a linear probe tells from a sentence's vector, of things that any text shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bgt_core.contracts import SentenceEncoder
+from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.errors import DataError, UsageError
+from bgt_core.evaluation.comparison import Statistic
+from bgt_core.evaluation.systems import systems
+from bgt_core.evaluation.task import Langs, Latent, Task, one_path
+
+Columns = Sequence[Sequence[str]]  # line n of each means the same
+FOLDS = 5
+MARKS = ".?!…"  # closing marks, of whatever script; another ending is no mark
+SAME = str.maketrans({"。": ".", "۔": ".", "।": ".", "？": "?", "؟": "?", "！": "!"})
+THIRDS = 3
+GUESS = "the most frequent"  # the system that has no vector
+
+
+class SurfaceKey(NamedTuple):
+    told: str
+    sentences: int
+
+
+@dataclass(frozen=True)
+class Surface(Task[Columns]):
+    """Surface: does a linear probe tell the language, the closing mark and the length from a vector?
+
+    In percent of sentences, in five folds; sentences of one line are in one fold. The length is the third of its
+    language that a sentence is in, by its characters. The last system guesses what is most frequent.
+    """
+
+    data = "Sentences that mean the same, a column for each language: TSV, Parquet, or X for X.en and X.fr."
+
+    langs: Langs
+    latent: Latent = None
+
+    def load(self, paths: Sequence[Path], *, seed: int) -> Columns:
+        """Read the file."""
+        path = one_path(paths, "one file of sentences")
+        return list(zip(*read_pairs(path, self.langs.split(","), Skipped(), strict=True), strict=True))
+
+    def statistic(self, items: Columns, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
+        """Fit the probes of each system."""
+        langs = self.langs.split(",")
+        if len(items) != len(langs) or len({len(column) for column in items}) != 1:
+            raise UsageError(f"{self.langs}: expected one for each column, and as many sentences in each.")
+        lines = len(items[0])
+        if lines < FOLDS:
+            raise DataError(f"{lines} lines: a probe in {FOLDS} folds needs at least {FOLDS}.")
+        labels = labels_of(items, langs)
+        rows = systems(encoders, langs, self.latent, reserved=[GUESS])
+        folds = np.tile(np.random.default_rng(seed).permutation(lines) % FOLDS, len(langs))
+        hits: dict[str, list[np.ndarray]] = {told: [] for told in labels}
+        for system in rows:
+            parts = [system.embed(column, lang) for column, lang in zip(items, langs, strict=True)]
+            system.check_widths(parts[0], parts[-1])
+            vectors = np.concatenate(parts)
+            for told, of in labels.items():
+                hits[told].append(right(vectors / (vectors.std() or 1.0), of, folds))
+        for told, of in labels.items():
+            hits[told].append(right(np.zeros((len(of), 1)), of, folds))
+        return Statistic(
+            systems=[*(system.name for system in rows), GUESS],
+            hits={SurfaceKey(told, lines * len(langs)): np.stack(each) for told, each in hits.items()},
+            about=f"{lines:,} lines in {', '.join(langs)}; sentences that a linear probe is right about, x 100",
+            counts={"lines": lines},
+        )
+
+
+TASK = Surface
+
+
+def labels_of(columns: Columns, langs: Sequence[str]) -> dict[str, np.ndarray]:
+    """What is told of each sentence, column after column, (N x C,) each; nothing that is the same everywhere."""
+    lengths = [np.array([len(sentence) for sentence in column]) for column in columns]
+    thirds = [np.searchsorted(np.quantile(of, [1 / THIRDS, 1 - 1 / THIRDS]), of) for of in lengths]
+    labels = {
+        "language": np.repeat(langs, len(columns[0])),
+        "closing mark": np.array([closing_mark(sentence) for column in columns for sentence in column]),
+        "length": np.concatenate(thirds),
+    }
+    return {told: of for told, of in labels.items() if len(set(of)) > 1}
+
+
+def closing_mark(sentence: str) -> str:
+    """Its last character if that is a closing mark, past closing quotes and brackets; otherwise nothing."""
+    last = sentence.rstrip(" \u00a0\u202f\"'»”’)]").translate(SAME)[-1:]
+    return last if last in MARKS else ""
+
+
+def right(vectors: np.ndarray, labels: np.ndarray, folds: np.ndarray) -> np.ndarray:
+    """Whether a probe that has not seen a sentence's fold is right about it: (N, D), (N,), (N,) -> (N,) of 0 and 1."""
+    from sklearn.linear_model import LogisticRegression  # a second, which other tasks need not wait
+
+    hits = np.zeros(len(labels))
+    for fold in range(FOLDS):
+        seen = folds != fold
+        if len(set(labels[seen])) == 1:
+            told = np.full((~seen).sum(), labels[seen][0])
+        else:
+            told = LogisticRegression(max_iter=500).fit(vectors[seen], labels[seen]).predict(vectors[~seen])
+        hits[~seen] = told == labels[~seen]
+    return hits

@@ -1,0 +1,84 @@
+"""What a linear probe tells of a text's surface."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
+
+from bgt_core.adapters.external import ExternalEncoder
+from bgt_core.errors import BgtError
+from bgt_core.evaluation.task import evaluate
+from bgt_core.evaluation.tasks.surface import FOLDS, GUESS, Surface, closing_mark, labels_of, right
+
+LINES = 100
+COLUMNS = [
+    [f"{lang} {'x' * (line % 30)}{'?' if line % 4 == 0 else '.'}" for line in range(LINES)] for lang in ("en", "fr")
+]
+
+
+def marks(sentences: list[str], lang: str, latent: str) -> np.ndarray:
+    """A unit that is 1 for questions, and one that says nothing."""
+    drawn = np.random.default_rng(len(sentences)).standard_normal(len(sentences))
+    return np.stack([[sentence.endswith("?") for sentence in sentences], drawn], 1).astype(np.float32)
+
+
+def test_a_probe_tells_what_a_vector_holds_and_guesses_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"{left}\t{right}\n" for left, right in zip(*COLUMNS, strict=True)), "utf-8")
+    result = evaluate(Surface(langs="en,fr"), {"marks": ExternalEncoder("marks", marks)}, path, resamples=100)
+    assert result.systems == ["marks", GUESS]
+    assert result.value(("closing mark",), "marks") == 100
+    assert result.value(("closing mark",), GUESS) == pytest.approx(75, abs=0.1)
+    assert result.value(("language",), "marks") < 60 and result.value(("length",), GUESS) < 50
+    assert result.counts == {"lines": LINES}
+
+
+def test_a_fold_is_predicted_by_a_probe_that_has_not_seen_it() -> None:
+    """The same as scikit-learn's predictions over folds that are given."""
+    rng = np.random.default_rng(0)
+    vectors, labels, folds = rng.standard_normal((200, 5)), rng.integers(0, 3, 200), rng.permutation(200) % FOLDS
+    vectors[:, 0] += labels
+    probe = LogisticRegression(max_iter=500)
+    expected = cross_val_predict(probe, vectors, labels, cv=PredefinedSplit(folds)) == labels
+    np.testing.assert_array_equal(right(vectors, labels, folds), expected)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "mark"),
+    [
+        ("Is it late?", "?"),
+        ("« Il est tard ? »", "?"),
+        ("もう遅いですか？", "?"),
+        ("هل الوقت متأخر؟", "?"),
+        ("It is late.", "."),
+        ("もう遅い。", "."),
+        ('She said "it is late!"', "!"),
+        ("Well (perhaps…)", "…"),
+        ("It is late", ""),
+        ("", ""),
+    ],
+)
+def test_closing_marks_are_those_of_any_script(sentence: str, mark: str) -> None:
+    assert closing_mark(sentence) == mark
+
+
+def test_what_is_the_same_everywhere_is_not_told() -> None:
+    labels = labels_of([["A cat.", "One large dog."], ["A bird.", "Some other bird."]], ["en", "en"])
+    assert list(labels) == ["length"]
+
+
+@pytest.mark.parametrize(
+    ("langs", "columns", "message"),
+    [
+        ("en", COLUMNS, "en: expected one for each column"),
+        ("en,fr", [COLUMNS[0], COLUMNS[1][1:]], "as many sentences in each"),
+        ("en,fr", [column[:3] for column in COLUMNS], "3 lines: a probe in 5 folds needs"),
+    ],
+)
+def test_what_cannot_be_measured_is_said(langs: str, columns: list[list[str]], message: str) -> None:
+    with pytest.raises(BgtError, match=message):
+        evaluate(Surface(langs=langs), ExternalEncoder("marks", marks), columns, resamples=100)

@@ -33,9 +33,14 @@ def split(
         ),
     ] = None,
     report: Annotated[
-        bool, typer.Option("--report", help="Also measure each method on the held-out rows: report.md and report.json.")
+        bool,
+        typer.Option(
+            "--report", help="Write report.md and report.json too: every method, measured on the held-out rows."
+        ),
     ] = False,
-    sts: Annotated[Path | None, typer.Option(help="Folder of STS files, for the report.", show_default="none")] = None,
+    sts: Annotated[
+        Path | None, typer.Option(help="A folder of STS files, for the report.", show_default="none")
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most this many rows.", show_default="all")] = None,
     seed: options.SeedOption = 0,
     device: options.DeviceOption = "auto",

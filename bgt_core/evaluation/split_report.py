@@ -30,8 +30,8 @@ STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024)  # factors whose nats are
 
 TEXT = """# What the split of {encoder} does
 
-Measured on {lines:,} lines in {langs} that no method was fitted on. A row is the vectors as they are, or one part of them
-by one method. Intervals are of {level:g} %.
+Measured on {lines:,} lines in {langs} that no method was fitted on. A row is the vectors as they are, or one part of
+them by one method. Intervals are of {level:g} %.
 
 {sections}
 ## Further probes

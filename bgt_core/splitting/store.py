@@ -111,8 +111,8 @@ def load(folder: Path) -> StoredSplit:
 
 def arrays(of: Map) -> dict[str, np.ndarray]:
     """The arrays of a map, and of its hidden layer if it has one, by name."""
-    found = asdict(of)
-    return found | (found.pop("hidden") or {})
+    tensors = asdict(of)
+    return tensors | (tensors.pop("hidden") or {})
 
 
 def card(stored: StoredSplit) -> str:

@@ -35,8 +35,10 @@ MEANINGS = {
     "--out": "Output",
     "--pair": "Two languages",
     "--precision": "fp32, bf16",
+    "--report": "Write",
     "--shard": "Part I of N only",
     "--strict": "Stop on",
+    "--sts": "A folder of STS files",
     "--tokenizer": "A SentencePiece model",
     "--train": "Training",
 }

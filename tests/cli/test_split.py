@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,20 @@ def test_a_split_is_made_shown_and_opened(bgt: Bgt, pairs: Path) -> None:
     assert searched.code == 0, searched.err
 
 
+def test_a_report_has_each_method_that_the_rows_allow(bgt: Bgt, pairs: Path) -> None:
+    done = bgt(
+        *"split pairs.tsv --langs en,fr --model baseline:words --method centring --out made --report --seed 3".split()
+    )
+    assert done.code == 0 and done.out.endswith("made/report.md\n"), done.err
+    assert done.err.count("not in the report: ") == 2  # bgt and neural need more rows
+    page, numbers = Path("made/report.md").read_text("utf-8"), json.loads(Path("made/report.json").read_text("utf-8"))
+    assert "| leace: private |" in page and "| bgt: shared |" not in page
+    assert (
+        numbers["What a linear probe tells"]["counts"] == {"lines": 12}
+        and numbers["What a linear probe tells"]["seed"] == 3
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -48,6 +63,7 @@ def test_a_split_is_made_shown_and_opened(bgt: Bgt, pairs: Path) -> None:
         ("few.tsv --langs en,fr --out new", 2, "PAIRS of 9 rows: at least 50"),
         ("pairs.tsv --langs en,fr --out new", 2, "PAIRS of 120 rows for vectors of"),
         ("pairs.tsv --langs en,fr --out new --method pca", 2, "pca"),
+        ("pairs.tsv --langs en,fr --out new --sts there", 2, "--sts is for the report; add --report"),
         ("absent.tsv --langs en,fr --out new", 3, "absent.tsv"),
     ],
 )

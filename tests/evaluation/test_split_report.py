@@ -33,14 +33,14 @@ def test_every_method_is_measured_beside_the_vectors_as_they_are() -> None:
     held_out = [[column[row] for row in gathered.held_out_rows] for column in COLUMNS]
     made = report(encoder, "ours", splits, held_out, LANGS, resamples=100)
     systems = [AS_THEY_ARE, *(f"{method}: {part}" for method in METHODS for part in ("shared", "private"))]
-    told, found = (made.results[title] for title in list(made.results)[:2])
-    assert found.systems == systems and told.systems[:-1] == systems
+    surface, retrieval = (made.results[title] for title in list(made.results)[:2])
+    assert retrieval.systems == systems and surface.systems[:-1] == systems
     for method, split in splits.items():
         both_ways = [
-            found.value(("held-out lines", "cosine", way), f"{method}: shared") for way in ("en to fr", "fr to en")
+            retrieval.value(("held-out lines", "cosine", way), f"{method}: shared") for way in ("en to fr", "fr to en")
         ]
         assert np.mean(both_ways) == pytest.approx(100 * split.about["scores"]["shared"]["found"])
-    assert told.value(("language",), "bgt: shared") < 65 < 99 < told.value(("language",), "bgt: private")
+    assert surface.value(("language",), "bgt: shared") < 65 < 99 < surface.value(("language",), "bgt: private")
     for text in (*systems, "nats up to it", f"{sum(splits['bgt'].about['nats']):.2f}", "bgt-probe --model ours"):
         assert text in made.page
     assert list(made.as_dict()) == list(made.results)

@@ -25,7 +25,7 @@ GUESS = "the most frequent"  # the system that has no vector
 
 
 class SurfaceKey(NamedTuple):
-    told: str
+    property: str
     sentences: int
 
 
@@ -58,18 +58,18 @@ class Surface(Task[Columns]):
         labels = labels_of(items, langs)
         rows = systems(encoders, langs, self.latent, reserved=[GUESS])
         folds = np.tile(np.random.default_rng(seed).permutation(lines) % FOLDS, len(langs))
-        hits: dict[str, list[np.ndarray]] = {told: [] for told in labels}
+        hits: dict[str, list[np.ndarray]] = {name: [] for name in labels}
         for system in rows:
             parts = [system.embed(column, lang) for column, lang in zip(items, langs, strict=True)]
             system.check_widths(parts[0], parts[-1])
             vectors = np.concatenate(parts)
-            for told, of in labels.items():
-                hits[told].append(right(vectors / (vectors.std() or 1.0), of, folds))
-        for told, of in labels.items():
-            hits[told].append(right(np.zeros((len(of), 1)), of, folds))
+            for name, of in labels.items():
+                hits[name].append(right(vectors / (vectors.std() or 1.0), of, folds))
+        for name, of in labels.items():
+            hits[name].append(right(np.zeros((len(of), 1)), of, folds))
         return Statistic(
             systems=[*(system.name for system in rows), GUESS],
-            hits={SurfaceKey(told, lines * len(langs)): np.stack(each) for told, each in hits.items()},
+            hits={SurfaceKey(name, lines * len(langs)): np.stack(each) for name, each in hits.items()},
             about=f"{lines:,} lines in {', '.join(langs)}; sentences that a linear probe is right about, x 100",
             counts={"lines": lines},
         )
@@ -87,7 +87,7 @@ def labels_of(columns: Columns, langs: Sequence[str]) -> dict[str, np.ndarray]:
         "closing mark": np.array([closing_mark(sentence) for column in columns for sentence in column]),
         "length": np.concatenate(thirds),
     }
-    return {told: of for told, of in labels.items() if len(set(of)) > 1}
+    return {name: of for name, of in labels.items() if len(set(of)) > 1}
 
 
 def closing_mark(sentence: str) -> str:
@@ -104,8 +104,8 @@ def right(vectors: np.ndarray, labels: np.ndarray, folds: np.ndarray) -> np.ndar
     for fold in range(FOLDS):
         seen = folds != fold
         if len(set(labels[seen])) == 1:
-            told = np.full((~seen).sum(), labels[seen][0])
+            predicted = np.full((~seen).sum(), labels[seen][0])
         else:
-            told = LogisticRegression(max_iter=500).fit(vectors[seen], labels[seen]).predict(vectors[~seen])
-        hits[~seen] = told == labels[~seen]
+            predicted = LogisticRegression(max_iter=500).fit(vectors[seen], labels[seen]).predict(vectors[~seen])
+        hits[~seen] = predicted == labels[~seen]
     return hits

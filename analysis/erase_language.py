@@ -28,20 +28,22 @@ def main(source: Path, pairs: Path, langs: list[str], out: Path) -> None:
     """Write the checkpoint with new means and directions."""
     source = checkpoint.find(source)
     bgt = bgt_core.load(source, "cpu", "fp32")
-    name, erasing = next((n, part) for n, part in bgt.model.named_modules() if isinstance(part, WithoutLanguage))
-    erasing.directions.zero_()  # vectors as the body gives them
+    modules = [(name, part) for name, part in bgt.model.named_modules() if isinstance(part, WithoutLanguage)]
+    for _, erasing in modules:
+        erasing.directions.zero_()  # vectors as the body gives them
     columns = dict(zip(langs, zip(*read_pairs(pairs, langs, Skipped(), strict=True), strict=True), strict=True))
-    means = torch.stack([torch.from_numpy(bgt.embed(columns[lang], lang=lang).mean(0)) for lang in erasing.langs])
+    for _, erasing in reversed(modules):  # the inner one first: the outer one reads its vectors
+        means = [torch.from_numpy(bgt.embed(columns[lang], lang=lang).mean(0)) for lang in erasing.langs]
+        erasing.means.copy_(torch.stack(means))
+        erasing.read.fill_(min(erasing.memory, len(columns[langs[0]])))
+        erasing.directions.copy_(torch.linalg.qr((erasing.means[1:] - erasing.means[:1]).T).Q.T)
     shutil.copytree(source, out)
     weights = out / checkpoint.WEIGHTS
     with safe_open(weights, "pt") as file:
         about = file.metadata()
     tensors = load_file(weights)
-    tensors |= {
-        f"{name}.means": means,
-        f"{name}.read": torch.full((len(langs),), float(min(erasing.memory, len(columns[langs[0]])))),
-        f"{name}.directions": torch.linalg.qr((means[1:] - means[:1]).T).Q.T.contiguous(),
-    }
+    for name, erasing in modules:
+        tensors |= {f"{name}.{buffer}": value for buffer, value in erasing.named_buffers(recurse=False)}
     save_file(tensors, weights, about)
     config = json.loads((out / checkpoint.CONFIG).read_text("utf-8"))
     config["files"][weights.name] = facts(weights)["sha256"]

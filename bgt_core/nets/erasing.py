@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bgt_core.contracts import Tokens
@@ -18,12 +19,16 @@ class WithoutLanguage(nn.Module):
     equal means no linear predictor does better than the best constant (Belrose et al. 2023, LEACE, theorem 3.1); LEACE
     finds the smallest change of that kind, this takes the orthogonal one, which needs no covariance.
 
+    Vectors get shorter by it, some more than others. Where `parts` are given, each is scaled back to the length that it
+    had, and so keeps its share of the cosine. Scaling moves the means apart again, a little: erase a second time.
+
     Means are followed in training, each sentence counting alike: over the first `memory` sentences of a language the
     average, later an exponential one. The body has to be told the language in training alone.
 
     Args:
         body: The body whose vectors are changed.
         langs: The languages to be made alike.
+        parts: Units of each part whose length is kept; without them lengths are not kept.
         memory: How many sentences of a language its mean remembers.
     """
 
@@ -31,10 +36,10 @@ class WithoutLanguage(nn.Module):
     read: Tensor
     directions: Tensor
 
-    def __init__(self, body: nn.Module, langs: Sequence[str], memory: int = 20_000):
+    def __init__(self, body: nn.Module, langs: Sequence[str], parts: Sequence[int] = (), memory: int = 20_000):
         super().__init__()
         self.width: int = body.width  # type: ignore[assignment]
-        self.body, self.langs, self.memory = body, list(langs), memory
+        self.body, self.langs, self.parts, self.memory = body, list(langs), list(parts), memory
         self.register_buffer("means", torch.zeros(len(self.langs), self.width))
         self.register_buffer("read", torch.zeros(len(self.langs)))  # sentences, at most `memory`
         self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # orthonormal, or zero
@@ -45,7 +50,11 @@ class WithoutLanguage(nn.Module):
         if self.training:
             self.follow(vectors.detach(), side.lang)
         away = vectors.float() - self.means.mean(0)
-        return vectors - (away @ self.directions.T) @ self.directions
+        erased = vectors - (away @ self.directions.T) @ self.directions
+        if not self.parts:
+            return erased
+        parts = zip(vectors.split(self.parts, dim=1), erased.split(self.parts, dim=1), strict=True)
+        return torch.cat([F.normalize(after) * before.norm(dim=1, keepdim=True) for before, after in parts], dim=1)
 
     @torch.no_grad()
     def follow(self, vectors: Tensor, lang: str) -> None:

@@ -16,7 +16,7 @@ from bgt_core.nets.dropout import Dropout
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.forms import exact, lookup
 from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.roles import MeanStateRoles, RolePooling
+from bgt_core.nets.roles import RolePooling
 from bgt_core.nets.transformer import Transformer
 
 
@@ -166,7 +166,7 @@ class BoundPooling(nn.Module):
         self,
         average: SIFPooling,
         body: Transformer,
-        roles: RolePooling | MeanStateRoles,
+        roles: RolePooling,
         bound: int,
         bound_share: float,
         roles_share: float,
@@ -188,7 +188,7 @@ class BoundPooling(nn.Module):
         layout = layout or PackedLayout.of(side)
         states = self.body.states(side, layout)  # (N, H)
         words = self.average.words(side, layout)
-        bound, roles = self.bound(side, layout, states), self.relate(side, layout, words, states)
+        bound, roles = self.bound(side, layout, states), self.relate(side, layout, words)
         parts = self.average.pool(*words, layout), bound, roles
         units = [F.normalize(exact(part)) for part in parts]
         scaled = [unit * math.sqrt(share * self.width) for unit, share in zip(units, self.shares, strict=True)]

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.backend import Linear, linear
+from bgt_core.backend import Linear
 from bgt_core.contracts import Tokens
 from bgt_core.errors import UsageError
 from bgt_core.nets.fast.packing import PackedLayout
@@ -59,7 +59,7 @@ class RolePooling(nn.Module):
         self.pairs, self.gate = Linear(inner, 2 * RELATIONS * KEY_WIDTH), Linear(inner, RELATIONS)
         self.head, self.dependent = Linear(width, of_pair, bias=False), Linear(width, of_pair, bias=False)
 
-    def forward(self, side: Tokens, layout: PackedLayout, words: tuple[Tensor, Tensor], states: Tensor) -> Tensor:
+    def forward(self, side: Tokens, layout: PackedLayout, words: tuple[Tensor, Tensor]) -> Tensor:
         """Pool tokens' own vectors.
 
         Args:
@@ -67,7 +67,6 @@ class RolePooling(nn.Module):
             layout: Where their N tokens stand.
             words: The tokens' own vectors, (N, D), and how much each counts in the sentence's mean, (N,); nothing
                 attends to a token of weight 0.
-            states: Unused; `MeanStateRoles` reads them.
 
         Returns:
             (B, K), of length 1 or shorter.
@@ -96,18 +95,6 @@ class RolePooling(nn.Module):
         gates = layout.unpack(exact(self.gate(states))).sigmoid() * counted[:, :, None]  # (B, T, relations)
         heads = layout.unpack(exact(self.head(centred)))[:, None]  # (B, 1, T, K / 2 / relations)
         return (gates.transpose(1, 2)[..., None] * heads * dependents).sum(2)
-
-
-class MeanStateRoles(nn.Module):
-    """A linear map of the mean of a Transformer's states, without slots and relations: the roles of `bgt-en-fr`."""
-
-    def __init__(self, width: int, roles: int):
-        super().__init__()
-        self.width, self.weight = roles, Linear(width, roles, bias=False).weight
-
-    def forward(self, side: Tokens, layout: PackedLayout, words: tuple[Tensor, Tensor], states: Tensor) -> Tensor:
-        """States (N, H) of the N tokens at `layout` -> (B, K)."""
-        return linear(layout.mean(states), self.weight)
 
 
 def chosen(scores: Tensor, counted: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from bgt_core.nets.memory import MemoryReader
 from bgt_core.nets.output import LanguageOutput, TiedOutput
 from bgt_core.nets.pooling import BoundPooling, SIFPooling
 from bgt_core.nets.prediction import OutputLayer
-from bgt_core.nets.roles import MeanStateRoles, RolePooling
+from bgt_core.nets.roles import RolePooling
 from bgt_core.nets.transformer import EncoderLayer, Transformer
 from bgt_core.objectives.altered import AlteredMargin
 from bgt_core.objectives.combine import Sum
@@ -45,9 +45,9 @@ class BoundConfig:
     bound_dim: int = 384  # units that hold states bound to positions; an even number
     bound_share: float = 0.03  # of the cosine; more costs STS
     roles_dim: int = 256  # units that tell who does what to whom, wherever it stands; a multiple of 16
-    roles_share: float = 0.09  # of the cosine
+    roles_share: float = 0.2  # of the cosine
     composed_layers: int = 3  # under the bound part
-    roles_layers: int = 2  # that find who does what; 0: roles are a map of the bound part's mean state
+    roles_layers: int = 2  # that find who does what
     memory_slots: int = 24  # positions that decoders attend to; later ones are read at the token's own position alone
     tag_dim: int = 0  # of the vector that tells nets of all languages which one they are in; 0: each has its own nets
     language_dim: int = 64
@@ -86,14 +86,12 @@ class BoundConfig:
         probabilities = torch.from_numpy(tokenizer.probabilities())
         average = SIFPooling(probabilities, self.average_dim, trained=self.train_rarity)
         layer = partial(EncoderLayer, self.d_model, self.ffn_dim, self.heads, self.dropout)
-        roles: RolePooling | MeanStateRoles = (
-            RolePooling([layer() for _ in range(self.roles_layers)], self.average_dim, self.roles_dim)
-            if self.roles_layers
-            else MeanStateRoles(self.d_model, self.roles_dim)
-        )
+        roles = RolePooling([layer() for _ in range(self.roles_layers)], self.average_dim, self.roles_dim)
         shares = self.bound_share, self.roles_share
         parts = BoundPooling(average, body(self.composed_layers), roles, self.bound_dim, *shares)
-        reader = WithoutLanguage(WithoutClosingMarks(parts, marks), list(langs))
+        widths = self.average_dim, self.bound_dim, self.roles_dim
+        nearly = WithoutLanguage(WithoutClosingMarks(parts, marks), list(langs), widths)
+        reader = WithoutLanguage(nearly, list(langs))
         shared = body(self.language_layers) if self.tag_dim else None
 
         def encoder() -> Encoder:

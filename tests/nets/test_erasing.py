@@ -13,6 +13,7 @@ from bgt_core.nets.erasing import WithoutLanguage
 
 LANGS = ["en", "fr", "de"]
 WIDTH, ROWS = 12, 3_000
+PARTS = [8, 4]
 
 
 class Speaks(nn.Module):
@@ -69,6 +70,18 @@ def test_only_the_directions_between_the_means_are_lost(trained: WithoutLanguage
     assert torch.allclose(
         trained(sentences("en", 50)) @ between.T, (trained.means.mean(0) @ between.T).expand(50, 3), atol=1e-4
     )
+
+
+def test_parts_get_back_the_length_that_they_had(trained: WithoutLanguage) -> None:
+    vectors = torch.randn(50, WIDTH)
+    trained.body = Same(vectors)
+    erased = trained(sentences("en", 50))
+    trained.parts = PARTS
+    for kept, before, after in zip(
+        *(each.split(PARTS, 1) for each in (trained(sentences("en", 50)), vectors, erased)), strict=True
+    ):
+        torch.testing.assert_close(kept.norm(dim=1), before.norm(dim=1))
+        torch.testing.assert_close(nn.functional.cosine_similarity(kept, after), torch.ones(50))
 
 
 class Same(nn.Module):

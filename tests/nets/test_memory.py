@@ -18,8 +18,8 @@ from bgt_core.nets.layers import CrossAttention, make_embedding, shift_right, si
 from bgt_core.nets.memory import MemoryReader
 from bgt_core.nets.output import TiedOutput
 from bgt_core.nets.pooling import BoundPooling, SIFPooling
-from bgt_core.nets.roles import MeanStateRoles
-from bgt_core.nets.transformer import Transformer
+from bgt_core.nets.roles import RolePooling
+from bgt_core.nets.transformer import EncoderLayer, Transformer
 
 Stir = Callable[[nn.Module], nn.Module]
 
@@ -27,7 +27,7 @@ Stir = Callable[[nn.Module], nn.Module]
 def pooling() -> BoundPooling:
     torch.manual_seed(0)
     average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0)
-    return BoundPooling(average, body, MeanStateRoles(8, 4), 10, 0.2, 0.3)
+    return BoundPooling(average, body, RolePooling([EncoderLayer(8, 8, 2, 0.0)], 6, 16), 10, 0.2, 0.3)
 
 
 def test_the_bound_part_is_the_sum_of_states_turned_by_their_positions(
@@ -48,16 +48,9 @@ def test_the_bound_part_is_the_sum_of_states_turned_by_their_positions(
         torch.testing.assert_close(bound[row], torch.cat([total.real, total.imag]))
 
 
-def test_without_layers_roles_are_a_map_of_the_mean_state(random_tokens: Callable[..., Tokens]) -> None:
-    reader, side = pooling().double(), random_tokens([4, 2, 6], 30)
-    roles = reader.body(side) @ reader.relate.weight.T
-    expected = roles / roles.norm(dim=1, keepdim=True) * (20 * 0.3) ** 0.5
-    torch.testing.assert_close(reader(side)[:, 16:], expected)
-
-
 def test_the_cosine_is_the_sum_of_the_parts_cosines_by_their_shares(random_tokens: Callable[..., Tokens]) -> None:
     vectors = pooling().double()(random_tokens([4, 6], 30))
-    parts = [F.cosine_similarity(*vectors[:, units], dim=0) for units in (slice(6), slice(6, 16), slice(16, 20))]
+    parts = [F.cosine_similarity(*vectors[:, units], dim=0) for units in (slice(6), slice(6, 16), slice(16, 32))]
     cosine = sum(share * part for share, part in zip((0.5, 0.2, 0.3), parts, strict=True))
     torch.testing.assert_close(F.cosine_similarity(*vectors, dim=0), cosine)
 
@@ -66,7 +59,7 @@ def test_the_cosine_is_the_sum_of_the_parts_cosines_by_their_shares(random_token
 def test_shares_that_leave_a_part_without_any_are_refused(bound: float, roles: float) -> None:
     average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0)
     with pytest.raises(BgtError, match=f"bound_share {bound} and roles_share {roles}: above 0, and together below 1"):
-        BoundPooling(average, body, MeanStateRoles(8, 4), 10, bound, roles)
+        BoundPooling(average, body, RolePooling([EncoderLayer(8, 8, 2, 0.0)], 6, 16), 10, bound, roles)
 
 
 def test_the_same_words_in_another_order_are_another_sentence_for_the_composed_parts_alone() -> None:

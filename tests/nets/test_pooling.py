@@ -13,7 +13,7 @@ from bgt_core.errors import BgtError
 from bgt_core.nets.fast.packing import PackedLayout
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.pooling import BoundPooling, JoinedPooling, MeanPooling, ResidualPooling, SIFPooling
-from bgt_core.nets.roles import MeanStateRoles, RolePooling
+from bgt_core.nets.roles import RolePooling
 from bgt_core.nets.transformer import EncoderLayer, Transformer
 
 
@@ -130,7 +130,7 @@ def test_each_joined_part_has_a_share(share: float) -> None:
         JoinedPooling(SIFPooling(torch.rand(9), 4), Transformer(make_embedding(9, 8), 1, 8, 2, 0.0), 4, share)
 
 
-@pytest.mark.parametrize("kind", ["mean", "average", "residual", "joined", "bound", "roles"])
+@pytest.mark.parametrize("kind", ["mean", "average", "residual", "joined", "bound"])
 def test_only_the_tokens_of_a_given_layout_are_read(
     kind: str, random_tokens: Callable[..., Tokens], stirred: Callable[[torch.nn.Module], torch.nn.Module]
 ) -> None:
@@ -142,8 +142,7 @@ def test_only_the_tokens_of_a_given_layout_are_read(
         "average": lambda: average,
         "residual": lambda: ResidualPooling(average, body),
         "joined": lambda: JoinedPooling(average, body, 4, 0.3),
-        "bound": lambda: BoundPooling(average, body, MeanStateRoles(8, 4), 10, 0.2, 0.3),
-        "roles": lambda: BoundPooling(average, body, RolePooling([EncoderLayer(8, 8, 2, 0.0)], 6, 16), 10, 0.2, 0.3),
+        "bound": lambda: BoundPooling(average, body, RolePooling([EncoderLayer(8, 8, 2, 0.0)], 6, 16), 10, 0.2, 0.3),
     }
     pooling, side = stirred(make[kind]()).double(), random_tokens([8, 6], 30)
     shown = side.mask & (torch.arange(8) < side.mask.sum(1, keepdim=True) - 3)

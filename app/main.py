@@ -60,12 +60,13 @@ def main() -> None:
     about = st.Page(view("card"), title="Model and data", icon=":material/badge:", url_path="model")
     first = partial(sentence.page, above, sentence.Next(two, where, style, alike, probes))
     start = st.Page(first, title="A sentence", icon=":material/home:", default=True)
-    page = st.navigation([start, two, where, style, alike, repeats, probes, langs, several, about])
+    split = st.Page(view("split"), title="Split an encoder", icon=":material/vertical_split:", url_path="split")
+    page = st.navigation([start, two, where, style, alike, repeats, probes, langs, several, split, about])
     if page == start:
         sentence.heading(above)  # there while the model loads
     if not own_texts.restore():
         st.toast(LOST, icon=":material/upload_file:", duration="infinite")
-    picker(options.models)
+    picker(state.titles())
     try:
         loaded = state.model()
     except BgtError as error:
@@ -106,11 +107,13 @@ def refused(title: str, explained: str, error: BgtError) -> None:
     st.code(str(error), language=None, wrap_lines=True)
 
 
-def picker(models: dict[str, str]) -> None:
+def picker(models: list[str]) -> None:
     """The model of this session; the address keeps its name."""
+    if chosen := st.session_state.pop("next_model", None):
+        st.session_state["ckpt"] = chosen
     linked = st.query_params.get("ckpt")
     with st.sidebar:
-        st.selectbox("Model", list(models), key="ckpt", bind="query-params")
+        st.selectbox("Model", models, key="ckpt", bind="query-params")
         if linked is not None and linked not in models:
             st.session_state["unknown_model"] = linked[:80]
         if unknown := st.session_state.pop("unknown_model", None):

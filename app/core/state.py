@@ -30,6 +30,7 @@ RUNS = {  # what an encoder of each kind does with sentences
     "onnx:": "Runs in ONNX Runtime, on the CPU",
     "python:": "Runs Python code of yours, on this machine and with your rights",
     "vectors:": "Looks its vectors up in a file",
+    "split:": "Splits another encoder's vectors",
     "baseline:": "Runs on this machine",
 }
 _inference = threading.Lock()
@@ -115,8 +116,13 @@ BY_DIGEST: dict[str | type, Callable[[Any], Any]] = {Loaded: attrgetter("digest"
 
 
 def titles() -> list[str]:
-    """The names of the models of this app; the first is the one that opens."""
-    return list(startup.read().models)
+    """The names of the models of this app, and of this session; the first is the one that opens."""
+    return [*startup.read().models, *own()]
+
+
+def own() -> dict[str, Loaded]:
+    """What this session has opened or split, by name."""
+    return st.session_state.get("own_models", {})
 
 
 def model() -> Loaded:
@@ -127,7 +133,7 @@ def model() -> Loaded:
 
 def opened(title: str) -> Loaded:
     """The model of that name, read when it is first asked for; BgtError as `open_encoder`."""
-    return _load(title, startup.read().models[title])
+    return own().get(title) or _load(title, startup.read().models[title])
 
 
 @st.cache_resource(max_entries=6, show_spinner="Loading the model")

@@ -44,9 +44,10 @@ Tense, gender of articles and more, of the vectors and of both parts:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Results by the name of what was measured, and the page that shows them."""
+    """Results by the name of what was measured; all tables, with a note below each; and the page that shows them."""
 
     results: Mapping[str, Result]
+    tables: Mapping[str, tuple[Table, str]]
     page: str
 
     def as_dict(self) -> dict[str, Any]:
@@ -120,13 +121,12 @@ def report(
     for lang in sorted(set(langs) & set(LANGS)):
         triples = TriplesTask(lang=lang)
         measure(f"Paraphrases nearer than altered sentences, {lang}", triples, triples.load([], seed=seed))
-    sections = [f"## {title}\n\n{markdown_text(by_system(result), result.about)}" for title, result in measured.items()]
-    sections += [
-        f"## Nats that two sentences share: {method}\n\n{markdown_text(spectrum(split))}"
-        for method, split in splits.items()
-        if "nats" in split.about
-    ]
-    sections.append(f"## Nearest neighbours\n\n{markdown_text(neighbours(systems, columns, langs, seed))}")
+    tables = {title: (by_system(result), f"{result.about}.") for title, result in measured.items()}
+    for method, split in splits.items():
+        if "nats" in split.about:
+            tables[f"Nats that two sentences share: {method}"] = spectrum(split), ""
+    tables["Nearest neighbours"] = neighbours(systems, columns, langs, seed), ""
+    sections = [f"## {title}\n\n{markdown_text(table, note)}" for title, (table, note) in tables.items()]
     page = TEXT.format(
         encoder=name,
         lines=len(columns[0]),
@@ -135,7 +135,7 @@ def report(
         sections="\n".join(sections),
         lang=langs[-1],
     )
-    return Report(measured, page)
+    return Report(measured, tables, page)
 
 
 def part(inner: Remembered, split: Split, which: int) -> ExternalEncoder:

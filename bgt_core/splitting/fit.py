@@ -41,10 +41,11 @@ class Gathered:
 
     def fit(self, method: str, factors: int | None = None) -> Split:
         """Fit one method, and score it on the rows held out; errors as `split`."""
-        if method in FACTORED and self.fitted_rows < OF_WIDTH * self.statistics.width:
-            needed = int(np.ceil(OF_WIDTH * self.statistics.width / (1 - HELD_OUT)))
+        rows = self.fitted_rows + len(self.held_out_rows)
+        needed = needed_rows(self.statistics.width)
+        if method in FACTORED and rows < needed:
             raise UsageError(
-                f"of {self.fitted_rows + len(self.held_out_rows)} rows for vectors of {self.statistics.width} units: "
+                f"of {rows} rows for vectors of {self.statistics.width} units: "
                 f"{method} needs at least {needed:,}, as it fits their covariances. Give more, or use another method.",
                 parameter="pairs",
             )
@@ -57,6 +58,11 @@ class Gathered:
     @property
     def fitted_rows(self) -> int:
         return max(self.statistics.pairs.values())
+
+
+def needed_rows(width: int) -> int:
+    """Rows that covariances of so many units need, with those held out."""
+    return int(np.ceil(OF_WIDTH * width / (1 - HELD_OUT)))
 
 
 def split(

@@ -1,0 +1,64 @@
+"""An encoder is split on the page, and every other page has it afterwards."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bgt_core
+from app.split import compute
+from bgt_core.splitting import store
+
+Open = Callable[..., Any]
+
+
+def test_a_model_is_split_measured_and_one_of_the_models_afterwards(
+    start: Callable, opened: Open, saved: Path, tmp_path: Path
+) -> None:
+    start("--model", "baseline:words")
+    app = opened("split")
+    app.put(app.box("Pairs"), "Example sentences (en-fr)")
+    app.press("Split")
+    titles = [part.value for part in app.subheader]
+    assert titles[0] == "What a linear probe tells" and titles[-1] == "Nearest neighbours"
+    made = app.session_state["split"]
+    assert {"leace: shared", "leace: private"} <= {*app.dataframe[0].value["vectors"]}
+    app.press("Use it")
+    (title,) = app.session_state["own_models"]
+    assert title == made.loaded.title and app.session_state["next_model"] == title
+    files = zipfile.ZipFile(io.BytesIO(compute.archive(made)))
+    files.extractall(tmp_path)
+    assert store.load(tmp_path / "split").encoder == "baseline:words"
+    sentence = ["The train is late."]
+    kept = bgt_core.open_encoder(f"split:{tmp_path / 'split'}").embed(sentence, lang="en")
+    np.testing.assert_allclose(made.loaded.reader.embed(sentence, lang="en"), kept, atol=1e-4)
+
+
+def test_an_encoder_that_runs_code_is_not_opened_from_a_page(opened: Open, start: Callable) -> None:
+    start("--model", "baseline:words")
+    app = opened("split")
+    app.text_input[0].set_value("python:os:system").run()
+    app.press("Open")
+    assert "expected a name that begins with" in app.error[0].value and "own_models" not in app.session_state
+    app.text_input[0].set_value("baseline:random").run()
+    app.press("Open")
+    assert list(app.session_state["own_models"]) == ["baseline:random"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "langs", "expected"),
+    [
+        (5_000, ["en", "fr"], ["neural", "bgt", "centring"]),
+        (100, ["en", "fr"], ["centring", "leace", "shift"]),
+        (5_000, ["en", "en"], ["neural", "bgt"]),
+        (100, ["en", "en"], []),
+    ],
+)
+def test_only_methods_that_the_pairs_allow_are_offered(rows: int, langs: list[str], expected: list[str]) -> None:
+    assert compute.methods(rows, 384, langs)[: len(expected)] == expected

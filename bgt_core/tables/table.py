@@ -21,6 +21,7 @@ class Estimate(NamedTuple):
 Plain = str | int | float | None
 Value = Plain | Estimate
 
+PARTS = (" ci_low", " ci_high", " mark")  # of an estimate, after its value
 MARKS = {"best": " *", "tied": " =", "": ""}
 LEGEND = "* is the best of its row; = are the best and what can't be told apart from it"
 LEAST_P = 1e-4
@@ -42,11 +43,15 @@ class Table:
             raise UsageError(f"Two columns of a table are called '{twice[0]}'; give one another name.")
 
     def records(self) -> list[dict[str, Plain]]:
-        """One dict per row; an estimate NAME is four entries: NAME, NAME ci_low, NAME ci_high, NAME mark."""
-        return [
+        """One dict per row, all of the same keys; a column NAME of estimates is NAME, NAME ci_low, NAME ci_high and
+        NAME mark."""
+        rows = [
             {key: part for name, value in zip(self.columns, row, strict=True) for key, part in entries(name, value)}
             for row in self.rows
         ]
+        every = (name + part for name in self.columns for part in ("", *PARTS))
+        keys = [key for key in every if any(key in row for row in rows)]
+        return [{key: row.get(key) for key in keys} for row in rows]
 
     def lines(self) -> list[list[str]]:
         """The rows as they are read by eye."""
@@ -58,7 +63,7 @@ def entries(name: str, value: Value) -> Iterator[tuple[str, Plain]]:
         yield name, value
         return
     parts: tuple[Plain, ...] = tuple(value)
-    for part, entry in zip(("", " ci_low", " ci_high", " mark"), parts, strict=True):
+    for part, entry in zip(("", *PARTS), parts, strict=True):
         yield name + part, entry
 
 

@@ -40,6 +40,17 @@ def test_files_of_values_hold_the_same_whole_numbers(files: dict[str, Path]) -> 
     assert text == [{key: "" if value is None else str(value) for key, value in row.items()} for row in rows]
 
 
+def test_a_column_may_have_intervals_in_some_rows_alone(tmp_path: Path) -> None:
+    table = Table(["a", "b"], [[None, "x"], [Estimate(2.0, 1.0, 3.0), "y"]])
+    save(table, {"csv": tmp_path / "t.csv", "parquet": tmp_path / "t.parquet"})
+    expected = [
+        {"a": None, "a ci_low": None, "a ci_high": None, "a mark": None, "b": "x"},
+        {"a": 2.0, "a ci_low": 1.0, "a ci_high": 3.0, "a mark": "", "b": "y"},
+    ]
+    assert parquet.read_table(tmp_path / "t.parquet").to_pylist() == expected
+    assert (tmp_path / "t.csv").read_text("utf-8") == "a,a ci_low,a ci_high,a mark,b\n,,,,x\n2.0,1.0,3.0,,y\n"
+
+
 def test_files_for_eyes_round_the_same_numbers(files: dict[str, Path], capsys: pytest.CaptureFixture) -> None:
     show(TABLE.columns, TABLE.lines())
     printed = [line.split("\t") for line in capsys.readouterr().out.splitlines()]

@@ -47,11 +47,13 @@ def page() -> None:
     st.caption(f"{len(columns[0]):,} pairs; vectors of {width:,} units by {verbatim(loaded.title)}.")
     if st.button("Split", type="primary", icon=":material/call_split:"):
         bar = st.progress(0.0, "Embedding sentences")
+
+        def shown(done: int, of: int) -> None:
+            bar.progress(done / of, f"{done:,} of {of:,} pairs embedded")
+
         try:
             with st.spinner("Splitting and measuring"):
-                st.session_state["split"] = compute.make(
-                    loaded, texts[name], method, lambda done, of: bar.progress(done / of, f"{done:,} of {of:,} pairs")
-                )
+                st.session_state["split"] = compute.make(loaded, texts[name], method, shown)
         except BgtError as error:
             problem(error)
         bar.empty()

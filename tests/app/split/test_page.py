@@ -21,7 +21,7 @@ Open = Callable[..., Any]
 def test_a_model_is_split_measured_and_one_of_the_models_afterwards(
     start: Callable, opened: Open, saved: Path, tmp_path: Path
 ) -> None:
-    start("--model", "baseline:words")
+    start("--model", "baseline:random")
     app = opened("split")
     app.put(app.box("Pairs"), "Example sentences (en-fr)")
     app.press("Split")
@@ -34,21 +34,21 @@ def test_a_model_is_split_measured_and_one_of_the_models_afterwards(
     assert title == made.loaded.title and app.session_state["next_model"] == title
     files = zipfile.ZipFile(io.BytesIO(compute.archive(made)))
     files.extractall(tmp_path)
-    assert store.load(tmp_path / "split").encoder == "baseline:words"
+    assert store.load(tmp_path / "split").encoder == "baseline:random"
     sentence = ["The train is late."]
     kept = bgt_core.open_encoder(f"split:{tmp_path / 'split'}").embed(sentence, lang="en")
     np.testing.assert_allclose(made.loaded.reader.embed(sentence, lang="en"), kept, atol=1e-4)
 
 
 def test_an_encoder_that_runs_code_is_not_opened_from_a_page(opened: Open, start: Callable) -> None:
-    start("--model", "baseline:words")
+    start("--model", "baseline:random")
     app = opened("split")
     app.text_input[0].set_value("python:os:system").run()
     app.press("Open")
     assert "expected a name that begins with" in app.error[0].value and "own_models" not in app.session_state
-    app.text_input[0].set_value("baseline:random").run()
+    app.text_input[0].set_value("baseline:words").run()
     app.press("Open")
-    assert list(app.session_state["own_models"]) == ["baseline:random"]
+    assert list(app.session_state["own_models"]) == ["baseline:words"]
 
 
 @pytest.mark.parametrize(

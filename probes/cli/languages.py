@@ -32,7 +32,7 @@ def compare_languages(
         list[Path] | None,
         typer.Argument(
             metavar="[RESULTS]...",
-            help="What `bgt-probe --json` printed, of models that have both latents.",
+            help="Output of `bgt-probe --json` for models with both latents.",
             show_default="the paper's table alone",
         ),
     ] = None,
@@ -40,7 +40,7 @@ def compare_languages(
         list[str] | None,
         typer.Option(
             metavar="LANG=FILE",
-            help="What `bgt evaluate sts --json` printed of the model of English and LANG, or of sentences in LANG.",
+            help="Output of `bgt evaluate sts --json` for the model of English and LANG, or for sentences in LANG.",
             show_default=False,
         ),
     ] = None,
@@ -52,7 +52,7 @@ def compare_languages(
     ] = None,
     vocab_size: Annotated[
         int,
-        typer.Option(help="Pieces of the tokenizer trained on both sides of --pairs; fewer for small files.", min=10),
+        typer.Option(help="Vocabulary size of the tokenizer trained on both sides of --pairs; smaller for small files.", min=10),
     ] = 8_000,
     csv: options.CsvOption = None,
     latex: options.LatexOption = None,
@@ -123,7 +123,7 @@ def measured(pairs: Sequence[str], vocab_size: int) -> Distances:
 
 
 def document(gaps: Sequence[LanguageGap], distances: Distances, table: Table) -> dict[str, object]:
-    """What --json prints."""
+    """Return the document of --json."""
     return {
         "schema": "bgt-languages/1",
         "about": ABOUT,

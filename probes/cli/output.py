@@ -30,7 +30,7 @@ def print_tasks() -> None:
 
 
 def about(cells: Sequence[Cell], correction: str) -> str:
-    """What the numbers of a table are, in one line."""
+    """Describe the numbers of a table in one line."""
     first = cells[0].result
     if cells[0].trail["probe"] == "senteval":
         whole = all(map(takes_all_as_senteval, cells))
@@ -57,7 +57,7 @@ def takes_all_as_senteval(cell: Cell) -> bool:
 
 
 def card_of(cell: Cell) -> Mapping[str, Any]:
-    """What the trail knows of the data; empty for sentences without a file."""
+    """Return the description of the data in the trail; empty for sentences without a file."""
     return cell.trail.get("card", {})
 
 
@@ -76,7 +76,7 @@ class Outputs:
         check_files({**self.tables, "predictions": self.predictions, "report": self.report}, self.as_json)
         check_choice(CORRECTIONS, correction=self.correction)
         if self.report and self.report.suffix != ".html":
-            text = f"{self.report}: name it .html; its table is written beside it as .tex."
+            text = f"{self.report}: must end in .html; its table is written beside it as .tex."
             raise UsageError(text, parameter="report")
 
     def write(self, cells: Sequence[Cell]) -> None:
@@ -153,7 +153,7 @@ def document(
     failures: Sequence[tuple[str, BgtError]],
     correction: str = "holm",
 ) -> dict[str, object]:
-    """What --json prints."""
+    """Return the document of --json."""
     return {
         "schema": SCHEMA,
         "about": about(cells, correction),

@@ -55,7 +55,7 @@ def test_a_damaged_parquet_file_is_read_or_refused(start: int, cell: Cell) -> No
 def test_predictions_of_other_types_are_refused(cell: Cell) -> None:
     table = all_predictions([cell])
     changed = table.set_column(table.schema.get_field_index("predictor"), "predictor", pa.array([[1]] * len(table)))
-    with pytest.raises(BgtError, match="no predictions of bgt-probe"):
+    with pytest.raises(BgtError, match="not predictions of bgt-probe"):
         gather.read("a.parquet", as_parquet(changed))
 
 
@@ -71,7 +71,7 @@ def test_a_table_of_results_without_a_column_is_refused(cell: Cell, tmp_path: Pa
     save(long_table([cell]), {"csv": tmp_path / "a.csv"})
     content = (tmp_path / "a.csv").read_bytes()
     for old, new in ((b"n_train", b"n<train"), (b"accuracy", b"akkuracy"), (b"0.", b"x.")):
-        with pytest.raises(BgtError, match="no table of bgt-probe"):
+        with pytest.raises(BgtError, match="not a table of bgt-probe"):
             gather.read("a.csv", content.replace(old, new))
 
 

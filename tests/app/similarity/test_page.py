@@ -60,7 +60,7 @@ def test_across_languages_only_meaning_is_compared(opened: Open) -> None:
     app = opened("similarity")
     app.put(app.button_group(key="one_right_lang"), "fr")
     assert "Language latent" not in {metric.label for metric in app.metric}
-    assert any("share no axes" in caption.value for caption in app.caption)
+    assert any("not comparable" in caption.value for caption in app.caption)
 
 
 def test_translations_named_at_the_start_are_no_file_of_pairs(

@@ -47,7 +47,9 @@ def backtranslate(
     max_length: MaxLengthOption = 100,
     shard: Annotated[
         str | None,
-        typer.Option(metavar="I/N", help="Part I of N only, written as OUT-0000I-of-0000N; concatenate the parts to get OUT."),
+        typer.Option(
+            metavar="I/N", help="Part I of N only, written as OUT-0000I-of-0000N; concatenate the parts to get OUT."
+        ),
     ] = None,
     strict: options.StrictOption = False,
     device: options.DeviceOption = "auto",

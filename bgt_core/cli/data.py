@@ -30,7 +30,7 @@ MaxPairsOption = Annotated[int | None, typer.Option(help="Keep a random sample o
 @app.command("list", cls=Command)
 def list_(
     pair: Annotated[
-        str | None, typer.Option(help="Two languages, as in en-fr: ask OPUS, over the network, for all its corpora in them.")
+        str | None, typer.Option(help="Two languages, as in en-fr: ask OPUS, over the network, for its corpora.")
     ] = None,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -92,7 +92,7 @@ def download(
 
     try:
         with ExitStack() as stack:
-            bar = functools.cache(lambda: stack.enter_context(rows_bar("downloading")))  # opened only after the user has agreed
+            bar = functools.cache(lambda: stack.enter_context(rows_bar("downloading")))  # not before the user agrees
             source = fetch.source(name)
             request = fetch.Request.parse(source, pair=pair, release=release, max_pairs=max_pairs, raw=raw)
             done = fetch.download(
@@ -139,9 +139,10 @@ def prepare(
         list[str] | None,
         typer.Option(
             metavar="SCORE=MIN..MAX",
-            help="Keep rows whose translation has a score in this range, as in cost=0..2; both ends included, either may be "
-            "left out: words (their number, at most 100), cost (the column of numbers), overlap-1, overlap-2, "
-            "overlap-3 (share of n-grams), bleu (0 to 1), perplexity, classifier. May be repeated.",
+            help="Keep rows whose translation has a score in this range, as in cost=0..2; both ends are included, and "
+            "either may be left out. Scores: words (their number, at most 100), cost (the column of numbers), "
+            "overlap-1, overlap-2, overlap-3 (share of n-grams), bleu (0 to 1), perplexity, classifier. May be "
+            "repeated.",
         ),
     ] = None,
     words: WordsOption = "spaces",
@@ -149,7 +150,7 @@ def prepare(
     classifier: ClassifierOption = None,
     device: options.DeviceOption = "auto",
     first_of_reference: Annotated[
-        bool, typer.Option("--first-of-reference", help="Of the rows with the same reference, keep the first that passes.")
+        bool, typer.Option("--first-of-reference", help="Of rows with the same reference, keep the first that passes.")
     ] = False,
     max_pairs: MaxPairsOption = None,
     seed: options.SeedOption = 1,
@@ -202,7 +203,8 @@ def pivot(
     strict: options.StrictOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Join two files of translations where a sentence is in both: pairs that no model was trained on, for `bgt evaluate retrieval`."""
+    """Join two files of translations where a sentence is in both: pairs that no model was trained on, for `bgt evaluate
+    retrieval`."""
     from bgt_core.data.pivot import pivot as join
 
     done = join(left, right, langs.split(","), out, strict=strict)

@@ -39,7 +39,8 @@ def diagnose(
         str | None, typer.Option(help="Languages of the columns, as in en,fr.", show_default="the model's")
     ] = None,
     limit: Annotated[
-        int, typer.Option(help="At most this many pairs, evenly spaced. The log of their number bounds the information.")
+        int,
+        typer.Option(help="At most this many pairs, evenly spaced. The log of their number bounds the information."),
     ] = 1_000,
     samples: Annotated[
         int, typer.Option(help="Draws per pair for its likelihood; each takes a pass through the model.")

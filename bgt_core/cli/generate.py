@@ -35,9 +35,7 @@ def generate(
     n_best: Annotated[int, typer.Option(min=1, help="Number of texts to print, the best first.")] = 1,
     rerank: Annotated[
         bool,
-        typer.Option(
-            help="Rank the texts by how close their latents are to the given ones, not by likelihood."
-        ),
+        typer.Option(help="Rank the texts by how close their latents are to the given ones, not by likelihood."),
     ] = True,
     model: options.ModelOption = PRETRAINED,
     device: options.DeviceOption = "auto",

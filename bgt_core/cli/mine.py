@@ -37,7 +37,9 @@ def mine(
     ] = "max",
     threshold: Annotated[float, typer.Option(help="Minimum score of a pair.", show_default="all kept")] = -math.inf,
     index: Annotated[str, typer.Option(help="exact, or approximate for 100,000 lines or more.")] = "exact",
-    recall: Annotated[float, typer.Option(help="Share of the nearest neighbours that approximate search must find.")] = 0.95,
+    recall: Annotated[
+        float, typer.Option(help="Share of the nearest neighbours that approximate search must find.")
+    ] = 0.95,
     rescore: Annotated[
         bool, typer.Option("--rescore", help="After approximate search, compute exact scores of the kept pairs.")
     ] = False,

@@ -44,14 +44,20 @@ CsvOption = Annotated[
 LatexOption = Annotated[
     Path | None, typer.Option("--latex", metavar="FILE", help="Also write the table as LaTeX (booktabs); - prints it.")
 ]
-ParquetOption = Annotated[Path | None, typer.Option("--parquet", metavar="FILE", help="Also write the table as Parquet.")]
-MdOption = Annotated[Path | None, typer.Option("--md", metavar="FILE", help="Also write the table as Markdown; - prints it.")]
+ParquetOption = Annotated[
+    Path | None, typer.Option("--parquet", metavar="FILE", help="Also write the table as Parquet.")
+]
+MdOption = Annotated[
+    Path | None, typer.Option("--md", metavar="FILE", help="Also write the table as Markdown; - prints it.")
+]
 ResamplesOption = Annotated[int, typer.Option("--resamples", help="Number of bootstrap resamples.")]
 LevelOption = Annotated[float, typer.Option("--level", help="Confidence level of the intervals.")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random draws.")]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Stop on the first bad line instead of skipping it.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
-PrecisionOption = Annotated[str, typer.Option(help="fp32, bf16, auto (bf16 if the device supports it), or int8 on a CPU.")]
+PrecisionOption = Annotated[
+    str, typer.Option(help="fp32, bf16, auto (bf16 if the device supports it), or int8 on a CPU.")
+]
 BeamOption = Annotated[int, typer.Option("--beam", help="Beam size; 1 is greedy search.")]
 NgramOption = Annotated[
     int,
@@ -62,7 +68,9 @@ MaxRunOption = Annotated[
 ]
 LengthPenaltyOption = Annotated[
     float,
-    typer.Option("--length-penalty", help="Rank hypotheses by log-probability / length to this power; larger: longer text."),
+    typer.Option(
+        "--length-penalty", help="Rank hypotheses by log-probability / length to this power; larger: longer text."
+    ),
 ]
 LangOption = Annotated[str, typer.Option(help="Language of the sentences.")]
 DistanceOption = Annotated[

@@ -88,9 +88,7 @@ def query(
             help="Search only the questions of the query's largest topics, this many.", show_default="all are searched"
         ),
     ] = None,
-    shortlist: Annotated[
-        int, typer.Option(help="Number of questions nearest by W2 that the model then ranks.")
-    ] = 500,
+    shortlist: Annotated[int, typer.Option(help="Number of questions nearest by W2 that the model then ranks.")] = 500,
     exact: Annotated[bool, typer.Option("--exact", help="Let the model rank every question; slow.")] = False,
     model: Annotated[
         str | None,

@@ -85,7 +85,9 @@ def train(
         else:
             if recipe is None or not data:
                 example = "bgt train bgt-small --data pairs.tsv --out runs/mine"
-                raise UsageError(f"is needed to start a run, as in: {example}", parameter="data" if recipe else "recipe")
+                raise UsageError(
+                    f"is needed to start a run, as in: {example}", parameter="data" if recipe else "recipe"
+                )
             if langs and columns:
                 raise UsageError("and --columns both name the columns; give one.", parameter="langs")
             folder = run.train(

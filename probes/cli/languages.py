@@ -52,7 +52,9 @@ def compare_languages(
     ] = None,
     vocab_size: Annotated[
         int,
-        typer.Option(help="Vocabulary size of the tokenizer trained on both sides of --pairs; smaller for small files.", min=10),
+        typer.Option(
+            help="Vocabulary size of the tokenizer trained on both sides of --pairs; smaller for small files.", min=10
+        ),
     ] = 8_000,
     csv: options.CsvOption = None,
     latex: options.LatexOption = None,

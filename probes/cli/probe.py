@@ -41,7 +41,8 @@ def probe(
     ] = None,
     model: options.EncodersOption = None,
     encoder_seeds: Annotated[
-        list[str] | None, typer.Option(help="The same model trained with other seeds, as a,b: scores are means over all.")
+        list[str] | None,
+        typer.Option(help="The same model trained with other seeds, as a,b: scores are means over all."),
     ] = None,
     data: Annotated[
         Path | None,
@@ -73,7 +74,9 @@ def probe(
     max_items: Annotated[
         int | None, typer.Option(help="Maximum number of items of a task.", show_default="10,000; with --senteval all")
     ] = None,
-    max_train: Annotated[int | None, typer.Option(help="Maximum number of training items; dev and test stay whole.")] = None,
+    max_train: Annotated[
+        int | None, typer.Option(help="Maximum number of training items; dev and test stay whole.")
+    ] = None,
     seeds: Annotated[
         int, typer.Option(help="Number of probes trained, 1 to 10; without fixed splits each tests its own tenth.")
     ] = 5,

@@ -152,7 +152,7 @@ def test_a_folder_keeps_everything(bgt: Bgt) -> None:
         ("sts sts --sets 2012 --strict", 4, "2012 is without MSRpar"),
         ("sts", 2, "DATA takes a folder of STS files, not 0 paths"),
         ("sts sts --sets 2012 --csv - --json", 2, "stdout holds one document"),
-        ("sts sts --sets 2012 --out no/folder", 3, "there is no folder no"),
+        ("sts sts --sets 2012 --out no/folder", 3, "the folder no does not exist"),
         ("sts sts --sets 2012 --latent style", 2, "--latent style: model has"),
         ("sts sts --sets 2012 --model model --model other=x/model", 3, "x/model"),
         ("sts sts --sets 2012 --model scores:absent.parquet", 3, "absent.parquet"),

@@ -131,8 +131,8 @@ def test_lengths_in_characters_and_pieces(tmp_path: Path, tokenizer: Tokenizer) 
         ({"max_ratio": 0.5}, LANGS, "o.tsv", {}, "max_ratio 0.5", 2),
         ({"max_pairs": 0}, LANGS, "o.tsv", {}, "max_pairs 0", 2),
         ({"unit": "bytes"}, LANGS, "o.tsv", {}, "unit 'bytes'", 2),
-        ({"unit": "pieces"}, LANGS, "o.tsv", {}, "needs a tokenizer", 2),
-        ({}, LANGS, "o.tsv", {"tokenizer": Path("t")}, "needs a tokenizer", 2),
+        ({"unit": "pieces"}, LANGS, "o.tsv", {}, "a tokenizer go together", 2),
+        ({}, LANGS, "o.tsv", {"tokenizer": Path("t")}, "a tokenizer go together", 2),
         ({}, ("en", "ja"), "o.tsv", {}, "ja has no spaces", 2),
         ({}, ("en",), "o.tsv", {}, "in two languages", 2),
         ({}, LANGS, "o.txt", {}, "expected a name ending in", 2),
@@ -300,14 +300,18 @@ def test_a_language_model_filters_too(bgt: Callable[..., Any], translations: Pat
 @pytest.mark.parametrize(
     ("options", "message", "code"),
     [
-        ((), "--langs or --columns says", 2),
+        ((), "--langs or --columns: give one", 2),
         (("--columns=a:en,b:en", "--langs=en,fr"), "give one of them", 2),
         (
             ("--columns=a:en,b:en,c:label", "--keep=perplexity=..9"),
-            "--keep perplexity=MIN..MAX needs --language-model",
+            "--keep perplexity=MIN..MAX and --language-model go together",
             2,
         ),
-        (("--columns=a:en,b:en,c:label", "--classifier=nowhere"), "--keep classifier=MIN..MAX needs --classifier", 2),
+        (
+            ("--columns=a:en,b:en,c:label", "--classifier=nowhere"),
+            "--keep classifier=MIN..MAX and --classifier go together",
+            2,
+        ),
         (
             ("--columns=a:en,b:en,c:label", "--classifier=nowhere", "--keep=classifier=0.5.."),
             "--classifier nowhere: no such run; train one",

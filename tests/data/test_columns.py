@@ -150,5 +150,5 @@ def test_a_script_or_region_belongs_to_its_language(text: str, langs: list[str])
 def test_a_source_of_unknown_columns_is_refused() -> None:
     with pytest.raises(UsageError, match="no column 'xx'; there are en, fr"):
         parse_source("en-xx=x.tsv", ("en", "fr"))
-    with pytest.raises(UsageError, match="say its columns"):
+    with pytest.raises(UsageError, match="give its columns"):
         parse_source("x.tsv")

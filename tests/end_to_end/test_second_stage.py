@@ -197,7 +197,7 @@ def test_what_does_not_fit_is_one_clear_line_and_leaves_nothing(
     [
         (["a:en", "b:en"], "a sentence here\tand one there\n", "needs two columns and labels"),
         (["a:en", "gold:label"], "a sentence here\t1\n", "needs two columns and labels"),
-        (["a:en", "b:en", "gold:label"], "a sentence here\tand one there\tyes\n", "the label is no number"),
+        (["a:en", "b:en", "gold:label"], "a sentence here\tand one there\tyes\n", "the label is not a number"),
         (["a:en", "b:en", "gold:label"], "a sentence here\tand one there\t7\n", "label 7 is none of the 2 classes"),
         (["a:en", "b:en", "gold:label"], "a sentence here\tand one there\t0.5\n", "label 0.5 is none of the 2 classes"),
         (["a:en", "b:en", "gold:label"], "a sentence here\tand one there\t-1\n", "label -1 is none of the 2 classes"),

@@ -286,7 +286,7 @@ def test_vectors_that_are_not_finite_are_refused(folder: Path, data: list[str], 
     broken = np.load(folder / "en-fr.npy")
     broken[7, 3] = np.nan
     np.save(tmp_path / "broken.npy", broken)
-    with pytest.raises(DataError, match=r"broken\.npy: a vector holds infinity or no number"):
+    with pytest.raises(DataError, match=r"broken\.npy: a vector contains NaN or infinity"):
         run.train(
             "bgt-small", data[:1], tmp_path / "run", teacher=[tmp_path / "broken.npy"], overrides=SETTINGS, device="cpu"
         )

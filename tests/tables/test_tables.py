@@ -84,7 +84,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(BgtError, match=r"t\.csv: can't be written"):
         save(TABLE, {"csv": tmp_path / "t.csv"})
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
-    with pytest.raises(BgtError, match=r"latex .*t\.tex: there is no folder"):
+    with pytest.raises(BgtError, match=r"latex .*t\.tex: the folder"):
         check_files({"csv": tmp_path / "u.csv", "parquet": None, "latex": tmp_path / "nowhere" / "t.tex"})
 
 

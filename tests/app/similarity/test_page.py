@@ -85,7 +85,7 @@ def test_correlations_are_pearsons_with_an_interval_around_them(scored: pd.DataF
 
 @pytest.mark.parametrize("gold", [[1.0, 2.0], [3.0, 3.0, 3.0]])
 def test_too_little_to_correlate_is_said(scored: pd.DataFrame, gold: list[float]) -> None:
-    with pytest.raises(BgtError, match="a correlation needs"):
+    with pytest.raises(BgtError, match="give 3 pairs and 2 scores"):
         compute.correlations(scored.head(len(gold)).assign(gold=gold))
 
 

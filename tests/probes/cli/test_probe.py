@@ -91,7 +91,7 @@ def test_listing_tasks_needs_no_model(probe: Callable, monkeypatch: pytest.Monke
         ((), 2, "--lang is needed"),
         (("--lang", "fr", "--column", "2"), 2, "--data is needed: a column without its file"),
         (("--lang", "fr", "--data", "absent.txt"), 3, "--data absent.txt: no such file or folder."),
-        (("--lang", "fr", "--csv", "absent/rows.csv"), 3, "there is no folder absent"),
+        (("--lang", "fr", "--csv", "absent/rows.csv"), 3, "the folder absent does not exist"),
         (
             ("--lang", "fr", "--task", "length", "--latent", "meaning"),
             2,

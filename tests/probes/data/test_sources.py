@@ -111,7 +111,7 @@ def test_two_spaces_are_no_tab(tmp_path: Path) -> None:
         ("1\tVa", "# a comment\n1 Va", ":3: 9 columns"),
         ("5\t.\t.", "6\t.\t.", ":2: sentence whose words are not numbered"),
         ("_\t1\tpunct", "_\t0\tpunct", ":2: sentence with 2 roots"),
-        ("_\t1\tpunct", "_\t9\tpunct", "a head that is no word"),
+        ("_\t1\tpunct", "_\t9\tpunct", "a head that is not a word"),
         ("_\t4\tdet", "_\t3\tdet", ":2: sentence with a cycle"),
     ],
 )

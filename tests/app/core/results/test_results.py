@@ -66,8 +66,8 @@ def test_a_document_of_the_former_schema_is_read(document_of: Callable) -> None:
         ("a.json", b'{"schema": "bgt-probe/5", "results": [{"model": "m", "rows": [{}]}]}', "incomplete"),
         ("a.json", b'{"schema": "bgt-probe/5", "results": [3]}', "incomplete"),
         ("a.parquet", b"PAR1", "no predictions"),
-        ("a.csv", b"", "no table"),
-        ("a.csv", b"x,y\n1,2\n", "no table"),
+        ("a.csv", b"", "not a table"),
+        ("a.csv", b"x,y\n1,2\n", "not a table"),
     ],
 )
 def test_other_files_are_refused_by_name(name: str, content: bytes, message: str) -> None:

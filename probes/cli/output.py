@@ -34,7 +34,7 @@ def about(cells: Sequence[Cell], correction: str) -> str:
     first = cells[0].result
     if cells[0].trail["probe"] == "senteval":
         whole = all(map(takes_all_as_senteval, cells))
-        items = "its items, as the file has them" if whole else "not its items: those are a labelled file, whole"
+        items = "its items, as in the file" if whole else "not its items, which are a whole labelled file"
         return f"test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals; {items}"
     cleaned = any(card_of(cell).get("built") == BUILT[LABELLED] for cell in cells)
     return (
@@ -46,7 +46,7 @@ def about(cells: Sequence[Cell], correction: str) -> str:
 
 
 def takes_all_as_senteval(cell: Cell) -> bool:
-    """Whether the items are those of a labelled file, in its order, its text as it stands, repeats among them."""
+    """Whether the items are a labelled file's, in its order, with its text unchanged and repeats included."""
     card, result = card_of(cell), cell.result
     train = card.get("sizes", {}).get("train")
     return (
@@ -123,7 +123,7 @@ def show_tables(cells: Sequence[Cell], gaps: Sequence[Difference], correction: s
 
 
 def extras(cells: Sequence[Cell]) -> None:
-    """Erasure and learning curves, where they were measured."""
+    """Print erasure and learning curves, if they were measured."""
     erasures = [
         [*cell.setting[:2], cell.model, erasure.latent, erasure.method, str(erasure.rank), percent(erasure.accuracy),
          percent(erasure.random_accuracy)]

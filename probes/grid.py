@@ -129,7 +129,7 @@ class Grid:
         """Raise UsageError or NotFound for arguments that no cell can be measured with."""
         self.check_tasks()
         if self.column is not None and self.data is None:
-            raise UsageError("is needed: --column belongs to a file.", parameter="data")
+            raise UsageError("is needed: a column belongs to a file.", parameter="data")
         if self.data and not self.data.exists():
             raise NotFound(f"{self.data}: no such file or folder.", parameter="data")
         if self.split_file and not self.split_file.is_file():

@@ -70,9 +70,7 @@ class BoundConfig:
 
     def __post_init__(self) -> None:
         if self.teacher_dim not in (0, self.average_dim):
-            raise UsageError(
-                f"teacher_dim {self.teacher_dim}: must equal average_dim ({self.average_dim})"
-            )
+            raise UsageError(f"teacher_dim {self.teacher_dim}: must equal average_dim ({self.average_dim})")
 
     @property
     def semantic_dim(self) -> int:

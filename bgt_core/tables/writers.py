@@ -12,7 +12,7 @@ from bgt_core.tables.table import LEGEND, Table, Value, plain
 
 STDOUT = Path("-")
 STYLES = {"best": r"\textbf{%s}", "tied": r"\underline{%s}", "": "%s"}  # the same in LaTeX
-LATEX_LEGEND = LEGEND.replace("* is", "bold is").replace("= are", "underlined are")
+LATEX_LEGEND = LEGEND.replace("* marks", "bold marks").replace("= marks", "underlining marks")
 TEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",

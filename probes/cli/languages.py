@@ -74,8 +74,8 @@ def compare_languages(
     gaps = [*probe_gaps(cells), *scored]
     if results and not gaps:
         raise UsageError(
-            f"{results[0]}: none of these results compares both latents, of a pair with English on English sentences; "
-            "probe a model of ours with --lang en."
+            f"{results[0]}: no result compares both latents of a model of English and another language on English "
+            "sentences; probe such a model with --lang en."
         )
     distances: Distances = {
         "weeks": FSI_WEEKS,
@@ -105,7 +105,7 @@ def named(text: str, parameter: str, example: str) -> tuple[str, Path]:
 
 
 def measured(pairs: Sequence[str], vocab_size: int) -> Distances:
-    """Distances by letters and by pieces of each language that has a file; nothing without files."""
+    """Distances by letters and by tokens for each language with a file; empty without files."""
     from bgt_core.data.columns import split_langs
     from bgt_core.data.overlap import SENTENCES, letter_overlap, piece_overlap
     from bgt_core.data.parallel import Skipped, read_pairs

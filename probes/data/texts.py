@@ -32,7 +32,7 @@ def read_sentences(file: Path, column: int | None = None) -> list[str]:
     for number, line in text_lines(file):
         cells = line.split("\t")
         if column is None and len(cells) > 1:
-            text = f"is needed: {file}:{number} has {len(cells)} columns; give the number of the sentences' column, from 1."
+            text = f"is needed: {file}:{number} has {len(cells)} columns; give the column of the sentences, from 1."
             raise UsageError(text, parameter="column")
         if column is not None and not 1 <= column <= len(cells):
             raise DataError(f"{column} is missing: {file}:{number} has {len(cells)} columns.", parameter="column")

@@ -3,9 +3,9 @@
     one gap per language -> correlation with distance, p by permutation of the languages, interval by resampling them
 
 The gap is the semantic encoder's score minus that of the English language encoder, in models of English with one other
-language each. The paper reads three trends off Table 3 and computes none: where the other language is more distant, the
-gap is smaller in STS, smaller in word content and in number of subjects and objects, and more negative in length and
-punctuation. It does not measure distance either: it calls French and Spanish closely related to English, Arabic and
+language each. The paper reads three trends from Table 3, without computing them: if the other language is more distant,
+the gap is smaller in STS, smaller in word content and in number of subjects and objects, and more negative in length
+and punctuation. It does not measure distance either: it calls French and Spanish closely related to English, Arabic and
 Turkish more distantly, Japanese very distant. That order is `PAPER_ORDER`; `FSI_WEEKS` is an independent measure.
 """
 

@@ -129,7 +129,7 @@ def test_a_distance_that_there_is_not_is_refused(distance: str, message: str, mo
 
 def test_what_has_no_gaussian_posteriors_says_so(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:
     points = Embedder(tiny("sp").build(tokenizer), tokenizer, ["en"])
-    with pytest.raises(UsageError, match="posteriors are no Gaussians"):
+    with pytest.raises(UsageError, match="posteriors are not Gaussian"):
         PosteriorEncoder(points, "w2").embed(TEXTS, lang="en")
     with pytest.raises(UsageError, match="only models of ours have posteriors"):
         compared_by(bgt_core.open_encoder("baseline:words"), "w2")

@@ -70,7 +70,7 @@ def lines(out: str) -> list[list[list[str]]]:
          "kind triples m-semantic m-language baseline:words", "giver-and-receiver 4", 6, 18, "triples.tsv: 20 triples"),
         ("retrieval pairs.tsv --langs en,fr --margin ratio --model model --model again=./model",
          "file by system en-to-fr fr-to-en mining-precision mining-recall mining-F1", "pairs.tsv cosine model-semantic",
-         4, 4, "sentences that repeat one: 0 in en"),
+         4, 4, "repeated sentences: 0 in en"),
         ("syntax trees.mrg --limit 15 --model m=model --model baseline:words", "system labelled-F1 tree-edit-distance "
          "POS-accuracy", "random-neighbour", 5, 18, "15 queries, "),
         ("fidelity pairs.tsv --langs en,fr --train pairs.tsv --beam 1 --limit 6 --model model",
@@ -175,7 +175,7 @@ def test_a_folder_keeps_everything(bgt: Bgt) -> None:
         ("retrieval side.tsv --langs en,fr", 4, "side.tsv:1: 1 column, expected 2"),
         ("retrieval pairs.tsv --langs en,fr --model nowhere", 3, "nowhere: no such checkpoint"),
         ("syntax absent.mrg", 3, "absent.mrg"),
-        ("syntax trees.mrg --lengths 29", 2, "--lengths 29: expected the fewest and the most words"),
+        ("syntax trees.mrg --lengths 29", 2, "--lengths 29: expected the minimum and maximum number of words"),
         ("syntax trees.mrg --lengths 9-300", 2, "9-300: expected from 1 to 200 words"),
         ("syntax bad.mrg", 4, "bad.mrg:1: 'word' outside any bracket"),
         ("syntax empty.mrg", 4, "0 of 0 sentences are queries"),

@@ -150,8 +150,8 @@ ERRORS = {
     "columns of no scores": ("translate text.fr --langs en,fr --command cat", 2, "--langs needs --score"),
     "an absent file": ("translate no.fr --command cat", 3, "no.fr: can't be read"),
     "a written latent": ("generate --source a --style b --model MODEL", 2, "no language latents"),
-    "nothing to diagnose": ("diagnose pairs.tsv --langs en,fr --model MODEL", 4, "no latent beside a prior"),
-    "nothing to rewrite": ("evaluate fidelity pairs.tsv --langs en,fr --model MODEL", 2, "no decoder that writes"),
+    "diagnose a generative model": ("diagnose pairs.tsv --langs en,fr --model MODEL", 4, "neither a latent"),
+    "nothing to rewrite": ("evaluate fidelity pairs.tsv --langs en,fr --model MODEL", 2, "can't generate"),
 }
 
 

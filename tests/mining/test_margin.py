@@ -221,7 +221,7 @@ def test_known_pairs_name_lines_and_copies_count_once(tmp_path: Path) -> None:
         ("1\tb\n", "gold.tsv:1"),
         ("0\t1\n", "gold.tsv:1"),
         ("1\t6\n", "gold.tsv:1"),
-        ("1\t1\n3\t1\n", "gold.tsv:2: names a blank line"),
+        ("1\t1\n3\t1\n", "gold.tsv:2: refers to a blank line"),
     ],
 )
 def test_bad_known_pairs_are_refused(content: str, says: str, tmp_path: Path) -> None:

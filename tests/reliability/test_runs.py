@@ -148,7 +148,7 @@ def test_what_a_killed_preparation_left_is_no_obstacle(recipe: Recipe, tsv: Path
 
 def test_a_folder_of_others_is_left_as_it_is(recipe: Recipe, tsv: Path, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    with pytest.raises(UsageError, match="not empty, and no run"):
+    with pytest.raises(UsageError, match="not empty, and not a run"):
         run.train(recipe, [tsv], tmp_path, device="cpu")
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
@@ -163,7 +163,7 @@ def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(whole: Path, tmp_p
     assert run.resume(out, device="cpu", report=notes.append) == newest
     assert weights(newest) == expected  # trained again to the same weights
     assert next(row["text"] for row in notes if row["kind"] == "note").endswith(
-        "Going on from the checkpoint before it."
+        "Continuing from the checkpoint before it."
     )
     assert (out / f"{newest.name}.damaged").is_dir()
     for folder in (older, newest):

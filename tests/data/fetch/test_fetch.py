@@ -262,7 +262,7 @@ def test_opus_is_asked_for_the_latest_release(
     assert [entry.pairs for entry in entries] == [102, 0]
     assert "source=de&target=en" in site.asked[0][1]
     assert get(fetch.source("opus:Books"), tmp_path, pair="en-de").files[0].name == "books.v1.en-de.tsv.zst"
-    for answer, message in ((b'{"corpora": []}', "OPUS has no"), (b"<html>", "unexpected form"), (b"[]", "in another")):
+    for answer, message in ((b'{"corpora": []}', "OPUS has no"), (b"<html>", "unexpected"), (b"[]", "unexpected")):
         site.files["opusapi/"] = answer
         with pytest.raises(BgtError, match=message):
             get(fetch.source("opus:Other"), tmp_path, pair="en-de")

@@ -315,7 +315,7 @@ def test_a_cache_that_cannot_be_written_is_refused_before_anything_is_computed(
     (tmp_path / "file").write_text("")
     result = probe(*QUICK, "--cache-dir", str(tmp_path / "file" / "cache"))
     assert result.code == 3 and fake.calls == 0
-    assert "cache: can't be written (Not a directory); give another folder" in result.err
+    assert "cache: can't be written (Not a directory); choose another folder" in result.err
 
 
 @pytest.mark.parametrize("mode", [(), ("--dry-run",), ("--csv", "FOLDER/rows.csv"), ("--json",)])

@@ -89,7 +89,7 @@ def test_listing_tasks_needs_no_model(probe: Callable, monkeypatch: pytest.Monke
         (("--lang", "fr", "--task", "tense"), 2, "can't be labelled from sentences alone: it needs past_present.txt"),
         (("--lang", "en", "--task", "gender"), 2, "Task 'gender' has no definition for 'en'; available: fr, es."),
         ((), 2, "--lang is needed"),
-        (("--lang", "fr", "--column", "2"), 2, "--data is needed: a column without its file"),
+        (("--lang", "fr", "--column", "2"), 2, "--data is needed: a column belongs to a file"),
         (("--lang", "fr", "--data", "absent.txt"), 3, "--data absent.txt: no such file or folder."),
         (("--lang", "fr", "--csv", "absent/rows.csv"), 3, "the folder absent does not exist"),
         (
@@ -97,7 +97,7 @@ def test_listing_tasks_needs_no_model(probe: Callable, monkeypatch: pytest.Monke
             2,
             "--latent 'meaning': bgt-en-fr has no such latent",
         ),
-        (("--lang", "es", "--task", "length"), 2, "--lang es: the model is en-fr; use one"),
+        (("--lang", "es", "--task", "length"), 2, "--lang es: the model has en, fr; use one"),
         (("--lang", "fr", "--seeds", "99"), 2, "choose 1 to 10"),
         (("--lang", "fr", "--device", "abacus"), 2, "abacus"),
     ],

@@ -245,7 +245,7 @@ def test_labelled_items_keep_their_splits_and_the_card_says_what_they_are(tmp_pa
     assert "Wikipedia" in card.sources[0] and "CC BY-SA" in card.licences[0]
     assert card.tokenisation == "tokens of the file joined to text"
     assert card.notes == [
-        "1 item left out: twice there, or in another split in this or another version",
+        "1 item left out: repeated, or in another split, perhaps in another version",
         "1 item left out: their label is not in train",
         "1 of 100,000 train items",
         "1 of 10,000 dev items",

@@ -47,7 +47,7 @@ class Embedder:
         check_precision(precision, (*PRECISIONS, INT8))
         if precision == INT8 and self.device.type != "cpu":
             raise UsageError(
-                f"'int8' is computed on a CPU, this model is on {self.device}; choose bf16.", parameter="precision"
+                f"'int8' runs on a CPU only, and this model is on {self.device}; choose bf16.", parameter="precision"
             )
         self.precision = precision if precision == INT8 else resolve(self.device, precision)
         self._widths: dict[nn.Module, int] = {}  # by encoder, filled on first use

@@ -73,7 +73,7 @@ def plane(
 
 
 def look(count: int) -> tuple[int, float]:
-    """Size and opacity of a number of points; overlapping points look darker."""
+    """Choose the size and opacity of points by their number; overlapping points look darker."""
     return (7, 0.75) if count <= 2_000 else (5, 0.4) if count <= 10_000 else (4, 0.15)
 
 

@@ -26,7 +26,7 @@ def build(
     source: Annotated[
         Path, typer.Argument(metavar="QUESTIONS", help="One question a line (.gz, .xz, .zst too); copies count once.")
     ],
-    out: Annotated[Path, typer.Option(metavar="STORE", help="Output folder: the store.")],
+    out: Annotated[Path, typer.Option(metavar="STORE", help="Output folder for the store.")],
     model: options.EncoderOption = str(PRETRAINED),
     dev: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Labelled pairs to calibrate probabilities on.")

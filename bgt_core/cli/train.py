@@ -21,7 +21,7 @@ def train(
         ),
     ] = None,
     *,
-    out: Annotated[Path, typer.Option(help="Output folder: the run.")],
+    out: Annotated[Path, typer.Option(help="Output folder for the run.")],
     data: Annotated[
         list[str] | None,
         typer.Option(

@@ -73,8 +73,8 @@ class Batching:
         return min(largest, -(-corpus.tokens // self.batch_tokens))
 
     def update(self, corpus: Corpus | Mixture, step: int, worker: int = 0, workers: int = 1) -> StepBatch:
-        """Make optimiser step `step` (from 0), the longest sentences first: the micro-batches of rank `worker` of
-        `workers`. Each micro-batch is from one corpus."""
+        """Make the micro-batches of rank `worker` of `workers` for optimiser step `step` (from 0), the longest
+        sentences first. Each micro-batch is from one corpus."""
         indices = self.rows(corpus, step)
         micro_batches = list(micro_rows(corpus, indices, self.micro_tokens, self.micro_batches))
         shares = deal([int(part.lengths(rows).sum()) for part, rows in micro_batches], workers)

@@ -1,4 +1,4 @@
-"""Read Parquet files: all of pyarrow's errors on a damaged file become one kind."""
+"""Read Parquet files, with one kind of error for any damaged file."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Mined:
 
     candidates: Pairs  # all of them
     threshold: float
-    plan: SearchPlan  # how neighbours were searched; its text describes it
+    plan: SearchPlan  # the search for neighbours, which str(plan) describes
     sizes: tuple[int, int]  # distinct sentences of each side
 
     @property

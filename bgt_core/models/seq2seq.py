@@ -42,9 +42,7 @@ class Seq2Seq(LatentModel):
         meaning = {column: encoder(side) for column, side in batch.sides.items() if column in self.sources}
         if not meaning:
             columns, sources = ", ".join(batch.sides), ", ".join(self.sources)
-            raise UsageError(
-                f"{columns}: this system reads {sources}, and each corpus needs one of them", parameter="columns"
-            )
+            raise UsageError(f"{columns}: each corpus needs one of the source columns {sources}", parameter="columns")
         latents = {column: readout(posterior) for column, posterior in meaning.items()}  # (B, L), one draw per sentence
         predictions: list[Prediction] = []
         for column, side in batch.sides.items():

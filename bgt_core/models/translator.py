@@ -34,9 +34,7 @@ class Translator(LatentModel):
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         if self.source not in batch.sides:
             columns = ", ".join(batch.sides)
-            raise UsageError(
-                f"{columns}: this system reads {self.source}, and each corpus needs it", parameter="columns"
-            )
+            raise UsageError(f"{columns}: each corpus needs the source column {self.source}", parameter="columns")
         states = self.states(batch.sides[self.source])
         predictions = [
             self.decoders[side.lang]("translate", column, states, side)

@@ -78,7 +78,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
 
 
 class SelfAttention(nn.Module):
-    """Multi-head self-attention; `cache` holds the keys and values of the steps before."""
+    """Multi-head self-attention; `cache` holds the keys and values of earlier steps."""
 
     def __init__(self, width: int, heads: int):
         super().__init__()

@@ -96,7 +96,7 @@ class Candidate:
     """The state of one penalty's early stopping."""
 
     penalty: float
-    most_correct: int = -1  # dev items right, at best
+    most_correct: int = -1  # highest number of correct dev items so far
     best_parameters: Parameters = field(default_factory=list)
     failures: int = 0
     epochs: int = 0

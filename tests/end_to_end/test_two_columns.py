@@ -178,7 +178,7 @@ def test_a_softmax_over_translations_needs_no_second_column_in_each_corpus(files
         ("bilingual-trans", ["en={mono}"], "a translation needs two"),
         ("sp", ["en-fr={french}", "en={mono}"], "columns en: sp can't learn"),
         ("english-trans", ["en-fr={french}", "en={mono}"], "columns en: english-trans can't learn"),
-        ("english-ae", ["en-fr={french}", "fr={mono}"], "this system reads en"),
+        ("english-ae", ["en-fr={french}", "fr={mono}"], "each corpus needs one of the source columns en"),
     ],
 )
 def test_columns_that_teach_nothing_are_refused_before_training(

@@ -126,7 +126,7 @@ def _attempt(http: requests.Session, url: str, file: IO[bytes], part: Path, most
             start = response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
             if not start or _version_of(response) not in (version, None):
                 file.truncate(0)
-                raise _Broken("the server sent another part than was asked for")
+                raise _Broken("the server sent another part than requested")
         else:
             have = 0
             with _room(part):

@@ -74,7 +74,7 @@ class ScoreRange:
         return cls(parts[1], least, most)
 
     def holds(self, scores: np.ndarray) -> np.ndarray:
-        """(N,) -> (N,) bool; NaN is in no range."""
+        """Test which values are in the range: (N,) -> (N,) bool; NaN never is."""
         least, most = self.limits
         return (least <= scores) & (scores <= most)
 

@@ -20,7 +20,7 @@ class Forest(NamedTuple):
 
     labels: np.ndarray
     first: np.ndarray  # counted within each tree
-    keyroots: np.ndarray  # bool: the last node with this leftmost leaf
+    keyroots: np.ndarray  # bool: whether a node is the last one with its leftmost leaf
     starts: np.ndarray
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from bgt_core.errors import DataError, UsageError, check_least
 from bgt_core.evaluation.syntax.sentences import ParsedSentence, Treebank
 
-LENGTHS = (1, 29)  # of the VGVAE paper's evaluation
+LENGTHS = (1, 29)  # minimum and maximum number of words in the VGVAE paper's evaluation
 LONGEST = 200
 
 

@@ -94,7 +94,7 @@ class PackedLayout:
         return x.new_zeros(self.shape[0], *x.shape[1:], dtype=exact).index_add(0, self.rows, x.to(exact))
 
     def mean(self, x: Tensor) -> Tensor:
-        """Maximum over the tokens of each sentence: (N, H) -> (B, H)."""
+        """Mean over the tokens of each sentence: (N, H) -> (B, H)."""
         return self.sum(x) / self.mask.sum(1, keepdim=True)
 
     @cached_property

@@ -131,7 +131,7 @@ def diagnose(
 
 def unigram_nll(sides: Sequence[Tokens]) -> Tensor:
     """-log p of each sentence, nats, (N,) float64, if each token is drawn by its frequency in these sides."""
-    ids = torch.cat([side.ids[side.mask] for side in sides])  # pieces of all sentences, in their order
+    ids = torch.cat([side.ids[side.mask] for side in sides])  # tokens of all sentences, in order
     counts = ids.bincount()
     nats = (counts.sum().double() / counts[ids]).log()
     lengths = torch.cat([side.mask.sum(1) for side in sides])

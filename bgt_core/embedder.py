@@ -75,7 +75,7 @@ class Embedder:
 
         Batches hold at most `batch_size` sentences; None bounds them by their tokens alone, which suits nearly every
         machine. `show_progress` draws a bar on stderr, `normalize` scales vectors to length 1. An empty sentence is
-        embedded as the end-of-sentence piece alone. Raises UsageError for a language or latent the model does not have,
+        embedded as the end-of-sentence token alone. Raises UsageError for a language or latent the model does not have,
         and for anything but a string or strings in an order.
 
         >>> bgt = bgt_core.load()

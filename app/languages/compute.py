@@ -17,7 +17,7 @@ DISTANCES: dict[str, tuple[Mapping[str, float], str]] = {
     "paper": (PAPER_ORDER, "The paper's order: close, more distant, very distant"),
 }
 SECOND = (LANGUAGE, SYNTACTIC)  # latents that the semantic one is compared with
-LEVEL = 0.95  # of the intervals of results, unless somebody asked `bgt-probe` for another
+LEVEL = 0.95  # of the intervals of results, unless `bgt-probe` was run with another
 PAPER = ["paper_semantic", "paper_language", "paper_gap"]  # percent, percent, points; NaN if the paper has no value
 
 

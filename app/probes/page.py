@@ -89,7 +89,7 @@ def run_small(loaded: state.Loaded) -> None:
             st.button("Stop", key="stop_probe", icon=":material/stop:")
 
         def report(line: str) -> None:
-            """Where somebody pressed Stop, or left, Streamlit ends the script here."""
+            """Show a step; Streamlit ends the script here if the user pressed Stop or left the page."""
             box.update(label=f"Computing: {line}")
 
         try:

@@ -50,7 +50,7 @@ def tfidf() -> ExternalEncoder:
     `FittedTfIdf`, which counts words and is fitted on the sentences that it is tested on.)
     """
     tokenizer = Tokenizer.load(PRETRAINED / checkpoint.TOKENIZER)
-    rarity = -np.log(tokenizer.probabilities())  # (V,), 0 for special pieces
+    rarity = -np.log(tokenizer.probabilities())  # (V,), 0 for special tokens
 
     def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
         counts = [np.bincount(ids, minlength=len(rarity)) for ids in tokenizer.encode(texts)]
@@ -60,7 +60,7 @@ def tfidf() -> ExternalEncoder:
 
 
 def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: str | Path = PRETRAINED) -> Embedder:
-    """Initialise the model in the folder `like` anew, with its tokenizer: the paper's random encoder.
+    """Initialise a new model like the one in the folder `like`, with its tokenizer: the paper's random encoder.
 
     The same seed gives the same weights.
     """

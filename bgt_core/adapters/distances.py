@@ -7,7 +7,7 @@ Ways to compare them, by the names that `--distance` takes:
     w2              Wasserstein-2 of posteriors; formulas are those of `posterior.distances`
     mahalanobis     of means, in units of both posteriors' deviations
     jensen-shannon  of posteriors, through the Gaussian nearest to both
-    wmd             Word Mover's Distance (Kusner et al. 2015): moves one sentence's pieces to the other's
+    wmd             Word Mover's Distance (Kusner et al. 2015): moves one sentence's tokens to the other's
     probability     that a trained `var-siamese` says two sentences mean the same
 """
 

@@ -48,7 +48,7 @@ class WordMover:
             pieces = [piece for piece in ids if piece != EOS] or [EOS]
             if len(pieces) > LONGEST:
                 raise DataError(
-                    f"{len(pieces)} pieces in {texts[row][:60]!r}: wmd compares sentences of up to {LONGEST}."
+                    f"{len(pieces)} tokens in {texts[row][:60]!r}: wmd compares sentences of up to {LONGEST}."
                 )
             vectors[row, : len(pieces)] = pieces
         return vectors[0] if isinstance(sentences, str) else vectors

@@ -129,8 +129,10 @@ def prepare(
     min_length: Annotated[int, typer.Option(help="Minimum length of every side, in --unit.")] = 1,
     max_length: Annotated[int, typer.Option(help="Maximum length of every side, in --unit.")] = 100,
     max_ratio: Annotated[float, typer.Option(help="Maximum ratio of the longer side's length to the shorter's.")] = 9.0,
-    unit: Annotated[str, typer.Option(help="Unit of lengths: words, characters, or pieces of --tokenizer.")] = "words",
-    tokenizer: Annotated[Path | None, typer.Option(help="A SentencePiece model to count pieces with.")] = None,
+    unit: Annotated[
+        str, typer.Option(help="Unit of lengths: words, characters, or pieces (of --tokenizer).")
+    ] = "words",
+    tokenizer: Annotated[Path | None, typer.Option(help="A SentencePiece model to count tokens with.")] = None,
     exclude: Annotated[
         list[Path] | None,
         typer.Option(help="A file or folder of evaluation sentences, to drop pairs with one of them; may be repeated."),

@@ -2,7 +2,7 @@
 
     `chunks` -> `encode` -> `prepare` -> `Corpus`, or a `Mixture` of them
 
-Nothing here holds a corpus in memory: rows stream in, piece ids stream out, and a `Corpus` maps them read-only.
+Nothing here holds a corpus in memory: rows stream in, token ids stream out, and a `Corpus` maps them read-only.
 """
 
 from __future__ import annotations

@@ -21,8 +21,9 @@ class TrainConfig:
     warmup_steps: int = 4_000  # linear to the peak, then 1 / sqrt(step); 0: constant
     cooldown: float = 0.0  # share of the run, at its end, in which the rate also falls linearly to 0
     weight_decay: float = 1e-4  # decoupled, on every parameter, as in the released code
-    composition_l2: float = 0.0  # half of it times the squared norm of all parameters but piece tables is added to the
-    # loss (Wieting et al. 2017, eq. 4: lambda_c); 0: nothing
+    # Weight decay in the loss: half of it times the squared norm of all parameters except token tables (Wieting et al.
+    # 2017, eq. 4: lambda_c).
+    composition_l2: float = 0.0
     table_l2: float = 0.0  # half of it times the squared distance of token tables to their initial values (lambda_w)
     clip: float = 25.0  # maximum norm of the gradient, nats per pair
     explosion: float = 100.0  # stop when the loss exceeds this multiple of its initial value (`Guard`); 0: never

@@ -22,7 +22,7 @@ Distances = Mapping[str, Mapping[str, float]]
 
 ABOUT = """\
 Gaps: semantic minus language, in points. Distances to English: weeks to learn (Foreign Service Institute), syntax
-(URIEL), the paper's order; letters and pieces are 1 minus the overlap measured in --pairs. rho is Spearman's, its
+(URIEL), the paper's order; letters and tokens are 1 minus the overlap measured in --pairs. rho is Spearman's, its
 interval of resampled languages and of the gaps' own errors; p by permutation of the languages, Holm over the table. The
 paper's gaps are those of its table 3, without errors."""
 
@@ -46,9 +46,7 @@ def compare_languages(
     ] = None,
     pairs: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="en-LANG=FILE", help="Translations, to measure how letters and pieces overlap.", show_default=False
-        ),
+        typer.Option(metavar="en-LANG=FILE", help="Translations to measure overlaps in.", show_default=False),
     ] = None,
     vocab_size: Annotated[
         int,

@@ -32,7 +32,7 @@ CORPORA = {
         "xprobe (ltgoslo): tasks in SentEval's manner on Wikipedia",
         "none stated; the text is CC BY-SA",
         (
-            "published va and te rows pooled and split anew; scores are not comparable with SentEval's literature",
+            "published va and te rows pooled and split again; scores are not comparable with SentEval's literature",
             "made from automatic parses, with their errors; some sentences are fragments or in other languages",
             "Turkish: about 72 % of the subj-num and obj-num labels are Plur; parts of many words stand after the word",
         ),

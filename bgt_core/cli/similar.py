@@ -92,7 +92,10 @@ def query(
     exact: Annotated[bool, typer.Option("--exact", help="Let the model rank every question; slow.")] = False,
     model: Annotated[
         str | None,
-        typer.Option(help="The model of `build`, if it is now elsewhere.", show_default="the store's"),
+        typer.Option(
+            help="A checkpoint or run folder, or as in `build`: the store's model, if it has moved.",
+            show_default="the store's",
+        ),
     ] = None,
     as_json: options.JsonOption = False,
     device: options.DeviceOption = "auto",

@@ -63,7 +63,7 @@ class _Probe(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         self.classes_: np.ndarray = np.unique(y)
         if len(self.classes_) < 2:
-            raise ValueError(f"All labels are '{self.classes_[0]}': a probe needs two classes.")
+            raise ValueError(f"All labels are of one class, '{self.classes_[0]}': a probe needs two.")
         random = check_random_state(self.random_state)
         strengths = sorted(self.strengths)
         if dev is None and len(y) >= MIN_ITEMS:

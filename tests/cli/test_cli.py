@@ -106,7 +106,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, what the line
     "export over something": ("export model --out sts", 2, "sts: exists already"),
     "unknown recipe": ("train bgt-smal --data pairs.tsv --out run", 2, "'bgt-smal'. Did you mean 'bgt-small'"),
     "unknown setting": (f"{TRAIN} --data pairs.tsv --set d_modle=3", 2, "'d_modle'. Did you mean 'd_model'"),
-    "unclear setting": ("train bgt --data pairs.tsv --out run --set weight=3", 2, "'weight' could be "),
+    "unclear setting": ("train bgt --data pairs.tsv --out run --set weight=3", 2, "'weight' is ambiguous: use "),
     "wrong setting": (f"{TRAIN} --data pairs.tsv --set model.d_model=wide", 2, "d_model='wide'"),
     "impossible setting": (f"{TRAIN} --data pairs.tsv --set heads=7 --set vocab_size=400", 2, "7 heads"),
     "no setting": (f"{TRAIN} --data pairs.tsv --set model.d_model", 2, "NAME=VALUE"),

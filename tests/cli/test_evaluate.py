@@ -185,7 +185,7 @@ def test_a_folder_keeps_everything(bgt: Bgt) -> None:
         ("fidelity pairs.tsv --langs en,fr --beam 0", 2, "beam 0 must be at least 1"),
         ("fidelity one.tsv --langs en,fr", 4, "1 of 1 pairs"),
         ("fidelity pairs.tsv --langs en,fr --lengths 90-99", 4, "0 of 12 pairs"),
-        ("fidelity pairs.tsv --langs en,fr --model baseline:words", 2, "no decoder"),
+        ("fidelity pairs.tsv --langs en,fr --model baseline:words", 2, "can't generate"),
         ("minimal-pairs --count 0", 2, "--count 0 must be at least 1"),
         ("minimal-pairs --langs de", 2, "--langs de: expected en, fr or en,fr"),
     ],

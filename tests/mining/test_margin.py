@@ -192,7 +192,7 @@ def test_vectors_are_those_of_the_first_lines_and_stay_on_disk(tmp_path: Path) -
         (np.zeros(5, np.float32), 4, ".*each of 5 lines"),
         (np.zeros((5, 3), np.int64), 4, ".*each of 5 lines"),
         (np.array([[None] * 3] * 5), 4, "not a .npy file"),  # would be a pickle
-        (np.array([[0.0], [1], [2], [math.nan], [math.inf]], np.float32), 4, "row 4 holds"),
+        (np.array([[0.0], [1], [2], [math.nan], [math.inf]], np.float32), 4, "row 4 contains"),
     ],
 )
 def test_bad_vectors_are_refused(content: object, code: int, says: str, tmp_path: Path) -> None:

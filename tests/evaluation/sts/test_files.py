@@ -222,7 +222,7 @@ BAD: dict[str, tuple[dict[str, str | bytes], str, int, str]] = {  # files, set, 
     "twice": ({"a/2012/a.tsv": PLAIN, "b/2012/a.tsv": PLAIN}, "2012", 4, "STS 2012 exists twice: .*Give a folder"),
     "twice in a folder": ({"2012/OnWN.tsv": PLAIN, "2012/surprise.OnWN.tsv": PLAIN}, "2012", 4, "2012 OnWN is in this"),
     "no track": ({"sts17/en-ar.tsv": PLAIN}, "sts17-en-es", 3, r"no sts17/en-es\.tsv"),
-    "no benchmark": ({"x/a.tsv": PLAIN}, "stsb-dev", 3, r"no stsb/dev\.tsv"),
+    "no benchmark": ({"x/a.tsv": PLAIN}, "stsb-dev", 3, r"neither stsb/dev\.tsv"),
     "no head": (
         {"SICK_train.txt": "1\ta\tb\n"},
         "sick-train",

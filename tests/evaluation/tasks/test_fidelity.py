@@ -264,5 +264,5 @@ def test_a_model_without_a_decoder_is_refused() -> None:
     class Reader:
         model = torch.nn.Linear(1, 1)
 
-    with pytest.raises(UsageError, match="no decoder"):
+    with pytest.raises(UsageError, match="can't generate"):
         Writer(Reader(), GREEDY)

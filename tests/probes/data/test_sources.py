@@ -203,8 +203,8 @@ def test_pairs_with_a_score_are_no_translations(tmp_path: Path) -> None:
         ("subj-num", "tr", "No 'tr' data for task 'subj-num' in .*: it needs subj_number.txt or .tsv", 3),
         ("gender", "es", "it needs text", 3),
         ("gender", "en", "available: fr, es", 2),
-        ("lang-id", "fr", "wants two or more languages", 2),
-        ("length", "en-fr", "wants one language", 2),
+        ("lang-id", "fr", "needs two or more languages", 2),
+        ("length", "en-fr", "needs one language", 2),
         ("lang-id", "fr-ja", "No 'fr-ja' data", 3),
     ],
 )
